@@ -26,11 +26,12 @@ _PHONE: Final = re.compile(
     r"(?<![\w.@:/-])\+\d{7,15}(?!\w)"
 )
 _SPELT_EMAIL: Final = re.compile(
-    r"[\w.+-]+\s*[\[({]\s*at\s*[\])}]\s*[\w-]+(?:\s*(?:\.|[\[({]\s*dot\s*[\])}])\s*[\w-]+)+|"
-    r"[\w.+-]+\sat\s[\w-]+(?:\sdot\s[\w-]+)+",
+    r"(?<![\w.+-])[\w.+-]++(?:"
+    r"\s*+[\[({]\s*+at\s*+[\])}]\s*+[\w-]++(?:\s*+(?:\.|[\[({]\s*+dot\s*+[\])}])\s*+[\w-]++)+|"
+    r"\sat\s[\w-]++(?:\sdot\s[\w-]++)+)",
     re.IGNORECASE,
 )
-_SPELT_SIGN: Final = re.compile(r"\s*[\[({\s]\s*(at|dot)\s*[\])}\s]\s*", re.IGNORECASE)
+_SPELT_SIGN: Final = re.compile(r"(?<!\s)(?:\s*+[\[({]\s*+|\s++)(at|dot)(?:\s*+[\])}]\s*+|\s++)", re.IGNORECASE)
 _CODE_NAME: Final = re.compile(r"(?=.*\d)(?=.*[A-Z])[A-Z0-9]+(?:[-_][A-Z0-9]+)*")
 _SCHEME: Final = re.compile(r"^https?://(?:www\.)?")
 _DATE: Final = re.compile(r"(?:19|20)\d\d[ .-]\d{1,2}[ .-]\d{1,2}|\d{1,2}[ .-]\d{1,2}[ .-](?:19|20)\d\d")

@@ -84,14 +84,20 @@ def find(text: str, named: Sequence[EntitySpan]) -> tuple[NamedRelation, ...]:
     """Relations between entities of one sentence, each once, in the order of their first names. Spans are those of
     `entities.find` on the same text."""
     found: dict[NamedRelation, None] = {}
+    named, at = sorted(named, key=lambda each: each.start), 0
     for start, end in sentences.split(text) if len(named) > 1 else ():
+        inside = []
+        while at < len(named) and named[at].start < end:
+            if start <= named[at].start and named[at].end <= end:
+                inside.append(named[at])
+            at += 1
         if text[start:end].rstrip().endswith("?"):
             continue
-        inside = [each for each in named if start <= each.start and each.end <= end]
+        unsaid = _UNSAID.search(text, start, end)
         subject: EntitySpan | None = None  # of the relation just read: "Ana lives in Porto and works at Brightwave"
         for left, right in pairwise(inside):
             between = _APART.sub(" ", text[left.end : right.start]).strip()
-            if _UNSAID.search(text, start, left.start) or _OVER.match(text, right.end) or len(between) > 80:
+            if (unsaid and unsaid.end() <= left.start) or _OVER.match(text, right.end) or len(between) > 80:
                 subject = None
                 continue
             goes_on = subject is not None and between.startswith("and ")

@@ -14,10 +14,10 @@ MIN_PIECE, MAX_PIECE = 2, 8
 """Words of the statements that a sentence is cut into."""
 
 ITEM = re.compile(r"\s*(?:[-*•–+]|\d{1,2}[.)])\s+|\s*\[[ xX]?\]\s+")
-KEY_VALUE = re.compile(r"^\W*[^\W\d_][\w /-]{1,30}:\s+\S", re.MULTILINE)
+KEY_VALUE = re.compile(r"^[^\w\n]*+[^\W\d_][\w /-]{1,30}:\s++\S", re.MULTILINE)
 HEADING = re.compile(r"[^.!?]{2,80}:\s*\**$|\s*#{1,6}\s+[^.!?]{2,80}$|\*\*[^*]{2,80}\*\*:?$")
 STRUNG = re.compile(
-    r"\s*(?:[,;]\s*(?:and |but |also )?|\s(?:and|but) )(?=(?:I|I['’](?:m|ve|ll|d)|my|we|our)\b)", re.IGNORECASE
+    r"(?<!\s)\s*(?:[,;]\s*(?:and |but |also )?|\s(?:and|but) )(?=(?:I|I['’](?:m|ve|ll|d)|my|we|our)\b)", re.IGNORECASE
 )
 NOTHING_SAID = re.compile(
     r"\W*(?:my|our)\b(?!.*(?:\b(?:is|are|was|were|has|have|had|\w{2,20}ed)\b|['’]s\b|\w{2,20}s \w))", re.IGNORECASE

@@ -7,7 +7,7 @@ otherwise ("what am I doing on Friday").
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -38,6 +38,8 @@ _NTH_WEEKDAY = re.compile(
 )
 MONTH_CHARS = 40
 """Behind "the last Friday of" the month is told within so many."""
+WORDS_BEFORE_CHARS = 40
+"""What bounds a time ("no more than") stands so near before it."""
 _WEEK, _YEARS = timedelta(days=7), timedelta(days=366)
 _INSTANT = timedelta(hours=1)  # "at 3pm yesterday" asks for the hour
 _NEAREST, _FARTHEST = timedelta(minutes=5), timedelta(minutes=30)
@@ -62,7 +64,7 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
     if (day := _nth_weekday(query, reference, zone)) is not None:
         return day
     named = [m for m in mentions(query, reference, zone, _leaning, asked=True) if m.begins_at or m.ends_at]
-    found = [_ago(m, query[: m.start].lower()) or _bounds(m, query[: m.start].lower(), reference, zone) for m in named]
+    found = [_ago(m, before) or _bounds(m, before, reference, zone) for m, before in _with_words_before(named, query)]
     if not found:
         return None
     starts, ends = [b for b, e in found if e is None], [e for b, e in found if b is None]
@@ -71,6 +73,11 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
         if begins and finish and begins < finish:
             return begins, finish
     return _hull(found)
+
+
+def _with_words_before(named: Sequence[Mention], query: str) -> Iterator[tuple[Mention, str]]:
+    for each in named:
+        yield each, query[max(0, each.start - WORDS_BEFORE_CHARS) : each.start].lower()
 
 
 def _nth_weekday(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from service.language.talk.pasted.lines import Line, Pasted
 from service.language.talk.pasted.quotations import quotations
-from service.language.talk.pasted.remarks import TEXT_NOUN, TO_KEEP, end_of_text
+from service.language.talk.pasted.remarks import MAX_LINES, TEXT_NOUN, TO_KEEP, end_of_text
 from service.language.talk.worth import FIRST_PERSON, WORD
 
 MAX_ANNOUNCEMENT = 2000
@@ -67,7 +67,7 @@ def handed_over(text: str, lines: Sequence[Line]) -> Iterator[Pasted]:
         opened = line.start + offset + brought.end()
         opened += len(text[opened : opened + 200]) - len(text[opened : opened + 200].lstrip())
         end = _end_of(lines, at, opened, closing)
-        if not own and _is_short(text[opened : lines[-1].end]):
+        if not own and _is_short(text[opened : min(lines[-1].end, opened + MAX_ANNOUNCEMENT)]):
             at += 1
             continue
         yield Pasted(start, end)
@@ -80,7 +80,7 @@ def handed_over(text: str, lines: Sequence[Line]) -> Iterator[Pasted]:
 def _end_of(lines: Sequence[Line], at: int, opened: int, closing: dict[int, int]) -> int:
     """Where the text that begins at `opened` ends, announced by `lines[at]`."""
     if opened in closing:
-        line = next((each for each in lines[at:] if each.end >= closing[opened]), lines[at])
+        line = next((each for each in lines[at : at + MAX_LINES] if each.end >= closing[opened]), lines[at])
         rest = line.text[closing[opened] - line.start :]
         return line.end if THIRD_PERSON.search(rest) and not FIRST_PERSON.search(rest) else closing[opened]
     return lines[end_of_text(lines, at + 1) - 1].end

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from service.language.talk.pasted.lines import Line, Pasted, pasted
-from service.language.talk.pasted.remarks import end_of_text
+from service.language.talk.pasted.remarks import MAX_LINES, end_of_text
 
 HEADER = re.compile(
     r"^\W{0,4}(?P<field>from|to|cc|bcc|subject|sent|date|reply-to|von|an|betreff|gesendet)\s*:\*?\s+(?P<value>\S.*)$",
@@ -15,8 +15,8 @@ HEADER = re.compile(
 MAILS_ONLY = frozenset({"subject", "sent", "cc", "bcc", "reply-to", "betreff", "gesendet"})
 SENT_BY = frozenset({"from", "von"})
 FORWARDED = re.compile(
-    r"^\W*(?:-{2,}\s*)?(?:(?:begin )?forwarded message|original message|weitergeleitete nachricht)\b"
-    r"|^\W*(?:fwd?|fw|re)\s*:\s",
+    r"^\W*+(?:(?:begin )?forwarded message|original message|weitergeleitete nachricht)\b"
+    r"|^\W*+(?:fwd?|fw|re)\s*:\s",
     re.IGNORECASE,
 )
 NAME = r"[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,3}"
@@ -52,6 +52,7 @@ SIGNED_INLINE = re.compile(
     r"(?P<name>" + PROPER + r")\W*$"
 )
 NAME_ONLY = re.compile(r"^\W*(?P<name>" + PROPER + r")(?:\s*[,|(].*)?\W*$")
+MAX_SIGNED_CHARS = 200
 SIGNED_BELOW = re.compile(r"^\s*(?:—|–|--|~)\s*(?P<name>@?[^\W\d_][\w.'’@-]*(?: [\w.'’@-]+){0,4})\W*$")
 
 
@@ -124,14 +125,19 @@ def letters(lines: Sequence[Line]) -> Iterator[Pasted]:
     while at < len(lines):
         text = lines[at].text
         inline = SIGNED_INLINE.search(text[-120:])
-        below = SIGNED_BELOW.match(text)
+        below = SIGNED_BELOW.match(text) if len(text) < MAX_SIGNED_CHARS else None
         if inline:
             yield from pasted([lines[at]], inline["name"])
         elif FORMAL.match(text) and not GREETING.match(text):
             yield from pasted([lines[at]])
         elif below and at:
             first = at
-            while first and lines[first - 1].row == lines[first].row - 1 and not lines[first].apart:
+            while (
+                first > at - MAX_LINES
+                and first
+                and lines[first - 1].row == lines[first].row - 1
+                and not lines[first].apart
+            ):
                 first -= 1
             yield from pasted([*lines[first:at]], below["name"])
             yield from pasted([lines[at]])
@@ -151,7 +157,7 @@ def letters(lines: Sequence[Line]) -> Iterator[Pasted]:
 
 def _signature(lines: Sequence[Line], at: int) -> tuple[int, str | None]:
     """The index behind the signature of the letter that goes on at `at`, with who signs; `at` where there is none."""
-    for end in range(at, len(lines)):
+    for end in range(at, min(at + MAX_LINES, len(lines))):
         found = SIGNATURE.match(lines[end].text[:80])
         if found is None:
             continue

@@ -31,11 +31,11 @@ RATING = re.compile(
     r"^\W*(?:[★☆⭐✩✭]\W*){2,}|^\W*\d(?:[.,]\d)?(?:/5|/10| stars?| out of (?:5|10|five|ten)(?: stars?)?)\s*[-–—:|\"“]"
 )
 CLAUSE = re.compile(
-    r"^\W*(?:§+ ?\d+\S*|\d{1,2}(?:\.\d{1,2})+\.?|\(?(?:Article|Section|Clause|Art\.) \d+\S*)\s+\W?[A-Z]\w* \w+"
+    r"^\W*(?:§++ ?\d\S*+|\d{1,2}(?:\.\d{1,2})+\.?|\(?(?:Article|Section|Clause|Art\.) \d\S*+)\s+\W?[A-Z]\w* \w+"
 )
 MIN_CLAUSE_WORDS = 8
 DICTIONARY = re.compile(
-    r"^\W*[\w'-]+\W*\s*(?:/[^/\n]{2,40}/|\[[^\]\n]{2,40}\]|\([^)\n]{2,40}\))?[\s,]*\(?(?:noun|verb|adjective|adverb|adj\.|adv\."
+    r"^\W*+[\w'-]++[^\w/\[(]*+(?:/[^/\n]{2,40}/|\[[^\]\n]{2,40}\]|\([^)\n]{2,40}\))?[\s,]*+\(?(?:noun|verb|adjective|adverb|adj\.|adv\."
     r"|n\.|v\.|vb\.|interjection|pl\.)(?:\W|$)",
     re.IGNORECASE,
 )
@@ -47,12 +47,9 @@ SCENE = re.compile(r"^\W*(?:INT|EXT)\. |^\W*(?:Act|Scene) (?:[IVX]+|\d+)\b")
 def headed(lines: Sequence[Line]) -> Iterator[Pasted]:
     """What stands under a headline, a byline, a file's name or a label in capitals, down to a remark on it."""
     at = 0
+    mixed = any(is_casual(line.text) or not line.text.isupper() for line in lines)
     while at < len(lines):
-        title = (
-            len(lines) > at + 1
-            and _is_heading(lines[at].text)
-            and any(is_casual(x.text) or not x.text.isupper() for x in lines)
-        )
+        title = mixed and len(lines) > at + 1 and _is_heading(lines[at].text)
         if not title or (lines[at + 1].text.isupper() and at + 2 == len(lines)):
             at += 1
             continue

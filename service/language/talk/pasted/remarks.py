@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from service.language.talk.pasted.lines import Line, Pasted, pasted
 
@@ -54,7 +55,7 @@ REPLY_TO_IT = re.compile(
 )
 HELD_OUT = re.compile(r"^\W*(?:\^|↑|<-)")
 POINTING = re.compile(
-    r"(?:^|[.!?]\s+)\W*(?:[\w'’-]+\W+){0,6}?(?:this|that|these|those)(?:['’]?s| is| was| are| were)?"
+    r"(?:^|[.!?]\s++)\W*+(?:[\w'’-]++\W++){0,6}?(?:this|that|these|those)(?:['’]?s| is| was| are| were)?"
     r"(?: [\w'’/-]+){0,6}? " + POINTED_AT + r"\b"
     r"|\b(?:got|found|saw|received|copied|pasted|read|wrote|sent me|posted) (?:this|these)\b"
     r"|\b(?:what (?:does|do|is|did)|what) [\w ]{0,24}\b(?:this|that|these)(?: \w+)?(?: mean| say| in| from)"
@@ -65,7 +66,7 @@ POINTING = re.compile(
 )
 """A remark that names the text it points at."""
 
-DEICTIC = re.compile(r"^\W*(?:[\w'’]+\W+){0,7}?(?:this|that['’]?s?|these|those)\b", re.IGNORECASE)
+DEICTIC = re.compile(r"^\W*+(?:[\w'’]++\W++){0,7}?(?:this|that['’]?s?|these|those)\b", re.IGNORECASE)
 TO_KEEP = re.compile(
     r"\b(?:remember|keep|save|store|memori[sz]e|note down|take note|don['’]?t forget)\b", re.IGNORECASE
 )
@@ -76,6 +77,9 @@ DIVIDER = re.compile(r"^\s*(?:[-_=~–—]{2,}|\^+|[-–—#*]+\s*$)\s*")
 SENTENCE_END = re.compile(r"[.!?…][\"'”’)]*(?:\s|$)")
 TITLE_WORD = re.compile(r"\b[A-ZÀ-Þ0-9][\w'’-]*")
 ANY_WORD = re.compile(r"\w[\w'’-]*")
+MAX_LINES = 200
+"""Lines of a pasted text that are looked at from its beginning on, and before the end of the message."""
+
 MAX_TITLE_WORDS = 9
 MIN_REMARK_WORDS = 4
 GOES_ON = re.compile(
@@ -114,8 +118,9 @@ def end_of_text(lines: Sequence[Line], at: int) -> int:
 
     He is heard again behind a dividing line, or in a remark that is the last line or begins the last paragraph.
     """
-    last = max((i for i in range(at, len(lines)) if lines[i].apart), default=len(lines) - 1)
-    for i in range(at, len(lines)):
+    behind = range(max(at, len(lines) - MAX_LINES), len(lines))
+    last = next((i for i in reversed(behind) if lines[i].apart), len(lines) - 1)
+    for i in chain(range(at, min(at + MAX_LINES, behind.start)), behind):
         mark = DIVIDER.match(lines[i].text)
         if mark and (mark.end() < len(lines[i].text) or i + 1 < len(lines)):
             return i
