@@ -47,7 +47,7 @@ from service.api import (
     writes,
 )
 from service.api.admission import Admission
-from service.api.buckets import Buckets
+from service.api.budgets import Budgets
 from service.api.deps import KeyRing
 from service.api.middleware import RequestMiddleware
 from service.api.token_signing import TokenSigner
@@ -109,8 +109,8 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.reads = reads
             app.state.uses = uses
             app.state.admission = Admission(resources.settings)
-            app.state.search_buckets = Buckets()
             app.state.tokens = TokenSigner(resources.db, resources.settings.token_secret_value)
+            app.state.budgets = Budgets(resources.db)
             app.state.keys = KeyRing(resources.db, failed_per_min=resources.settings.failed_keys_per_min)
             app.state.probe = health.Probe(resources.db)
             yield

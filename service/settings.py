@@ -59,6 +59,8 @@ PER_WORKSPACE = frozenset(
         "expired_factor",
         "graph_enabled",
         "include_shared",
+        "key_kb_per_s",
+        "key_requests_per_s",
         "memory_retention_days",
         "recency_half_life_days",
         "reinforce",
@@ -173,6 +175,11 @@ class Settings(BaseModel):
     max_connections: int = Field(800, ge=1)  # open connections of a process; with more of them requests get 503
     trusted_proxies: str = "127.0.0.1"  # addresses whose X-Forwarded-For is believed, between commas; * is all
     failed_keys_per_min: int = Field(100, ge=0)  # wrong keys an address may send to a process, then 429; 0 is no limit
+    key_requests_per_s: float = Field(0.0, ge=0)  # of each key, over all processes; 0 is no limit
+    key_kb_per_s: float = Field(0.0, ge=0)  # kilobytes of bodies, of each key
+    workspace_requests_per_s: float = Field(0.0, ge=0)  # of all keys of a workspace together
+    workspace_kb_per_s: float = Field(0.0, ge=0)  # kilobytes of bodies, of a workspace
+    budget_burst_s: float = Field(10.0, ge=1, le=3_600)  # the budgets above for so many seconds may come at once
     requests_at_once: int = Field(10, ge=1, le=1_000)  # that run in a process, three quarters of them of one workspace
     requests_waiting: int = Field(512, ge=1)  # for a place to run, half of them of one workspace; then 429 or 503
     queue_timeout_s: float = Field(10.0, gt=0)  # longest wait for a place
@@ -279,7 +286,7 @@ class Settings(BaseModel):
     technique_timeout_s: float = Field(5.0, gt=0)  # then a technique does without the language model
     search_diversity: float = Field(0.0, ge=0, le=1)  # how much a hit loses for repeating one above it
     search_rerank: bool = False  # let the reranker, if there is one, look at the first hits
-    search_rate_per_s: float = Field(0.0, ge=0)  # queries per second and key in one process; 0 is no limit
+    search_rate_per_s: float = Field(0.0, ge=0)  # searches of each key, over all processes; 0 is no limit
     search_burst: int = Field(50, ge=1)  # how many may come at once before the rate counts
     reinforce: bool = True  # searches count as uses of what they found
     recall_relation_limit: int = Field(5, ge=0, le=50)  # memories shown with a hit that it is tied to

@@ -1683,6 +1683,17 @@ CREATE TABLE token_secret (
     created_at timestamptz NOT NULL DEFAULT now()
 );
 
+-- UNLOGGED: a token taken costs no write-ahead log. `subject` is a key, or the workspace for all of its keys.
+CREATE UNLOGGED TABLE budget (
+    workspace_id uuid NOT NULL,
+    subject uuid NOT NULL,
+    unit text NOT NULL,
+    tokens double precision NOT NULL,
+    granted double precision NOT NULL,
+    refilled_at timestamptz NOT NULL,
+    CONSTRAINT pk_budget PRIMARY KEY (workspace_id, subject, unit)
+);
+
 -- tables/memories.sql
 -- Memories, what reads and jobs change about them, how often terms occur, and the edges between memories.
 --
@@ -2768,7 +2779,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     entity, entity_alias, entity_vector, entity_edge, entity_edge_source, entity_merge,
     goal, goal_edge, goal_memory, goal_vector,
     tool, strategy, strategy_tool, strategy_conversation, strategy_vector,
-    decision, review, job, operation, idempotency, llm_cache, embedding_cache
+    decision, review, job, operation, idempotency, llm_cache, embedding_cache, budget
     TO loxodon_app;
 
 -- Append-only, but for the end of an interval of history; erasures delete uses of tools.

@@ -18,6 +18,7 @@ from uuid_utils.compat import uuid7
 
 from service.api import deps, errors, json_body
 from service.api.admission import Admission
+from service.api.budgets import of_request, rate_headers
 from service.api.request_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
 from service.db import walls
 from service.errors import InvalidInput, ServiceError
@@ -54,7 +55,7 @@ class RequestMiddleware:
         began = time.perf_counter()
         request_id = _request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
-        answer = _Answer(send, request_id, body_unread=may_be_long(scope))
+        answer = _Answer(scope, send, body_unread=may_be_long(scope))
         with structlog.contextvars.bound_contextvars(request_id=request_id), walls.apart():
             try:
                 await self._enter(scope, receive, answer)
@@ -85,11 +86,15 @@ class RequestMiddleware:
     async def _admit(self, request: Request, receive: Receive, answer: _Answer) -> None:
         """Lets the request of a good key through when it is its turn; raises ServiceError. Nothing of the body is read
         before the key was found good and the announced size was."""
-        workspace = (await deps.authenticate(request)).workspace_id
+        caller = await deps.authenticate(request)
+        workspace = caller.workspace_id
         admission: Admission = request.app.state.admission
         announced = 0 if request.method in WITHOUT_BODY else announced_bytes(request.scope)
         self._limits.check(announced)
-        with admission.holding(workspace, self._limits.max_bytes if announced is None else announced):
+        size = self._limits.max_bytes if announced is None else announced
+        if costs := of_request(request.app.state.resources.settings, caller, size):
+            await request.app.state.budgets.spend(request.scope, workspace, costs)
+        with admission.holding(workspace, size):
             body = await self._limits.read(receive) if announced != 0 else b""
             answer.body_unread = answer.body_unread and announced == 0
             with inside(await admission.place(workspace, len(body))):
@@ -99,12 +104,12 @@ class RequestMiddleware:
 
 
 class _Answer:
-    """What is sent to the client, with the request's id. A connection on which much of a body is still to come is
-    closed after it: nobody will read that."""
+    """What is sent to the client, with the request's id and what is left of budgets. A connection on which much of a
+    body is still to come is closed after it: nobody will read that."""
 
-    def __init__(self, send: Send, request_id: str, *, body_unread: bool) -> None:
+    def __init__(self, scope: Scope, send: Send, *, body_unread: bool) -> None:
+        self._scope = scope
         self._send = send
-        self._request_id = request_id
         self.body_unread = body_unread
         self.begun = False
         self.status = 500
@@ -113,7 +118,8 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.begun, self.status = True, message["status"]
             headers = message.setdefault("headers", [])
-            headers.append((b"x-request-id", self._request_id.encode()))
+            headers.append((b"x-request-id", self._scope["state"]["request_id"].encode()))
+            headers.extend(rate_headers(self._scope))
             if self.body_unread:
                 headers.append((b"connection", b"close"))
         await self._send(message)

@@ -1,8 +1,5 @@
 """What searches and other reads share: limits (searches per second and key, items per page, seconds per search), and
 dependencies that record what was found, in the audit and as use of memories.
-
-Each search, recall or context takes a token from its key's bucket; tokens come back at the configured rate, up to the
-burst. Every process has buckets of its own, so a deployment allows the rate times its processes.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ from uuid import UUID
 
 from fastapi import Depends, Query, Request
 
-from service.api.buckets import Buckets
+from service.api.budgets import Budgets, of_search
 from service.api.deps import ResourcesOf, budget, session_of
 from service.db.writes import AuditEntry, thresholds
 from service.domain.access import Caller
@@ -28,21 +25,17 @@ from service.domain.memory import Memory
 from service.domain.procedure import Strategy
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.timeline import TimelineEvent
-from service.errors import ClientGone, DeadlineExceeded, InvalidInput, TooManyRequests
+from service.errors import ClientGone, DeadlineExceeded, InvalidInput
 from service.memory.write_behind import ReadLog, UseCounter
 from service.resources import Resources
 
 
 async def within_search_rate(request: Request, res: ResourcesOf) -> None:
-    """A dependency that lets a search through or raises TooManyRequests."""
+    """A dependency that lets a search through or raises RateLimited."""
     caller: Caller = request.state.caller
-    per_s = res.settings.search_rate_per_s
-    if per_s <= 0:
-        return
-    buckets: Buckets = request.app.state.search_buckets
-    wait_s = buckets.take(caller.key_id, per_s=per_s, burst=res.settings.search_burst)
-    if wait_s > 0:
-        raise TooManyRequests("This key searches faster than it may.", retry_after_s=wait_s)
+    if costs := of_search(res.settings, caller):
+        budgets: Budgets = request.app.state.budgets
+        await budgets.spend(request.scope, caller.workspace_id, costs)
 
 
 RATE_LIMITED = [Depends(within_search_rate)]

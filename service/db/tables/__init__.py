@@ -51,12 +51,13 @@ from service.db.tables.procedures import (
     ToolInvocationRow,
     ToolRow,
 )
-from service.db.tables.tenants import ApiKeyRow, TokenSecretRow, WorkspaceRow
+from service.db.tables.tenants import ApiKeyRow, BudgetRow, TokenSecretRow, WorkspaceRow
 
 __all__ = [
     "TERM_DIMENSIONS",
     "ApiKeyRow",
     "AuditLogRow",
+    "BudgetRow",
     "ConversationLogRow",
     "ConversationRow",
     "DecisionRow",

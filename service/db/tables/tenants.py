@@ -83,3 +83,17 @@ class ApiKeyRow(Table):
     old_key_hash: Mapped[str | None] = mapped_column(String(64))
     old_key_until: Mapped[datetime | None]
     last_used_at: Mapped[datetime | None]
+
+
+class BudgetRow(Table):
+    """A token bucket of a key or of the workspace: what it may still use of a unit. `granted`: taken last."""
+
+    __tablename__ = "budget"
+    __table_args__ = ({"prefixes": ["UNLOGGED"]},)
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    subject: Mapped[UUID] = part_of_key()
+    unit: Mapped[str] = mapped_column(primary_key=True)
+    tokens: Mapped[float]
+    granted: Mapped[float]
+    refilled_at: Mapped[datetime]

@@ -48,3 +48,14 @@ CREATE TABLE token_secret (
     secret text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now()
 );
+
+-- UNLOGGED: a token taken costs no write-ahead log. `subject` is a key, or the workspace for all of its keys.
+CREATE UNLOGGED TABLE budget (
+    workspace_id uuid NOT NULL,
+    subject uuid NOT NULL,
+    unit text NOT NULL,
+    tokens double precision NOT NULL,
+    granted double precision NOT NULL,
+    refilled_at timestamptz NOT NULL,
+    CONSTRAINT pk_budget PRIMARY KEY (workspace_id, subject, unit)
+);

@@ -1,0 +1,161 @@
+"""Budgets of keys and workspaces, which all processes share."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from httpx2 import AsyncClient
+
+from service.api.budgets import Budgets
+from service.db import tenants
+from service.db.engine import Database
+from service.db.roles import APP
+from service.db.tenants.budgets import Allowance, take
+from service.errors import RateLimited
+from service.resources import Resources
+from tests.api.conftest import client_of, serving
+from tests.api.helpers import store
+from tests.conftest import Tenant, open_as
+
+WHO = "/v1/whoami"
+
+
+@asynccontextmanager
+async def limited(resources: Resources, key: str, **settings: Any) -> AsyncIterator[AsyncClient]:
+    changed = replace(resources, settings=resources.settings.model_copy(update=settings))
+    async with serving(changed) as app, client_of(app, key) as client:
+        yield client
+
+
+def scope() -> dict[str, Any]:
+    return {"state": {}}
+
+
+async def spent(budget: Budgets, workspace: UUID, allowance: Allowance, count: float = 1.0) -> bool:
+    try:
+        await budget.spend(scope(), workspace, [(allowance, count)])
+    except RateLimited:
+        return False
+    return True
+
+
+async def test_a_bucket_fills_at_its_rate_and_no_further(database: Database, workspace: UUID) -> None:
+    allowance = Allowance(uuid4(), "test", 100.0, 5.0)
+    first, second = await take(database, workspace, [(allowance, 3)]), await take(database, workspace, [(allowance, 9)])
+    assert (first[0].taken, first[0].left) == (3, 2)
+    assert 2 <= second[0].taken <= 5
+    await asyncio.sleep(0.1)
+    assert (await take(database, workspace, [(allowance, 9)]))[0].taken == 5
+
+
+async def test_two_processes_share_a_budget(owner_url: str, workspace: UUID) -> None:
+    """Whatever comes in at either, together they let through what one may: the burst and then the rate."""
+    allowance, seconds = Allowance(workspace, "test", 200.0, 100.0), 3.0
+    async with AsyncExitStack() as stack:
+        pools = [await stack.enter_async_context(asynccontextmanager(open_as)(owner_url, APP)) for _ in range(2)]
+        processes = [Budgets(pool) for pool in pools]
+        ends, let_in = time.monotonic() + seconds, [0, 0]
+
+        async def client(which: int, pause_s: float) -> None:
+            while time.monotonic() < ends:
+                let_in[which] += await spent(processes[which], workspace, allowance)
+                await asyncio.sleep(pause_s)
+
+        began = time.monotonic()
+        await asyncio.gather(
+            *(client(which, pause) for which, pause in ((0, 0.001), (0, 0.002), (1, 0.002), (1, 0.01)))
+        )
+        allowed = allowance.burst + allowance.per_s * (time.monotonic() - began)
+    assert min(let_in) > 20
+    assert sum(let_in) <= allowed * 1.03
+    assert sum(let_in) >= allowed * 0.85  # some are left in the processes
+
+
+async def test_a_request_normally_costs_no_statement(
+    database: Database, workspace: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements, usual = [], take
+
+    async def counted(*args: Any) -> Any:
+        statements.append(args)
+        return await usual(*args)
+
+    monkeypatch.setattr(tenants.budgets, "take", counted)
+    budget, busy, over = (
+        Budgets(database),
+        Allowance(uuid4(), "busy", 1_000.0, 2_000.0),
+        Allowance(uuid4(), "over", 1, 1),
+    )
+    assert all([await spent(budget, workspace, busy) for _ in range(500)])
+    assert len(statements) <= 3
+    together = await asyncio.gather(*(spent(budget, workspace, over) for _ in range(50)))
+    assert sum(together) <= 2
+    assert len(statements) <= 6, "nor does one that is refused"
+
+
+async def test_a_cost_larger_than_the_bucket_leaves_a_debt(database: Database, workspace: UUID) -> None:
+    clock = time.monotonic
+    budget, allowance = Budgets(database, clock), Allowance(workspace, "kb", 100.0, 200.0)
+    assert await spent(budget, workspace, allowance, 4_000)
+    assert not await spent(budget, workspace, allowance, 1)
+
+
+async def test_the_answer_over_a_budget(resources: Resources, tenant: Tenant) -> None:
+    async with limited(resources, tenant.key, key_requests_per_s=0.5, budget_burst_s=4.0) as client:
+        answers = [await client.get(WHO) for _ in range(3)]
+    assert [each.status_code for each in answers] == [200, 200, 429]
+    assert answers[0].headers["RateLimit-Policy"] == '"key-requests";q=2;w=4'
+    assert answers[0].headers["RateLimit"].startswith('"key-requests";r=1;t=')
+    refused = answers[-1]
+    assert refused.json()["code"] == "rate_limited"
+    assert 1 <= int(refused.headers["Retry-After"]) <= 2
+    assert refused.headers["RateLimit"].startswith('"key-requests";r=0;t=')
+
+
+async def test_keys_of_a_workspace_share_its_budget(resources: Resources, tenant: Tenant, stranger: Tenant) -> None:
+    settings = {"workspace_requests_per_s": 0.1, "budget_burst_s": 30.0}
+    async with limited(resources, tenant.key, **settings) as client:
+        made = (await client.post("/v1/api-keys", json={"name": "two", "rights": ["memory:read"]})).json()["api_key"]
+        headers = {"Authorization": f"Bearer {made}"}
+        found = [(await client.get(WHO, headers=headers)).status_code for _ in range(3)]
+        assert found == [200, 200, 429]
+        assert (await client.get(WHO)).status_code == 429
+        assert (await client.get(WHO, headers={"Authorization": f"Bearer {stranger.key}"})).status_code == 200
+        assert (await client.get("/livez")).status_code == 200
+
+
+async def test_bodies_count_by_size(resources: Resources, tenant: Tenant) -> None:
+    async with limited(resources, tenant.key, key_kb_per_s=1.0, budget_burst_s=10.0) as client:
+        search = {"query": "x", "user_id": "i"}
+        assert (await client.post("/v1/memories/search", json=search)).status_code == 200
+        assert (await client.post("/v1/memories/search", json={**search, "unknown": "x" * 9_800})).status_code == 400
+        assert (await client.post("/v1/memories/search", json={**search, "query": "x" * 500})).status_code == 429
+        assert (await client.get(WHO)).status_code == 200, "it has no body"
+
+
+async def test_a_workspace_limits_its_keys_and_not_itself(resources: Resources, tenant: Tenant) -> None:
+    async with limited(resources, tenant.key) as client:
+        answer = await client.patch("/v1/workspaces/current", json={"settings": {"workspace_requests_per_s": 9}})
+        assert (answer.status_code, answer.json()["field"]) == (400, "settings.workspace_requests_per_s")
+        answer = await client.patch("/v1/workspaces/current", json={"settings": {"key_requests_per_s": 0.1}})
+        assert answer.status_code == 200, answer.text
+        assert [(await client.get(WHO)).status_code for _ in range(2)] == [200, 429]
+
+
+async def test_searches_have_a_rate_of_their_own(resources: Resources, tenant: Tenant) -> None:
+    async with limited(resources, tenant.key, search_rate_per_s=0.01, search_burst=2) as client:
+        await store(client, "Feeds the heron")
+        asked = [await client.get("/v1/memories/search", params={"q": "x", "user_id": "alice"}) for _ in range(3)]
+        assert [each.status_code for each in asked] == [200, 200, 429]
+        assert asked[-1].json()["code"] == "rate_limited"
+        assert (await client.get(WHO)).status_code == 200
+    async with limited(resources, tenant.key, search_rate_per_s=0.01, search_burst=2) as another:
+        again = await another.get("/v1/memories/search", params={"q": "x", "user_id": "alice"})
+        assert again.status_code == 429, "another process of the same service"
