@@ -50,7 +50,17 @@ OF_ANOTHER_ROW = {  # the row it belongs to decides
 }
 WRITTEN_ONLY = {"audit_log"}
 OPEN = {"embedding_cache", "embedding_generation", "llm_cache"}  # nothing in them is a user's
-CLOSED = {"alembic_version", "api_key", "job_run", "partitioned_table", "schedule", "token_secret", "tool", "workspace"}
+CLOSED = {
+    "alembic_version",
+    "api_key",
+    "budget",
+    "job_run",
+    "partitioned_table",
+    "schedule",
+    "token_secret",
+    "tool",
+    "workspace",
+}
 
 TABLES = """
     SELECT c.relname AS name,
