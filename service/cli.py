@@ -82,8 +82,11 @@ def migrate(
 @app.command("bootstrap-sql")
 def bootstrap_sql(
     passwords: Annotated[
-        bool, typer.Option("--passwords", help="Give the logins new passwords; their URLs go to standard error.")
-    ] = False,
+        str,
+        typer.Option(
+            metavar="HOST/DATABASE", help="Give the logins new passwords; their URLs there go to standard error."
+        ),
+    ] = "",
 ) -> None:
     """Print the SQL that an administrator runs once in a Postgres of one's own, before the first start."""
     from service.db import roles
@@ -91,7 +94,7 @@ def bootstrap_sql(
     made = roles.new_passwords() if passwords else {}
     print(roles.bootstrap_sql(made))
     for role, login in roles.LOGINS.items() if passwords else ():
-        print(f"{roles.URL_VARIABLES[role]}=postgresql://{login}:{made[login]}@HOST:5432/DATABASE", file=sys.stderr)
+        print(f"{roles.URL_VARIABLES[role]}=postgresql://{login}:{made[login]}@{passwords}", file=sys.stderr)
 
 
 def _given(fd: int) -> int | None:

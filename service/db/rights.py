@@ -121,6 +121,11 @@ NEEDED = (
         "GRANT USAGE, CREATE ON SCHEMA public TO loxodon_owner;",
     ),
     (
+        "SELECT NOT has_schema_privilege('loxodon_app', 'public', 'CREATE')",
+        "Everybody may create objects in the schema public, which functions of the owner would call: "
+        "REVOKE CREATE ON SCHEMA public FROM PUBLIC;",
+    ),
+    (
         "SELECT has_schema_privilege('loxodon_app', 'public', 'USAGE')",
         "The role loxodon_app may not use the schema public: GRANT USAGE ON SCHEMA public TO loxodon_app;",
     ),
@@ -162,11 +167,14 @@ async def _check(session: AsyncConnection, wanted: str) -> None:
 
 def _refusal(login: str, through: str, what: str, wanted: str) -> str:
     whose = login if through == login else f"{login} is a member of {through}, which"
-    return (
-        f"The database login {whose} {what}, so row-level security would not keep workspaces apart: set "
-        f"{URL_VARIABLES[wanted]} to the login {LOGINS[wanted]}, or to another that is a member of {wanted} and of "
-        f"nothing else. {HINT}, to make it."
+    usual = LOGINS[wanted]
+    cure = (
+        f"set {URL_VARIABLES[wanted]} to the login {usual}, or to another that is a member of {wanted} and of nothing "
+        f"else. {HINT}, to make it."
+        if login != usual
+        else f"take that from it (REVOKE). {usual} is meant to be a member of {wanted} and of nothing else."
     )
+    return f"The database login {whose} {what}, so row-level security would not keep workspaces apart: {cure}"
 
 
 def check_owner(connection: Connection) -> None:

@@ -41,6 +41,7 @@ LACKS = {
     "GRANTED BY administrator",
     "GRANT USAGE ON SCHEMA public TO loxodon_walled;": "REVOKE USAGE ON SCHEMA public FROM PUBLIC, loxodon_walled",
     "GRANT USAGE ON SCHEMA public TO loxodon_app;": "REVOKE USAGE ON SCHEMA public FROM PUBLIC, loxodon_app",
+    "REVOKE CREATE ON SCHEMA public FROM PUBLIC;": "GRANT CREATE ON SCHEMA public TO PUBLIC",
     "CREATE EXTENSION vector SCHEMA public;": "DROP EXTENSION vector",
     "ALTER EXTENSION vector SET SCHEMA public;": "CREATE SCHEMA elsewhere; ALTER EXTENSION vector SET SCHEMA elsewhere",
     "GRANT CONNECT ON DATABASE memories TO loxodon_migrate;": "REVOKE CONNECT ON DATABASE memories "
@@ -107,13 +108,14 @@ async def test_the_printed_statements_are_enough_and_can_be_run_again(url: str, 
 
 
 def test_the_command_gives_passwords_and_prints_the_urls(url: str) -> None:
-    command = [sys.executable, "-m", "service", "bootstrap-sql", "--passwords"]
+    command = [sys.executable, "-m", "service", "bootstrap-sql", "--passwords", "db.example/memories"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     psql(as_login(url, "administrator"), done.stdout)
     urls = dict(line.split("=", 1) for line in done.stderr.splitlines())
     assert set(urls) == set(URL_VARIABLES.values())
     for role, login in LOGINS.items():
         assert f"//{login}:" in urls[URL_VARIABLES[role]]
+        assert urls[URL_VARIABLES[role]].endswith("@db.example/memories")
         stored = psql(url, f"SELECT rolpassword FROM pg_authid WHERE rolname = '{login}'")
         assert is_of(str(make_url(urls[URL_VARIABLES[role]]).password), stored)
 

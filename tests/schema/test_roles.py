@@ -107,6 +107,18 @@ async def test_the_api_refuses_a_login_that_sees_every_workspaces_jobs(owner_url
     assert f"DATABASE_URL to the login {API_LOGIN}" in said
 
 
+async def test_too_much_that_was_given_to_our_own_login_is_to_be_taken_from_it(
+    owner_url: str, superuser: asyncpg.Connection[Any]
+) -> None:
+    await superuser.execute(f"CREATE ROLE t_extra CREATEROLE; GRANT t_extra TO {API_LOGIN}")
+    try:
+        said = await refusal(login_url(owner_url, APP), APP)
+        assert f"{API_LOGIN} is a member of t_extra, which may make roles" in said
+        assert "take that from it (REVOKE)" in said
+    finally:
+        await superuser.execute("DROP ROLE t_extra")
+
+
 @pytest.mark.parametrize("login", ["t_bare", "t_none"])
 async def test_refuses_a_login_that_may_do_too_little(owner_url: str, logins: None, login: str) -> None:
     assert f"GRANT {WORKER} TO {login} WITH INHERIT TRUE;" in await refusal(url_of(owner_url, login), WORKER)

@@ -1,6 +1,6 @@
 -- Roles, logins, extension and rights of Loxodon, for an administrator of the database to run once, in it. Superuser, or
 -- its owner with CREATEROLE. May be run again: it adds what is missing. Passwords: ALTER ROLE loxodon_api PASSWORD '...',
--- and the same for loxodon_jobs and loxodon_migrate, or `bootstrap-sql --passwords`. docs/postgres.md
+-- and the same for loxodon_jobs and loxodon_migrate, or bootstrap-sql --passwords. docs/postgres.md
 
 -- Roles and logins belong to the cluster, so another database of it may have them already.
 DO $$
