@@ -15,10 +15,18 @@ from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import platformdirs
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
-from sqlalchemy import make_url
-from sqlalchemy.exc import ArgumentError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+)
 
+from service import postgres_url
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights
 
 PREFIX = "LOXODON_"
@@ -75,19 +83,9 @@ PER_WORKSPACE = frozenset(
 )
 
 
-def _postgres_url(value: SecretStr) -> SecretStr:
-    """A Postgres URL of any spelling, in the one that SQLAlchemy and asyncpg understand."""
-    try:
-        url = make_url(value.get_secret_value())
-    except ArgumentError:
-        raise ValueError("must be a URL such as postgresql://user:password@host/database") from None
-    if url.drivername.partition("+")[0] not in ("postgresql", "postgres"):
-        raise ValueError("must be a Postgres URL")
-    query = dict(url.query)
-    if "sslmode" in query:  # libpq's word; asyncpg calls it ssl
-        query["ssl"] = query.pop("sslmode")
-    normal = url.set(drivername="postgresql+asyncpg", query=query)
-    return SecretStr(normal.render_as_string(hide_password=False))
+def _postgres_url(value: SecretStr, known: ValidationInfo) -> SecretStr:
+    least, ca_file = known.data.get("database_tls", "prefer"), known.data.get("database_ca_file")
+    return SecretStr(postgres_url.normal(value.get_secret_value(), least=least, ca_file=ca_file))
 
 
 MIN_FIRST_KEY_CHARS = 20
@@ -191,7 +189,9 @@ class Settings(BaseModel):
     serve_docs: bool = True  # /docs and /openapi.json, which need no key
     log_level: Literal["debug", "info", "warning", "error"] = "info"  # JSON lines on standard error
 
-    # -- the database
+    # -- the database; TLS stands before the URLs, which look at it
+    database_tls: postgres_url.LeastTls = "prefer"  # at least so much of a URL to another machine
+    database_ca_file: Path | None = None  # signs the server's certificate; for URLs without sslrootcert
     database_url: PostgresUrl | None = (
         None  # postgresql+asyncpg://...; without it `make run` starts the embedded server
     )

@@ -21,6 +21,7 @@ HEIGHT = {
     "language": 0.5,
     "fair_gate": 0.4,
     "settings": 0.3,
+    "postgres_url": 0.25,
     "domain": 0.2,
     "errors": 0,
 }

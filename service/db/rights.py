@@ -16,6 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
+from service import postgres_url
 from service.db.engine import NO_SCHEMA, Access, translated_errors
 from service.db.roles import API_LOGIN, APP, LOGINS, MIGRATE_LOGIN, OWNER, URL_VARIABLES, WALLED, WORKER
 from service.errors import SchemaMismatch, StoreUnavailable
@@ -215,8 +216,11 @@ def usable(url: str) -> Iterator[None]:
         if not connecting or not isinstance(cause, REFUSALS):
             raise
         parts = make_url(url)
-        where = parts.render_as_string(hide_password=True)
+        where = postgres_url.libpq(url, hide_password=True)
+        said = getattr(cause, "verify_message", None)  # of a certificate
         cure = "See DATABASE_URL."
         if isinstance(cause, asyncpg.InsufficientPrivilegeError):
             cure = f"GRANT CONNECT ON DATABASE {parts.database} TO {parts.username};"
-        raise StoreUnavailable(f"Cannot use the database {where}: {str(cause).splitlines()[0]}. {cure}") from exc
+        raise StoreUnavailable(
+            f"Cannot use the database {where}: {said or str(cause).splitlines()[0]}. {cure}"
+        ) from exc

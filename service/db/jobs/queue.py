@@ -16,9 +16,10 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
-from sqlalchemy import make_url, text
+from sqlalchemy import text
 from uuid_utils.compat import uuid7
 
+from service import postgres_url
 from service.db import direct
 from service.db.engine import Session
 from service.domain.job import Ending, Job, NewJob
@@ -194,13 +195,6 @@ RECONNECT_S = (0.2, 5.0)
 CONNECTION_ERRORS = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
-def _dsn(url: str) -> str:
-    """The URL as asyncpg reads it: libpq's spelling."""
-    found = make_url(url)
-    query = {"sslmode" if name == "ssl" else name: value for name, value in found.query.items()}
-    return found.set(drivername="postgresql", query=query).render_as_string(hide_password=False)
-
-
 class Wakeup:
     """Wakes the workers of every process by LISTEN and NOTIFY. `arrived` is set by each notification and
     cleared by the code that waits for it.
@@ -212,7 +206,7 @@ class Wakeup:
     """
 
     def __init__(self, url: str) -> None:
-        self._dsn = _dsn(url)
+        self._dsn = postgres_url.libpq(url)
         self._sender: asyncpg.Connection[Any] | None = None
         self._sending: asyncio.Task[None] | None = None
         self._wanted = False

@@ -1,0 +1,104 @@
+"""The URL of a Postgres server: any spelling that libpq takes, in the one that SQLAlchemy and asyncpg understand.
+
+SQLAlchemy hands the parameters of a URL to asyncpg as arguments, and asyncpg takes the files of TLS in a DSN only: they
+travel in the parameter `dsn`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+LeastTls = Literal["prefer", "require", "verify-full"]
+
+MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+"""libpq's sslmode, the weakest first. Up to `prefer` a connection may end up without encryption."""
+
+FILES = ("sslrootcert", "sslcert", "sslkey", "sslcrl")
+IN_DSN = frozenset({*FILES, "sslpassword", "sslnegotiation", "ssl_min_protocol_version", "ssl_max_protocol_version"})
+ARGUMENTS = frozenset(
+    {"host", "port", "timeout", "command_timeout", "passfile", "target_session_attrs", "krbsrvname", "gsslib"}
+)
+"""What asyncpg takes beside, by the same name."""
+
+
+def normal(given: str, *, least: LeastTls = "prefer", ca_file: Path | None = None) -> str:
+    """The URL for SQLAlchemy. `least`: how far a connection to another machine must be encrypted, and is, where the URL
+    does not say; `ca_file`: of the authority that signs servers, for URLs that name none. Raises ValueError."""
+    try:
+        url = make_url(given)
+    except ArgumentError:
+        raise ValueError("must be a URL such as postgresql://user:password@host/database") from None
+    if url.drivername.partition("+")[0] not in ("postgresql", "postgres"):
+        raise ValueError("must be a Postgres URL")
+    query = _libpq_query(url)
+    mode = str(query.pop("sslmode")) if "sslmode" in query else None
+    tls = {name: str(query.pop(name)) for name in list(query) if name in IN_DSN}
+    unknown = sorted(query.keys() - ARGUMENTS)
+    if unknown:
+        raise ValueError(f"has the parameter {unknown[0]}, which cannot be followed here: take it out")
+    if not is_local(url):
+        mode = _strong_enough(mode, least)
+    if mode is not None:
+        query["ssl"] = mode
+        if mode.startswith("verify") and ca_file is not None:
+            tls.setdefault("sslrootcert", str(ca_file))
+        _check(mode, tls)
+    if tls:
+        query["dsn"] = f"postgresql://?{urlencode(tls)}"
+    return url.set(drivername="postgresql+asyncpg", query=query).render_as_string(hide_password=False)
+
+
+def libpq(given: str, *, hide_password: bool = False) -> str:
+    """The same URL as libpq writes it."""
+    url = make_url(given)
+    return url.set(drivername="postgresql", query=_libpq_query(url)).render_as_string(hide_password=hide_password)
+
+
+def is_local(url: URL) -> bool:
+    """Whether the server is on this machine: a socket, localhost or a loopback address."""
+    named = url.query.get("host") or url.host or ""
+    hosts = named if isinstance(named, tuple) else named.split(",")
+    return all(each.startswith("/") or each in ("", "localhost") or _is_loopback(each) for each in hosts)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.partition(":")[0]).is_loopback
+    except ValueError:
+        return host == "::1"
+
+
+def _libpq_query(url: URL) -> dict[str, str | tuple[str, ...]]:
+    query = dict(url.query)
+    if "ssl" in query:  # asyncpg's word
+        query.setdefault("sslmode", query.pop("ssl"))
+    inner = query.pop("dsn", "")
+    return query | (dict(parse_qsl(urlsplit(inner).query)) if isinstance(inner, str) else {})
+
+
+def _strong_enough(mode: str | None, least: LeastTls) -> str | None:
+    if least == "prefer":
+        return mode
+    if mode in MODES and MODES.index(mode) < MODES.index(least):
+        raise ValueError(f"has sslmode={mode}, where LOXODON_DATABASE_TLS asks for {least}")
+    return mode or least
+
+
+def _check(mode: str, tls: Mapping[str, str]) -> None:
+    if mode not in MODES:
+        raise ValueError(f"has an sslmode that is not one of {', '.join(MODES)}")
+    for name in FILES:
+        if name in tls and not Path(tls[name]).is_file():
+            raise ValueError(f"names {tls[name]} as {name}, and there is no such file")
+    if mode.startswith("verify") and "sslrootcert" not in tls:
+        raise ValueError(
+            f"has sslmode={mode}, which needs the file of a certificate authority: sslrootcert in the URL, or "
+            "LOXODON_DATABASE_CA_FILE"
+        )
