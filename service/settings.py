@@ -268,7 +268,7 @@ class Settings(BaseModel):
     working_max_items: int = Field(256, ge=1, le=10_000)  # named values a session keeps; the least recently used goes
     working_max_turns: int = Field(100, ge=1, le=10_000)  # turns a session keeps; the oldest goes
     working_max_thoughts: int = Field(100, ge=1, le=10_000)  # thoughts a session keeps; the oldest goes
-    working_value_bytes: int = Field(65_536, ge=100)  # one value as JSON; a larger one is refused
+    working_value_bytes: int = Field(65_536, ge=100, le=1_048_576)  # one value as JSON; a larger one is refused
 
     # -- reading
     max_page_size: int = Field(1_000, ge=1)  # largest `limit`

@@ -6,10 +6,10 @@ from datetime import datetime
 from functools import partial
 from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
 from service.api.schemas import Channel, ReadScopeFields, RequestModel, Secretless, Time, TypeName, Unit, Zone
-from service.domain import filters
+from service.domain import filters, sizes
 from service.domain.query import Narrow, ScopeId, TagMatch, TagMode, Window
 from service.domain.scope import Scope
 from service.errors import InvalidInput
@@ -88,6 +88,16 @@ class FilterInput(RequestModel):
     NOT: FilterInput | None = Field(None, description="This does not hold")
 
 
+def _not_endless(raw: object) -> object:
+    if sizes.count(raw) > filters.MAX_JSON_VALUES:
+        raise ValueError(f"holds more than {filters.MAX_JSON_VALUES:,} values")
+    return raw
+
+
+FilterTree = Annotated[FilterInput, BeforeValidator(_not_endless)]
+"""The whole filter of a request."""
+
+
 def tree(given: FilterInput | None, where: str = "filters") -> filters.Filter | None:
     """The filter of a request; raises InvalidInput naming the path inside it."""
     return filters.read(given.model_dump(exclude_unset=True), where) if given is not None else None
@@ -131,7 +141,7 @@ class NarrowingFields(ReadScopeFields):
         None, min_length=1, max_length=MAX_WORDS, description="Several channels, beside _global; instead of channel"
     )
     scope_mode: ScopeMode = Field("given", description=SCOPE_MODE)
-    filters: FilterInput | None = Field(None, description="What columns and metadata must be, as a tree of conditions")
+    filters: FilterTree | None = Field(None, description="What columns and metadata must be, as a tree of conditions")
     tags: Words | Comma = Field(
         default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas"]]
     )

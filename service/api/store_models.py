@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api.free_json import JsonObject
-from service.api.narrowing import FilterInput
+from service.api.narrowing import FilterTree
 from service.api.schema_rules import READABLE_SCHEMA, given
 from service.api.schemas import (
     MAX_TTL_S,
@@ -151,7 +151,7 @@ class StoreRequest(MemoryFields):
         max_length=20_000,
         description="messages with infer only: replaces the service's prompt that facts are read with",
     )
-    filters: FilterInput | None = Field(
+    filters: FilterTree | None = Field(
         None, description="messages with infer only: which memories the new facts are compared with"
     )
 
