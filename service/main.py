@@ -52,7 +52,7 @@ from service.api.deps import KeyRing
 from service.api.middleware import RequestMiddleware
 from service.api.token_signing import TokenSigner
 from service.db.idempotency import Replay
-from service.memory.write_behind import ReadLog, UseCounter, in_background
+from service.memory.write_behind import KeyUses, ReadLog, UseCounter, in_background
 from service.resources import Resources, open_resources
 from service.settings import Settings
 
@@ -104,10 +104,12 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             opener(settings) as resources,
             in_background(ReadLog(resources.db)) as reads,
             in_background(UseCounter(resources.db)) as uses,
+            in_background(KeyUses(resources.db)) as key_uses,
         ):
             app.state.resources = resources
             app.state.reads = reads
             app.state.uses = uses
+            app.state.key_uses = key_uses
             app.state.admission = Admission(resources.settings)
             app.state.tokens = TokenSigner(resources.db, resources.settings.token_secret_value)
             app.state.budgets = Budgets(resources.db)

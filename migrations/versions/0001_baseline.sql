@@ -1664,6 +1664,7 @@ CREATE TABLE api_key (
     revoked_at timestamptz,
     old_key_hash varchar(64),
     old_key_until timestamptz,
+    former_key_hashes text[] NOT NULL DEFAULT '{}',
     last_used_at timestamptz,
     CONSTRAINT pk_api_key PRIMARY KEY (workspace_id, id),
     CONSTRAINT uq_api_key_key_hash UNIQUE (key_hash),
@@ -2791,7 +2792,7 @@ GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_se
 GRANT SELECT, UPDATE (name, settings) ON workspace TO loxodon_app;
 GRANT SELECT, INSERT, UPDATE (
     name, rights, user_id, agent_id, run_id, channels, default_user_id, default_agent_id, default_run_id,
-    default_channel, expires_at, revoked_at, key_hash, hint, old_key_hash, old_key_until, last_used_at)
+    default_channel, expires_at, revoked_at, key_hash, hint, old_key_hash, old_key_until, former_key_hashes, last_used_at)
     ON api_key TO loxodon_app;
 GRANT SELECT ON embedding_generation TO loxodon_app;
 

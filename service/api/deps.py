@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Annotated, Any, get_args, get_origin
 from uuid import UUID
 
@@ -115,17 +116,22 @@ async def authenticate(request: Request) -> Caller:
     secret = (bearer.credentials if bearer else await HEADER(request)) or query
     if not secret:
         raise Unauthenticated("An API key is needed: Authorization: Bearer <key>.")
-    if looks_like_token(secret):
-        claims = await request.app.state.tokens.read(secret, res.clock())
-        minter = await request.app.state.keys.caller_by_id(claims.workspace, claims.key)
-        request.state.caller = by_token = caller_of(claims, minter, res.clock())
-        walls.stand_behind(by_token.wall)
-        return by_token
-    found: Caller | None = await request.app.state.keys.caller(secret, address_of(request.scope))
-    if found is None or (found.expires_at is not None and found.expires_at <= res.clock()):
-        raise Unauthenticated("The API key is unknown, expired or revoked.")
+    found = await _bearer_of(secret, request, res.clock())
     request.state.caller = found
     walls.stand_behind(found.wall)
+    request.app.state.key_uses.add(found.workspace_id, found.key_id, res.clock())
+    return found
+
+
+async def _bearer_of(secret: str, request: Request, now: datetime) -> Caller:
+    """Whom a key or a token stands for; raises as `authenticate`."""
+    ring: KeyRing = request.app.state.keys
+    if looks_like_token(secret):
+        claims = await request.app.state.tokens.read(secret, now)
+        return caller_of(claims, await ring.caller_by_id(claims.workspace, claims.key), now)
+    found = await ring.caller(secret, address_of(request.scope))
+    if found is None or (found.expires_at is not None and found.expires_at <= now):
+        raise Unauthenticated("The API key is unknown, expired or revoked.")
     return found
 
 

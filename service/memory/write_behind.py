@@ -1,4 +1,4 @@
-"""Writes in the background: the audit of reads, and how often memories are used.
+"""Writes in the background: the audit of reads, how often memories are used, and when keys were.
 
 Entries are buffered, written in batches, retried while the database is unavailable, and flushed at shutdown. A read
 never waits for its entry and never fails because of it: what does not fit the buffer is dropped and counted in the log.
@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ClassVar, TypeVar
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from service.db import walls, writes
 from service.db.engine import Database
 from service.db.memories import stats
 from service.db.memories.stats import Use
+from service.db.tenants import keys
 from service.db.writes import AuditEntry
 from service.errors import ServiceError
 
@@ -31,6 +32,8 @@ SHUTDOWN_S = 5.0  # for the rest, at shutdown
 BATCH = 500
 READS_CAPACITY, READS_PAUSE_S = 10_000, 0.5  # entries of about 1 kB; seconds between two writes
 USES_CAPACITY, USES_PAUSE_S = 50_000, 1.0  # memories and entities with uses to be written; more are not counted
+
+KEY_USE_EVERY = timedelta(minutes=1)
 
 
 class WriteBehind(ABC):
@@ -167,6 +170,45 @@ class UseCounter(WriteBehind):
             except BaseException:
                 for key, use in taken.items():
                     self._count(key, use)
+                raise
+
+    def clear(self) -> int:
+        lost = len(self._uses)
+        self._uses.clear()
+        return lost
+
+
+class KeyUses(WriteBehind):
+    """When keys were last used: of each key at most one time a minute is written."""
+
+    what = "key uses"
+
+    def __init__(self, database: Database, *, pause_s: float = USES_PAUSE_S) -> None:
+        super().__init__(pause_s=pause_s)
+        self._database = database
+        self._noted: dict[UUID, datetime] = {}
+        self._uses: dict[tuple[UUID, UUID], datetime] = {}
+
+    def add(self, workspace_id: UUID, key_id: UUID, at: datetime) -> None:
+        """Notes a use; never waits."""
+        noted = self._noted.get(key_id)
+        if noted is not None and at - noted < KEY_USE_EVERY:
+            return
+        if len(self._noted) >= USES_CAPACITY:
+            self._noted.clear()
+        self._noted[key_id] = self._uses[workspace_id, key_id] = at
+        self._pending.set()
+
+    async def write(self) -> None:
+        """A transaction per workspace."""
+        while self._uses:
+            workspace_id = next(iter(self._uses))[0]
+            taken = {key: self._uses.pop(key) for key in list(self._uses) if key[0] == workspace_id}
+            try:
+                async with self._database.begin(workspace_id) as session:
+                    await keys.note_uses(session, workspace_id, {key[1]: at for key, at in taken.items()})
+            except BaseException:
+                self._uses = taken | self._uses
                 raise
 
     def clear(self) -> int:

@@ -15,7 +15,7 @@ from httpx2 import AsyncClient
 from service.domain.access import Right
 from service.resources import Resources
 from service.settings import Settings
-from tests.api.conftest import client_of, serving
+from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import SetClock, Tenant
 
 SCOPE_SENTENCE = "At least one of user_id, agent_id, or run_id must be provided."
@@ -285,3 +285,87 @@ async def test_methods_and_routes_that_are_not_there(client: AsyncClient) -> Non
     wrong = await client.put("/v1/stats")
     assert wrong.status_code == 405
     assert wrong.headers["content-type"] == "application/problem+json"
+
+
+async def test_a_rotated_key_has_a_new_secret_at_once_and_the_old_one_for_a_while(
+    client: AsyncClient, app: FastAPI, clock: SetClock, tables: Tables
+) -> None:
+    made = (await client.post("/v1/api-keys", json={"name": "old", "rights": ["memory:read"]})).json()
+    rotated = await client.post(f"/v1/api-keys/{made['id']}/rotate", json={"overlap_s": 60})
+    assert rotated.status_code == 200, rotated.text
+    assert rotated.json()["old_secret_until"] == "2026-03-02T09:31:00+00:00"
+    async with client_of(app, made["api_key"]) as old, client_of(app, rotated.json()["api_key"]) as new:
+        assert [(await each.get("/v1/memories?user_id=a")).status_code for each in (old, new)] == [200, 200]
+        assert (await old.get("/v1/whoami")).json()["api_key_id"] == (await new.get("/v1/whoami")).json()["api_key_id"]
+        clock.forward(seconds=60)
+        assert [(await each.get("/v1/memories?user_id=a")).status_code for each in (old, new)] == [401, 200]
+        ended = await client.post(f"/v1/api-keys/{made['id']}/rotate", json={})
+        assert (await new.get("/v1/memories?user_id=a")).status_code == 401
+    shown = (await client.get(f"/v1/api-keys/{made['id']}")).json()
+    assert shown["hint"] == ended.json()["api_key"][-4:]
+    assert shown["old_secret_until"] is None
+    assert await tables.holding(made["api_key"]) == []
+
+
+async def test_a_key_is_changed_and_its_wall_only_drawn_tighter(client: AsyncClient, app: FastAPI) -> None:
+    made = (await client.post("/v1/api-keys", json={"name": "k", "rights": ["memory:read", "memory:write"]})).json()
+    path = f"/v1/api-keys/{made['id']}"
+    changed = await client.patch(path, json={"name": "new", "rights": ["memory:read"], "user_id": "alice"})
+    assert changed.status_code == 200, changed.text
+    assert [changed.json()[name] for name in ("name", "rights", "user_id")] == ["new", ["memory:read"], "alice"]
+    async with client_of(app, made["api_key"]) as key:
+        assert (await key.get("/v1/memories?user_id=bob")).status_code == 403
+        assert (await key.post("/v1/memories", json={"content": "x"})).status_code == 403
+    for wider in ({"user_id": "bob"}, {"user_id": None}):
+        refused = await client.patch(path, json=wider)
+        assert (refused.status_code, refused.json()["field"]) == (403, "user_id")
+    outside = await client.patch(path, json={"defaults": {"user_id": "bob"}})
+    assert (outside.status_code, outside.json()["field"]) == (400, "defaults.user_id")
+    past = await client.patch(path, json={"expires_at": "2020-01-01T00:00:00Z"})
+    assert (past.status_code, past.json()["field"]) == (400, "expires_at")
+    assert (await client.delete(path)).status_code == 204
+    assert (await client.patch(path, json={"name": "x"})).status_code == 409
+    assert (await client.post(f"{path}/rotate", json={})).status_code == 409
+
+
+async def test_a_key_that_may_more_is_neither_changed_nor_rotated(client: AsyncClient, app: FastAPI) -> None:
+    strong = (await client.post("/v1/api-keys", json={"name": "k", "rights": ["operator"]})).json()
+    async with client_of(app, await made(client, "admin")) as admin:
+        for method, path, body in (("PATCH", "", {"name": "x"}), ("POST", "/rotate", {})):
+            refused = await admin.request(method, f"/v1/api-keys/{strong['id']}{path}", json=body)
+            assert refused.status_code == 403
+
+
+async def test_changes_of_keys_are_audited(client: AsyncClient) -> None:
+    own = (await client.get("/v1/whoami")).json()["api_key_id"]
+    body = {"name": "k", "rights": ["memory:read"], "user_id": "alice"}
+    made = (await client.post("/v1/api-keys", json=body)).json()["id"]
+    await client.patch(f"/v1/api-keys/{made}", json={"name": "new"})
+    await client.post(f"/v1/api-keys/{made}/rotate", json={"overlap_s": 5})
+    await client.delete(f"/v1/api-keys/{made}")
+    await client.delete(f"/v1/api-keys/{made}")
+    entries = (await client.get("/v1/audit", params={"memory_type": "api_key"})).json()["results"]
+    assert [each["operation"] for each in reversed(entries)] == [
+        f"{verb}_api_key" for verb in ("create", "update", "rotate", "revoke")
+    ]
+    assert {(each["api_key_id"], *each["affected_ids"]) for each in entries} == {(own, made)}
+    assert "alice" not in str(entries)
+
+
+async def test_when_a_key_was_last_used(client: AsyncClient, app: FastAPI, clock: SetClock) -> None:
+    made = (await client.post("/v1/api-keys", json={"name": "k", "rights": ["memory:read"]})).json()
+    path = f"/v1/api-keys/{made['id']}"
+    assert (await client.get(path)).json()["last_used_at"] is None
+    async with client_of(app, made["api_key"]) as key:
+        for seconds, noted in ((0, "09:30:00"), (59, "09:30:00"), (1, "09:31:00")):
+            clock.forward(seconds=seconds)
+            await key.get("/v1/whoami")
+            await app.state.key_uses.flush()
+            assert (await client.get(path)).json()["last_used_at"] == f"2026-03-02T{noted}+00:00"
+
+
+async def test_the_channel_of_a_key_has_moved(client: AsyncClient) -> None:
+    body = {"name": "k", "rights": ["memory:read"], "channel": "garden"}
+    refused = await client.post("/v1/api-keys", json=body)
+    assert (refused.status_code, refused.json()["field"]) == (400, "channel")
+    assert "defaults.channel" in refused.json()["detail"]

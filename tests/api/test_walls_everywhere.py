@@ -218,4 +218,9 @@ async def test_no_operation_reaches_another_user(
                 assert not lost, f"{method} {path}: {sorted(lost)[:3]}"
     assert called > 250
     closed = {"job_run", "term_stat", "job", *NOT_HIS}
-    assert set(tables.names) - furnished - closed <= {"goal_edge", "entity_vector", "entity_edge_source", "withdrawn_span"}
+    assert set(tables.names) - furnished - closed <= {
+        "goal_edge",
+        "entity_vector",
+        "entity_edge_source",
+        "withdrawn_span",
+    }

@@ -19,7 +19,7 @@ GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_se
 GRANT SELECT, UPDATE (name, settings) ON workspace TO loxodon_app;
 GRANT SELECT, INSERT, UPDATE (
     name, rights, user_id, agent_id, run_id, channels, default_user_id, default_agent_id, default_run_id,
-    default_channel, expires_at, revoked_at, key_hash, hint, old_key_hash, old_key_until, last_used_at)
+    default_channel, expires_at, revoked_at, key_hash, hint, old_key_hash, old_key_until, former_key_hashes, last_used_at)
     ON api_key TO loxodon_app;
 GRANT SELECT ON embedding_generation TO loxodon_app;
 

@@ -82,6 +82,7 @@ class ApiKeyRow(Table):
     revoked_at: Mapped[datetime | None]
     old_key_hash: Mapped[str | None] = mapped_column(String(64))
     old_key_until: Mapped[datetime | None]
+    former_key_hashes: Mapped[list[str]] = empty_words()
     last_used_at: Mapped[datetime | None]
 
 

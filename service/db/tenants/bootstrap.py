@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from sqlalchemy import select, text
+from sqlalchemy import or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
@@ -42,8 +42,10 @@ async def ensure_admin_key(owner_url: str, key: str) -> FirstKey:
 
 
 async def _ensure(session: AsyncConnection, key: str) -> FirstKey:
-    known = await session.execute(select(ApiKeyRow.revoked_at).where(ApiKeyRow.key_hash == keys.digest(key)))
-    if (row := known.one_or_none()) is not None:
+    digest = keys.digest(key)
+    seen = or_(ApiKeyRow.key_hash == digest, ApiKeyRow.former_key_hashes.contains([digest]))
+    known = await session.execute(select(ApiKeyRow.revoked_at).where(seen))
+    if (row := known.first()) is not None:
         return FirstKey.KNOWN if row.revoked_at is None else FirstKey.REVOKED
     workspace = await session.scalar(select(WorkspaceRow.workspace_id).order_by(WorkspaceRow.created_at).limit(1))
     if workspace is None:

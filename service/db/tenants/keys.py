@@ -218,11 +218,13 @@ async def change(session: Session, workspace_id: UUID, key_id: UUID, key: NewKey
 
 
 async def rotate(session: Session, workspace_id: UUID, key_id: UUID, old_until: datetime | None) -> str:
-    """A new secret of a key; the one it has until now stays valid until `old_until`, None: it ends."""
+    """A new secret of a key; the one it has until now stays valid until `old_until` (None: it ends). The hash of each
+    stays, so that the first key is known by any secret it ever had, and not made anew."""
     secret = new_secret()
     values = {
         "key_hash": digest(secret),
         "hint": secret[-4:],
+        "former_key_hashes": func.array_append(ApiKeyRow.former_key_hashes, ApiKeyRow.key_hash),
         "old_key_hash": ApiKeyRow.key_hash if old_until is not None else None,
         "old_key_until": old_until,
     }

@@ -30,6 +30,7 @@ CREATE TABLE api_key (
     revoked_at timestamptz,
     old_key_hash varchar(64),
     old_key_until timestamptz,
+    former_key_hashes text[] NOT NULL DEFAULT '{}',
     last_used_at timestamptz,
     CONSTRAINT pk_api_key PRIMARY KEY (workspace_id, id),
     CONSTRAINT uq_api_key_key_hash UNIQUE (key_hash),
