@@ -21,8 +21,8 @@ from service.errors import InvalidInput
 BYTES_PER_BYTE = 32
 """What a parse may take at its peak for each byte of the body; what it gives back is part of it."""
 
-SLOW_S_PER_MB = 1.5
-"""Many times what it takes on a busy machine, and a hundredth of what a quadratic step would take."""
+SLOW_S_PER_MB = 3.0
+"""Many times the processor time it takes, and a hundredth of what a quadratic step would take."""
 
 
 def joined(each: Callable[[int], str], count: int) -> bytes:
@@ -64,14 +64,14 @@ SHAPES: dict[str, tuple[bytes, str | None]] = {
 def test_time_and_memory_grow_with_the_body_alone(name: str) -> None:
     raw, field = SHAPES[name]
     gc.collect()
-    began = time.perf_counter()
+    began = time.thread_time()
     refused = parsed(raw)
-    took_s = time.perf_counter() - began
+    took_s = time.thread_time() - began
     tracemalloc.start()
     parsed(raw)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert took_s < 0.2 + SLOW_S_PER_MB * len(raw) / 1e6, f"{took_s:.2f} s"
+    assert took_s < 0.5 + SLOW_S_PER_MB * len(raw) / 1e6, f"{took_s:.2f} s"
     assert peak < 100_000 + BYTES_PER_BYTE * len(raw), f"{peak / len(raw):.1f} bytes per byte"
     assert (refused and refused.field) == field or str(refused and refused.field).startswith(field or "body"), refused
     assert refused is None or len(refused.detail) < 4_000
