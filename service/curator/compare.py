@@ -27,6 +27,8 @@ ONE_TEMPLATE = 0.6
 CHANGED_FROM = 0.6
 """Similarity from which a change told in other words ends a state about another subject: of 40 such changes 27 lay
 above, of 80 memories beside them that stay four."""
+MOSTLY_OTHER = 8
+"""Words for each shared one from which on a text tells of so much else that a change in it is about something else."""
 UNRELATED = 0.1
 """Similarity below which two texts that share no slot have nothing to do with each other, unless one denies the
 other in its words."""
@@ -561,7 +563,8 @@ def _changed_in_other_words(new: Claim, old: Claim, similarity: float) -> FactLi
     drums" ends "Zeke is the drummer of the band". A state that is less near may be outdated."""
     if not new.changes or new.former or old.event or old.former or old.tentative:
         return None
-    if claims.apart(new.identifiers, old.identifiers) or not (new.bare_words & old.bare_words) - _UNITS:
+    shared = (new.bare_words & old.bare_words) - _UNITS - new.speakers - old.speakers
+    if claims.apart(new.identifiers, old.identifiers) or len(shared) * MOSTLY_OTHER <= len(new.bare_words):
         return None
     if _overlap(new, old) >= ONE_TEMPLATE or (new.measured and old.measured and new.dated):
         return None  # one template, two things or two days

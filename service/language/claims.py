@@ -40,6 +40,8 @@ _OPENING = re.compile(
     re.IGNORECASE,
 )
 _BRACKETED = re.compile(r"\s*\([^()]*\d[^()]*\)")
+_REPLY = re.compile(r"\s*\([A-Z][\w .'’-]{0,60}: [^()]*\)")
+_FRONT = re.compile(r"^[A-Z][\w .'’-]{0,60}(?:, (?:asked|after)\b[^:“”]{0,80}(?=“)|(?=: ))")
 _SET = re.compile(
     r"^(?:User|[A-Z]\w+|they|the \w+) (?:has |have )?(?P<verb>moved|changed|pushed|postponed|rescheduled|raised|lowered"
     r"|increased|reduced|set|updated|bumped|switched|migrated|ported|converted|upgraded|transferred|extended|shifted"
@@ -111,6 +113,13 @@ class Claim:
     @cached_property
     def clause(self) -> AttributeClause:
         return attributes.clause(self.text)
+
+    @cached_property
+    def speakers(self) -> frozenset[str]:
+        """Stems of the names in front of a quote: they say nothing about its topic."""
+        front = _FRONT.match(self.original)
+        named = front is not None and not is_common(front.group().split()[0].casefold())
+        return frozenset(lexemes(front.group())) if front and named else frozenset()
 
     @cached_property
     def subject(self) -> frozenset[str]:
@@ -298,7 +307,7 @@ def read(text: str) -> Claim:
     if named and (_IS_FIRST.search(said[named.end() :]) or not is_common(named["who"].split()[0].casefold())):
         who = USER if named["who"].casefold() in ("user", "me") else named["who"]
         said = said[named.end() :]
-    said = _BRACKETED.sub("", said)
+    said = _REPLY.sub("", _BRACKETED.sub("", said))
     opening = _OPENING.match(said)
     begins = opening.end() if opening and opening.end() < len(said) else 0
     opened, said = said[:begins], said[begins:]
