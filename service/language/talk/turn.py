@@ -238,7 +238,7 @@ class TurnReader:
     def _piece(self, at: int, end: int, told: int) -> Piece | None:
         """The sentences from `at` to `end`, with what the first hangs on. Those before `told` are kept already."""
         unit = self.units[at]
-        hangs = not unit.heading and references.hangs(self._bare(unit))
+        hangs = not unit.heading and (references.hangs(self._bare(unit)) or self._chooses(unit))
         begin = self._begin_of(at) if hangs else None
         if hangs and begin is None and at and not self._is_first_of_voice(at):
             return None
@@ -255,13 +255,19 @@ class TurnReader:
         made = self._made(text, said[0].start, said[-1].end, context, said[0].speaker)
         return self._leaning(made, hangs=hangs) if known or ((hangs or faint) and not clear) else made
 
+    def _chooses(self, unit: Unit) -> bool:
+        """Whether a sentence takes up what an assistant just offered: "I'll go with the second one"."""
+        offered = self.place > 0 and self.turns[self.place - 1].by_assistant and not self.said.by_assistant
+        return offered and worth.INTENDS.match(self._bare(unit)) is not None
+
     def _leaning(self, made: Piece, *, hangs: bool) -> Piece:
         """A piece that says too little alone."""
         found = worth.features(made.body, self.names)
         own = self.said.speaker == USER or worth.is_own(made.body)
         concrete = found.name or found.number or found.time
         enough = concrete and (own or found.first_person)
-        tells = enough or (own and not hangs and worth.worth(made.body, self.names) >= worth.ALONE_FROM)
+        clear = own and not references.hangs(made.body)
+        tells = enough or (clear and worth.worth(made.body, self.names) >= worth.ALONE_FROM)
         return replace(made, goes_on=True, hangs=hangs, own=own, tells=bool(tells))
 
     def _is_faint(self, unit: Unit) -> bool:
