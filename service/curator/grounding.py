@@ -140,7 +140,7 @@ def _are_named(names: Iterable[str], sources: SourceTurns) -> bool:
 
 
 def quotes(sources: SourceTurns) -> tuple[Fact, ...]:
-    """What the offline rules keep of the messages: quotes. One that is pieced together passes the gate, too."""
+    """What the offline rules keep of the messages: quotes. One not made of whole sentences passes the gate."""
     found = talk.read(sources.messages, sources.before, sources.zone)
     return tuple(
         Fact(
@@ -154,5 +154,5 @@ def quotes(sources: SourceTurns) -> tuple[Fact, ...]:
             by_assistant=sources.messages[each.message].by_assistant,
         )
         for each in found
-        if gate.overclaim(each.text, sources, each.message) is None
+        if not each.retold or gate.overclaim(each.text, sources, each.message) is None
     )

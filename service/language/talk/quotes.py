@@ -26,7 +26,8 @@ MAX_CHARS = 700
 class Quote:
     """A fact: `text` as readers see it; `message` and the half-open span say where it was said. `confidence` 0..1.
 
-    `also`: message and span of what else it quotes: a question, what the speaker had told before.
+    `retold`: it is not made of whole sentences as they were said. `also`: message and span of what else it quotes: a
+    question, what the speaker had told before, a reply.
     """
 
     text: str
@@ -36,6 +37,7 @@ class Quote:
     speaker: str
     confidence: float
     correction: bool = False
+    retold: bool = False
     also: tuple[tuple[int, int, int], ...] = ()
 
 
@@ -109,4 +111,14 @@ def _quote(piece: Piece, before: int) -> Quote:
     """The piece with its places counted from the first message of the request."""
     (message, start, end), *others = piece.spans
     also = tuple((place - before, a, b) for place, a, b in others if place >= before)
-    return Quote(piece.text, message - before, start, end, piece.speaker, piece.confidence, piece.correction, also)
+    return Quote(
+        piece.text,
+        message - before,
+        start,
+        end,
+        piece.speaker,
+        piece.confidence,
+        piece.correction,
+        piece.retold,
+        also,
+    )

@@ -90,6 +90,7 @@ class Piece:
     `context`: what stands between the speaker and them. `goes_on`: they say too little alone: they hang on something
     that was told before (`hangs`), are a mood, or true of everybody. `own`: they tell of the speaker himself. `tells`:
     they are worth a fact where there is nothing to go on with. `replied`: the other one's reply stands in them.
+    `retold`: they are not whole sentences as they were said.
     """
 
     speaker: str
@@ -101,6 +102,7 @@ class Piece:
     own: bool = True
     tells: bool = True
     replied: bool = False
+    retold: bool = False
     correction: bool = False
     confidence: float = CERTAIN
 
@@ -119,10 +121,11 @@ class Piece:
         """This piece with one that goes on with it behind; in brackets what another one replied."""
         spans = (*self.spans, *piece.spans)
         if piece.speaker != self.speaker:
-            return replace(self, body=f"{self.body} ({piece.text})", spans=spans, replied=True)
+            retold = self.retold or piece.retold
+            return replace(self, body=f"{self.body} ({piece.text})", spans=spans, replied=True, retold=retold)
         asked = f" ({piece.context})" if piece.context else ""
         body, confidence = f"{self.body}{asked} {piece.body}", min(self.confidence, piece.confidence)
-        return replace(self, body=body, spans=spans, confidence=confidence)
+        return replace(self, body=body, spans=spans, confidence=confidence, retold=self.retold or piece.retold)
 
     def behind(self, context: Context) -> Piece:
         """This piece with what was said before."""
@@ -253,6 +256,7 @@ class TurnReader:
         clear = context is not None and self._is_clear(context)
         context = context if hangs or clear else None
         made = self._made(text, said[0].start, said[-1].end, context, said[0].speaker)
+        made = replace(made, retold=any(each.cut for each in said))
         return self._leaning(made, hangs=hangs) if known or ((hangs or faint) and not clear) else made
 
     def _chooses(self, unit: Unit) -> bool:
@@ -331,7 +335,8 @@ class TurnReader:
         if declared is not None:
             more = self._bare(first)
             telling = len(first.text.split()) > MAX_SHORT_QUESTION and worth.worth(more, self.names) >= 1
-            return self._made(f"{declared} {more}" if telling else declared, first.start, first.end)
+            made = self._made(f"{declared} {more}" if telling else declared, first.start, first.end)
+            return replace(made, retold=True)
         if not self._answers(first, asked):
             return None
         made = self._made(first.text, first.start, first.end, question)
@@ -364,11 +369,11 @@ class TurnReader:
             meant = replies.corrected(bare, unit.text) if corrects else None
             meant = meant or replies.restated(bare, unit.text)
             if meant is not None and meant != bare:
-                return replace(self._made(meant, unit.start, unit.end), correction=True)
+                return replace(self._made(meant, unit.start, unit.end), correction=True, retold=True)
         rest = replies.LEAD.sub("", unit.text)
         if not corrects or not worth.is_worth_keeping(rest, self.names):
             return None
-        return replace(self._made(rest, unit.start, unit.end), correction=True)
+        return replace(self._made(rest, unit.start, unit.end), correction=True, retold=True)
 
     def _told_before(self, at: int) -> Iterator[Unit]:
         """What the speaker said before a sentence, the last first."""

@@ -35,7 +35,8 @@ SUBORDINATE = re.compile(
 @dataclass(frozen=True, slots=True)
 class Unit:
     """A sentence or list item with its half-open span. `heading`: the line it stands under. `speaker`: whom it quotes,
-    None for the sender. `listed`: a line of the form "key: value" beside others, or an item under a heading."""
+    None for the sender. `listed`: a line of the form "key: value" beside others, or an item under a heading.
+    `cut`: a statement of a longer sentence."""
 
     start: int
     end: int
@@ -43,6 +44,7 @@ class Unit:
     heading: str = ""
     speaker: str | None = None
     listed: bool = False
+    cut: bool = False
 
     @property
     def readable(self) -> str:
@@ -68,7 +70,8 @@ def units(text: str) -> list[Unit]:
             listed = bool((item and heading) or (pair and several))
             pieces = [(0, end - start)] if listed else statements(text[start:end])
             for left, right in ((start + a, start + b) for a, b in pieces):
-                found.append(Unit(left, right, text[left:right], heading, block.speaker, listed))
+                cut = len(pieces) > 1
+                found.append(Unit(left, right, text[left:right], heading, block.speaker, listed, cut))
     return found
 
 
