@@ -118,7 +118,8 @@ def _answer(
         [each.speaker for each in found.candidates],
     )
     idf = _idf(found, prepared)
-    return answerability.assess(statements, prepared.parsed, answerability.unsaid_share(idf, found.total))
+    unsaid = answerability.unsaid_share(idf, found.total)
+    return answerability.assess(statements, prepared.parsed, unsaid, found.total)
 
 
 def measure(found: TurnCandidates, prepared: PreparedTurnQuery) -> tuple[list[Signals], float]:

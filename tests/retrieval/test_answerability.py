@@ -20,13 +20,13 @@ Said = tuple[str | None, str, float]
 """Who said it, the text, and its cosine to the question."""
 
 
-def answer(*said: Said, question: str = QUESTION, unsaid: float = 0.0) -> Answerability:
-    found = judged(*said, question=question, unsaid=unsaid)
+def answer(*said: Said, question: str = QUESTION, unsaid: float = 0.0, texts: int = 500) -> Answerability:
+    found = judged(*said, question=question, unsaid=unsaid, texts=texts)
     assert found is not None
     return found
 
 
-def judged(*said: Said, question: str = QUESTION, unsaid: float = 0.0) -> Answerability | None:
+def judged(*said: Said, question: str = QUESTION, unsaid: float = 0.0, texts: int = 500) -> Answerability | None:
     speakers = [who for who, _, _ in said]
     statements = Statements(
         list(range(len(said))),
@@ -37,12 +37,20 @@ def judged(*said: Said, question: str = QUESTION, unsaid: float = 0.0) -> Answer
         speakers,
     )
     parsed = query_parsing.parse(question, NOW, ZoneInfo("UTC"), {who for who in speakers if who})
-    return assess(statements, parsed, unsaid)
+    return assess(statements, parsed, unsaid, texts)
 
 
 def test_the_nearer_the_likelier() -> None:
     far, near = (answer(("Ann", "I planted leeks.", cosine)).probability for cosine in (0.45, 0.75))
     assert far < 0.3 < 0.7 < near
+
+
+def test_in_a_small_store_what_is_less_near_may_be_the_answer() -> None:
+    one, many, more = (
+        answer((None, "She prefers tea.", 0.55), question="what does she drink", unsaid=0.9, texts=texts).probability
+        for texts in (1, 200, 5_000)
+    )
+    assert many == more < 0.2 < 0.5 < one
 
 
 def test_what_only_somebody_else_did_has_no_answer() -> None:
