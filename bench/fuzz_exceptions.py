@@ -67,7 +67,12 @@ ALLOWANCES = (
     Allowance(REFUSED, ANY, ".*must not be blank", "Letters that cannot be seen are more than white space"),
     Allowance(REFUSED, ANY, ".*: name at least one", "Commas and blanks name nothing"),
     Allowance(REFUSED, ANY, "types: at most 20, each with a letter", "The same"),
-    Allowance(REFUSED, "GET .*", "types: List should have at most 7", "A parameter holds several between commas"),
+    Allowance(
+        REFUSED,
+        "GET .*",
+        "types: (List should have at most 7|must be among)",
+        "A parameter holds several between commas",
+    ),
     Allowance(REFUSED, ANY, ".*holds a NUL character", "Postgres cannot store it"),
     Allowance(REFUSED, ANY, ".*holds a number beyond 1e308", "jsonb cannot store it"),
     Allowance(REFUSED, ANY, ".*Input should be a valid integer", "1.0 is an integer for JSON Schema, not for us"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
+import json
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, Response
 from fastapi.staticfiles import StaticFiles
 
 from service.api.deps import QUERY
@@ -115,17 +117,29 @@ def _leave_out_scheme(document: dict[str, Any], name: str) -> None:
 PATH_IDS = frozenset({"id", "memory"})
 """Parameters that are UUIDs. Routes take any text and answer 404: there is nothing under another one."""
 
+DOCUMENT = "/openapi.json"
 ASSETS = "/docs/assets"
 
 
 def serve_page(app: FastAPI) -> None:
-    """Adds /docs, from installed files only. Their package is located, not imported: it has an application class of its
-    own."""
+    """Adds the document, and /docs from installed files only. Their package is located, not imported: it has an
+    application class of its own. The document takes two seconds to make, so a thread makes it, for the first who asks;
+    what those without a key can ask for must cost nothing."""
+    app.openapi_url = DOCUMENT
+    made: asyncio.Task[bytes] | None = None
+
+    @app.get(DOCUMENT, include_in_schema=False)
+    async def document() -> Response:
+        nonlocal made
+        if made is None:
+            made = asyncio.create_task(asyncio.to_thread(lambda: json.dumps(app.openapi()).encode()))
+        return Response(await asyncio.shield(made), media_type="application/json")
+
     app.mount(ASSETS, StaticFiles(directory=_assets()), name="docs")
 
     page = bytes(
         get_swagger_ui_html(
-            openapi_url=str(app.openapi_url),
+            openapi_url=DOCUMENT,
             title=app.title,
             swagger_js_url=f"{ASSETS}/swagger-ui-bundle.js",
             swagger_css_url=f"{ASSETS}/swagger-ui.css",

