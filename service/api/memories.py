@@ -302,7 +302,7 @@ def revision(body: PatchFields, caller: Caller, now: datetime) -> Revision:
     level, value = body.importance_level, body.importance
     return Revision(
         text=body.content,
-        tags=tags.normalise(body.tags or ()) if "tags" in given else None,
+        tags=tags.split(body.tags or ()) if "tags" in given else None,
         metadata=None if "metadata" in given and body.metadata is None else body.metadata or {},
         type=MemoryType(body.type) if body.type else None,
         type_confidence=body.confidence if body.type_confidence is None else body.type_confidence,

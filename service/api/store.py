@@ -296,7 +296,7 @@ def _caller_fields(body: StoreRequest, res: Resources, now: datetime) -> CallerF
         type=MemoryType(body.type) if body.type else None,
         type_confidence=body.confidence if body.type_confidence is None else body.type_confidence,
         importance=Importance.of_level(level) if level else None if value is None else Importance.of_value(value),
-        tags=tags.normalise(body.tags),
+        tags=tags.split(body.tags),
         metadata=body.metadata,
         timestamp=body.timestamp,
         timezone=body.timezone or res.settings.timezone,

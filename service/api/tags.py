@@ -26,6 +26,7 @@ from service.domain.query import EVER, Narrow, TagMatch, TagMode, Validity
 from service.domain.scope import Scope
 from service.errors import InvalidInput
 from service.language.tags import normalise
+from service.pipeline import pii
 from service.resources import Resources
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
@@ -72,7 +73,8 @@ async def list_memories_by_tag(
     ] = "exclude",
 ) -> TaggedMemoryPage:
     """What is valid now, the most important first, then the latest."""
-    wanted = normalise([part for each in tags_wanted for part in each.split(",")])
+    parts = [part for each in tags_wanted for part in each.split(",")]
+    wanted = normalise(parts)
     if not wanted:
         raise InvalidInput("tags: name at least one tag.", field="tags")
     if len(wanted) > MAX_WORDS:
@@ -81,7 +83,8 @@ async def list_memories_by_tag(
     listed, connected_to = await _most_important(
         scope, tagged, res, validity=validity, include_archived=include_archived, limit=limit
     )
-    note("by-tag", scope, listed, tags=list(wanted), tag_match=tag_match, tag_mode=tag_mode, limit=limit)
+    shown = list(normalise([pii.of_words("tags", part) for part in parts]))
+    note("by-tag", scope, listed, tags=shown, tag_match=tag_match, tag_mode=tag_mode, limit=limit)
     if counts:
         used(listed)
     return TaggedMemoryPage(

@@ -9,14 +9,18 @@ DELIMITERS = ":/"
 _DELIMITER = re.compile(f"[{DELIMITERS}]")
 
 
-def normalise(tags: Sequence[str] | str) -> tuple[str, ...]:
-    """Returns the tags stripped, lower-cased, without empty ones and repeats, in the order given.
+def split(tags: Sequence[str] | str) -> tuple[str, ...]:
+    """Returns the tags as they were sent, without empty ones.
 
     Only a single string is split at commas; inside a list a comma belongs to the tag, as its sender wrote it.
     """
     parts = tags.split(",") if isinstance(tags, str) else tags
-    cleaned = (part.strip().lower() for part in parts)
-    return tuple(dict.fromkeys(tag for tag in cleaned if tag))
+    return tuple(part for part in parts if part.strip())
+
+
+def normalise(tags: Sequence[str] | str) -> tuple[str, ...]:
+    """Returns the tags split, stripped and lower-cased, without repeats, in the order given."""
+    return tuple(dict.fromkeys(tag.strip().lower() for tag in split(tags)))
 
 
 def prefixes(tags: Sequence[str]) -> tuple[str, ...]:

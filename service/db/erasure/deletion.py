@@ -174,13 +174,18 @@ ACTIVITY: Mapping[str, Callable[[Session, Scope, str | None], Awaitable[int]]] =
     }
 )
 
+# With the jobs that would still read them, whose payload holds what was asked along with the turns.
 DELETE_EMPTY_CONVERSATIONS = text("""
-    DELETE FROM conversation c WHERE c.workspace_id = :workspace
-        AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
-        AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
-        AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
-        AND (CAST(:channel AS text) IS NULL OR c.channel = :channel)
-        AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id)
+    WITH gone AS (
+        DELETE FROM conversation c WHERE c.workspace_id = :workspace
+            AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
+            AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
+            AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
+            AND (CAST(:channel AS text) IS NULL OR c.channel = :channel)
+            AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id)
+        RETURNING c.id
+    )
+    DELETE FROM job j USING gone WHERE j.workspace_id = :workspace AND j.payload ->> 'conversation_id' = gone.id::text
 """)
 
 DELETE_PROFILE = text("DELETE FROM user_profile WHERE workspace_id = :workspace AND user_id = :user_id")
