@@ -3,7 +3,7 @@
 Embedders, language models and the database take a `CleanText` and nothing else, so the type checker finds a raw text on
 its way to them. `pipeline/pii.py` makes it of what callers send. Elsewhere it is a cast, which the checker believes:
 right for what was redacted before (texts read back, parts of them, texts the rules write) and for constants, wrong for
-anything out of a request. `grep -rn "CleanText(" service` lists the casts.
+anything out of a request. `tests/test_clean_text.py` lists the casts.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class Document:
         """Valid bodies with the text at the place: one for each of the document's examples, and `more`, that takes it,
         or the smallest."""
         assert place.body is not None
-        found = []
+        found: list[Any] = []
         for base in (*place.body.get("examples", []), *more, self._sample(place.body)):
             if not found or base in more:
                 body = copy.deepcopy(base)

@@ -35,7 +35,7 @@ from tests.conftest import Tenant
 from tests.language.vendor_grammars import BASE32, URL
 
 USER = "alice"
-TALK = {"messages": [{"role": "user", "content": "I moved to Lisbon last week."}], "user_id": USER}
+TALK: dict[str, Any] = {"messages": [{"role": "user", "content": "I moved to Lisbon last week."}], "user_id": USER}
 NOT_FREE = {
     "create_api_key body rights.0",
     "forget body ids.0",
@@ -45,10 +45,13 @@ NOT_FREE = {
 }
 """Fields of bodies that take no words, although the document says no more than that they are texts."""
 
-AMONG = {"field": "tag", "operator": "in", "value": ["x"]}
+AMONG: dict[str, Any] = {"field": "tag", "operator": "in", "value": ["x"]}
 TALK = {"messages": [{"role": "user", "content": "I moved to Lisbon last week."}], "user_id": USER}
 TALKS = [TALK, {**TALK, "infer": False}]
-PARTS = {"messages": [{"role": "user", "content": [{"type": "text", "text": "I moved."}]}], "user_id": USER}
+PARTS: dict[str, Any] = {
+    "messages": [{"role": "user", "content": [{"type": "text", "text": "I moved."}]}],
+    "user_id": USER,
+}
 NESTED = [{"filters": each} for each in (AMONG, {"AND": [AMONG]}, {"OR": [AMONG]}, {"NOT": AMONG})]
 MORE: dict[str, list[dict[str, Any]]] = {
     "store_memory": [*TALKS, PARTS, *({**TALK, **each} for each in NESTED)],
