@@ -1,4 +1,4 @@
-"""Who says that a text is clean: redaction, what reads texts back from the database, and a list that may only shrink."""
+"""Who says that a text is clean: redaction, what reads rows back, and a list of others that may only shrink."""
 
 from __future__ import annotations
 

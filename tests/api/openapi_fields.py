@@ -20,7 +20,7 @@ MOST_NESTED = 3
 
 
 @dataclass(frozen=True)
-class Place:
+class TextPlace:
     """Where a text goes. `steps`: the way into the body, each with the schema of what is there. `beside`: the query
     parameters of the operation."""
 
@@ -49,7 +49,7 @@ class Document:
     def __init__(self, document: Schema) -> None:
         self._document = document
 
-    def places(self) -> Iterator[Place]:
+    def places(self) -> Iterator[TextPlace]:
         """All of them, bodies first."""
         for path, methods in self._document["paths"].items():
             for method, operation in methods.items():
@@ -57,12 +57,12 @@ class Document:
                 if "401" in operation["responses"]:
                     yield from self._of_operation(name, method, path, operation)
 
-    def _of_operation(self, name: str, method: str, path: str, operation: Schema) -> Iterator[Place]:
+    def _of_operation(self, name: str, method: str, path: str, operation: Schema) -> Iterator[TextPlace]:
         body = self.body(operation)
         beside = frozenset(each["name"] for each in operation.get("parameters", ()) if each["in"] == "query")
 
-        def place(kind: Literal["body", "query", "path", "header"], *steps: Step) -> Place:
-            return Place(name, method, path, kind, steps, self._is_free(steps[-1][1]), body, beside)
+        def place(kind: Literal["body", "query", "path", "header"], *steps: Step) -> TextPlace:
+            return TextPlace(name, method, path, kind, steps, self._is_free(steps[-1][1]), body, beside)
 
         if body is not None:
             yield from (place("body", *steps) for steps in self._texts(body, ()))
@@ -115,7 +115,7 @@ class Document:
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
-    def requests(self, place: Place, text: str, more: Iterable[Schema] = ()) -> list[Any]:
+    def requests(self, place: TextPlace, text: str, more: Iterable[Schema] = ()) -> list[Any]:
         """Valid bodies with the text at the place: one for each of the document's examples, and `more`, that takes it,
         or the smallest."""
         assert place.body is not None

@@ -30,7 +30,7 @@ from service.language.pii.cards import luhn
 from service.providers.protocols import LlmReply, LlmRequest
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
-from tests.api.openapi_fields import KEY, Document, Place
+from tests.api.openapi_fields import KEY, Document, TextPlace
 from tests.conftest import Tenant
 from tests.language.vendor_grammars import BASE32, URL
 
@@ -88,7 +88,7 @@ def secret(kind: int, number: int) -> str:
     return "lox_" + "".join(chance.choices(URL, k=43))
 
 
-def in_words(place: Place, text: str) -> str:
+def in_words(place: TextPlace, text: str) -> str:
     """As a text of some words where there is room; a name stands alone."""
     most = place.leaf.get("maxLength", 1_000)
     return f"see {text} there" if place.steps[-1][0] != KEY and most >= len(text) + 10 else text
@@ -106,7 +106,7 @@ class FailingModel:
         return None
 
 
-class World:
+class FurnishedWorkspace:
     """Something of everything, so that every route finds what it is about."""
 
     def __init__(self, client: AsyncClient) -> None:
@@ -142,7 +142,7 @@ class World:
     async def key(self) -> str:
         return str((await self.post("/v1/api-keys", {"name": "test", "rights": ["memory:read"]}))["id"])
 
-    async def fill(self, path: str, place: Place, text: str) -> str:
+    async def fill(self, path: str, place: TextPlace, text: str) -> str:
         """The path with something that is there in the place of its parameters."""
         made = {
             "memories": self.memory,
@@ -166,13 +166,13 @@ class World:
         return path
 
 
-REFERENCES: dict[str, dict[str, Callable[[World], Awaitable[str]]]] = {
-    "create_relation": {"target_id": World.memory},
-    "create_entity_relation": {"source_id": World.entity, "target_id": World.entity},
-    "merge_entities": {"source_id": World.entity, "target_id": World.entity},
-    "record_tool_invocation": {"conversation_id": World.conversation},
-    "reinforce_strategy": {"conversation_id": World.conversation},
-    "set_active_goal": {"goal_id": World.goal},
+REFERENCES: dict[str, dict[str, Callable[[FurnishedWorkspace], Awaitable[str]]]] = {
+    "create_relation": {"target_id": FurnishedWorkspace.memory},
+    "create_entity_relation": {"source_id": FurnishedWorkspace.entity, "target_id": FurnishedWorkspace.entity},
+    "merge_entities": {"source_id": FurnishedWorkspace.entity, "target_id": FurnishedWorkspace.entity},
+    "record_tool_invocation": {"conversation_id": FurnishedWorkspace.conversation},
+    "reinforce_strategy": {"conversation_id": FurnishedWorkspace.conversation},
+    "set_active_goal": {"goal_id": FurnishedWorkspace.goal},
 }
 """Ids in bodies, of things that must be there."""
 
@@ -180,12 +180,12 @@ REFERENCES: dict[str, dict[str, Callable[[World], Awaitable[str]]]] = {
 class Sender:
     """Puts texts into places. `sent` is what was put where."""
 
-    def __init__(self, document: Document, world: World, alone: World) -> None:
+    def __init__(self, document: Document, world: FurnishedWorkspace, alone: FurnishedWorkspace) -> None:
         self.document, self.world, self.alone = document, world, alone
         self.sent: dict[str, str] = {}
         self.statuses: dict[str, set[int]] = {}
 
-    async def send(self, place: Place, text: str) -> None:
+    async def send(self, place: TextPlace, text: str) -> None:
         self.sent[text.lower()] = place.name
         if place.kind == "body" and place.is_free:
             self.statuses.setdefault(place.name, set())
@@ -198,7 +198,7 @@ class Sender:
                     self.statuses[place.name].add(answer.status_code)
                 assert answer.status_code < 500, f"{place.name}: {answer.text}"
 
-    def _bodies(self, place: Place, value: str) -> list[Any]:
+    def _bodies(self, place: TextPlace, value: str) -> list[Any]:
         if place.body is None:
             return [None]
         if place.kind == "body":
@@ -206,7 +206,7 @@ class Sender:
             return self.document.requests(place, value, forms)
         return place.body.get("examples", [])[:1] or [{}]
 
-    async def _ask(self, place: Place, value: str, body: Any, headers: dict[str, str]) -> Response:
+    async def _ask(self, place: TextPlace, value: str, body: Any, headers: dict[str, str]) -> Response:
         world = self.alone if place.operation in ALONE else self.world
         path = await world.fill(place.path, place, value)
         name = str(place.steps[0][0])
@@ -271,7 +271,7 @@ EVERYTHING = os.environ.get("CANARIES") == "all"
 MOST_ALIKE = 2
 
 
-def chosen(document: Document) -> Iterator[tuple[int, Place]]:
+def chosen(document: Document) -> Iterator[tuple[int, TextPlace]]:
     """Every field of a body; of parameters and headers with the same name, which have one type, a few operations'."""
     seen: Counter[tuple[str, str, bool]] = Counter()
     for number, place in enumerate(document.places()):
@@ -287,7 +287,7 @@ async def sending(app: FastAPI, tenant: Tenant, other: Tenant) -> AsyncIterator[
         for each in (client, apart):
             answer = await each.patch("/v1/workspaces/current", json={"settings": {"audit_level": "verbose"}})
             assert answer.status_code == 200, answer.text
-        yield Sender(Document(app.openapi()), World(client), World(apart))
+        yield Sender(Document(app.openapi()), FurnishedWorkspace(client), FurnishedWorkspace(apart))
 
 
 async def do_the_jobs(resources: Resources, tables: Tables, tenant: Tenant) -> None:
