@@ -564,7 +564,7 @@ def _changed_in_other_words(new: Claim, old: Claim, similarity: float) -> FactLi
     if not new.changes or new.former or old.event or old.former or old.tentative:
         return None
     shared = (new.bare_words & old.bare_words) - _UNITS - new.speakers - old.speakers
-    if claims.apart(new.identifiers, old.identifiers) or len(shared) * MOSTLY_OTHER <= len(new.bare_words):
+    if claims.apart(new.identifiers, old.identifiers) or len(shared) * MOSTLY_OTHER < len(new.bare_words):
         return None
     if _overlap(new, old) >= ONE_TEMPLATE or (new.measured and old.measured and new.dated):
         return None  # one template, two things or two days

@@ -51,7 +51,8 @@ OF_SPEAKER = re.compile(r"\W*(?:(?:and|but|so|plus|also)\W+)?(?:I|I'\w+|im|ive|m
 SPEAKER_DROPPED = re.compile(
     r"\W*(?:just|been|got|went|had|lost|took|bought|sold|quit|moved|joined|met|started|finished|finally|gonna|wanna"
     r"|gotta"
-    r"|\w+ing(?!\b[^.!?]*\b(?:is|are|was|were|can|has|makes?|made|helps?|brings?)\b))\b",
+    r"|(?!(?:some|any|no|every)thing\b|morning|evening|spring|during|according)\w+ing"
+    r"(?!\b[^.!?]*\b(?:is|are|was|were|can|has|makes?|made|helps?|brings?)\b))\b",
     re.IGNORECASE,
 )
 """A sentence without its "I": "Got a tattoo", "Working on a sequel"; not "Networking is great"."""
