@@ -148,7 +148,7 @@ def test_a_database_that_is_away_is_named_without_its_password(tmp_path: Path) -
     command = [sys.executable, "-m", "service", "migrate"]
     done = subprocess.run(command, check=False, cwd=ROOT, env=env, capture_output=True, text=True)
     assert done.returncode == 1
-    assert "Cannot use the database postgresql+asyncpg://me:***@127.0.0.1:1/there" in done.stderr
+    assert "Cannot use the database postgresql://me:***@127.0.0.1:1/there" in done.stderr
     assert "hush" not in done.stderr
     assert "Traceback" not in done.stderr
 
