@@ -15,6 +15,7 @@ from service.db.rights import find_access
 from service.db.roles import APP, URL_VARIABLES, WORKER
 from service.db.scopes import ScopeLocks
 from service.db.search.candidates import ScopeSummary
+from service.domain.access import Wall
 from service.domain.clock import Clock, system_clock
 from service.errors import SchemaMismatch, StoreUnavailable
 from service.providers.caches import CachedEmbedder
@@ -24,8 +25,8 @@ from service.providers.reranker import Reranker
 from service.rule_processes import RuleProcesses
 from service.settings import Settings
 
-ScopeKey = tuple[str, str, int]
-"""A part of a scope as SQL, its values, and how far rows are counted."""
+ScopeKey = tuple[str, str, int, Wall]
+"""A part of a scope as SQL, its values, how far rows are counted, and the wall that this was behind."""
 """A scope with its channels, and up to how many rows it is counted. What is remembered of it holds until a moment of
 the monotonic clock."""
 

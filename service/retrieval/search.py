@@ -18,7 +18,7 @@ from uuid import UUID
 
 from prometheus_client import Histogram
 
-from service.db import scopes
+from service.db import scopes, walls
 from service.db.engine import Session
 from service.db.memories import memories, recorded, stats
 from service.db.memories.recorded import RecordedScope
@@ -249,7 +249,7 @@ async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSumma
 async def _part_summary(part: Condition, query: Query, res: Resources) -> ScopeSummary:
     """The same of one part, remembered for some seconds."""
     count_to = max(res.settings.exact_scope_rows, res.settings.binary_scope_rows)
-    key = (part.sql, repr(part.values), count_to)
+    key = (part.sql, repr(part.values), count_to, walls.current())
     kept_until, known = res.scope_summaries.get(key, (0.0, None))
     if known is not None and time.monotonic() < kept_until:
         return known

@@ -8,7 +8,9 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from tests.api.conftest import client_of
+from tests.api.conftest import Tables, client_of
+from tests.api.working import work
+from tests.conftest import Tenant
 
 EVERYTHING = ["memory:read", "memory:write", "memory:delete", "memory:purge", "memory:admin"]
 
@@ -113,3 +115,41 @@ async def test_a_walled_key_holds_no_right_over_the_workspace(client: AsyncClien
         assert (await alice.get("/v1/audit")).status_code == 403
         assert (await alice.get("/v1/api-keys")).status_code == 403
         assert (await alice.post("/v1/reset")).status_code == 403
+
+
+async def test_what_is_remembered_of_a_scope_stays_behind_its_wall(client: AsyncClient, app: FastAPI) -> None:
+    await stored(client, "The heron is fed at noon", user_id="bob", channel="_global")
+    await stored(client, "The otter is fed at night", user_id="bob", channel="support")
+    asked = {"query": "fed", "user_id": "bob", "channel": "support"}
+    assert len((await client.post("/v1/memories/search", json=asked)).json()["results"]) == 2
+    async with client_of(app, await walled(client, channels=["support"])) as key:
+        found = (await key.post("/v1/memories/search", json=asked)).json()["results"]
+        assert [each["memory"] for each in found] == ["The otter is fed at night"]
+    behind = {name[3] for name in app.state.resources.scope_summaries}
+    assert len(behind) == 2
+
+
+async def test_work_done_later_stays_inside(client: AsyncClient, app: FastAPI, tables: Tables, tenant: Tenant) -> None:
+    async with client_of(app, await walled(client, user_id="alice", channels=["support"])) as alice:
+        talk = {"messages": [{"role": "user", "content": "I keep bees."}], "infer": False, "run_id": "chat"}
+        accepted = await alice.post("/v1/memories", json=talk, headers={"Prefer": "respond-async"})
+        assert accepted.status_code == 202, accepted.text
+        operation = f"/v1/operations/{accepted.json()['operation_id']}"
+        assert await work(app.state.resources, tables, tenant.workspace_id, "ingest") == 1
+        assert (await alice.get(operation)).json()["status"] == "done", (await alice.get(operation)).text
+        [kept] = (await alice.get("/v1/memories")).json()["results"]
+        assert (kept["user_id"], kept["channel"]) == ("alice", "support")
+    async with client_of(app, await walled(client, user_id="bob")) as bob:
+        assert (await bob.get(operation)).status_code == 404
+
+
+async def test_an_idempotency_key_is_a_walls_own(client: AsyncClient, app: FastAPI) -> None:
+    headers = {"Idempotency-Key": "same"}
+    body = {"content": "Feeds the heron"}
+    first = await client.post("/v1/memories", json={**body, "user_id": "bob"}, headers=headers)
+    async with client_of(app, await walled(client, user_id="alice")) as alice:
+        own = await alice.post("/v1/memories", json=body, headers=headers)
+        again = await alice.post("/v1/memories", json=body, headers=headers)
+    assert (first.status_code, own.status_code, "Idempotency-Replayed" in own.headers) == (201, 201, False)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.json() == own.json()

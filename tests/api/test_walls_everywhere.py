@@ -28,8 +28,8 @@ from tests.conftest import Tenant
 CANARY = "Zanzibarine"
 BOB = {"user_id": "bob"}
 RIGHTS = ["memory:read", "memory:write", "memory:delete", "memory:purge", "memory:admin", "memory:share"]
-NOT_HIS = frozenset({"api_key", "tool", "llm_cache", "embedding_cache", "workspace"})
-"""Tables of the workspace, not of Bob: keys, totals of tools, caches."""
+NOT_HIS = frozenset({"api_key", "budget", "tool", "llm_cache", "embedding_cache", "workspace"})
+"""Tables of the workspace, not of Bob: keys, budgets, totals of tools, caches."""
 
 KIND_OF_PATH = {
     "memories": "memory",
