@@ -19,7 +19,7 @@ ANY = r".*"
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class ListedFailure:
     """`kind` of failure at operations that match `operation`, answered with a detail that matches `detail`."""
 
     kind: str
@@ -37,52 +37,52 @@ class Allowance:
 
 TWO = "Two parameters or two fields, of which one is enough; the descriptions say it"
 
-ALLOWANCES = (
+LISTED = (
     # -- rules between parameters, which OpenAPI has not, and between synonyms (service/api/schema_rules.py)
-    Allowance(REFUSED, ANY, "At least one of user_id, agent_id", "One of three parameters, or the key's own id"),
-    Allowance(REFUSED, ANY, "[a-z_]+: what is shared belongs to everyone", TWO),
-    Allowance(REFUSED, ANY, "include_shared: contradicts shared", TWO),
-    Allowance(REFUSED, ANY, r".*: give .*, not both", TWO),
-    Allowance(REFUSED, ANY, "scope_mode: exact asks for all ids", TWO),
-    Allowance(
+    ListedFailure(REFUSED, ANY, "At least one of user_id, agent_id", "One of three parameters, or the key's own id"),
+    ListedFailure(REFUSED, ANY, "[a-z_]+: what is shared belongs to everyone", TWO),
+    ListedFailure(REFUSED, ANY, "include_shared: contradicts shared", TWO),
+    ListedFailure(REFUSED, ANY, r".*: give .*, not both", TWO),
+    ListedFailure(REFUSED, ANY, "scope_mode: exact asks for all ids", TWO),
+    ListedFailure(
         REFUSED, ANY, "(query|q): give (a query|q)", "A search needs one of several, and empty lists do not count"
     ),
-    Allowance(REFUSED, ANY, "explain_id: (explains the results of a query|shows what is there now)", TWO),
-    Allowance(REFUSED, ANY, "external_id: is the same name as run_id", TWO),
-    Allowance(REFUSED, ANY, "validity: is about now, where valid_at names the moment", TWO),
-    Allowance(
+    ListedFailure(REFUSED, ANY, "explain_id: (explains the results of a query|shows what is there now)", TWO),
+    ListedFailure(REFUSED, ANY, "external_id: is the same name as run_id", TWO),
+    ListedFailure(REFUSED, ANY, "validity: is about now, where valid_at names the moment", TWO),
+    ListedFailure(
         REFUSED, ".* /v1/api-keys.*", "rights: .* is about the whole workspace", "Rights against the key's reach"
     ),
-    Allowance(REFUSED, ".* /v1/api-keys.*", "defaults.*: lies outside what the key reaches", "The same"),
+    ListedFailure(REFUSED, ".* /v1/api-keys.*", "defaults.*: lies outside what the key reaches", "The same"),
     # -- rules over values that a schema cannot compare or know
-    Allowance(REFUSED, ANY, r"(.*\.)?(start|since|from|t_valid): must lie before", "Two moments in their order"),
-    Allowance(REFUSED, ANY, r"(.*\.)?(expires_at|as_of|deadline): lies in the", "Before or after now"),
-    Allowance(REFUSED, ANY, "cursor: is not one of ours", "Only what the service itself made is a cursor"),
-    Allowance(REFUSED, ANY, "(The )?filters", "JSON inside a parameter, and paths inside it"),
-    Allowance(REFUSED, ANY, ".*has changed since", "If-Match of a version that is not there"),
-    Allowance(REFUSED, ANY, r"(.*\.)?timezone: must be an IANA", "The names are those of the zone database"),
-    Allowance(REFUSED, ANY, r".*embedding: has \d+ numbers", "The dimension is a setting"),
-    Allowance(REFUSED, "PATCH /v1/workspaces/current", "settings", "docs/configuration.md has the range of each"),
+    ListedFailure(REFUSED, ANY, r"(.*\.)?(start|since|from|t_valid): must lie before", "Two moments in their order"),
+    ListedFailure(REFUSED, ANY, r"(.*\.)?(expires_at|as_of|deadline): lies in the", "Before or after now"),
+    ListedFailure(REFUSED, ANY, "cursor: is not one of ours", "Only what the service itself made is a cursor"),
+    ListedFailure(REFUSED, ANY, "(The )?filters", "JSON inside a parameter, and paths inside it"),
+    ListedFailure(REFUSED, ANY, ".*has changed since", "If-Match of a version that is not there"),
+    ListedFailure(REFUSED, ANY, r"(.*\.)?timezone: must be an IANA", "The names are those of the zone database"),
+    ListedFailure(REFUSED, ANY, r".*embedding: has \d+ numbers", "The dimension is a setting"),
+    ListedFailure(REFUSED, "PATCH /v1/workspaces/current", "settings", "docs/configuration.md has the range of each"),
     # -- rules over letters
-    Allowance(REFUSED, ANY, ".*must not be blank", "Letters that cannot be seen are more than white space"),
-    Allowance(REFUSED, ANY, ".*: name at least one", "Commas and blanks name nothing"),
-    Allowance(REFUSED, ANY, "types: at most 20, each with a letter", "The same"),
-    Allowance(
+    ListedFailure(REFUSED, ANY, ".*must not be blank", "Letters that cannot be seen are more than white space"),
+    ListedFailure(REFUSED, ANY, ".*: name at least one", "Commas and blanks name nothing"),
+    ListedFailure(REFUSED, ANY, "types: at most 20, each with a letter", "The same"),
+    ListedFailure(
         REFUSED,
         "GET .*",
         "types: (List should have at most 7|must be among)",
         "A parameter holds several between commas",
     ),
-    Allowance(REFUSED, ANY, ".*holds a NUL character", "Postgres cannot store it"),
-    Allowance(REFUSED, ANY, ".*holds a number beyond 1e308", "jsonb cannot store it"),
-    Allowance(REFUSED, ANY, ".*Input should be a valid integer", "1.0 is an integer for JSON Schema, not for us"),
-    Allowance(REFUSED, ANY, ".*must not be longer than 512 bytes", "maxLength counts letters, an index bytes"),
+    ListedFailure(REFUSED, ANY, ".*holds a NUL character", "Postgres cannot store it"),
+    ListedFailure(REFUSED, ANY, ".*holds a number beyond 1e308", "jsonb cannot store it"),
+    ListedFailure(REFUSED, ANY, ".*Input should be a valid integer", "1.0 is an integer for JSON Schema, not for us"),
+    ListedFailure(REFUSED, ANY, ".*must not be longer than 512 bytes", "maxLength counts letters, an index bytes"),
     # -- what is refused for another reason than the checks know
-    Allowance(TAKEN, ANY, "The body is larger than", "413, which the check does not count as a refusal"),
+    ListedFailure(TAKEN, ANY, "The body is larger than", "413, which the check does not count as a refusal"),
     # -- what is taken although the document is stricter
-    Allowance(TAKEN, "POST /v1/memories/batch(/update)?", ANY, "Each item has its own outcome, an invalid one too"),
+    ListedFailure(TAKEN, "POST /v1/memories/batch(/update)?", ANY, "Each item has its own outcome, an invalid one too"),
     # -- addresses below a template
-    Allowance(ALLOW, ANY, ANY, "/entities/graph is an {id} for the other methods, and then answers 404"),
+    ListedFailure(ALLOW, ANY, ANY, "/entities/graph is an {id} for the other methods, and then answers 404"),
 )
 
 
@@ -90,7 +90,7 @@ ALLOWANCES = (
 def filter_failure(context: HookContext, failure: Failure, case: Case[Any], response: Response) -> bool:
     """False for a failure that is listed."""
     kind, operation = type(failure).__name__, case.operation.label
-    return not any(each.covers(kind, operation, detail(response)) for each in ALLOWANCES)
+    return not any(each.covers(kind, operation, detail(response)) for each in LISTED)
 
 
 def detail(response: Response) -> str:

@@ -34,6 +34,19 @@ def test_paths_in_the_docs_exist() -> None:
     assert not missing, "\n".join(missing)
 
 
+def test_tests_that_the_docs_name_exist() -> None:
+    """As in `tests/api/test_auth.py::test_whoami`."""
+    named = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+    missing = [
+        f"{page.relative_to(ROOT)}: {file}::{test}"
+        for page in PAGES
+        for file, test in named.findall(page.read_text())
+        if not (ROOT / file).exists()
+        or not re.search(rf"^(async )?def {test}\(", (ROOT / file).read_text(), re.MULTILINE)
+    ]
+    assert not missing, "\n".join(missing)
+
+
 def test_paths_in_the_code_exist() -> None:
     """Docstrings and comments that name a page of the docs."""
     named = re.compile(r"\bdocs/[\w./-]+\.md")

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from bench.fuzz import ENVIRONMENT, FuzzCaller, fuzz, read_only_key, warm
-from bench.fuzz_exceptions import ALLOWANCES, REFUSED, TAKEN, Allowance
+from bench.fuzz_exceptions import LISTED, REFUSED, TAKEN, ListedFailure
 from bench.target import started
 
 SEED = 1
@@ -33,15 +33,15 @@ def test_generated_requests_get_what_the_document_says() -> None:
 def test_what_is_not_listed_fails() -> None:
     """No exception is so wide that it would hide the refusal of a plain field, or of nothing at all."""
     for detail in ("content: is missing", "importance: Input should be less than or equal to 1", ""):
-        assert not any(each.covers(REFUSED, "POST /v1/memories", detail) for each in ALLOWANCES)
-    assert not any(each.covers(TAKEN, "POST /v1/memories", "") for each in ALLOWANCES)
+        assert not any(each.covers(REFUSED, "POST /v1/memories", detail) for each in LISTED)
+    assert not any(each.covers(TAKEN, "POST /v1/memories", "") for each in LISTED)
     for kind in ("ServerError", "UndefinedStatusCode", "JsonSchemaError", "UndefinedContentType"):
-        assert kind not in {each.kind for each in ALLOWANCES}
+        assert kind not in {each.kind for each in LISTED}
 
 
 def test_an_exception_covers_its_own_operation_only() -> None:
-    one = Allowance(REFUSED, "GET /v1/x", "limit: give", "why")
+    one = ListedFailure(REFUSED, "GET /v1/x", "limit: give", "why")
     assert one.covers(REFUSED, "GET /v1/x", "limit: give limit or top_k")
     assert not one.covers(REFUSED, "GET /v1/xy", "limit: give limit")
     assert not one.covers(REFUSED, "GET /v1/x", "the limit: give")
-    assert all(each.reason and re.compile(each.detail) for each in ALLOWANCES)
+    assert all(each.reason and re.compile(each.detail) for each in LISTED)
