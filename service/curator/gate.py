@@ -73,7 +73,7 @@ def overclaim(text: str, sources: SourceTurns, message: int | None = None) -> Re
         return None
     bare = BRACKETED.sub("", FRONT.sub("", text) if _front(text, sources) else text)
     for clause in marks.clauses(bare):
-        if not clause.words - _speakers(sources):
+        if not clause.words - sources.speaker_words:
             continue
         nearest = sources.nearest(clause.text, message)
         if not nearest:
@@ -90,18 +90,20 @@ def is_quoted(text: str, sources: SourceTurns, message: int | None = None) -> bo
     said = _bare(BRACKETED.sub("", FRONT.sub("", text)))
     own = None if message is None or not 0 <= message < len(sources.messages) else sources.messages[message]
     turns = [each for each in _front(text, sources) if own in (None, each)]
-    return any(f". {said}. " in f". {_bare(each.text)}. " for each in turns)
+    return any(f". {said}. " in sources.told_in(each, _bare) for each in turns)
 
 
 def _front(text: str, sources: SourceTurns) -> list[Utterance]:
     """The turns of the speaker whose name stands in front of a quote."""
     begin = FRONT.match(text)
-    return [each for each in sources.turns if begin and re.match(rf"{re.escape(each.speaker)}[,:]", text)]
+    return (
+        [each for each in sources.turns if text.startswith((f"{each.speaker},", f"{each.speaker}:"))] if begin else []
+    )
 
 
 def _bare(text: str) -> str:
     """The text with a full stop behind each sentence but the last, lower case."""
-    stopped = re.sub(r"\?(?=\s|$)", "?.", re.sub(r"[.!…]+(?=\s|$)", ".", text))
+    stopped = re.sub(r"\?(?=\s|$)", "?.", re.sub(r"[.!…]++(?=\s|$)", ".", text))
     return " ".join(stopped.split()).rstrip(" .").casefold()
 
 
@@ -137,7 +139,7 @@ def _another_subject(fact: Clause, source: PlacedClause, sources: SourceTurns) -
         return False
     said = source.clause
     owner = begin["owner"].casefold()
-    speakers = {each.speaker.casefold() for each in sources.turns}
+    speakers = sources.speakers
     first_person = worth.FIRST_PERSON.search(said.text) is not None and not worth.SECOND_PERSON.search(said.text)
     if first_person and owner in speakers and owner not in (source.said.speaker.casefold(), USER.casefold()):
         return owner not in said.text.casefold()
@@ -149,7 +151,7 @@ def _another_subject(fact: Clause, source: PlacedClause, sources: SourceTurns) -
     first, *more = worth.WORD.findall(begin["rest"])[:2] or [""]
     person = [word for word in more if word.casefold() in KIN]  # "User's younger sister"
     owned = marks.content_words(" ".join(person or [first]))
-    elsewhere = any(owned & each.clause.words for each in sources.clauses)  # else it is what a value is called: "name"
+    elsewhere = any(word in sources.clauses_with for word in owned)  # else it is what a value is called: "name"
     return elsewhere and not owned & said.words
 
 
@@ -172,10 +174,6 @@ def _is_known(name: str, sources: SourceTurns) -> bool:
     """Whether a memory that is near names it, and has a word in common with what was said beside it."""
     said = frozenset(word for each in sources.clauses for word in each.clause.words)
     return any(name in each.casefold() and marks.content_words(each) & said for each in sources.known)
-
-
-def _speakers(sources: SourceTurns) -> frozenset[str]:
-    return marks.content_words(" ".join([USER, *(each.speaker for each in sources.turns)]))
 
 
 def _mentions(text: str, sources: SourceTurns) -> list[Mention]:

@@ -6,7 +6,7 @@ message that the model named, then to the user, then to the later message.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -18,7 +18,7 @@ from service.domain.text import CleanText
 from service.language import marks, sentences, temporal
 from service.language.common_words import FUNCTION_WORDS
 from service.language.marks import Clause
-from service.language.talk import Utterance, replies, worth
+from service.language.talk import USER, Utterance, replies, worth
 
 UTC_ZONE = ZoneInfo("UTC")
 
@@ -71,6 +71,35 @@ class SourceTurns:
         return found
 
     @cached_property
+    def clauses_with(self) -> dict[str, list[int]]:
+        """Where in `clauses` each content word stands."""
+        found: dict[str, list[int]] = {}
+        for at, each in enumerate(self.clauses):
+            for word in each.clause.words:
+                found.setdefault(word, []).append(at)
+        return found
+
+    @cached_property
+    def speakers(self) -> frozenset[str]:
+        """The names of those who speak, casefolded."""
+        return frozenset(each.speaker.casefold() for each in self.turns)
+
+    @cached_property
+    def speaker_words(self) -> frozenset[str]:
+        """The stems of their names."""
+        return marks.content_words(" ".join([USER, *dict.fromkeys(each.speaker for each in self.turns)]))
+
+    @cached_property
+    def _told(self) -> dict[Utterance, str]:
+        return {}
+
+    def told_in(self, turn: Utterance, bare: Callable[[str], str]) -> str:
+        """The bare text of a turn between full stops, made once."""
+        if turn not in self._told:
+            self._told[turn] = f". {bare(turn.text)}. "
+        return self._told[turn]
+
+    @cached_property
     def text(self) -> str:
         """Everything that was said, with the names of who said it."""
         return "\n".join(f"{each.speaker} ({each.role}): {each.text}" for each in self.turns)
@@ -94,11 +123,21 @@ class SourceTurns:
     def nearest(self, text: str, message: int | None = None) -> list[PlacedClause]:
         """The clauses that share most content words with a text, all of one turn; none if no clause shares any."""
         words = marks.content_words(text)
+        if (words, message) not in self._nearest:
+            self._nearest[words, message] = self._rank(words, message)
+        return self._nearest[words, message]
+
+    @cached_property
+    def _nearest(self) -> dict[tuple[frozenset[str], int | None], list[PlacedClause]]:
+        return {}
+
+    def _rank(self, words: frozenset[str], message: int | None) -> list[PlacedClause]:
         named = None if message is None else message + len(self.before)
         ranked = [
             ((len(words & each.clause.words), each.place == named, not each.said.by_assistant, each.place), each)
-            for each in self.clauses
-            if words & each.clause.words
+            for each in (
+                self.clauses[at] for at in sorted({at for word in words for at in self.clauses_with.get(word, ())})
+            )
         ]
         best = max((rank for rank, _ in ranked), default=None)
         return [each for rank, each in ranked if rank == best]

@@ -1,0 +1,144 @@
+"""`make hostile`: the CPU that each rule needs per kilobyte of the hostile corpus, for lengths doubling up to 1 MB.
+
+A rule is steep where twice the length takes more than 2.6 times the CPU. Every rule runs in the processes that the
+service runs it in, so one that never ends is stopped. Prints the worst texts of each rule, and fails when one is steep.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bench.hostile_corpus import HostileText, mixtures, texts
+from bench.hostile_entries import ENTRIES
+from service.errors import ServiceError, TooCostly
+from service.rule_processes import RuleProcesses
+
+MAX_GROWTH = 2.6
+"""Of the CPU for twice the length; 2 is linear, and caches and allocations grow a little faster."""
+
+FLOOR_S = 0.03
+"""Less says nothing about growth: the clock of a process is kept in steps of some milliseconds."""
+
+LIMIT_S = 8.0
+"""Where a series of lengths ends: what is linear then is linear beyond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """CPU seconds of one rule on one text, by its characters; the longest may be missing."""
+
+    entry: str
+    text: str
+    seconds: dict[int, float]
+
+    @property
+    def growth(self) -> float:
+        """The factor for twice the length, between the longest two lengths that say something."""
+        measured = sorted((chars, spent) for chars, spent in self.seconds.items() if spent > 0)
+        if len(measured) < 2 or measured[-1][1] < FLOOR_S:
+            return 1.0
+        (small, before), (large, after) = measured[-2:]
+        return float((after / max(before, FLOOR_S / 8)) ** (1 / math.log2(large / small)))
+
+    @property
+    def ms_per_kb(self) -> float:
+        chars, spent = max(self.seconds.items())
+        return spent * 1e6 / chars
+
+    @property
+    def is_steep(self) -> bool:
+        return self.growth > MAX_GROWTH
+
+
+def cpu_s(entry: str, text: HostileText, chars: int, times: int = 1) -> float:
+    """The least CPU seconds of several runs."""
+    told, rule, least = text.of_length(chars), ENTRIES[entry], math.inf
+    for _ in range(times):
+        began = time.process_time()
+        with contextlib.suppress(ServiceError):  # a refusal is an answer too
+            rule(told)
+        least = min(least, time.process_time() - began)
+    return least
+
+
+def compared(entry: str, text: HostileText, small: int, large: int) -> Cost:
+    """The cost at two lengths, measured again where it looks steep, in this process."""
+    found = Cost(entry, text.name, {small: cpu_s(entry, text, small), large: cpu_s(entry, text, large)})
+    for times in (2, 4):
+        if not found.is_steep:
+            break
+        again = {chars: min(spent, cpu_s(entry, text, chars, times)) for chars, spent in found.seconds.items()}
+        found = Cost(entry, text.name, again)
+    return found
+
+
+async def series(entry: str, text: HostileText, lengths: Sequence[int], rules: RuleProcesses) -> Cost:
+    """The cost at each length, up to the one that is steep or takes long."""
+    found = Cost(entry, text.name, {})
+    for chars in lengths:
+        try:
+            spent = await rules.run(cpu_s, entry, text, chars)
+        except TooCostly:
+            spent = LIMIT_S
+        found = Cost(entry, text.name, {**found.seconds, chars: spent})
+        if found.is_steep:  # once more: the machine may have been busy
+            with contextlib.suppress(TooCostly):
+                spent = await rules.run(cpu_s, entry, text, chars)
+            found = Cost(entry, text.name, {**found.seconds, chars: min(spent, found.seconds[chars])})
+        if found.is_steep or spent > LIMIT_S / 4:
+            break
+    return found
+
+
+async def measure(names: Sequence[str], recipes: Sequence[HostileText], lengths: Sequence[int]) -> list[Cost]:
+    """Every rule on every text; a line for each rule as it is done."""
+    rules = RuleProcesses(limit_s=LIMIT_S)
+    done: list[Cost] = []
+    slots = asyncio.Semaphore(2)
+
+    async def one(name: str, text: HostileText) -> Cost:
+        async with slots:
+            return await series(name, text, lengths, rules)
+
+    for name in names:
+        costs = await asyncio.gather(*(one(name, text) for text in recipes))
+        done += costs
+        show(name, costs)
+    rules.close()
+    return done
+
+
+def show(name: str, costs: Sequence[Cost]) -> None:
+    worst, steep = max(costs, key=lambda each: each.ms_per_kb), [each for each in costs if each.is_steep]
+    growth = max(each.growth for each in costs)
+    print(
+        f"{name:28} {growth:5.2f}x for twice the length, at most {worst.ms_per_kb:7.2f} ms/kB ({worst.text})",
+        flush=True,
+    )
+    for each in sorted(steep, key=lambda each: -each.growth)[:10]:
+        spent = ", ".join(f"{chars // 1024} kB {seconds * 1000:.0f} ms" for chars, seconds in each.seconds.items())
+        print(f"    steep: {each.text}: {spent}", flush=True)
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--only", nargs="*", default=[""], help="rules whose name holds one of these")
+    options.add_argument("--longest", type=int, default=1024, help="kilobytes")
+    options.add_argument("--mixtures", type=int, default=100, help="random sequences of classes, besides the classes")
+    given = options.parse_args()
+    lengths = [4096 << doubled for doubled in range(9) if 4 << doubled <= given.longest]
+    names = [each for each in ENTRIES if any(part in each for part in given.only)]
+    costs = asyncio.run(measure(names, [*texts(), *mixtures(given.mixtures)], lengths))
+    steep = sum(each.is_steep for each in costs)
+    print(f"{len(costs)} series, {steep} of them steep")
+    return 1 if steep else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

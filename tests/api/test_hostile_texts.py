@@ -1,0 +1,67 @@
+"""Texts made to keep the rules busy: answered soon, or refused, while other requests go on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from httpx2 import AsyncClient, Response
+
+from bench.hostile_corpus import TOKENS, HostileText
+from service.resources import Resources
+from service.rule_processes import RuleProcesses
+from tests.api.conftest import app, client
+
+__all__ = ["app", "client"]
+
+NEWLINES = HostileText("newlines", "\n", "I live in Oslo.", "Yes.").of_length(16_000)
+QUOTES = HostileText("quotes", "\u201ca\u201e").of_length(60_000)
+LONGEST_S = 12.0
+"""Many times what they take on an idle machine; before, the newlines alone held every request for longer."""
+
+
+async def slowest_beside(client: AsyncClient, call: asyncio.Future[Response]) -> float:
+    """Seconds of the slowest small request, while a large one is served."""
+    worst = 0.0
+    while not call.done():
+        began = time.perf_counter()
+        assert (await client.get("/health")).status_code == 200
+        worst = max(worst, time.perf_counter() - began)
+        await asyncio.sleep(0.01)
+    return worst
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"messages": [{"role": "user", "content": NEWLINES}] * 12}, id="12 messages of newlines"),
+        pytest.param({"messages": [{"role": "user", "content": QUOTES}]}, id="alternating quotes"),
+        pytest.param({"content": QUOTES}, id="alternating quotes as content"),
+    ],
+)
+async def test_a_hostile_text_holds_up_nobody(client: AsyncClient, body: dict[str, object]) -> None:
+    began = time.perf_counter()
+    call = asyncio.ensure_future(client.post("/v1/memories", json={**body, "user_id": "ada"}))
+    beside = await slowest_beside(client, call)
+    answer = call.result()
+    assert answer.status_code in (200, 201), answer.text
+    assert time.perf_counter() - began < LONGEST_S
+    assert beside < 1.0, "the interpreter was held"
+
+
+@pytest.mark.parametrize("where", ["content", "messages"])
+async def test_what_costs_too_much_is_refused_and_nothing_is_written(
+    client: AsyncClient, resources: Resources, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    long = "".join(TOKENS.values()) * 30
+    monkeypatch.setattr(resources.rules, "_limit_s", 0.005)
+    body = {where: long if where == "content" else [{"role": "user", "content": long}]}
+    refused = await client.post("/v1/memories", json={**body, "user_id": "ada"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "too_costly")
+    monkeypatch.undo()
+    listed = await client.get("/v1/memories", params={"user_id": "ada"})
+    assert listed.json()["results"] == []
+    stored = await client.post("/v1/memories", json={"content": "Likes tea", "user_id": "ada"})
+    assert stored.status_code == 201
+    assert isinstance(resources.rules, RuleProcesses)
