@@ -30,7 +30,6 @@ from service import postgres_url
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights
 
 PREFIX = "LOXODON_"
-MASK = "********"
 
 UNPREFIXED: Mapping[str, str] = {
     "database_url": "DATABASE_URL",
@@ -51,9 +50,6 @@ UNPREFIXED: Mapping[str, str] = {
     "working_ttl_s": "WORKING_TTL_SECONDS",
     "recall_relation_limit": "RECALL_RELATION_LIMIT",
 }
-
-IGNORED = ("QDRANT_HOST", "CHROMA_HOST", "NEO4J_URL", "REDIS_URL")
-"""Variables of stores that this service does not use: their presence is logged, nothing more."""
 
 PER_WORKSPACE = frozenset(
     {

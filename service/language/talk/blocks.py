@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from service.language.talk.pasted import chat, handed_over, machine, mail, printed, quotations, remarks
+from service.language.talk.pasted import chat, handed_over, machine, mail, quotations, remarks, verse
 from service.language.talk.pasted.lines import Block, Line, Pasted, lines_of, without
 
 __all__ = ["Block", "spoken"]
@@ -46,12 +46,9 @@ def spoken(text: str) -> list[Block]:
         mail.letters,
         partial(handed_over.handed_over, text),
         chat.threads,
-        printed.headed,
-        printed.notices,
-        printed.verses,
+        verse.verses,
         partial(remarks.remarked_on, len(left)),
         remarks.dividers,
-        printed.articles,
         partial(quotations.quoted, text),
     )
     told: list[Block] = []

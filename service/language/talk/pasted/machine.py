@@ -44,7 +44,6 @@ NOTE = re.compile(r"^\s*(?:--|#|;|//)\s*\S")
 """A line of a comment, next to code."""
 
 OUTPUT_OF = re.compile(r"^\s*[$%>#]{1,3} \S")
-FILE_NAME = re.compile(r"^\W{0,4}[\w/-]+\.(?:md|txt|html?|py|ya?ml|toml|ini|cfg|json|csv|tex|docx?|pdf|rst)\W{0,4}$")
 MIN_TABLE_LINES = 3
 MAX_FORM_CHARS = 500
 """Characters by which a line shows its form."""
