@@ -53,6 +53,9 @@ LISTED = (
     ListedFailure(
         REFUSED, ".* /v1/api-keys.*", "rights: .* is about the whole workspace", "Rights against the key's reach"
     ),
+    ListedFailure(
+        REFUSED, "POST /v1/tokens", "rights: a token cannot have", "Not every right of a key is one of a token"
+    ),
     ListedFailure(REFUSED, ".* /v1/api-keys.*", "defaults.*: lies outside what the key reaches", "The same"),
     # -- rules over values that a schema cannot compare or know
     ListedFailure(REFUSED, ANY, r"(.*\.)?(start|since|from|t_valid): must lie before", "Two moments in their order"),
