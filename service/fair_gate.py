@@ -8,6 +8,7 @@ docs/decisions/047-admission.md.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Hashable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -19,15 +20,23 @@ Waiter = asyncio.Future[None]
 
 RETRY_AFTER_S = 1.0
 
+RECENT_S = 1.0
+"""For so long after one tenant came others have half of the places at most: what they run slows it down, too."""
+
+REMEMBERED = 100
+"""Tenants whose coming is remembered; a few would do."""
+
 
 class FairGate:
-    """`at_once` are inside, at most `share` of one tenant; the others wait in a queue of their tenant, and tenants are
-    taken in turn. `waiting`: how many may wait in all, and half of it for one tenant; None is no limit. Not for several
-    threads."""
+    """`at_once` are inside, at most `share` of one tenant, and half while other tenants come. The rest wait in a queue
+    of their tenant, and tenants are taken in turn. `waiting`: how many may wait in all, and half of it for one tenant;
+    None is no limit. Not for several threads."""
 
     def __init__(self, at_once: int, *, share: int | None = None, waiting: int | None = None) -> None:
         self._at_once = at_once
         self._share = at_once if share is None else share
+        self._half = max(1, at_once // 2)
+        self._came: OrderedDict[Hashable, float] = OrderedDict()
         self._most_waiting = waiting
         self._inside: Counter[Hashable] = Counter()
         self._free = at_once
@@ -37,7 +46,11 @@ class FairGate:
     async def enter(self, tenant: Hashable, *, patience_s: float | None = None, again: bool = False) -> None:
         """Returns once the tenant has a place, which `leave` gives back. Raises TooManyRequests where its own requests
         are too many, Unavailable where those of all are. `again`: it comes back after `leave`, before new ones."""
-        if self._free > 0 and self._inside[tenant] < self._share:
+        self._came[tenant] = time.monotonic()
+        self._came.move_to_end(tenant)
+        if len(self._came) > REMEMBERED:
+            self._came.popitem(last=False)
+        if self._free > 0 and not self._has_its_share(tenant):
             self._admit(tenant)
             return
         if not again:
@@ -52,7 +65,7 @@ class FairGate:
         except BaseException as exc:
             self._give_up(tenant, waiter)
             if isinstance(exc, TimeoutError):
-                raise self._refusal(own=self._inside[tenant] >= self._share) from None
+                raise self._refusal(own=self._has_its_share(tenant)) from None
             raise
 
     def leave(self, tenant: Hashable) -> None:
@@ -68,7 +81,7 @@ class FairGate:
         for tenant in list(self._queues):
             if self._free <= 0:
                 return
-            if self._inside[tenant] >= self._share:
+            if self._has_its_share(tenant):
                 continue
             waiter = self._queues[tenant][0]
             self._forget(tenant, waiter)
@@ -85,6 +98,15 @@ class FairGate:
             self._waiting -= 1
             if not queue:
                 del self._queues[tenant]
+
+    def _has_its_share(self, tenant: Hashable) -> bool:
+        inside = self._inside[tenant]
+        return inside >= self._share or (inside >= self._half and self._others_came(tenant))
+
+    def _others_came(self, tenant: Hashable) -> bool:
+        """Whether another tenant came within the last second."""
+        other = next((each for each in reversed(self._came) if each != tenant), None)
+        return other is not None and time.monotonic() - self._came[other] < RECENT_S
 
     def _admit(self, tenant: Hashable) -> None:
         self._free -= 1

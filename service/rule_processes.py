@@ -14,7 +14,7 @@ import multiprocessing
 import pickle
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,7 +22,9 @@ from multiprocessing.connection import Connection
 from queue import Empty, LifoQueue
 from typing import Any, ParamSpec, TypeVar
 
+from service import fair_gate
 from service.errors import TooCostly, Unavailable
+from service.fair_gate import FairGate
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -68,6 +70,7 @@ class RuleProcesses:
         self._idle: LifoQueue[_RuleProcess] = LifoQueue()
         self._workers, self._waiting, self._limit_s = workers, waiting, limit_s
         self._unfinished = 0
+        self._gate = FairGate(workers, share=max(1, workers - 1))  # one is left for the next workspace: calls are long
         self._closed = False
 
     async def start(self) -> None:
@@ -83,10 +86,16 @@ class RuleProcesses:
         used too much CPU. A caller that gives up (time-out) does not stop it, so it still counts."""
         if self._unfinished >= self._waiting:
             raise Unavailable("The service is busy; try again shortly.", retry_after_s=1.0)
+        tenant = fair_gate.tenant() or object()  # jobs have no share: each counts for itself
         self._unfinished += 1
+        try:
+            await self._gate.enter(tenant)
+        except BaseException:
+            self._unfinished -= 1
+            raise
         future = self._threads.submit(self._call, _account.get(), work, args, kwargs)
         loop = asyncio.get_running_loop()
-        future.add_done_callback(lambda _: _call_soon(loop, self._done))
+        future.add_done_callback(lambda _: _call_soon(loop, self._done, tenant))
         found: T = await asyncio.wrap_future(future)
         return found
 
@@ -125,8 +134,9 @@ class RuleProcesses:
         else:
             self._idle.put(process)
 
-    def _done(self) -> None:
+    def _done(self, tenant: Hashable) -> None:
         self._unfinished -= 1
+        self._gate.leave(tenant)
 
     def close(self) -> None:
         """Ends the idle processes now and the others with their call."""
@@ -202,6 +212,6 @@ def _pickled(found: object, began: float) -> bytes:
         return pickle.dumps((RuntimeError(f"{type(found).__name__}: {type(exc).__name__}"), 0.0))
 
 
-def _call_soon(loop: asyncio.AbstractEventLoop, callback: Callable[[], None]) -> None:
+def _call_soon(loop: asyncio.AbstractEventLoop, callback: Callable[[Hashable], None], tenant: Hashable) -> None:
     if not loop.is_closed():
-        loop.call_soon_threadsafe(callback)
+        loop.call_soon_threadsafe(callback, tenant)

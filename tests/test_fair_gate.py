@@ -50,7 +50,8 @@ async def crowd(gate: FairGate) -> AsyncIterator[Crowd]:
     await settle()
 
 
-async def test_tenants_are_taken_in_turn() -> None:
+async def test_tenants_are_taken_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_gate, "RECENT_S", 0.0)
     async with crowd(FairGate(2)) as here:
         await here.comes("aaaaaabc")
         assert "".join(here.order) == "aa"
@@ -66,6 +67,18 @@ async def test_no_tenant_has_all_places() -> None:
         assert "".join(here.order) == "aaab", "at once, past those who wait"
         await here.leaves("a")
         assert "".join(here.order) in ("aaaba", "aaabb")
+
+
+async def test_half_is_left_while_others_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with crowd(FairGate(4)) as here:
+        await here.comes("aaa")
+        await here.comes("b")
+        await here.leaves("b")
+        await here.comes("a")
+        assert "".join(here.order) == "aaab", "b may come again at any moment"
+        monkeypatch.setattr(fair_gate, "RECENT_S", 0.0)
+        await here.comes("a")
+        assert "".join(here.order) == "aaaba"
 
 
 async def test_a_full_queue_refuses_at_once() -> None:

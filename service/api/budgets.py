@@ -20,7 +20,7 @@ from starlette.types import Scope
 from service.db import walls
 from service.db.engine import Database
 from service.db.tenants import budgets
-from service.db.tenants.budgets import Allowance
+from service.db.tenants.budgets import TokenBucket
 from service.domain.access import Caller
 from service.errors import RateLimited, SchemaMismatch
 from service.settings import Settings
@@ -34,7 +34,7 @@ DENIED_S = (0.1, 1.0)
 
 REMEMBERED = 10_000
 
-Cost = tuple[Allowance, float]
+Cost = tuple[TokenBucket, float]
 
 
 @dataclass(slots=True)
@@ -48,10 +48,10 @@ class Purse:
     asked: float = 0.0
     denied_until: float = 0.0
 
-    def to_take(self, allowance: Allowance, needed: float, now: float) -> float:
+    def to_take(self, bucket: TokenBucket, needed: float, now: float) -> float:
         """What is missing, and what will be needed soon."""
         pace = self.asked / max(now - self.seen_at, 0.001)
-        return needed - self.tokens + min(pace, allowance.per_s) * AHEAD_S
+        return needed - self.tokens + min(pace, bucket.per_s) * AHEAD_S
 
 
 @dataclass(slots=True)
@@ -60,26 +60,26 @@ class Budgets:
 
     database: Database
     clock: Callable[[], float] = time.monotonic
-    _purses: OrderedDict[Allowance, Purse] = field(default_factory=OrderedDict)
+    _purses: OrderedDict[TokenBucket, Purse] = field(default_factory=OrderedDict)
     _locks: dict[UUID, asyncio.Lock] = field(default_factory=dict)
 
     async def spend(self, scope: Scope, workspace_id: UUID, costs: Sequence[Cost]) -> None:
         """Takes all the costs or none; raises RateLimited. The answer will say what is left (`rate_headers`)."""
-        for allowance, count in costs:
-            purse = self._purse(allowance)
+        for bucket, count in costs:
+            purse = self._purse(bucket)
             purse.asked += count
-            if purse.denied_until > self.clock() and purse.tokens < _needed(allowance, count):
-                raise self._refusal(scope, allowance, purse, count)
+            if purse.denied_until > self.clock() and purse.tokens < _needed(bucket, count):
+                raise self._refusal(scope, bucket, purse, count)
         if any(self._purse(each).tokens < _needed(each, count) for each, count in costs):
             await self._take(workspace_id, costs)
-        for allowance, count in costs:
-            purse = self._purse(allowance)
-            if purse.tokens < _needed(allowance, count):
-                wait_s = (_needed(allowance, count) - purse.tokens - purse.left) / allowance.per_s
+        for bucket, count in costs:
+            purse = self._purse(bucket)
+            if purse.tokens < _needed(bucket, count):
+                wait_s = (_needed(bucket, count) - purse.tokens - purse.left) / bucket.per_s
                 purse.denied_until = self.clock() + min(max(wait_s, DENIED_S[0]), DENIED_S[1])
-                raise self._refusal(scope, allowance, purse, count)
-        for allowance, count in costs:
-            self._purse(allowance).tokens -= count
+                raise self._refusal(scope, bucket, purse, count)
+        for bucket, count in costs:
+            self._purse(bucket).tokens -= count
         scope["state"].setdefault("budgets", []).extend((each, self._purse(each)) for each, _ in costs)
 
     async def _take(self, workspace_id: UUID, costs: Sequence[Cost]) -> None:
@@ -99,38 +99,38 @@ class Budgets:
                 with walls.apart():  # a key made for one user has no right on budgets
                     grants = await budgets.take(self.database, workspace_id, wanted)
             except SchemaMismatch:  # reads go on, unmetered
-                for allowance, count in short:
-                    self._purse(allowance).tokens += count
+                for bucket, count in short:
+                    self._purse(bucket).tokens += count
                 return
-            for (allowance, _), grant in zip(wanted, grants, strict=True):
-                purse = self._purse(allowance)
+            for (bucket, _), grant in zip(wanted, grants, strict=True):
+                purse = self._purse(bucket)
                 purse.tokens, purse.left = purse.tokens + grant.taken, grant.left
                 purse.seen_at, purse.asked = now, 0.0
         if len(self._locks) > REMEMBERED:
             self._locks = {each: lock for each, lock in self._locks.items() if lock.locked()}
 
-    def _purse(self, allowance: Allowance) -> Purse:
-        purse = self._purses.get(allowance)
+    def _purse(self, bucket: TokenBucket) -> Purse:
+        purse = self._purses.get(bucket)
         if purse is None:
-            purse = self._purses[allowance] = Purse()
+            purse = self._purses[bucket] = Purse()
             if len(self._purses) > REMEMBERED:
                 self._purses.popitem(last=False)
         else:
-            self._purses.move_to_end(allowance)
+            self._purses.move_to_end(bucket)
         return purse
 
-    def _refusal(self, scope: Scope, allowance: Allowance, purse: Purse, count: float) -> RateLimited:
-        scope["state"].setdefault("budgets", []).append((allowance, purse))
-        wait_s = (_needed(allowance, count) - purse.tokens - purse.left) / allowance.per_s
+    def _refusal(self, scope: Scope, bucket: TokenBucket, purse: Purse, count: float) -> RateLimited:
+        scope["state"].setdefault("budgets", []).append((bucket, purse))
+        wait_s = (_needed(bucket, count) - purse.tokens - purse.left) / bucket.per_s
         return RateLimited(
-            f"The budget {allowance.unit} is used up: {allowance.per_s:g} a second, {allowance.burst:g} at once.",
+            f"The budget {bucket.unit} is used up: {bucket.per_s:g} a second, {bucket.burst:g} at once.",
             retry_after_s=math.ceil(wait_s),
         )
 
 
-def _needed(allowance: Allowance, count: float) -> float:
+def _needed(bucket: TokenBucket, count: float) -> float:
     """One request that costs more than the whole bucket passes when it is full, and leaves a debt."""
-    return min(count, allowance.burst)
+    return min(count, bucket.burst)
 
 
 def of_request(settings: Settings, caller: Caller, body_bytes: int) -> list[Cost]:
@@ -143,20 +143,20 @@ def of_request(settings: Settings, caller: Caller, body_bytes: int) -> list[Cost
             per_s = (own.get(setting) if name == "key" else None) or getattr(settings, setting)
             if per_s > 0 and count > 0:
                 burst = max(1.0, per_s * settings.budget_burst_s)
-                costs.append((Allowance(subject, f"{name}-{unit}", per_s, burst), count))
+                costs.append((TokenBucket(subject, f"{name}-{unit}", per_s, burst), count))
     return costs
 
 
 def of_search(settings: Settings, caller: Caller) -> list[Cost]:
     """What a search costs besides, where searches have a budget."""
     per_s = settings.search_rate_per_s
-    return [(Allowance(caller.key_id, "key-searches", per_s, settings.search_burst), 1.0)] if per_s > 0 else []
+    return [(TokenBucket(caller.key_id, "key-searches", per_s, settings.search_burst), 1.0)] if per_s > 0 else []
 
 
 def rate_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
     """RateLimit-Policy (so many in so many seconds) and RateLimit (what remains, seconds until it is all there again)
     of the budgets that the request spent from, as the IETF's draft has them."""
-    spent: list[tuple[Allowance, Purse]] = scope["state"].get("budgets", [])
+    spent: list[tuple[TokenBucket, Purse]] = scope["state"].get("budgets", [])
     if not spent:
         return []
     policies, states = [], []

@@ -106,8 +106,9 @@ class LocalEmbedder:
     def __init__(self, encoder: Encoder, *, threads: int, max_queue: int) -> None:
         self._encoder = encoder
         self._threads = threads
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="embed")
-        self._gate = FairGate(threads)  # a window at a time, so that none waits for all the windows of another
+        self._pool = ThreadPoolExecutor(threads + 1, thread_name_prefix="embed")
+        # A window at a time, and one more than one workspace alone may have: others wait for none of its windows.
+        self._gate = FairGate(threads + 1, share=threads)
         self._max_queue = max_queue
         self._waiting = 0
         self._closed = False

@@ -17,7 +17,7 @@ from service.api.budgets import Budgets
 from service.db import tenants
 from service.db.engine import Database
 from service.db.roles import APP
-from service.db.tenants.budgets import Allowance, take
+from service.db.tenants.budgets import TokenBucket, take
 from service.errors import RateLimited
 from service.resources import Resources
 from tests.api.conftest import client_of, serving
@@ -38,26 +38,26 @@ def scope() -> dict[str, Any]:
     return {"state": {}}
 
 
-async def spent(budget: Budgets, workspace: UUID, allowance: Allowance, count: float = 1.0) -> bool:
+async def spent(budget: Budgets, workspace: UUID, bucket: TokenBucket, count: float = 1.0) -> bool:
     try:
-        await budget.spend(scope(), workspace, [(allowance, count)])
+        await budget.spend(scope(), workspace, [(bucket, count)])
     except RateLimited:
         return False
     return True
 
 
 async def test_a_bucket_fills_at_its_rate_and_no_further(database: Database, workspace: UUID) -> None:
-    allowance = Allowance(uuid4(), "test", 100.0, 5.0)
-    first, second = await take(database, workspace, [(allowance, 3)]), await take(database, workspace, [(allowance, 9)])
+    bucket = TokenBucket(uuid4(), "test", 100.0, 5.0)
+    first, second = await take(database, workspace, [(bucket, 3)]), await take(database, workspace, [(bucket, 9)])
     assert (first[0].taken, first[0].left) == (3, 2)
     assert 2 <= second[0].taken <= 5
     await asyncio.sleep(0.1)
-    assert (await take(database, workspace, [(allowance, 9)]))[0].taken == 5
+    assert (await take(database, workspace, [(bucket, 9)]))[0].taken == 5
 
 
 async def test_two_processes_share_a_budget(owner_url: str, workspace: UUID) -> None:
     """Whatever comes in at either, together they let through what one may: the burst and then the rate."""
-    allowance, seconds = Allowance(workspace, "test", 200.0, 100.0), 3.0
+    bucket, seconds = TokenBucket(workspace, "test", 200.0, 100.0), 3.0
     async with AsyncExitStack() as stack:
         pools = [await stack.enter_async_context(asynccontextmanager(open_as)(owner_url, APP)) for _ in range(2)]
         processes = [Budgets(pool) for pool in pools]
@@ -67,14 +67,14 @@ async def test_two_processes_share_a_budget(owner_url: str, workspace: UUID) -> 
             nonlocal asked
             while time.monotonic() < ends:
                 asked += 1
-                let_in[which] += await spent(processes[which], workspace, allowance)
+                let_in[which] += await spent(processes[which], workspace, bucket)
                 await asyncio.sleep(pause_s)
 
         began = time.monotonic()
         await asyncio.gather(
             *(client(which, pause) for which, pause in ((0, 0.001), (0, 0.002), (1, 0.002), (1, 0.01)))
         )
-        allowed = allowance.burst + allowance.per_s * (time.monotonic() - began)
+        allowed = bucket.burst + bucket.per_s * (time.monotonic() - began)
     assert min(let_in) > 20
     assert sum(let_in) <= allowed * 1.03
     assert sum(let_in) >= min(allowed, asked) * 0.75  # some are left in the processes
@@ -92,8 +92,8 @@ async def test_a_request_normally_costs_no_statement(
     monkeypatch.setattr(tenants.budgets, "take", counted)
     budget, busy, over = (
         Budgets(database),
-        Allowance(uuid4(), "busy", 1_000.0, 2_000.0),
-        Allowance(uuid4(), "over", 1, 1),
+        TokenBucket(uuid4(), "busy", 1_000.0, 2_000.0),
+        TokenBucket(uuid4(), "over", 1, 1),
     )
     assert all([await spent(budget, workspace, busy) for _ in range(500)])
     assert len(statements) <= 3
@@ -104,9 +104,9 @@ async def test_a_request_normally_costs_no_statement(
 
 async def test_a_cost_larger_than_the_bucket_leaves_a_debt(database: Database, workspace: UUID) -> None:
     clock = time.monotonic
-    budget, allowance = Budgets(database, clock), Allowance(workspace, "kb", 100.0, 200.0)
-    assert await spent(budget, workspace, allowance, 4_000)
-    assert not await spent(budget, workspace, allowance, 1)
+    budget, bucket = Budgets(database, clock), TokenBucket(workspace, "kb", 100.0, 200.0)
+    assert await spent(budget, workspace, bucket, 4_000)
+    assert not await spent(budget, workspace, bucket, 1)
 
 
 async def test_the_answer_over_a_budget(resources: Resources, tenant: Tenant) -> None:

@@ -35,7 +35,7 @@ TAKE = text("""
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class TokenBucket:
     """So many of a unit a second, and so many at once. `subject`: the key, or the workspace for all of its keys."""
 
     subject: UUID
@@ -52,9 +52,9 @@ class Grant:
     left: float
 
 
-async def take(database: Database, workspace_id: UUID, wanted: Sequence[tuple[Allowance, float]]) -> list[Grant]:
+async def take(database: Database, workspace_id: UUID, wanted: Sequence[tuple[TokenBucket, float]]) -> list[Grant]:
     """Takes up to so many tokens of each, in the order given, in one transaction."""
-    granted: dict[Allowance, Grant] = {}
+    granted: dict[TokenBucket, Grant] = {}
     async with database.begin(workspace_id, generic_plans=True) as session:
         for each, count in sorted(wanted, key=lambda pair: (pair[0].subject, pair[0].unit)):  # one order of locks
             values = {"workspace": workspace_id, "subject": each.subject, "unit": each.unit, "wanted": float(count)}
