@@ -57,3 +57,10 @@ def test_a_vulnerability_fails_the_audit(capsys: pytest.CaptureFixture[str]) -> 
 def test_what_is_audited_is_all_that_is_installed() -> None:
     files = {path.stem for path in (dependencies.ROOT / "requirements").glob("*.txt")}
     assert files - set(dependencies.LOCKED) == {"service"}, "dev.txt pins everything of service.txt too"
+
+
+def test_the_tests_run_with_what_ships() -> None:
+    """Each package that service.txt pins stands in dev.txt with the same hashes."""
+    service, dev = ((dependencies.ROOT / "requirements" / name).read_text() for name in ("service.txt", "dev.txt"))
+    packages = [each for each in re.split(r"\n(?=\S)", service.strip()) if not each.startswith("#")]
+    assert [each.split()[0] for each in packages if each not in dev] == []

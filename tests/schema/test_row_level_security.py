@@ -123,7 +123,8 @@ async def test_the_logins_hold_nothing_of_their_own(superuser: asyncpg.Connectio
     granted = await superuser.fetch(
         """
         SELECT DISTINCT d.classid::regclass::text AS what FROM pg_shdepend d
-        WHERE d.refclassid = 'pg_authid'::regclass AND d.refobjid = ANY (SELECT r::regrole FROM unnest($1::text[]) r)
+        WHERE d.dbid IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+          AND d.refclassid = 'pg_authid'::regclass AND d.refobjid = ANY (SELECT r::regrole FROM unnest($1::text[]) r)
         """,
         list(LOGINS.values()),
     )
