@@ -64,6 +64,12 @@ _TAIL: Final = re.compile(
 )
 _QUOTE: Final = "\"'\u201c\u2018\u00ab>`"
 
+MOST_CHARS: Final = 500
+"""A longer sentence tells something; it is no order."""
+
+_GAP: Final = 20
+"""Characters before a sentence in which a quote or a colon would stand."""
+
 
 def find(text: str) -> list[ForgetWish]:
     """The requests in a message of a user, in order."""
@@ -71,10 +77,12 @@ def find(text: str) -> list[ForgetWish]:
 
 
 def masked(text: str, wishes: list[ForgetWish]) -> str:
-    """The text with blanks in the place of the requests: they are no facts."""
+    """The text with blanks in the place of the requests, which are in order: they are no facts."""
+    parts, after = [], 0
     for wish in wishes:
-        text = text[: wish.start] + " " * (wish.end - wish.start) + text[wish.end :]
-    return text
+        parts += [text[after : wish.start], " " * (wish.end - wish.start)]
+        after = wish.end
+    return "".join([*parts, text[after:]])
 
 
 def _own_sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -86,8 +94,10 @@ def _own_sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _read(text: str, start: int, end: int) -> ForgetWish | None:
+    if end - start > MOST_CHARS:
+        return None
     said = text[start:end]
-    before = text[:start].rstrip()
+    before = text[max(0, start - _GAP) : start].rstrip()
     if said.endswith("?") and not re.match(r"(?i)\W*(?:can|could|would|will)\b", said):
         return None
     if said[0] in _QUOTE or (before and before[-1] in ":\u201c\"'"):

@@ -71,7 +71,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     messages, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
     asked = await forget_asked.read(messages, conversation.scope, res)
-    said = [forget_asked.unasked(reading.source_message(draft), at, asked) for at, draft in enumerate(messages)]
+    said = forget_asked.without_requests([reading.source_message(draft) for draft in messages], asked)
     began = time.perf_counter()
     try:
         found, vectors = await reading.read(said, messages, conversation, res)
@@ -82,7 +82,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     new_turns = await _new_turns(messages, vectors, conversation, res)
     facts, skipped = await _prepared(found, messages, conversation, res, {"extract": _since(began)})
     warnings = (*warnings, *found.warnings, *skipped)
-    warnings += tuple(each.warning for each in asked)
+    warnings += tuple(dict.fromkeys(each.warning for each in asked))
     if not facts and not asked:
         warnings += (f"no_facts: {found.why_none or 'none of them could be kept'}.",)
     for attempt in range(DECISIONS + 1):

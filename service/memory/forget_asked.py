@@ -36,6 +36,11 @@ UNKNOWN = "forget_unclear: nothing that is known says what was to be forgotten."
 DONE = "forgotten: {memories} memories and {sentences} sentences of turns."
 SHOWN = 3
 
+MOST_ASKED = 10
+"""Requests to forget of one conversation that are carried out: each reads all texts of the scope."""
+
+TOO_MANY = f"forget_unclear: more than {MOST_ASKED} things were to be forgotten; only the first {MOST_ASKED} count."
+
 
 @dataclass(frozen=True, slots=True)
 class AskedToForget:
@@ -61,19 +66,27 @@ async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple
     names = {draft.speech.speaker for draft in messages if draft.speech is not None and draft.speech.role == "user"}
     if len(names) > 1:
         return ()
-    asked = []
+    asked: list[AskedToForget] = []
     for place, draft in enumerate(messages):
         if draft.speech is None or draft.speech.role != "user":
             continue
         for wish in await res.rules.run_if_long(len(draft.clean), forget_requests.find, draft.clean):
-            asked.append(await _planned(place, wish, draft, scope, res))
+            if len(asked) < MOST_ASKED:
+                asked.append(await _planned(place, wish, draft, scope, res))
+            else:
+                asked.append(AskedToForget(place, wish, None, TOO_MANY))
     return tuple(asked)
 
 
-def unasked(message: Utterance, place: int, asked: Sequence[AskedToForget]) -> Utterance:
-    """The message at this place without its requests, which are no facts."""
-    wishes = [each.wish for each in asked if each.message == place]
-    return replace(message, text=CleanText(forget_requests.masked(message.text, wishes))) if wishes else message
+def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) -> list[Utterance]:
+    """The messages without their requests, which are no facts."""
+    wishes: dict[int, list[ForgetWish]] = {}
+    for each in asked:
+        wishes.setdefault(each.message, []).append(each.wish)
+    return [
+        replace(one, text=CleanText(forget_requests.masked(one.text, wishes[place]))) if place in wishes else one
+        for place, one in enumerate(said)
+    ]
 
 
 async def carry_out(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -98,3 +99,22 @@ async def test_a_dry_run_shows_what_would_go(client: AsyncClient) -> None:
     answer = await say(client, "Please forget everything about Rosa.", dry_run=True)
     assert [each["event"] for each in answer["results"]] == ["DELETE"]
     assert await left(client) == {"Rosa sings."}
+
+
+@pytest.mark.parametrize("said", ["please forget that I " * 10_000, "Please forget my old bike. " * 8_000])
+async def test_a_flood_of_requests_is_answered_soon(client: AsyncClient, said: str) -> None:
+    """The first ran for 82 s, whatever the deadline."""
+    for text in ("I live in Lisbon.", "My old bike is red.", "My old bike is rusty."):
+        await store(client, text)
+    began = time.process_time()
+    await say(client, said)
+    assert time.process_time() - began < 5
+
+
+async def test_no_more_than_ten_requests_count(client: AsyncClient) -> None:
+    for number in range(12):
+        await store(client, f"Locker {number + 500} is mine.")
+    answer = await say(client, " ".join(f"Please forget locker {number + 500}." for number in range(12)))
+    assert [each["event"] for each in answer["results"]] == ["DELETE"] * 10
+    assert sum("only the first 10" in each for each in answer["warnings"]) == 1
+    assert len(await left(client)) == 2
