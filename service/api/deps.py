@@ -322,9 +322,17 @@ ReadScopeOf = Annotated[Scope, Depends(_read_scope)]
 MAX_SESSION_CHARS = 255
 
 
+def header_text(given: str) -> str:
+    """A header as its sender meant it: most write UTF-8, while servers read Latin-1, as HTTP once had it."""
+    try:
+        return given.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return given
+
+
 def session_of(request: Request) -> str | None:
     """The X-Session-Id header, which the audit log keeps; cut to what its index takes. Raises PiiRejected."""
-    found: str = request.headers.get("x-session-id", "").strip()
+    found = header_text(request.headers.get("x-session-id", "")).strip()
     if pii.holds_secret(found):
         raise PiiRejected(f"X-Session-Id: {NOT_A_NAME}.", field="X-Session-Id")
     return found[:MAX_SESSION_CHARS] or None

@@ -17,9 +17,9 @@ from uuid import UUID
 
 from fastapi import Depends, Header, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
-from service.api.deps import identified, resources, session_of
+from service.api.deps import header_text, identified, resources, session_of
 from service.api.schemas import DeletedCountResponse, Secretless
 from service.db import idempotency
 from service.db.idempotency import Replay
@@ -31,7 +31,7 @@ from service.resources import Resources
 MAX_KEY_CHARS = 255
 
 KeyHeader = Annotated[
-    Annotated[str, Secretless] | None,
+    Annotated[str, AfterValidator(header_text), Secretless] | None,
     Header(
         alias="Idempotency-Key",
         max_length=MAX_KEY_CHARS,

@@ -49,6 +49,18 @@ async def test_headers_with_a_secret_are_refused(client: AsyncClient) -> None:
     assert answer.status_code == 422, "the audit of reads keeps it, too"
 
 
+@pytest.mark.parametrize("value", ["４２４２ ４２４２ ４２４２ ４２４２", "4242\u200b4242\u200b4242\u200b4242"])
+async def test_headers_are_read_as_utf_8(client: AsyncClient, value: str) -> None:
+    body = {"content": "Likes tea", "user_id": "a"}
+    for name in ("Idempotency-Key", "X-Session-Id"):
+        answer = await client.post("/v1/memories", json=body, headers=[(name.encode(), value.encode())])
+        assert (answer.status_code, answer.json()["field"]) == (422, name)
+    for harmless in ("Grüße von 渡辺".encode(), "Grüße".encode("latin-1")):
+        for name in ("Idempotency-Key", "X-Session-Id"):
+            answer = await client.post("/v1/memories", json=body, headers=[(name.encode(), harmless)])
+            assert answer.status_code in {200, 201}
+
+
 async def test_a_request_id_with_a_secret_is_replaced(client: AsyncClient) -> None:
     for given, kept in (("trace-1", True), (AWS, False), (keys.new_secret(), False)):
         answer = await client.get("/v1/whoami", headers={"X-Request-ID": given})

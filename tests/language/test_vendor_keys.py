@@ -89,6 +89,13 @@ def test_a_picture_in_base64_stays() -> None:
 
 
 AWS = "AKIAQ7ZR2LMX4VKP5TNB"
+
+
+def in_digits(text: str, zero: int) -> str:
+    """With the ten digits that begin at the code point `zero`."""
+    return text.translate({48 + digit: zero + digit for digit in range(10)})
+
+
 LOOK_ALIKES = [
     ("full width", "４１１１ １１１１ １１１１ １１１１"),
     ("unseen joiners", "4111\u200b1111\u200b1111\u200b1111"),
@@ -99,6 +106,27 @@ LOOK_ALIKES = [
     ("styled letters", "".join(chr(0x1D5A0 + ord(each) - 65) if each > "9" else each for each in AWS)),
     ("full width mail", "ana＠example．org"),
     ("marks of direction", "\u202eAKIAQ7ZR2LMX4VKP5TNB\u202c"),
+    ("en dashes", "4242\u20134242\u20134242\u20134242"),
+    ("em dashes", "4242\u20144242\u20144242\u20144242"),
+    ("Japanese lines", "4242\u30fc4242\u30fc4242\u30fc4242"),
+    ("slashes", "6011/0009/9013/9424"),
+    ("slashes of fractions", "6011\u20440009\u20449013\u20449424"),
+    ("blanks of any width", "4242\u202f4242\u30004242\u20074242"),
+    ("Arabic digits", in_digits("4242 4242 4242 4242", 0x660)),
+    ("Devanagari digits", in_digits("4242424242424242", 0x966)),
+    ("raised digits", "4242424242424242".translate({50: 0xB2, 52: 0x2074})),
+    ("lowered digits", in_digits("4242424242424242", 0x2080)),
+    ("black circles", in_digits("4242424242424242", 0x2776 - 1)),
+    ("tags", "\U000e0020".join("4242424242424242")),
+    ("keycaps", "".join(f"{each}\ufe0f\u20e3" for each in "4242424242424242")),
+    ("struck out", "".join(f"{each}\u0336" for each in "4242424242424242")),
+    ("Arabic digits of a telephone", in_digits("+49 176 12345678", 0x660)),
+    ("dashes of a telephone", "(415)\u2011555\u20122671"),
+    ("security number", in_digits("219-09-9999", 0x966).replace("-", "\u2012")),
+    ("IBAN", "DE89\u20133704\u20130044\u20130532\u20130130\u201300"),
+    ("IBAN in Arabic digits", "DE" + in_digits("89370400440532013000", 0x660)),
+    ("key with tags", "\U000e0041".join("AKIAQ7ZR2LMX4VKP5TNB")),
+    ("key with dashes", "sk\u2013proj\u2013" + "a8Kq2LmX9vKp4TnB8sWd3HcY6jFg1RtA5uEo0iQw"),
     ("own key", "l\u043ex_" + "a8Kq2LmX9vKp4TnB8sWd3HcY6jFg1RtA5uEo0iQw7Zr"),
 ]  # fmt: skip
 
@@ -110,6 +138,7 @@ def test_look_alikes_are_found_and_cut_out_where_they_are(kind: str, value: str)
     assert clean.endswith(", naïve Ωmega.")
     assert "[REDACTED:" in clean
     assert len(clean) < 75
+    assert "\u20e3" not in clean
     assert value.strip("\u202e\u202c") not in clean
 
 
@@ -119,5 +148,48 @@ def test_text_in_other_letters_stays() -> None:
         "Η Αθήνα έχει 664.046 κατοίκους από το 2011.",
         "会議は２０２４年３月５日の午前１０時からです。",
         "👨\u200d👩\u200d👧 on 12² m²",
+        "इस साल १५०० लोग ٢٠٢٤ आए — 1990–2000, 3️⃣ बार।",
+        "See https://example.org/4242/4242/4242/4242/a and 12/03/2024 10/04/2024.",
     ):
         assert pii.redact(text).text == text
+
+
+def test_both_ends_of_a_range_of_addresses_are_found() -> None:
+    for dash in "-\u2013":
+        assert pii.redact(f"Use 10.0.0.1{dash}10.0.0.9.").text == f"Use [REDACTED:IP]{dash}[REDACTED:IP]."
+
+
+GLUED = {
+    "AWS": AWS,
+    "GitHub": "ghp_" + "a8Kq2LmX9vKp4TnB8sWd3HcY6jFg1RtA5uEo",
+    "own": "lox_" + "a8Kq2LmX9vKp4TnB8sWd3HcY6jFg1RtA5uEo0iQw7Zr",
+    "Google": "AIza" + "a8Kq2LmX9vKp4TnB8sWd3HcY6jFg1RtA5uE",
+    "GitLab": "glpat-" + "a8Kq2LmX9vKp4TnB8sWd",
+    "SendGrid": "SG." + "a8Kq2LmX9vKp4TnB8sWd3H" + "." + "cY6jFg1RtA5uEo0iQw7Zra8Kq2LmX9vKp4TnB8sWd3H",
+}
+
+
+@pytest.mark.parametrize("whose", GLUED)
+def test_a_letter_in_front_hides_no_key(whose: str) -> None:
+    for letter in "px":
+        name = letter + GLUED[whose]
+        assert pii.holds_secret(name)
+        assert pii.redact(f"It is {name}, yes.").text == f"It is {letter}[REDACTED:API_KEY], yes."
+        clean, _ = pii.redact_json({name: 1})
+        assert clean == {f"{letter}[REDACTED:API_KEY]": 1}
+
+
+def test_words_that_end_like_a_prefix_stay() -> None:
+    for name in (
+        "flox_environment_configuration1",
+        "roblox_PlayerController2024Module",
+        "task-proj-a8kq2lmx9vkp4tnb8swd",
+        "XAKIAQ7ZR2LMX4VKP5TNB",
+    ):
+        assert pii.redact(f"It is {name}, yes.").text == f"It is {name}, yes."
+        assert not pii.holds_secret(name)
+
+
+def test_an_unbroken_run_of_base64_holds_no_key_by_chance() -> None:
+    blob = base64.urlsafe_b64encode(random.Random(4).randbytes(60)).decode()
+    assert pii.find(f"{blob}{GLUED['GitHub']}") == ()

@@ -18,7 +18,7 @@ _SPELLED = re.compile(
 )
 
 _FOUR_NUMBERS = re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d")
-_IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2})?(?!\w|\.\w|[./-]\d)")
+_IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2})?(?!\w|\.\w|[./]\d|-(?!\d{1,3}\.\d{1,3}\.)\d)")
 # Words that make four numbers with dots a version, a section or an object id.
 _VERSION = re.compile(
     r"(?i)(?:(?<![a-z])v(?:er(?:sion)?s?)?_{0,2}\.?|\brelease|\bbuild|\bupgraded?(?: \w+)?(?: from| to)?|"

@@ -12,7 +12,8 @@ SIX_DIGITS = re.compile(r"\d(?:\D{0,4}\d){5}")
 """Six digits close together: every card and account number has them, and hardly any sentence."""
 
 # Twelve digits and more, single blanks, hyphens or dots between; an expiry date or a check number may follow.
-_CARD_RUN = re.compile(r"(?<![\w.+#])(?<!\d[-/])\d(?:[ .\u00a0-]?\d){11,39}+(?!\w)")
+_CARD_RUN = re.compile(r"(?<![\w.+#])(?<!\d[-/])\d(?:[ .-]?\d){11,39}+(?!\w)")
+_SLASHED = re.compile(r"(?<![\w.+#/-])\d{4}/(?:\d{4}/\d{4}/\d{4}|\d{6}/\d{4,5})(?!\w|/\d)")
 _GROUP = re.compile(r"\d+")
 _GROUPINGS = {
     (4, 4, 4, 4),
@@ -80,7 +81,7 @@ def luhn(digits: str) -> bool:
 
 
 def _cards(text: str) -> Iterator[Finding]:
-    for run in _CARD_RUN.finditer(text):
+    for run in (*_CARD_RUN.finditer(text), *_SLASHED.finditer(text)):
         before = text[max(0, run.start() - _LOOK_BACK_CHARS) : run.start()]
         named = _CARD_WORD.search(before) or _CARD_WORD.search(text, run.end(), run.end() + 20)
         span = _card_in(text, run, before, named=named is not None)

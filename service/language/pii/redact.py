@@ -48,7 +48,7 @@ def find(text: str) -> tuple[Finding, ...]:
     """Spans that must not be stored, ascending, without overlap; placeholders are never part of one. Look-alikes count
     as what they look like."""
     plain, places = folding.folded(text)
-    return folding.unfolded(_find(plain), places)
+    return folding.unfolded(text, _find(plain), places)
 
 
 def _find(text: str) -> tuple[Finding, ...]:

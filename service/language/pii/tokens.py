@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from service.language.pii.findings import API_KEY, Finding
 from service.language.pii.values import entropy_bits
-from service.language.pii.vendor_keys import COMMON_PREFIXES, PREFIXED, SHAPES
+from service.language.pii.vendor_keys import COMMON_PREFIXES, PREFIXED, SHAPES, UNMISTAKABLE
 
 # A run of token characters; anything shorter cannot be one of the above.
 _RUN = re.compile(r"""[^\s"'`<>(){}\[\],;|\\]{16,}+""")
@@ -26,6 +26,7 @@ def _any_of(prefixed: Iterable[tuple[str, str, int]]) -> re.Pattern[str]:
 
 _TELLING = _any_of(PREFIXED)
 _TOKEN = _any_of([*PREFIXED, *COMMON_PREFIXES])
+_GLUED = re.compile("|".join(UNMISTAKABLE), re.ASCII)
 # Azure shared access: the parameter before it says what it is, and the run it ends may be long.
 _SIGNATURE = re.compile(r"[?&]sig=([\w%+/=-]{30,}+)", re.ASCII)
 # test_returns_201_when_nothing_changed: four words and more are a name, not a key.
@@ -35,6 +36,7 @@ _SPOKEN = re.compile(
 _AWS_ID = re.compile(r"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])[A-Z0-9]{16}")
 _AWS_SECRET = re.compile(r"(?<![\w/+=])[A-Za-z0-9/+]{40}(?![\w/+=])")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*")
+_BASE64_OF_ADDRESSES = re.compile(r"[\w+/-]*", re.ASCII)
 _AWS_REACH_CHARS = 300  # how far a secret stands from its access key id in a credentials file or a table
 
 # Below this a body is a mask, a run or a filler. Real tokens of 20 characters have 3.5 to 4.3 bits.
@@ -58,17 +60,19 @@ def find_telling(name: str) -> Iterator[Finding]:
 
 def _shaped(text: str, pattern: re.Pattern[str]) -> Iterator[Finding]:
     for run in _RUN.finditer(text):
-        for match in pattern.finditer(text, run.start(), run.end()):
-            if _is_disordered(match.group()) and not _is_within_base64(text, match.start()):
-                yield Finding(match.start(), match.end(), API_KEY)
+        for each in (pattern, _GLUED):
+            for match in each.finditer(text, run.start(), run.end()):
+                if _is_disordered(match.group()) and not _is_within_base64(text, match.start()):
+                    yield Finding(match.start(), match.end(), API_KEY)
 
 
 def _is_within_base64(text: str, start: int) -> bool:
     """Whether it goes on what is Base64 already: in a long picture every short prefix occurs by chance."""
-    if text[max(0, start - 1) : start] not in ("+", "/"):
-        return False
     before = text[max(0, start - 40) : start]
-    return _BASE64.fullmatch(before) is not None and len(before) == 40 and _is_mixed(before)
+    if len(before) < 40 or not (before[-1] in "+/" or before[-1].isalnum()):
+        return False
+    alphabet = _BASE64_OF_ADDRESSES if before[-1].isalnum() else _BASE64
+    return alphabet.fullmatch(before) is not None and _is_mixed(before)
 
 
 def _is_mixed(text: str) -> bool:

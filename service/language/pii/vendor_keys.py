@@ -151,6 +151,29 @@ COMMON_PREFIXES: tuple[tuple[str, str, int], ...] = (
     (r"[a-z]{2,12}_(?:live|test|prod|sandbox)_", _WORD, 20),
 )
 
+# Of a fixed length, or with words in the middle that nothing else has: found behind a letter, too, as in `pAKIA...`.
+UNMISTAKABLE: tuple[str, ...] = (
+    r"lox_[\w-]{43}(?![\w-])",
+    rf"gh[opusr]_{_WORD}{{36}}(?!\w)",
+    rf"github_pat_{_WORD}{{22}}_{_WORD}{{59}}(?!\w)",
+    r"glpat-[\w-]{20}(?![\w-])",
+    rf"npm_{_WORD}{{36}}(?!\w)",
+    r"pypi-AgEIcHlwaS5vcmc[\w-]{50,}+",
+    r"dckr_pat_[\w-]{27}(?![\w-])",
+    r"A(?<![A-Z0-9]A)(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}(?![A-Za-z0-9])",
+    r"AIza(?<![A-Z0-9]AIza)[\w-]{35}(?![\w-])",
+    r"GOCSPX-[\w-]{28}(?![\w-])",
+    r"do[opr]_v1_[0-9a-f]{64}(?!\w)",
+    r"sk-ant-[a-z]{3,6}\d\d-[\w-]{80,}+",
+    r"sk-[\w-]{20,90}?T3BlbkFJ[\w-]{20,}+",
+    rf"[sr]k_live_51{_WORD}{{80,}}+",
+    r"xox[bp]-\d{10,13}-\d{10,13}-[\w-]{20,}+",
+    r"SG\.(?<![A-Z0-9]SG\.)[\w-]{22}\.[\w-]{43}(?![\w-])",
+    r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}(?!\w)",
+    r"sq0(?:atp|csp)-[\w-]{22,43}+(?![\w-])",
+    r"AGE-SECRET-KEY-1(?<![A-Z0-9]AGE-SECRET-KEY-1)[A-Z0-9]{58}(?!\w)",
+)
+
 # Formats without a telling prefix: the whole shape is the sign.
 SHAPES: tuple[str, ...] = (
     r"(?:eyJ|eyA|ewo)[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w+/=-]*+)?",  # JWT, with or without signature
