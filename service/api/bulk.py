@@ -22,7 +22,7 @@ from service.api.change_models import (
     PatchMemoriesResponse,
     PatchMemoryInput,
 )
-from service.api.deps import Deleter, Reader, ResourcesOf, Writer
+from service.api.deps import Changer, Deleter, Reader, ResourcesOf
 from service.api.json_body import JsonRoute
 from service.api.memories import memory_answer, revision
 from service.api.memory_models import MemoryResponse, memory_response
@@ -101,7 +101,7 @@ async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: Re
     responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def patch_memories(
-    body: PatchMemoriesRequest, caller: Writer, res: ResourcesOf, write: BatchOf
+    body: PatchMemoriesRequest, caller: Changer, res: ResourcesOf, write: BatchOf
 ) -> PatchMemoriesResponse:
     """Each item is its own transaction; one that fails does not stop the others. With an Idempotency-Key every item has
     the key `key:index`, so a repeated batch completes what is missing."""

@@ -28,13 +28,13 @@ from service.api.conversation_models import (
 from service.api.deps import (
     AgentId,
     CallerOf,
+    Changer,
     IncludeShared,
     Reader,
     ResourcesOf,
     RunId,
     ScopeOf,
     UserId,
-    Writer,
     budget,
     scope_of,
 )
@@ -81,7 +81,7 @@ OwnerOf = Annotated[Scope, Depends(_owner)]
     responses={200: {"model": ConversationResponse, "description": "It exists already"}, **WRITE},
 )
 async def create_conversation(
-    body: CreateConversationRequest, caller: Writer, res: ResourcesOf, write: WriteOf
+    body: CreateConversationRequest, caller: Changer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """A conversation belongs to one user and agent; two users may use the same name. Opening it again changes
     nothing."""
@@ -170,7 +170,7 @@ async def get_conversation(
 async def patch_conversation(
     id: ConversationId,
     body: PatchConversationRequest,
-    caller: Writer,
+    caller: Changer,
     res: ResourcesOf,
     owner: OwnerOf,
     write: WriteOf,
@@ -201,7 +201,7 @@ async def patch_conversation(
     responses={200: {"model": StoreTurnResponse, "description": "This turn was stored already"}, **WRITE},
 )
 async def store_turn(
-    id: ConversationId, body: StoreTurnRequest, caller: Writer, res: ResourcesOf, owner: OwnerOf, write: WriteOf
+    id: ConversationId, body: StoreTurnRequest, caller: Changer, res: ResourcesOf, owner: OwnerOf, write: WriteOf
 ) -> Response:
     """The turn is redacted, embedded and can be found at once. The same text at the same `turn_index` is the same turn.
     Without `turn_index`, a turn that equals the last one counts as its repetition: to store "Yes." twice, number it."""

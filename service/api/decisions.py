@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from service.api import errors
-from service.api.deps import Reader, ResourcesOf, Writer
+from service.api.deps import Changer, Reader, ResourcesOf
 from service.api.json_body import JsonRoute
 from service.api.memory_models import MemoryResponse, memory_response
 from service.api.preconditions import IN_SCOPE, uuid_of
@@ -94,7 +94,7 @@ async def get_memory_decisions(
     response_model=UndoDecisionResponse,
     responses=errors.documented(401, 403, 404, 409, 503),
 )
-async def undo_decision(id: str, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+async def undo_decision(id: str, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """Restores text, vector, validity, tags, sources, entities and edges as they were. Only while the memory still is
     as the decision left it, else 409; an erased one does not come back. A repetition changes nothing."""
     decision_id = uuid_of(id, undo.missing)

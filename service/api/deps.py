@@ -188,20 +188,33 @@ def _takes_several(annotation: Any) -> bool:
 CallerOf = Annotated[Caller, Depends(caller)]
 
 
-def needs(right: Right) -> Callable[..., Coroutine[Any, Any, Caller]]:
-    """A dependency that returns the caller if it holds `right`, and raises Forbidden otherwise."""
+RIGHTS: dict[Callable[..., Any], tuple[Right, ...]] = {}
+"""What each dependency made by `needs` asks for, which the OpenAPI document tells."""
+
+
+def needs(*rights: Right) -> Callable[..., Coroutine[Any, Any, Caller]]:
+    """A dependency that returns the caller if it holds all of `rights`, and raises Forbidden otherwise."""
 
     async def check(caller: CallerOf) -> Caller:
-        if not caller.may(right):
-            raise Forbidden(f"This key lacks the right {right}.")
+        for right in rights:
+            if not caller.may(right):
+                raise Forbidden(f"This key lacks the right {right}.")
         return caller
 
+    RIGHTS[check] = rights
     return check
 
 
 Reader = Annotated[Caller, Depends(needs(Right.READ))]
 Writer = Annotated[Caller, Depends(needs(Right.WRITE))]
 Deleter = Annotated[Caller, Depends(needs(Right.DELETE))]
+
+Changer = Annotated[Caller, Depends(needs(Right.WRITE, Right.READ))]
+"""For a write that answers what was stored before, not only what the request has sent."""
+
+Forgetter = Annotated[Caller, Depends(needs(Right.DELETE, Right.READ))]
+"""For a deletion that searches, and answers what it found."""
+
 Auditor = Annotated[Caller, Depends(needs(Right.AUDIT))]
 Admin = Annotated[Caller, Depends(needs(Right.ADMIN))]
 Operator = Annotated[Caller, Depends(needs(Right.OPERATOR))]

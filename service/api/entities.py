@@ -11,6 +11,7 @@ from service.api import cursors, errors
 from service.api.deps import (
     AgentId,
     CallerOf,
+    Changer,
     ChannelName,
     Deleter,
     Reader,
@@ -18,7 +19,6 @@ from service.api.deps import (
     RunId,
     ScopeOf,
     UserId,
-    Writer,
     optional_scope,
     scope_of,
 )
@@ -122,7 +122,7 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     },
 )
 async def upsert_entity(
-    body: UpsertEntityRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    body: UpsertEntityRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Entities are distinguished by user, channel and name, whatever its case; an alias matches too."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
@@ -245,7 +245,7 @@ def _removed(found: Entity) -> StoredAnswer:
     response_model=EntityMergeResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
 )
-async def merge_entities(body: MergeEntitiesRequest, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """The source's names become aliases of the target, and its mentions and relations move over; a relation that the
     target already has is not duplicated. The id in the answer undoes the merge."""
     context = write.answered_by(_merged)
@@ -259,7 +259,7 @@ async def merge_entities(body: MergeEntitiesRequest, caller: Writer, res: Resour
     response_model=EntityMergeResponse,
     responses=errors.documented(401, 403, 404, 409, 503),
 )
-async def undo_entity_merge(id: str, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+async def undo_entity_merge(id: str, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """Restores names, mentions and relations as far as their other ends still exist. Repeating it changes nothing."""
     return send(
         _merged(await entity.unmerge(caller.workspace_id, uuid_of(id, entity.missing), res, write.answered_by(_merged)))

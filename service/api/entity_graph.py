@@ -11,7 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Path, Query, Response
 
 from service.api import cursors, errors
-from service.api.deps import Reader, ResourcesOf, Writer
+from service.api.deps import Changer, Reader, ResourcesOf, Writer
 from service.api.entities import ScopeVisibleOf, VisibleOf, require_visible
 from service.api.entity_models import (
     CreateEntityRelationRequest,
@@ -116,7 +116,7 @@ async def list_entity_relations(
     },
 )
 async def create_entity_relation(
-    body: CreateEntityRelationRequest, caller: Writer, res: ResourcesOf, write: WriteOf
+    body: CreateEntityRelationRequest, caller: Changer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """Read from source to target: Alice works_at Acme. There is one per pair and type; repeating it takes the new
     values."""

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api import errors
-from service.api.deps import Deleter, ResourcesOf, scope_of, shared_scope
+from service.api.deps import Forgetter, ResourcesOf, scope_of, shared_scope
 from service.api.forgetting import PurgeReceiptResponse, receipt_fields
 from service.api.json_body import JsonRoute
 from service.api.schema_rules import READABLE_SCHEMA, given
@@ -107,7 +107,9 @@ class ForgetResponse(ResponseModel):
     response_model=ForgetResponse,
     responses=errors.documented(400, 401, 403, 413, 422, 503),
 )
-async def forget(request: Request, body: ForgetRequest, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Response:
+async def forget(
+    request: Request, body: ForgetRequest, caller: Forgetter, res: ResourcesOf, write: WriteOf
+) -> Response:
     """Memories and the sentences of turns that have an identifier or a name as a whole, in any of its forms, or say all
     words of the query; else the one memory that is clearly nearest by meaning; else nothing, and why. `dry_run` shows
     exactly what would go. Near misses stay."""

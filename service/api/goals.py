@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from service.api import cursors, errors
-from service.api.deps import Deleter, Reader, ResourcesOf, ScopeOf, Writer, scope_of
+from service.api.deps import Changer, Deleter, Reader, ResourcesOf, ScopeOf, Writer, scope_of
 from service.api.goal_models import (
     AbandonGoalRequest,
     BlockGoalRequest,
@@ -135,7 +135,7 @@ async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
     dependencies=IN_SCOPE,
 )
 async def update_goal(
-    id: str, body: UpdateGoalRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    id: str, body: UpdateGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """A change that would close a cycle of goals is refused (409). A goal that is over can be edited, not reopened."""
     given: dict[Changeable, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
@@ -199,7 +199,7 @@ async def get_goal_history(
     dependencies=IN_SCOPE,
 )
 async def complete_goal(
-    id: str, body: CompleteGoalRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    id: str, body: CompleteGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Repeating it changes nothing; 409 when the goal is over with the other status."""
     return await _close(id, GoalStatus(body.status), caller, res, write, expected=expected, result=body.result)
@@ -214,7 +214,7 @@ async def complete_goal(
     dependencies=IN_SCOPE,
 )
 async def abandon_goal(
-    id: str, body: AbandonGoalRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    id: str, body: AbandonGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Repeating it changes nothing; 409 when the goal is completed."""
     return await _close(id, GoalStatus.ABANDONED, caller, res, write, expected=expected, result=body.result)
@@ -229,7 +229,7 @@ async def abandon_goal(
     dependencies=IN_SCOPE,
 )
 async def block_goal(
-    id: str, body: BlockGoalRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    id: str, body: BlockGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """It stays blocked until a PATCH makes it active again, even when the goals that it waits for are completed."""
     return await _close(
@@ -253,7 +253,7 @@ async def block_goal(
     dependencies=IN_SCOPE,
 )
 async def tie_memories_to_goal(
-    id: str, body: TieMemoriesRequest, caller: Writer, res: ResourcesOf, write: WriteOf
+    id: str, body: TieMemoriesRequest, caller: Changer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """Memories that are tied already stay tied."""
     serialize = partial(_details, now=res.clock())

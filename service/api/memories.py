@@ -19,12 +19,12 @@ from service.api.change_models import (
 )
 from service.api.deps import (
     AgentId,
+    Changer,
     ChannelName,
     Reader,
     ResourcesOf,
     RunId,
     UserId,
-    Writer,
     read_scope,
 )
 from service.api.json_body import JsonRoute
@@ -215,7 +215,7 @@ MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
 async def patch_memory(
     id: str,
     body: PatchMemoryRequest,
-    caller: Writer,
+    caller: Changer,
     res: ResourcesOf,
     write: WriteOf,
     expected: ExpectedOf,
@@ -237,7 +237,7 @@ async def patch_memory(
     dependencies=IN_SCOPE,
 )
 async def put_memory(
-    id: str, body: PutMemoryRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    id: str, body: PutMemoryRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """Embedded before the answer, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.text or body.content, embed_now=True)
@@ -254,7 +254,7 @@ async def put_memory(
     responses=errors.documented(401, 403, 404, 409, 412, 503),
     dependencies=IN_SCOPE,
 )
-async def restore_memory(id: str, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """One that is not archived stays as it is. What was deleted cannot be restored: 404."""
     memory = await restore(caller.workspace_id, memory_id(id), res, write.answered_by(memory_answer), expected=expected)
     return send(memory_answer(memory))
@@ -274,7 +274,7 @@ async def restore_memory(id: str, caller: Writer, res: ResourcesOf, write: Write
 )
 async def promote_memory(
     id: str,
-    caller: Writer,
+    caller: Changer,
     res: ResourcesOf,
     write: WriteOf,
     expected: ExpectedOf,

@@ -14,9 +14,10 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse, Response
+from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.staticfiles import StaticFiles
 
-from service.api.deps import QUERY
+from service.api.deps import QUERY, RIGHTS
 from service.api.errors import Problem, documented
 
 DESCRIPTION = """
@@ -61,11 +62,26 @@ def install(app: FastAPI, *, key_in_query: bool) -> None:
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
             app.openapi_schema = _adapted(original())
+            _tell_rights(app)
             if not key_in_query:
                 _leave_out_scheme(app.openapi_schema, QUERY.scheme_name)
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]
+
+
+def _tell_rights(app: FastAPI) -> None:
+    """Adds to the description of each operation which rights its key needs."""
+    needed: dict[str | None, list[str]] = {}
+    for context in iter_route_contexts(app.routes):
+        route = context.original_route
+        if isinstance(route, APIRoute):
+            asked = (RIGHTS.get(each.call, ()) for each in route.dependant.dependencies if each.call)
+            needed[route.operation_id] = [f"`{right}`" for rights in asked for right in rights]
+    for operations in (app.openapi_schema or {})["paths"].values():
+        for operation in operations.values():
+            if rights := needed.get(operation["operationId"]):
+                operation["description"] = f"{operation['description']}\n\nNeeds {' and '.join(rights)}."
 
 
 def _adapted(found: dict[str, Any]) -> dict[str, Any]:

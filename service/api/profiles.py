@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Response
 from pydantic import ConfigDict, Field
 
 from service.api import errors
-from service.api.deps import Reader, ResourcesOf, Writer
+from service.api.deps import Changer, Reader, ResourcesOf, Writer
 from service.api.free_json import JsonList, JsonObject
 from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf
@@ -119,7 +119,7 @@ async def put_user_profile(
 async def patch_user_profile(
     user_id: UserId,
     body: PatchUserProfileRequest,
-    caller: Writer,
+    caller: Changer,
     res: ResourcesOf,
     write: WriteOf,
     expected: ExpectedOf,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from service.api import cursors, errors
-from service.api.deps import Reader, ReadScopeOf, ResourcesOf, Writer
+from service.api.deps import Changer, Reader, ReadScopeOf, ResourcesOf
 from service.api.json_body import JsonRoute
 from service.api.memory_models import MemoryResponse, memory_response
 from service.api.preconditions import ExpectedOf, uuid_of
@@ -87,7 +87,7 @@ async def list_reviews(
     response_model=ReviewResponse,
     responses=RESOLVED,
 )
-async def accept_review(id: str, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+async def accept_review(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """It replaces what it contradicts, under that memory's id. The decision can be undone."""
     resolved = await review.accept(
         caller.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected
@@ -102,7 +102,7 @@ async def accept_review(id: str, caller: Writer, res: ResourcesOf, write: WriteO
     response_model=ReviewResponse,
     responses=RESOLVED,
 )
-async def reject_review(id: str, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+async def reject_review(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """What it contradicts stays as it is. Its history stays too."""
     resolved = await review.reject(
         caller.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected

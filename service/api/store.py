@@ -28,6 +28,7 @@ from service.api.store_models import (
     StoreBatchItem,
     StoreBatchRequest,
     StoreBatchResponse,
+    StoreOutcome,
     StoreRequest,
     StoreResponse,
     llm_usage,
@@ -43,7 +44,7 @@ from service.domain.decision import Action
 from service.domain.draft import CallerFields, Draft, Options, Speech
 from service.domain.filters import Filter
 from service.domain.kinds import Importance, MemoryType
-from service.domain.memory import StoreResult
+from service.domain.memory import Outcome, StoreResult
 from service.domain.request import StoredAnswer, WriteContext
 from service.domain.scope import Scope
 from service.domain.text import is_blank
@@ -111,12 +112,12 @@ async def _stored(
     With an Idempotency-Key the verb stores the same answer in its transaction: it gets the serializer for that.
     """
     if body.messages is None:
-        serialize = StoreSerializer(body, spending)
+        serialize = StoreSerializer(body, spending, may_read=caller.may(Right.READ))
         draft = _text_draft(body, caller, res, later=later)
         outcome = await store(draft, res, write.answered_by(serialize))
         return serialize(StoreResult((outcome,)))
     conversation, warnings = await _conversation(body, caller, res)
-    serialize = StoreSerializer(body, spending, warnings)
+    serialize = StoreSerializer(body, spending, warnings, may_read=caller.may(Right.READ))
     context = write.answered_by(serialize)
     if body.infer:
         return serialize(await curate(conversation, res, context))
@@ -311,23 +312,33 @@ def _caller_fields(body: StoreRequest, res: Resources, now: datetime) -> CallerF
 
 
 class StoreSerializer:
-    """Makes the answer of a store request: the stored one and the one that is sent are the same, also in timings_ms."""
+    """Makes the answer of a store request: the stored one and the one that is sent are the same, also in timings_ms.
+    Who may not read gets no text of a memory that was there before."""
 
-    def __init__(self, body: StoreRequest, spending: Budget, warnings: Sequence[str] = ()) -> None:
+    def __init__(
+        self, body: StoreRequest, spending: Budget, warnings: Sequence[str] = (), *, may_read: bool = True
+    ) -> None:
         self._body = body
         self._spending = spending
         self._warnings = warnings
+        self._may_read = may_read
         self._began = time.perf_counter()
 
     @cached_property
     def _total_ms(self) -> float:
         return round((time.perf_counter() - self._began) * 1000, 3)
 
+    def _shown(self, outcome: Outcome) -> StoreOutcome:
+        found = store_outcome(outcome)
+        if self._may_read or outcome.event is Action.ADD:
+            return found
+        return found.model_copy(update={"memory": None, "old_memory": None})
+
     def __call__(self, result: StoreResult) -> StoredAnswer:
         """201 when a row was made, else 200, also for the events of a curated conversation."""
         timings = stage_timings([outcome.draft for outcome in result.outcomes])
         body = StoreResponse(
-            results=[store_outcome(outcome) for outcome in result.outcomes],
+            results=[self._shown(outcome) for outcome in result.outcomes],
             warnings=[*self._warnings, *result.warnings],
             usage=llm_usage(self._spending.used),
             timings_ms={**timings, "total": self._total_ms},

@@ -226,10 +226,12 @@ class StoreOutcome(ResponseModel):
     )
     id: Id | None = Field(description="UUID of the memory; null when nothing was stored")
     memory: str | None = Field(
-        description="Its text now, redacted; null: there is none",
+        description="Its text now, redacted; null: there is none, or it was there before and the key may not read",
         examples=["Prefers tea over coffee in the morning"],
     )
-    old_memory: str | None = Field(default=None, description="Its text before an UPDATE; else null")
+    old_memory: str | None = Field(
+        default=None, description="Its text before an UPDATE, if the key may read; else null"
+    )
     kept_as: Id | None = Field(
         default=None,
         description="With NONE: the past version that says it, because it is older than what is known; else null",

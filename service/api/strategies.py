@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from service.api import cursors, errors
-from service.api.deps import Deleter, Reader, ResourcesOf, ScopeOf, Writer, scope_of
+from service.api.deps import Changer, Deleter, Reader, ResourcesOf, ScopeOf, scope_of
 from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf, in_scope, uuid_of
 from service.api.procedure_models import (
@@ -50,7 +50,7 @@ Label = Annotated[str | None, Query(min_length=1, max_length=100)]
         **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
     },
 )
-async def learn_strategy(body: LearnStrategyRequest, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """A strategy is known when one of the same scope and channel has the same tools, the same type of task, and the
     same text or one so similar that a memory would be a duplicate."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
@@ -150,7 +150,7 @@ async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
     dependencies=IN_SCOPE,
 )
 async def reinforce_strategy(
-    id: str, body: ReinforceStrategyRequest, caller: Writer, res: ResourcesOf, write: WriteOf
+    id: str, body: ReinforceStrategyRequest, caller: Changer, res: ResourcesOf, write: WriteOf
 ) -> Response:
     """Counts one more success or failure; concurrent calls all count."""
     strategy = await procedures.reinforce(

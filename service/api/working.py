@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
 from service.api import errors
-from service.api.deps import AgentId, CallerOf, ChannelName, Reader, ResourcesOf, UserId, Writer
+from service.api.deps import AgentId, CallerOf, Changer, ChannelName, Reader, ResourcesOf, UserId, Writer
 from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf
 from service.api.schemas import DeletedCountResponse, Name
@@ -233,7 +233,7 @@ async def list_thoughts(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf,
     responses={200: {"model": ActiveGoalResponse, "description": "It replaces another goal"}, **WRITE},
 )
 async def set_active_goal(
-    body: SetActiveGoalRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
+    body: SetActiveGoalRequest, scope: WorkingScopeOf, caller: Changer, res: ResourcesOf, expected: ExpectedOf
 ) -> Response:
     """`goal_id` must be a goal of the same user and agent, else 404. Without a description it takes the goal's."""
     entry, is_new = await working.put_goal(

@@ -31,11 +31,18 @@ class BoundedHttp(HttpToolsProtocol):
             self._begin_head()
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        if self._in_head:
-            self._head_bytes += len(data)
-            if self._head_bytes > HEAD_BYTES and not self.transport.is_closing():
-                self.send_400_response("The head of the request is too large.")
+        if not self._in_head:
+            super().data_received(data)
+            return
+        room = HEAD_BYTES - self._head_bytes
+        self._head_bytes += len(data[:room])
+        super().data_received(data[:room])
+        if len(data) <= room or self.transport.is_closing():
+            return
+        if self._in_head and self._head_bytes == HEAD_BYTES:
+            self.send_400_response("The head of the request is too large.")
+        else:
+            self.data_received(data[room:])
 
     def on_headers_complete(self) -> None:
         self._end_head()

@@ -27,7 +27,13 @@ from service.launch.programs import ChildProcess, PostgresProgram
 from service.launch.supervisor import Stopped, Supervisor
 from service.settings import Settings
 
-REVOKED = "     (revoked or expired: use another)"
+REVOKED = """The first key was revoked, or has expired. Make another with a key that has admin:
+
+  POST /v1/api-keys {"name": "mine", "rights": ["memory:read", "memory:write", "memory:delete"]}
+
+Where there is none, start once with a new secret in LOXODON_BOOTSTRAP_API_KEY, of 20 characters or more:
+it becomes a key with every right.
+"""
 MODULE = (sys.executable, "-m", "service")
 STOP_ORDER = ("API", "worker", "postgres")
 READY_TIMEOUT_S = 120.0
@@ -180,24 +186,32 @@ def _status(url: str, path: str, headers: Mapping[str, str]) -> int:
 
 
 def banner(url: str, key: str, database: str | Path, *, is_accepted: bool = True) -> str:
-    """The text printed when everything runs: URL, key, and two commands that can be pasted into a shell."""
-    store_body = {"content": "Bob is allergic to peanuts", "user_id": "bob"}
-    search_body = {"query": "what must Bob not eat?", "user_id": "bob"}
+    """The text printed when everything runs: URL, key, and two commands that can be pasted into a shell; for a key that
+    was revoked, how to make another instead."""
     return (
         "\n"
         "Loxodon is ready.\n"
         "\n"
         f"  URL    {url}     (documentation: {url}/docs)\n"
-        f"  Key    {key}{'' if is_accepted else REVOKED}\n"
+        f"  Key    {key if is_accepted else '(revoked or expired)'}\n"
         f"  Store  {database}\n"
         "\n"
+        f"{examples(url, key) if is_accepted else REVOKED}"
+        "\n"
+        "Ctrl-C stops it.\n"
+    )
+
+
+def examples(url: str, key: str) -> str:
+    """A store and a search."""
+    store_body = {"content": "Bob is allergic to peanuts", "user_id": "bob"}
+    search_body = {"query": "what must Bob not eat?", "user_id": "bob"}
+    return (
         "Remember something, then ask for it:\n"
         "\n"
         f"{curl(url + '/v1/memories', key, store_body)}\n"
         "\n"
         f"{curl(url + '/v1/memories/search', key, search_body)}\n"
-        "\n"
-        "Ctrl-C stops it.\n"
     )
 
 

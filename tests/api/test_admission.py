@@ -159,6 +159,15 @@ async def test_slow_and_large_heads_are_given_up(address: tuple[str, int], monke
         raw.writer.write(b"GET /livez HTTP/1.1\r\nX-Long: ")
         raw.writer.write(b"x" * (http_protocol.HEAD_BYTES + 300_000))
         assert (await raw.answer())[0] == 400
+    begin, end = b"GET /livez HTTP/1.1\r\nX-Long: ", b"\r\n\r\n"
+    for more, status in ((0, 200), (1, 400), (40_000, 400)):  # whole, in one read
+        async with connection(address) as raw:
+            raw.writer.write(begin + b"x" * (http_protocol.HEAD_BYTES - len(begin + end) + more) + end)
+            assert (await raw.answer())[0] == status
+    async with connection(address) as raw:
+        raw.writer.write(b"GET /livez HTTP/1.1\r\n\r\n" * 4_000)  # 92 kB, each of them small
+        assert (await raw.answer())[0] == 200
+        assert (await raw.answer())[0] == 200
     monkeypatch.setattr(http_protocol, "HEAD_S", 0.2)
     for begun in (b"", b"GET /livez HTTP/1.1\r\nX-Slow: "):
         async with connection(address) as raw:

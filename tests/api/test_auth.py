@@ -169,6 +169,36 @@ async def test_each_route_wants_its_right(
         assert answer.status_code in (200, 201, 204, 404), answer.text
 
 
+WRITE_ALONE = {
+    *("store_memory", "store_memories", "put_user_profile", "create_goal", "untie_memory_from_goal"),
+    *("create_relation", "delete_relation", "delete_entity_relation", "record_tool_invocation"),
+    *("set_working_item", "delete_working_item", "add_working_turn", "push_thought", "set_session_data"),
+    "clear_working_context",
+}
+"""Operations that memory:write opens alone: their answers tell nothing that was stored before."""
+
+
+async def test_what_is_stored_is_shown_to_keys_that_may_read(client: AsyncClient, app: FastAPI) -> None:
+    operations = [each for path in app.openapi()["paths"].values() for each in path.values()]
+    assert {each["operationId"] for each in operations if "Needs `memory:write`." in each["description"]} == WRITE_ALONE
+    known = (await client.post("/v1/memories", json=NOTE)).json()["results"][0]
+    async with client_of(app, await made(client, "memory:write")) as writer:
+        for change in ({}, {"importance": 0.5}):
+            answer = await writer.patch(f"/v1/memories/{known['id']}", json=change)
+            assert (answer.status_code, answer.json()["detail"]) == (403, "This key lacks the right memory:read.")
+        for more in ({}, {"dry_run": True}):
+            again = (await writer.post("/v1/memories", json=NOTE | more)).json()["results"][0]
+            assert (again["event"], again["id"], again["memory"]) == ("NONE", known["id"], None)
+        batch = (await writer.post("/v1/memories/batch", json={"items": [NOTE]})).json()["results"][0]["results"][0]
+        assert (batch["id"], batch["memory"]) == (known["id"], None)
+        new = (await writer.post("/v1/memories", json=NOTE | {"content": "Rows a red boat"})).json()["results"][0]
+        assert (new["event"], new["memory"]) == ("ADD", "Rows a red boat")
+    async with client_of(app, await made(client, "memory:delete")) as deleter:
+        for named in ({"query": "the heron", "dry_run": True}, {"ids": [known["id"]]}):
+            answer = await deleter.post("/v1/forget", json={"user_id": "iris"} | named)
+            assert (answer.status_code, answer.json()["detail"]) == (403, "This key lacks the right memory:read.")
+
+
 async def test_a_key_cannot_raise_itself(client: AsyncClient, app: FastAPI) -> None:
     """An admin without metrics, operator: it gives what it holds or implies, nothing more."""
     async with client_of(app, await made(client, "admin")) as admin:
