@@ -186,7 +186,7 @@ async def test_the_rights_are_those_of_deleting(client: AsyncClient, app: Any) -
     made = await client.post("/v1/api-keys", json={"name": "writer", "rights": ["memory:read", "memory:write"]})
     async with client_of(app, made.json()["api_key"]) as writer:
         assert (await writer.post("/v1/forget", json={"query": "Rosa", **ALICE})).status_code == 403
-    made = await client.post("/v1/api-keys", json={"name": "deleter", "rights": ["memory:delete"]})
+    made = await client.post("/v1/api-keys", json={"name": "deleter", "rights": ["memory:read", "memory:delete"]})
     async with client_of(app, made.json()["api_key"]) as deleter:
         assert (await deleter.post("/v1/forget", json={"query": "Rosa", **ALICE})).status_code == 200
         assert (await deleter.post("/v1/forget", json={"query": "Rosa", "purge": True, **ALICE})).status_code == 403
