@@ -44,17 +44,18 @@ async def read(raw: bytes) -> Any:
 def parse(raw: bytes, parameter: str = "") -> Any:
     """The same, at once, of a body or of the parameter of this name."""
     called = parameter or "body"
+    subject = f"{parameter}:" if parameter else "The body"
     text = text_of(raw, called)
     _refuse_too_many(text, called)
     try:
         value = _DECODER.decode(text)
     except RecursionError:
-        raise InvalidInput(f"The {called} is nested deeper than {MAX_DEPTH} levels.", field=called) from None
+        raise InvalidInput(f"{subject} is nested deeper than {MAX_DEPTH} levels.", field=called) from None
     except json.JSONDecodeError as exc:  # its message is about the syntax and does not show the input
-        detail = f"The {called} is not valid JSON: {exc.msg} (line {exc.lineno}, column {exc.colno})."
+        detail = f"{subject} is not valid JSON: {exc.msg} (line {exc.lineno}, column {exc.colno})."
         raise InvalidInput(detail, field=called) from None
     except ValueError:  # a whole number with more digits than Python reads
-        raise InvalidInput(f"The {called} holds a number beyond 1e308.", field=called) from None
+        raise InvalidInput(f"{subject} holds a number beyond 1e308.", field=called) from None
     fault = _fault(value, 0, with_texts="\\u" in text)
     if fault is not None:
         where = f"{parameter}{fault[0]}".removeprefix(".") or called

@@ -16,6 +16,9 @@ COVERED = 0.9
 """Share of a sentence's content words that one memory must have for the sentence to be its echo."""
 
 _JOINT = re.compile(r"\s*[,;]\s+(?:and |but |who |which |that )?|\s+(?:and|but|while|whereas|as well as|who|which)\s+")
+_FRONT = re.compile(r"^Assistant(?:, (?:asked|after)\b[^“”]*“[^”]*”)?: ")
+"""An assistant in front of a quote, with what was asked before it."""
+
 _YOU = (
     (re.compile(r"\byou(?: are|['’]re)\b", re.I), "User is"),
     (re.compile(r"\byou(?: have|['’]ve)\b", re.I), "User has"),
@@ -35,7 +38,8 @@ _FRAME = frozenset(
 def is_echo(text: str, recalled: Sequence[str]) -> bool:
     """Returns whether every sentence of `text` is said by one of the recalled memories, or clause by clause by several
     of them; False for a blank text."""
-    spoken = [_of_the_user(text[start:end]) for start, end in sentences.split(text)]
+    said = _FRONT.sub("", text)
+    spoken = [_of_the_user(said[start:end]) for start, end in sentences.split(said)]
     told = [sentence for sentence in spoken if content_words(sentence)]
     memories = [(memory, content_words(memory)) for memory in recalled]
     return bool(told) and all(_said(sentence, memories) for sentence in told)
@@ -48,7 +52,6 @@ def content_words(text: str) -> frozenset[str]:
 
 def _of_the_user(sentence: str) -> str:
     """An assistant speaks to the user: "you live in Oslo" is "User lives in Oslo"."""
-    sentence = sentence.removeprefix("Assistant: ")
     for pattern, instead in _YOU:
         sentence = pattern.sub(instead, sentence)
     return sentence

@@ -11,7 +11,6 @@ from httpx2 import AsyncClient
 from service.settings import Settings
 from tests.api.conftest import client_of
 from tests.api.helpers import events, store
-from tests.conftest import Tenant
 
 ROUTES = (
     ("POST", "/v1/memories/"),
@@ -198,11 +197,6 @@ async def test_a_misspelt_parameter_is_refused(client: AsyncClient, method: str,
     assert error.startswith(f"{name}: is not a parameter of this request")
     kept = await client.get("/v1/memories", params={"user_id": "alice", "channel": "atlas"})
     assert len(kept.json()["results"]) == 1
-
-
-async def test_a_key_in_the_query_is_a_parameter_everywhere(anonymous: AsyncClient, tenant: Tenant) -> None:
-    answer = await anonymous.get("/v1/stats", params={"api_key": tenant.key})
-    assert answer.status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ async def test_a_delete_of_two_users_takes_nobody(client: AsyncClient) -> None:
             "body",
             "The body is not valid JSON: Illegal trailing comma before end of object (line 1, column 16).",
         ),
-        ('{"user_id": "a", "content": ""}', "content", "content: must not be blank"),
+        ('{"user_id": "a", "content": ""}', "content", "content: must not be empty"),
         ('{"user_id": "", "content": "x"}', "user_id", "user_id: must not be empty"),
         ('{"user_id": "a", "messages": [{"content": "x"}]}', "messages[0].role", "messages[0].role: is missing"),
     ],
