@@ -1,0 +1,38 @@
+"""The rules need CPU in proportion to the length of a text, whatever it repeats: `make hostile` in short."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import hostile
+from bench.hostile import Cost
+from bench.hostile_corpus import TOKENS, HostileText
+from bench.hostile_entries import USUAL
+
+RULES = (
+    "talk, one message",
+    "pii.redact",
+    "entities and relations",
+    "sentences",
+    "query",
+    "request to forget",
+    "query to forget",
+    "kinds",
+    "importance",
+    "term weights",
+)
+SMALL, LARGE = 1024, 4096
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_no_class_of_token_makes_a_rule_steep(rule: str) -> None:
+    hostile.cpu_s(rule, HostileText("usual", USUAL + " "), SMALL)  # what is loaded once
+    costs = [hostile.compared(rule, HostileText(name, token), SMALL, LARGE) for name, token in TOKENS.items()]
+    steep = [f"{each.text}: {each.seconds}" for each in costs if each.is_steep]
+    assert not steep, "\n".join(steep)
+
+
+def test_what_is_quadratic_is_called_steep() -> None:
+    assert Cost("a", "b", {1024: 0.02, 4096: 0.32}).is_steep
+    assert not Cost("a", "b", {1024: 0.02, 4096: 0.08}).is_steep
+    assert not Cost("a", "b", {1024: 0.0001, 4096: 0.002}).is_steep, "too little to tell"
