@@ -67,7 +67,7 @@ eval: install-dev ## quality on labelled sets: make eval DATA=../shared/eval
 	@test -n "$(DATA)" || { echo 'Name the folder: make eval DATA=../shared/eval'; exit 2; }
 	@$(IN) -m bench.evals "$(DATA)" $(ARGS)
 
-hostile: install-dev ## CPU per kilobyte of hostile texts, up to 1 MB: make hostile ARGS="--only talk pii"
+hostile: install-dev ## CPU per kilobyte of hostile texts, up to 256 kB: make hostile ARGS="--only talk pii"
 	@$(IN) -m bench.hostile $(ARGS)
 
 neighbour: install-dev ## what a workspace notices of a hostile one: make neighbour ARGS="--rounds 5"

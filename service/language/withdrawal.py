@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Final
 
 Span = tuple[int, int]
 
 _WORD: Final = re.compile(r"\w+")
 _SPEAKER: Final = re.compile(r"^[^:\n]{1,60}: ")
-_GAP: Final = re.compile(r"\s*$")
 
 
 def located(quote: str, text: str) -> Span:
@@ -29,16 +29,24 @@ def located(quote: str, text: str) -> Span:
 
 def still_said(old: str, new: str) -> bool:
     """Whether a new text has all words of the old one in a row, in any case: it only adds to what was said."""
-    before, after = (_WORD.findall(_SPEAKER.sub("", text).casefold()) for text in (old, new))
-    return any(after[at : at + len(before)] == before for at in range(len(after) - len(before) + 1))
+    before, after = (" ".join(_WORD.findall(_SPEAKER.sub("", text).casefold())) for text in (old, new))
+    return not before or f" {before} " in f" {after} "
 
 
 def without(spans: Iterable[Span], kept: Iterable[Span]) -> list[Span]:
     """The union of `spans` less the union of `kept`, in order."""
-    left = _united(spans)
-    for start, end in _united(kept):
-        left = [part for each in left for part in _less(each, start, end)]
-    return left
+    left: list[Span] = []
+    holes, at = _united(kept), 0
+    for start, end in _united(spans):
+        while at < len(holes) and holes[at][0] < end:
+            if holes[at][1] > start:
+                left.append((start, max(start, holes[at][0])))
+                start = holes[at][1]
+            if holes[at][1] > end:
+                break
+            at += 1
+        left.append((start, max(start, end)))
+    return [(begins, ends) for begins, ends in left if begins < ends]
 
 
 def shown(text: str, hidden: Sequence[Span]) -> str:
@@ -50,14 +58,13 @@ def shown(text: str, hidden: Sequence[Span]) -> str:
         if _WORD.search(piece):
             pieces.append(piece)
         at = end
-    joined = ""
-    for piece in pieces:
-        if not joined:
-            joined = piece
-            continue
-        gap = "\n" if "\n" in (_trailing(joined) + piece[: len(piece) - len(piece.lstrip())]) else " "
-        joined = joined.rstrip() + gap + piece.lstrip()
-    return joined.strip() if hidden else joined
+    if not hidden:
+        return "".join(pieces)
+    joined = [piece.strip() for piece in pieces[:1]]
+    for before, piece in pairwise(pieces):
+        gap = before[len(before.rstrip()) :] + piece[: len(piece) - len(piece.lstrip())]
+        joined += ["\n" if "\n" in gap else " ", piece.strip()]
+    return "".join(joined)
 
 
 def moved(span: Span, removed: Sequence[Span]) -> Span:
@@ -81,13 +88,3 @@ def _united(spans: Iterable[Span]) -> list[Span]:
         else:
             united.append((start, end))
     return united
-
-
-def _less(span: Span, start: int, end: int) -> list[Span]:
-    parts = ((span[0], min(span[1], start)), (max(span[0], end), span[1]))
-    return [(left, right) for left, right in parts if left < right]
-
-
-def _trailing(text: str) -> str:
-    found = _GAP.search(text)
-    return found[0] if found else ""
