@@ -198,10 +198,8 @@ async def _changeable(session: Session, caller: Caller, id: str) -> KeyInfo:
 
 
 def _may_give(caller: Caller, rights: Iterable[Right]) -> None:
-    """A key can only give rights that it has, or it could extend its own."""
     for right in rights:
-        if not caller.may(right):
-            raise Forbidden(f"This key cannot give the right {right}, which it does not hold.", field="rights")
+        caller.check_right(right)
 
 
 def _check_expiry(expires_at: Any, res: Resources) -> None:

@@ -16,7 +16,7 @@ from service.api.schemas import ResponseModel, Time
 from service.db.writes import AuditEntry
 from service.domain.access import WHOLE_WORKSPACE, Caller, Right
 from service.domain.scope import Scope
-from service.errors import Forbidden, InvalidInput
+from service.errors import InvalidInput
 
 router = APIRouter(prefix="/v1", tags=["API keys"], route_class=JsonRoute)
 
@@ -60,8 +60,7 @@ async def create_token(
     for right in rights:
         if right in NOT_FOR_TOKENS:
             raise InvalidInput(f"rights: a token cannot have {right}.", field="rights")
-        if not caller.may(right):
-            raise Forbidden(f"This key cannot give the right {right}, which it does not hold.", field="rights")
+        caller.check_right(right)
     caller.check_wall(body.wall)
     wall = body.wall & caller.wall
     if not wall:

@@ -142,6 +142,11 @@ class Caller:
             if given is not None and here is not None and given != here:
                 raise Forbidden(f"{name}: this key is made for another one.", field=name)
 
+    def check_right(self, given: Right) -> None:
+        """Raises Forbidden for a right that it does not have and so cannot give, or it could extend its own."""
+        if not self.may(given):
+            raise Forbidden(f"This key cannot give the right {given}, which it does not hold.", field="rights")
+
     def check_wall(self, given: Wall) -> None:
         """Raises Forbidden for a wall that names something outside the own one."""
         self.check_ids(given.user_id, given.agent_id, given.run_id)
