@@ -78,6 +78,11 @@ class Neighbour:
         """From when on it counts; None where it is not known when it was said."""
         return None if self.timestamp is None else begins(self.timestamp, self.t_valid, self.t_invalid)
 
+    @property
+    def state(self) -> tuple[object, ...]:
+        """What a decision about it rests on. Being said again moves `timestamp`, which is no new version."""
+        return self.id, self.version, self.timestamp, self.t_valid, self.t_invalid
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:

@@ -336,8 +336,7 @@ async def _confirmed(session: Session, each: ConsideredFact, res: Resources, *, 
     Stale is a shown row that changed or went, an unseen equal one, or an unseen one nearer than the farthest shown.
     """
     found = await dedup.find_neighbours(session, each.draft, res)
-    seen = {row.id: row.version for row in each.draft.seen}
-    if {row.id: row.version for row in found.neighbours} == seen:
+    if {row.state for row in found.neighbours} == {row.state for row in each.draft.seen}:
         return replace(each, draft=replace(each.draft, expired_duplicate_possible=found.expired_duplicate_possible))
     if not decide_inside:
         raise Stale

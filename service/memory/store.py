@@ -74,7 +74,7 @@ async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     """
     if not draft.options.dedup:
         return draft
-    seen = {each.id: each.version for each in draft.seen}
+    seen = {each.state for each in draft.seen}
     found = await dedup.find_neighbours(session, draft, res)
     there = found.neighbours
     equal = next((each for each in there if each.hash == draft.hash), None)
@@ -84,7 +84,7 @@ async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     if targets - {each.id for each in there}:
         raise Stale
     for each in there:
-        if seen.get(each.id) == each.version:
+        if each.state in seen:
             continue
         if each.id in targets or each.similarity >= res.settings.dedup_near or _bears_on(draft, each):
             raise Stale

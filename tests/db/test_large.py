@@ -272,6 +272,7 @@ async def test_rows_with_many_words_are_counted_and_found(database: Database) ->
         for one, (own, near) in zip(ids, sizes, strict=True):
             row = LONG_ROW.replace("words(", "pg_temp.words(")
             await raw.execute(row, tenant.workspace_id, one, name, channel, own, near)
+        await raw.execute("DROP FUNCTION pg_temp.words")  # the connection outlives the test
         found = await exact.find(session, plan)
     assert found is not None
     assert found.text_count == len(sizes)

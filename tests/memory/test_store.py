@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from service.db.idempotency import Replay
+from service.db.scopes import ScopeLocks
 from service.domain.decision import Action
 from service.domain.draft import DedupAction
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
+from service.domain.scope import Scope
 from service.errors import Conflict, PiiRejected
 from service.memory.record import ConversationDraft, record
 from service.memory.store import store
@@ -107,3 +114,38 @@ async def test_a_message_that_announces_a_secret_refuses_the_conversation(verbs:
     with pytest.raises(PiiRejected):
         await record(ConversationDraft(verbs.scope(), drafts, None), verbs.res, CALL)
     assert await verbs.rows("SELECT id FROM turn") == []
+
+
+class CountedLocks(ScopeLocks):
+    """Tells when so many writers have come to a scope."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came = 0
+        self.reached: defaultdict[int, asyncio.Event] = defaultdict(asyncio.Event)
+
+    @asynccontextmanager
+    async def hold(self, scope: Scope) -> AsyncIterator[None]:
+        self.came += 1
+        self.reached[self.came].set()
+        async with super().hold(scope):
+            yield
+
+
+async def test_a_decision_does_not_hold_when_its_target_was_said_again_meanwhile(verbs: Verbs) -> None:
+    """Both are decided while Oslo is of 2019; then Oslo of 2021 is written, so Lisbon of 2020 is older news."""
+    known = await verbs.stored("Ann lives in Oslo.", timestamp=datetime(2019, 5, 1, tzinfo=UTC))
+    locks = CountedLocks()
+    res = replace(verbs.res, locks=locks)
+    async with locks.hold(verbs.scope()):
+        again = verbs.draft("Ann lives in Oslo.", timestamp=datetime(2021, 5, 1, tzinfo=UTC))
+        first = asyncio.create_task(store(again, res, CALL))
+        await locks.reached[2].wait()
+        older = verbs.draft("Ann lives in Lisbon.", timestamp=datetime(2020, 5, 1, tzinfo=UTC))
+        second = asyncio.create_task(store(older, res, CALL))
+        await locks.reached[3].wait()
+    assert (await first).event is Action.NONE
+    assert (await second).kept_as is not None
+    memory = await verbs.memory(known)
+    assert memory is not None
+    assert memory.text == "Ann lives in Oslo."
