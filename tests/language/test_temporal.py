@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.language import temporal
-from service.language.temporal import gate, recogniser
+from service.language.temporal import gate, recogniser, recogniser_model
 from tests.language.checks.temporal import (
     BERLIN,
     NEW_YORK,
@@ -146,7 +146,7 @@ def test_it_reads_what_our_rules_do_not() -> None:
 
 
 def test_a_failing_recogniser_leaves_our_own_findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recogniser, "_model", BrokenRecogniser)
+    monkeypatch.setattr(recogniser_model, "_model", BrokenRecogniser)
     found = temporal.find("The boat sails tomorrow at six forty five", WEDNESDAY, UTC_ZONE)
     assert [m.text for m in found] == ["tomorrow"]
 
@@ -168,9 +168,27 @@ def test_it_is_never_asked_about_a_list_of_times(monkeypatch: pytest.MonkeyPatch
             seen.append(text)
             return []
 
-    monkeypatch.setattr(recogniser, "_model", Listening)
+    monkeypatch.setattr(recogniser_model, "_model", Listening)
     assert temporal.find(f"It was {times}then", WEDNESDAY, UTC_ZONE)
     assert bool(seen) is asked
+
+
+def test_a_sentence_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ms_recognizers_date_time.date_time.base_date import BaseDateExtractor  # type: ignore[import-untyped]
+
+    seen: list[str] = []
+    match = BaseDateExtractor.basic_regex_match
+
+    def counted(self: Any, source: str) -> Any:
+        seen.append(source)
+        return match(self, source)
+
+    monkeypatch.setattr(BaseDateExtractor, "basic_regex_match", counted)
+    text, now = "the boat sails tomorrow at six forty five, in three weeks", WEDNESDAY.replace(tzinfo=None)
+    found = [[str(vars(each)) for each in recogniser_model.parse(text, now)] for _ in range(2)]
+    assert found[0] == found[1], "what is kept is not changed by those who get it"
+    assert found[0]
+    assert seen.count(text) == 4, "with the time and without it, once in each call"
 
 
 def test_the_lists_of_time_zones_are_read_once() -> None:

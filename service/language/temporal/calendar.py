@@ -12,7 +12,9 @@ from enum import Enum
 
 Interval = tuple[datetime, datetime]
 
-FIXED_DAYS = {"day": 1, "week": 7, "fortnight": 14}
+FIXED_DAYS = {"day": 1, "week": 7, "fortnight": 14, "weekend": 7}
+"""Days from one to the next."""
+
 MONTHS_OF = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 SECONDS_OF = {"second": 1, "minute": 60, "hour": 3600}
 LAST_SECOND = timedelta(seconds=1)

@@ -17,7 +17,7 @@ from service.language.temporal.pieces import TimeContext, TimePiece
 
 MAX_SENTENCES = 60  # read by our own rules, below 1 ms each
 MAX_PIECES = 40  # in one sentence: a longer list of dates is data, not prose
-MAX_ASKED = 4  # handed to the recogniser, 10 to 15 ms each and five times that on a busy machine: the stage has 300 ms
+MAX_ASKED = 4  # handed to the recogniser, 2 to 5 ms each and five times that on a busy machine: the stage has 300 ms
 
 _TAIL = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[\s,])+$")  # the full stop behind "Friday", not that of "Oct." or "p.m."
 _LOOKS_BACK = re.compile(r"\bsince\s+(?:the\s+)?(?:\w+\s+of\s+)?(?:the\s+)?$")

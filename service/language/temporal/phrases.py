@@ -269,6 +269,8 @@ def _offset(scene: TimeContext, a: TimePiece, b: TimePiece, direction: int) -> T
     assert a.amount
     assert b.begins
     moment = _add(scene, b.begins, a.amount, direction)
+    if a.amount[1] == "weekend":
+        return TimePiece(a.start, b.end, "range", *calendar.period(moment, "weekend"), unit="weekend")
     if a.amount[1] in calendar.SECONDS_OF:
         return TimePiece(a.start, b.end, "datetime", moment, moment, unit="minute")
     ends = moment if b.kind == "datetime" else calendar.day(moment)[1]

@@ -1,7 +1,7 @@
 """The Microsoft recogniser, for sentences in which our own rules leave words of time unread.
 
-Second step only: a call takes some 10 ms and its rules have gaps and bugs, so every result passes a filter, and any
-exception means "nothing found". The package takes 0.6 s and 30 MB to load; it is imported at the first use.
+Second step only: a call takes 2 to 4 ms and its rules have gaps and bugs, so every result passes a filter, and any
+exception means "nothing found".
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 import threading
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import Any
 
-from service.language.temporal import calendar
+from service.language.temporal import calendar, recogniser_model
 from service.language.temporal.calendar import Lean
 from service.language.temporal.pieces import TimeContext, TimePiece
 
@@ -77,7 +76,7 @@ _BARE = re.compile(
 def warm() -> None:
     """Load the recogniser and its rules, so that the first text need not wait for them (0.6 s)."""
     with _turn:
-        _model().parse("tomorrow", datetime.now(UTC).replace(tzinfo=None))
+        recogniser_model.parse("tomorrow", datetime.now(UTC).replace(tzinfo=None))
 
 
 def worth_asking(rest: str) -> bool:
@@ -94,23 +93,11 @@ def read(scene: TimeContext) -> list[TimePiece]:
         return []
     try:
         with _turn:
-            results = _model().parse(scene.text, scene.now)
+            results = recogniser_model.parse(scene.text, scene.now)
     except Exception:  # its rules index, split and convert free text unchecked: any error may come
         return []
     pieces = (_piece(scene, result) for result in results)
     return [piece for piece in pieces if piece]
-
-
-@cache
-def _model() -> Any:
-    from ms_recognizers_date_time import DateTimeRecognizer  # type: ignore[import-untyped]
-    from ms_recognizers_date_time.date_time.english import timezone_extractor_config  # type: ignore[import-untyped]
-
-    # 28 of them are made, each reads the same lists of time zones, and nobody changes one: half of the loading
-    zones = timezone_extractor_config.EnglishTimeZoneExtractorConfiguration
-    first = vars(zones())
-    zones.__init__ = lambda self: self.__dict__.update(first)
-    return DateTimeRecognizer("en-us").get_datetime_model()
 
 
 def _piece(scene: TimeContext, result: Any) -> TimePiece | None:

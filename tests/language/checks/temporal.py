@@ -44,7 +44,7 @@ def window_of(query: str, now: datetime, zone: ZoneInfo) -> tuple[str | None, st
 
 
 def check_window_in_berlin(query: str, begins: str | None, ends: str | None, *, own_rules: bool = False) -> None:
-    """On a Wednesday in May. `own_rules`: without the recogniser, which takes 10 ms and more."""
+    """On a Wednesday in May. `own_rules`: without the recogniser, which takes some milliseconds."""
     assert window_of(query, WEDNESDAY_IN_BERLIN, BERLIN) == (begins, ends)
     if own_rules:
         with patch.object(recogniser, "read", return_value=[]) as read:
