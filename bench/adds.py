@@ -2,7 +2,8 @@
 
     python -m bench.adds [--adds 320] [--runs 3] [--latency-ms 50]
 
-Each conversation is one message with infer=true; a scripted model in a process of its own extracts and decides over
+Each conversation is one message with infer=true, of users who tell mostly things near to what they told before
+(`bench.tellings`); a scripted model in a process of its own extracts and decides over
 real HTTP and takes a fixed time for each answer. Own time = wall time - LLM calls x the mean time the model really took
 in the round - embedding. Rounds alternate between the numbers of clients; medians over the rounds are printed, and the
 CPU that an add costs each process.
@@ -25,15 +26,16 @@ from uuid import uuid4
 
 import httpx
 
-from bench import scripted_model, sentences, target
+from bench import scripted_model, target, tellings
 from bench.clients import LoadRun, TimedResponse, post_all
 from bench.numbers import Pace, percentile, table
 from bench.stores import PATH, PER_USER, WARM_UP, until_idle
 from bench.target import ROOT, Service
+from bench.tellings import Case, Telling
 
 CLIENTS = (1, 8, 32)
-OWN_MS, PER_S = 20.0, 60.0
-"""Targets: own time with one client (p50), adds per second with 32."""
+OWN_MS, PER_S, CALLS = 20.0, 60.0, 1.3
+"""Targets: own time with one client (p50), adds per second with 32, model calls per add."""
 
 
 @dataclass(slots=True)
@@ -47,25 +49,40 @@ class AddRounds:
     model_ms: list[float] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class CaseCount:
+    """How often a case was told, what became of it, and how many calls of the model it took."""
+
+    adds: int = 0
+    calls: int = 0
+    events: Counter[str] = field(default_factory=Counter)
+
+    def add(self, answer: TimedResponse) -> None:
+        body = answer.json
+        self.adds += 1
+        self.calls += int(body["usage"]["llm_calls"])
+        self.events.update(each["event"] for each in body["results"])
+
+
 class AddBench:
     """Alternating rounds against one service."""
 
     def __init__(self, service: Service, model_url: str, *, adds: int, runs: int) -> None:
         self._service, self._model_url, self._adds, self._runs = service, model_url, adds, runs
-        self._texts = iter(sentences.distinct(WARM_UP + runs * 3 * adds, seed=3))
+        self._seeds = iter(range(3, 3 + 2 * runs * len(CLIENTS)))
         self.cells: dict[int, AddRounds] = {}
-        self.events: Counter[str] = Counter()
-        self.calls: Counter[int] = Counter()
+        self.cases: dict[Case, CaseCount] = {}
         self.last: dict[int, LoadRun] = {}
 
     async def run(self) -> None:
-        await post_all(self._service.url, self._service.key, PATH, self._bodies(WARM_UP, 4), clients=4)
+        await post_all(self._service.url, self._service.key, PATH, _bodies(self._tellings(WARM_UP, 4)), clients=4)
         for _ in range(self._runs):
             for clients in CLIENTS:
                 await self._round(clients, self._adds if clients > 1 else self._adds // 4)
 
     async def _round(self, clients: int, count: int) -> None:
-        bodies = self._bodies(count, clients)
+        told = self._tellings(count, clients)
+        bodies = _bodies(told)
         await until_idle(self._service)
         before = self._service.cpu_s()
         self._model_ms()
@@ -81,22 +98,27 @@ class AddBench:
         rounds.cpu_ms.append({part: (after[part] - before[part]) * 1000 / count for part in after})
         rounds.generator_cpu.append(run.generator_cpu)
         self.last[clients] = run
-        for answer in run.answers:
-            self.events.update(each["event"] for each in answer.json["results"])
-            self.calls[answer.json["usage"]["llm_calls"]] += 1
+        for (_, telling), answer in zip(told, run.answers, strict=True):
+            self.cases.setdefault(telling.case, CaseCount()).add(answer)
 
     def _model_ms(self) -> float:
         """The mean milliseconds that the model took for an answer, since this was last called."""
         took = httpx.get(f"{self._model_url.removesuffix('/v1')}/took").json()
         return float(took["seconds"]) * 1000 / max(1, int(took["answers"]))
 
-    def _bodies(self, count: int, clients: int) -> list[bytes]:
-        """Requests of as many users as clients, in turns: concurrent adds are of different users."""
-        users = [f"bench-{uuid4()}" for _ in range(max(1, clients, count // PER_USER))]
-        return [
-            json.dumps({"messages": next(self._texts), "user_id": users[number % len(users)]}).encode()
-            for number in range(count)
+    def _tellings(self, count: int, clients: int) -> list[tuple[str, Telling]]:
+        """User and telling of each request, of as many users as clients, in turns: concurrent adds are of different
+        users, and nobody's next begins before his last one ended."""
+        users = max(1, clients, count // PER_USER)
+        people = [
+            [(f"bench-{uuid4()}", each) for each in told]
+            for told in tellings.of_users(users, -(-count // users), next(self._seeds))
         ]
+        return [(people[n % users][0][0], people[n % users][n // users][1]) for n in range(count)]
+
+
+def _bodies(told: Sequence[tuple[str, Telling]]) -> list[bytes]:
+    return [json.dumps({"messages": telling.text, "user_id": user}).encode() for user, telling in told]
 
 
 def _own_ms(answer: TimedResponse, model_ms: float) -> float:
@@ -123,17 +145,34 @@ def stages(bench: AddBench, clients: int) -> str:
     return table(["stage", "p50 ms", "p95 ms"], rows)
 
 
+def calls_by_case(bench: AddBench) -> str:
+    """A table of what was told, what became of it, and the calls of the model per add."""
+    everything = CaseCount(
+        sum(each.adds for each in bench.cases.values()), sum(each.calls for each in bench.cases.values())
+    )
+    rows = [
+        [
+            case,
+            str(found.adds),
+            found.calls / found.adds,
+            ", ".join(f"{n} {event}" for event, n in found.events.items()),
+        ]
+        for case, found in [*sorted(bench.cases.items()), ("all", everything)]
+    ]
+    return table(["told", "adds", "calls an add", "became"], rows)
+
+
 def report(bench: AddBench, options: argparse.Namespace) -> str:
     rows = []
     for clients, rounds in bench.cells.items():
         pace = Pace.median(rounds.paces)
         cpu = {part: percentile([each[part] for each in rounds.cpu_ms], 0.5) for part in rounds.cpu_ms[0]}
         own = percentile(rounds.own_ms, 0.5), percentile(rounds.own_ms, 0.95)
-        parts = (cpu.get(part, float("nan")) for part in ("api", "postgres", "worker"))
+        parts = (cpu.get(part, float("nan")) for part in ("api", "rules", "postgres", "worker"))
         figures = [pace.per_s, pace.p50_ms, pace.p95_ms, percentile(rounds.model_ms, 0.5), *own, *parts]
         rows.append([str(clients), *figures, f"{percentile(rounds.generator_cpu, 0.5):.0%}"])
     head = ["clients", "per s", "p50 ms", "p95 ms", "model ms", "own p50", "own p95"]
-    head += ["api ms", "postgres ms", "worker ms"]
+    head += ["api ms", "rules ms", "postgres ms", "worker ms"]
     own_ms, per_s = percentile(bench.cells[1].own_ms, 0.5), Pace.median(bench.cells[CLIENTS[-1]].paces).per_s
     return "\n".join(
         [
@@ -144,7 +183,9 @@ def report(bench: AddBench, options: argparse.Namespace) -> str:
             table([*head, "generator"], rows),
             "",
             "Own: wall time - LLM calls x time of the model - embedding. CPU is per add.",
-            f"Events: {dict(bench.events)}. LLM calls per add: {dict(sorted(bench.calls.items()))}.",
+            "",
+            calls_by_case(bench),
+            "",
             f"Targets: own time {OWN_MS:.0f} ms with one client, measured {own_ms:.0f}; {PER_S:.0f} adds/s with "
             f"{CLIENTS[-1]}, measured {per_s:.0f}.",
             "",

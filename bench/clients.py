@@ -99,17 +99,18 @@ class LoadRun:
 
 
 async def post_all(url: str, key: str, path: str, bodies: Sequence[bytes], *, clients: int) -> LoadRun:
-    """Sends every body once over `clients` connections, each as soon as its connection is free (a closed loop)."""
-    rest = iter(bodies)
-    answers: list[TimedResponse] = []
+    """Sends every body once over `clients` connections, each as soon as its connection is free (a closed loop). The
+    answers are in the order of the bodies."""
+    rest = iter(enumerate(bodies))
+    answers: dict[int, TimedResponse] = {}
 
     async def work() -> None:
         client = Client(url, key)
-        for body in rest:
-            answers.append(await client.post(path, body))
+        for place, body in rest:
+            answers[place] = await client.post(path, body)
         await client.close()
 
     cpu, began = time.process_time(), time.perf_counter()
     await asyncio.gather(*(work() for _ in range(clients)))
     wall_s = time.perf_counter() - began
-    return LoadRun(answers, wall_s, (time.process_time() - cpu) / wall_s)
+    return LoadRun([answers[place] for place in sorted(answers)], wall_s, (time.process_time() - cpu) / wall_s)

@@ -3,7 +3,8 @@
     python -m bench.scripted_model --port 9000 [--latency-ms 50]
 
 A process of its own that speaks the OpenAI protocol and answers a fixed time after a request came in: the user's
-message as one fact, and ADD for every fact. Timers fire late, so GET /took tells how long it really took: answers and
+message as one fact, in the user's words, with the known memories of its topic; and what becomes of that fact, as
+`bench.tellings` means it. Timers fire late, so GET /took tells how long it really took: answers and
 seconds since the last such request. It is written over asyncio streams to take little of the cores it shares.
 """
 
@@ -16,6 +17,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from bench.tellings import Case, Topic, meaning
+
+KNOWN = re.compile(r"^\((\d+)\) (.*)$", re.MULTILINE)
+NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
+FENCED = re.compile(r"^-----\n(.*?)\n-----$", re.MULTILINE | re.DOTALL)
 USER_MESSAGE = re.compile(r"^\[\d+\] \S+ \S+ \S+ user: (.*)$", re.MULTILINE)
 EXTRACT, DECIDE = "bench-extract", "bench-decide"
 """The model names that the service uses for its two tasks."""
@@ -25,13 +31,44 @@ USAGE = {"prompt_tokens": 400, "completion_tokens": 40, "total_tokens": 440}
 
 def reply(body: dict[str, Any]) -> str:
     """Returns the model's answer to a request."""
-    if body["model"] == DECIDE:
-        return '{"items": [{"event": "ADD", "id": null, "old_memory": null, "data": null}]}'
-    facts = [
-        {"text": text, "certainty": "explicit", "temporal": "current", "importance": 5}
-        for text in USER_MESSAGE.findall(body["messages"][1]["content"])
+    prompt = body["messages"][1]["content"]
+    return json.dumps({"items": decided(prompt)} if body["model"] == DECIDE else {"facts": extracted(prompt)})
+
+
+def extracted(prompt: str) -> list[dict[str, Any]]:
+    """A fact for each of the user's messages."""
+    before, _, conversation = prompt.partition("Conversation:\n")
+    known = {int(number): meaning(text) for number, text in KNOWN.findall(before)}
+    return [
+        {
+            "text": f"User: {text}",
+            "certainty": "explicit",
+            "temporal": "current",
+            "importance": 5,
+            "known": [number for number, each in known.items() if each and each.topic == topic_of(text)],
+        }
+        for text in USER_MESSAGE.findall(conversation)
     ]
-    return json.dumps({"facts": facts})
+
+
+def decided(prompt: str) -> list[dict[str, Any]]:
+    """NONE for what is told again, UPDATE for a change of what is stored, else ADD."""
+    fact, *stored = (line for block in FENCED.findall(prompt) for line in block.splitlines())
+    told = meaning(fact)
+    numbers = [
+        number
+        for number, text in NUMBERED.findall("\n".join(stored))
+        if told and (there := meaning(text)) and there.topic == told.topic
+    ]
+    if not told or not numbers or told.case is Case.FIRST:
+        return [{"event": "ADD", "id": None, "old_memory": None, "data": None}]
+    event = "NONE" if told.case is Case.AGAIN else "UPDATE"
+    return [{"event": event, "id": numbers[0], "old_memory": None, "data": None}]
+
+
+def topic_of(text: str) -> Topic | None:
+    found = meaning(text)
+    return found.topic if found else None
 
 
 def completion(body: dict[str, Any]) -> bytes:

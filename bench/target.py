@@ -60,13 +60,17 @@ class ServiceProcesses:
             return next((pid for pid in children(self.supervisor) if _name(pid) == "postgres"), None)
         return next((pid for pid in children(self.supervisor) if _runs(pid, part)), None)
 
-    def cpu_s(self) -> dict[Part, float]:
-        """Returns seconds of CPU used so far by each part; Postgres includes its backends, living and dead."""
-        found: dict[Part, float] = {}
+    def cpu_s(self) -> dict[str, float]:
+        """Returns seconds of CPU used so far by each part, and by the processes of the API's rules ("rules"); Postgres
+        includes its backends, living and dead."""
+        found: dict[str, float] = {}
         for part in PARTS:
             pid = self.pid(part)
             processes = [] if pid is None else [pid, *(children(pid) if part == "postgres" else ())]
             found[part] = sum(_cpu_s(each, with_dead=each == pid) for each in processes)
+        api = self.pid("api")
+        helpers = children(api) if api is not None else []
+        found["rules"] = sum(_cpu_s(each, with_dead=True) for pid in helpers for each in (pid, *children(pid)))
         return found
 
     def database_url(self) -> str:
@@ -86,7 +90,7 @@ class Service:
     database: str | None = None  # asyncpg URL of its superuser
     processes: ServiceProcesses | None = None
 
-    def cpu_s(self) -> dict[Part, float]:
+    def cpu_s(self) -> dict[str, float]:
         """Returns seconds of CPU used so far by each part; empty for a service that runs elsewhere."""
         return self.processes.cpu_s() if self.processes else {}
 
