@@ -178,7 +178,9 @@ class Settings(BaseModel):
     requests_waiting: int = Field(512, ge=1)  # for a place to run, half of them of one workspace; then 429 or 503
     queue_timeout_s: float = Field(10.0, gt=0)  # longest wait for a place
     rule_cpu_s: float = Field(10.0, gt=0, le=600)  # CPU seconds for reading the texts of one request; then 422
-    request_deadline_s: float = Field(24.0, gt=0, le=600)  # below the 25 s that clients wait
+    request_deadline_s: float = Field(
+        24.0, gt=0, le=600
+    )  # a whole request that wrote nothing yet; then 503. Below the 25 s that clients wait
     token_secret: SecretStr | None = Field(None, min_length=32)  # signs tokens; else the database keeps one
     auth_allow_query: bool = False  # ?api_key=...: proxies and browsers keep URLs, and so the key
     cors_origins: Origins = ()  # pages whose scripts may call the API, e.g. https://app.example, between commas

@@ -20,6 +20,7 @@ HEIGHT = {
     "providers": 0.9,  # db/ implements the protocols that providers/ declares
     "language": 0.5,
     "fair_gate": 0.4,
+    "deadline": 0.4,
     "settings": 0.3,
     "postgres_url": 0.25,
     "domain": 0.2,

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
+from service import deadline
 from service.api import errors
 from service.api.change_models import (
     DeletedMemoriesResponse,
@@ -111,11 +112,11 @@ async def patch_memories(
             field="items",
         )
     check_texts("items", (one.content or "" for one in body.items))
-    turn = asyncio.Semaphore(AT_ONCE)
+    turn, ends = asyncio.Semaphore(AT_ONCE), deadline.lift()
 
     async def item(index: int, one: PatchMemoryInput) -> PatchedMemoryItem:
         async with turn:
-            return await _patched(index, one, caller, res, of_item(write, index))
+            return await _patched(index, one, caller, res, of_item(write, index), ends)
 
     found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
     good = sum(each.error is None for each in found)
@@ -123,13 +124,14 @@ async def patch_memories(
 
 
 async def _patched(
-    index: int, one: PatchMemoryInput, caller: Caller, res: Resources, write: WriteContext
+    index: int, one: PatchMemoryInput, caller: Caller, res: Resources, write: WriteContext, ends: float | None
 ) -> PatchedMemoryItem:
     try:
-        await refuse_repeated(write, caller.workspace_id, res)
-        change = revision(one, caller, res.clock())
-        context = write.answered_by(memory_answer)
-        found = memory_answer(await revise(caller.workspace_id, memory_id(one.id), change, res, context))
+        async with deadline.answered_by(ends):
+            await refuse_repeated(write, caller.workspace_id, res)
+            change = revision(one, caller, res.clock())
+            context = write.answered_by(memory_answer)
+            found = memory_answer(await revise(caller.workspace_id, memory_id(one.id), change, res, context))
     except Replay as replay:
         found = replay.answer
     except ServiceError as exc:

@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
+from service import deadline
 from service.api import deps, errors, json_body
 from service.api.admission import Admission
 from service.api.budgets import of_request, rate_headers
@@ -47,6 +48,7 @@ class RequestMiddleware:
     def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
         self._app = app
         self._limits = BodyLimits(settings.max_body_bytes, settings.body_timeout_s, settings.body_min_bytes_per_s)
+        self._deadline_s = settings.request_deadline_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -97,10 +99,11 @@ class RequestMiddleware:
         with admission.holding(workspace, size):
             body = await self._limits.read(receive) if announced != 0 else b""
             answer.body_unread = answer.body_unread and announced == 0
-            with inside(await admission.place(workspace, len(body))):
-                if body and _is_json(request.scope):
-                    request.state.json = await json_body.read(body)
-                await self._app(request.scope, replay(body, receive) if body else receive, answer.send)
+            async with deadline.answered_by(deadline.after(self._deadline_s)):
+                with inside(await admission.place(workspace, len(body))):
+                    if body and _is_json(request.scope):
+                        request.state.json = await json_body.read(body)
+                    await self._app(request.scope, replay(body, receive) if body else receive, answer.send)
 
 
 class _Answer:
@@ -116,6 +119,7 @@ class _Answer:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            deadline.lift()
             self.begun, self.status = True, message["status"]
             headers = message.setdefault("headers", [])
             headers.append((b"x-request-id", self._scope["state"]["request_id"].encode()))

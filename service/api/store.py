@@ -12,6 +12,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
 
+from service import deadline
 from service.api import errors, narrowing, operations
 from service.api.deps import (
     ResourcesOf,
@@ -143,11 +144,11 @@ async def store_memories(
             field="items",
         )
     sizes.check_texts("items", (text for one in body.items for text in _sent_texts(one)))
-    slots = asyncio.Semaphore(BATCH_AT_ONCE)
+    slots, ends = asyncio.Semaphore(BATCH_AT_ONCE), deadline.lift()
 
     async def item(index: int, one: StoreRequest) -> StoreBatchItem:
         async with slots:
-            return await _item(index, one, caller, res, of_item(write, index), spending)
+            return await _item(index, one, caller, res, of_item(write, index), spending, ends)
 
     with budget(res) as spending, caches.deferred():
         found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
@@ -156,11 +157,18 @@ async def store_memories(
 
 
 async def _item(
-    index: int, one: StoreRequest, caller: Caller, res: Resources, write: WriteContext, spending: Budget
+    index: int,
+    one: StoreRequest,
+    caller: Caller,
+    res: Resources,
+    write: WriteContext,
+    spending: Budget,
+    ends: float | None,
 ) -> StoreBatchItem:
     try:
-        await refuse_repeated(write, caller.workspace_id, res)
-        found = await _stored(one, caller, res, write, spending)
+        async with deadline.answered_by(ends):
+            await refuse_repeated(write, caller.workspace_id, res)
+            found = await _stored(one, caller, res, write, spending)
     except Replay as replay:
         found = replay.answer
     except ServiceError as exc:

@@ -106,7 +106,7 @@ class AnswerTable:
         if entries is not None:
             entries[owner, digest] = row
             return
-        async with self.db.begin(owner) as session:
+        async with self.db.begin(owner, aside=True) as session:
             await direct.insert(session, NewRows(STORE_ANSWER, [row]))
 
 
@@ -136,7 +136,7 @@ class VectorTable:
             return
         if self.db.write_refusal is not None:  # searches go on
             return
-        async with self.db.begin(owner) as session:
+        async with self.db.begin(owner, aside=True) as session:
             await _store_vectors(session, found)
 
 

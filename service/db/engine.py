@@ -21,6 +21,7 @@ import sqlalchemy.exc
 from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
+from service import deadline
 from service.db import roles, vectors, walls
 from service.domain.scope import NIL_WORKSPACE
 from service.errors import Conflict, Forbidden, OutcomeUnknown, SchemaMismatch, ServiceError, StoreUnavailable
@@ -123,12 +124,19 @@ class Database:
 
     @asynccontextmanager
     async def begin(
-        self, workspace_id: UUID, lock: str | None = None, *, generic_plans: bool = False, writes_shared: bool = False
+        self,
+        workspace_id: UUID,
+        lock: str | None = None,
+        *,
+        generic_plans: bool = False,
+        writes_shared: bool = False,
+        aside: bool = False,
     ) -> AsyncIterator[Session]:
         """A READ COMMITTED transaction that commits at the end of the block, before any reply. `lock`: a statement
         without parameters that waits for a lock (scopes.lock); it travels with BEGIN, which saves a round trip.
         `generic_plans`: for transactions that insert rows or find them by keys (GENERIC_PLANS). `writes_shared`: it may
-        write memories of the whole workspace, which row-level security refuses otherwise.
+        write memories of the whole workspace, which row-level security refuses otherwise. `aside`: it keeps something
+        for later requests, and this one may still be cut off at its deadline.
 
         Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).
         """
@@ -139,6 +147,8 @@ class Database:
         mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
         async with self._transaction(mode, settings, workspace_id, writes=True) as session:
             yield session
+            if not aside:
+                deadline.lift()  # COMMIT is never cut off: nobody would know what it did
 
     @asynccontextmanager
     async def read(self, workspace_id: UUID = NIL_WORKSPACE, *, generic_plans: bool = False) -> AsyncIterator[Session]:

@@ -37,7 +37,13 @@ class UnavailableDatabase(Database):
 
     @asynccontextmanager
     async def begin(
-        self, workspace_id: UUID, lock: str | None = None, *, generic_plans: bool = False, writes_shared: bool = False
+        self,
+        workspace_id: UUID,
+        lock: str | None = None,
+        *,
+        generic_plans: bool = False,
+        writes_shared: bool = False,
+        aside: bool = False,
     ) -> AsyncIterator[Session]:
         if self.unavailable:
             raise StoreUnavailable("unavailable")
