@@ -9,11 +9,11 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from sqlalchemy import URL, make_url
-from sqlalchemy.exc import ArgumentError
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 LeastTls = Literal["prefer", "require", "verify-full"]
 
@@ -31,6 +31,9 @@ ARGUMENTS = frozenset(
 def normal(given: str, *, least: LeastTls = "prefer", ca_file: Path | None = None) -> str:
     """The URL for SQLAlchemy. `least`: how far a connection to another machine must be encrypted, and is, where the URL
     does not say; `ca_file`: of the authority that signs servers, for URLs that name none. Raises ValueError."""
+    from sqlalchemy import make_url  # 11 MB, which the supervisor of an embedded server does without
+    from sqlalchemy.exc import ArgumentError
+
     try:
         url = make_url(given)
     except ArgumentError:
@@ -57,6 +60,8 @@ def normal(given: str, *, least: LeastTls = "prefer", ca_file: Path | None = Non
 
 def libpq(given: str, *, hide_password: bool = False) -> str:
     """The same URL as libpq writes it."""
+    from sqlalchemy import make_url
+
     url = make_url(given)
     return url.set(drivername="postgresql", query=_libpq_query(url)).render_as_string(hide_password=hide_password)
 

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from service import idle
 from service.db import generations, readiness
 from service.db.caches import VectorTable
 from service.db.engine import Access, Database
@@ -20,6 +21,7 @@ from service.domain.clock import Clock, system_clock
 from service.errors import SchemaMismatch, StoreUnavailable
 from service.providers.caches import CachedEmbedder
 from service.providers.choose import embedder_model, open_embedder, open_llm, open_reranker
+from service.providers.lent import LentEmbedder
 from service.providers.protocols import Embedder, Llm, Vector
 from service.providers.reranker import Reranker
 from service.rule_processes import RuleProcesses
@@ -95,7 +97,8 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
         stack.push_async_callback(database.close)
         await _check(database, role)
         generation = await generations.active(database)
-        embedder = cached(open_embedder(settings), settings, database)
+        opened = open_embedder(settings, seldom_used=role == WORKER)
+        embedder = cached(opened, settings, database)
         stack.push_async_callback(embedder.close)
         generation.must_be(embedder.model, embedder.dimension)
         llm = open_llm(settings)
@@ -106,8 +109,10 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
             stack.push_async_callback(reranker.close)
         wakeup = Wakeup(_listen_url(settings, role))
         stack.push_async_callback(wakeup.close)
-        rules = RuleProcesses(limit_s=settings.rule_cpu_s)
+        rules = RuleProcesses(limit_s=settings.rule_cpu_s, keeps_server=role != WORKER)
         stack.callback(rules.close)
+        lent = [opened.end_idle] if isinstance(opened, LentEmbedder) else []
+        await stack.enter_async_context(idle.given_back(database, [rules.end_idle, *lent]))
         yield Resources(database, embedder, generation.number, llm, settings, wakeup, rules=rules, reranker=reranker)
 
 

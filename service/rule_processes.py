@@ -13,11 +13,13 @@ import contextlib
 import multiprocessing
 import pickle
 import signal
+import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from queue import Empty, LifoQueue
 from typing import Any, ParamSpec, TypeVar
@@ -39,6 +41,8 @@ PRELOADED = "service.rule_modules"
 
 _context = multiprocessing.get_context("forkserver")  # forking this process itself, which has threads, is not safe
 _context.set_forkserver_preload([PRELOADED])
+_server = threading.Lock()  # held while a process starts, and while the server that forks them is stopped
+_living: set[_RuleProcess] = set()
 
 
 class CpuAccount:
@@ -63,14 +67,18 @@ def cpu_limited(limit_s: float) -> Iterator[None]:
 
 class RuleProcesses:
     """`workers` processes, started when they are needed; more than `waiting` unfinished calls are refused with
-    Unavailable. `limit_s`: CPU of one call."""
+    Unavailable. `limit_s`: CPU of one call. `keeps_server`: false where the next call may wait a second for the server
+    that forks them, some 60 MB, which then ends with the last of them (end_idle)."""
 
-    def __init__(self, workers: int = 2, waiting: int = 128, limit_s: float = 5.0) -> None:
+    def __init__(
+        self, workers: int = 2, waiting: int = 128, limit_s: float = 5.0, *, keeps_server: bool = True
+    ) -> None:
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="rules")  # one waits for each process
         self._idle: LifoQueue[_RuleProcess] = LifoQueue()
         self._workers, self._waiting, self._limit_s = workers, waiting, limit_s
         self._unfinished = 0
         self._gate = FairGate(workers, share=max(1, workers - 1))  # one is left for the next workspace: calls are long
+        self._keeps_server = keeps_server
         self._closed = False
 
     async def start(self) -> None:
@@ -132,11 +140,29 @@ class RuleProcesses:
         if self._closed:
             process.end()
         else:
+            process.used_at = time.monotonic()
             self._idle.put(process)
 
     def _done(self, tenant: Hashable) -> None:
         self._unfinished -= 1
         self._gate.leave(tenant)
+
+    def end_idle(self, idle_s: float) -> int:
+        """Ends the processes that had no call for so long, and returns how many; the next call starts one again, in
+        some 20 ms. Blocks for milliseconds."""
+        idle = list[_RuleProcess]()
+        with contextlib.suppress(Empty):
+            while True:
+                idle.append(self._idle.get_nowait())
+        long_idle = [each for each in idle if time.monotonic() - each.used_at >= idle_s]
+        for each in reversed(idle):  # the last in is the first out, as before
+            if each in long_idle:
+                each.end()
+            else:
+                self._idle.put(each)
+        if long_idle and not self._keeps_server:
+            _stop_server()
+        return len(long_idle)
 
     def close(self) -> None:
         """Ends the idle processes now and the others with their call."""
@@ -151,9 +177,12 @@ class _RuleProcess:
     """One process and the connection to it. It ends by itself when this one is gone."""
 
     def __init__(self) -> None:
+        self.used_at = time.monotonic()
         self._connection, theirs = _context.Pipe()
         self._process = _context.Process(target=_serve, args=(theirs,), name="rules", daemon=True)
-        self._process.start()
+        with _server:
+            self._process.start()
+            _living.add(self)
         theirs.close()
 
     def call(self, limit_s: float, work: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, float]:
@@ -174,6 +203,14 @@ class _RuleProcess:
         self._connection.close()  # the process reads the end of its input and returns
         self._process.kill()
         self._process.join()
+        _living.discard(self)
+
+
+def _stop_server() -> None:
+    """Ends the server that forks the processes, unless there are some; the next one starts it again."""
+    with _server:
+        if not _living:
+            forkserver._forkserver._stop()  # type: ignore[attr-defined]  # nothing public does it
 
 
 def _serve(connection: Connection) -> None:

@@ -15,16 +15,18 @@ HEIGHT = {
     "pipeline": 4,
     "curator": 3,
     "resources": 2,
-    "rule_processes": 1,
+    "idle": 1.5,
     "db": 1,
     "providers": 0.9,  # db/ implements the protocols that providers/ declares
     "language": 0.5,
+    "rule_processes": 0.5,
     "fair_gate": 0.4,
     "deadline": 0.4,
     "settings": 0.3,
     "postgres_url": 0.25,
     "domain": 0.2,
     "errors": 0,
+    "garbage": 0,
 }
 """A part may import lower ones. Entry points (main, cli, launch, __main__, logs) stand above all."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pydantic import SecretStr
 
 from service.providers.budget import MeteredLlm
+from service.providers.lent import LentEmbedder
+from service.providers.local import LocalEmbedder
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm
@@ -23,13 +25,13 @@ def embedder_model(settings: Settings) -> str:
     return endpoint.id if endpoint else LOCAL_MODEL
 
 
-def open_embedder(settings: Settings) -> Embedder:
-    """The configured embedder, ready; loading the local one takes about a second."""
+def open_embedder(settings: Settings, *, seldom_used: bool = False) -> Embedder:
+    """The configured embedder, ready; loading the local one takes about a second. `seldom_used`: the local one is
+    loaded when it is needed, in a process of its own."""
     endpoint = _embedder_endpoint(settings)
     if endpoint is None:
-        from service.providers.local import LocalEmbedder  # onnxruntime is 68 MB: only where it is used
-
-        return LocalEmbedder.load(
+        open_local = LentEmbedder if seldom_used else LocalEmbedder.load
+        return open_local(
             settings.embedder_model_dir,
             threads=settings.embedder_threads,
             max_queue=settings.embedder_queue,

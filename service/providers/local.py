@@ -69,6 +69,7 @@ class Encoder:
         options.inter_op_num_threads = 1
         options.enable_cpu_mem_arena = False  # the arena would keep the peak of the longest batch for ever
         self._session = onnxruntime.InferenceSession(files.model, options, providers=["CPUExecutionProvider"])
+        self._session._model_bytes = None  # 34 MB that it keeps for a change of provider, which never comes
         self._tokenizer = Tokenizer.from_buffer(files.tokenizer)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()

@@ -1,0 +1,106 @@
+"""What nobody uses is given back, and comes again when it is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from multiprocessing import forkserver
+
+import numpy as np
+import pytest
+
+from bench.superuser import login_url
+from service import idle, rule_processes
+from service.db.engine import Database, ShrinkingPool, driver
+from service.db.rights import find_access
+from service.db.roles import APP
+from service.domain.scope import NIL_WORKSPACE
+from service.domain.text import CleanText
+from service.providers.lent import LentEmbedder
+from service.providers.local import LocalEmbedder
+from service.rule_processes import RuleProcesses
+
+
+@pytest.fixture
+async def pool(owner_url: str) -> AsyncIterator[Database]:
+    database = Database.open(
+        await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False), pool_size=5, pool_timeout_s=5
+    )
+    yield database
+    await database.close()
+
+
+async def _use(database: Database, count: int) -> list[int]:
+    """The processes of as many connections as are used at once, in the order in which they are given back."""
+    all_open, found = asyncio.Barrier(count), list[int]()
+
+    async def one() -> None:
+        async with database.read(NIL_WORKSPACE) as session:
+            await all_open.wait()
+            pid = (await driver(session)).get_server_pid()
+        found.append(pid)
+
+    await asyncio.gather(*(one() for _ in range(count)))
+    return found
+
+
+async def test_connections_are_closed_but_those_used_last(pool: Database) -> None:
+    used = await _use(pool, 5)
+    assert await idle.look(pool, [], idle_s=60) == 0, "they were used just now"
+    assert await idle.look(pool, [], idle_s=0) == 3
+    assert await idle.look(pool, [], idle_s=0) == 0
+    assert set(await _use(pool, 2)) == set(used[-2:]), "those are used again"
+    assert len(set(await _use(pool, 5))) == 5, "and there is room for as many as before"
+
+
+async def test_connections_in_use_stay(pool: Database) -> None:
+    assert isinstance(pool.engine.pool, ShrinkingPool)
+    async with pool.read(NIL_WORKSPACE) as session:
+        await _use(pool, 4)
+        assert await pool.close_idle(0, keep=0) == 4
+        assert pool.engine.pool.checkedin() == 0
+        assert (await driver(session)).is_in_transaction()
+    assert pool.engine.pool.checkedin() == 1
+
+
+async def test_rule_processes_end_and_start_again() -> None:
+    processes = RuleProcesses(workers=2, keeps_server=True)
+    await processes.start()
+    first = await processes.run(os.getpid)
+    assert processes.end_idle(60) == 0
+    assert processes.end_idle(0) == 2
+    assert await processes.run(os.getpid) != first
+    processes.close()
+
+
+async def test_the_server_that_forks_them_ends_with_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = forkserver.ForkServer()  # that of the other tests stays
+    monkeypatch.setattr(forkserver, "_forkserver", own)
+    monkeypatch.setattr(forkserver, "connect_to_new_process", own.connect_to_new_process)
+    monkeypatch.setattr(rule_processes, "_living", set())
+    processes, others = (RuleProcesses(workers=1, keeps_server=False) for _ in range(2))
+    parents = [await each.run(os.getppid) for each in (processes, others)]
+    assert parents[0] == parents[1]
+    processes.end_idle(0)
+    os.kill(parents[0], 0)
+    others.end_idle(0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(parents[0], 0)
+    assert await processes.run(len, "abc") == 3
+    for each in (processes, others):
+        each.close()
+
+
+async def test_a_lent_embedder_gives_the_same_vectors() -> None:
+    options = {"threads": 2, "max_queue": 8, "window": 256}
+    lent, local = LentEmbedder(None, **options), LocalEmbedder.load(None, **options)
+    text = CleanText("Bob is allergic to peanuts")
+    for _ in range(2):
+        assert np.array_equal((await lent.embed([text]))[0], (await local.embed([text]))[0])
+        assert lent.end_idle(0) == 1
+    assert np.array_equal(await lent.embed_query(text), await local.embed_query(text))
+    assert await lent.windows(text) == await local.windows(text) == (1, True)
+    assert lent.similarity(0.9) == local.similarity(0.9)
+    for each in (lent, local):
+        await each.close()
