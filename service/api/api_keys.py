@@ -64,8 +64,7 @@ async def create_api_key(
     body: CreateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> CreateApiKeyResponse:
     """Only this answer shows the secret. A key cannot give a right that it does not have. `user_id`, `agent_id`,
-    `run_id` and `channels` are a wall: whatever the key asks for, nothing outside is there for it. Needs the right
-    `admin`."""
+    `run_id` and `channels` are a wall: whatever the key asks for, nothing outside is there for it."""
     rights = [Right(right) for right in dict.fromkeys(body.rights)]
     _may_give(caller, rights)
     _check_expiry(body.expires_at, res)
@@ -87,7 +86,7 @@ async def create_api_key(
     responses=errors.documented(401, 403, 503),
 )
 async def list_api_keys(caller: Admin, res: ResourcesOf) -> ApiKeysResponse:
-    """Without their secrets, revoked keys included. Needs the right `admin`."""
+    """Without their secrets, revoked keys included."""
     async with res.db.read(caller.workspace_id) as session:
         found = await keys.listing(session, caller.workspace_id)
     return ApiKeysResponse(results=[ApiKeyItem.describing(each) for each in found])
@@ -101,7 +100,7 @@ async def list_api_keys(caller: Admin, res: ResourcesOf) -> ApiKeysResponse:
     responses=errors.documented(401, 403, 404, 503),
 )
 async def get_api_key(id: str, caller: Admin, res: ResourcesOf) -> ApiKeyItem:
-    """Without its secret. Needs the right `admin`."""
+    """Without its secret."""
     async with res.db.read(caller.workspace_id) as session:
         return ApiKeyItem.describing(await _found(session, caller, id))
 
@@ -116,8 +115,7 @@ async def get_api_key(id: str, caller: Admin, res: ResourcesOf) -> ApiKeyItem:
 async def update_api_key(
     id: str, body: UpdateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> ApiKeyItem:
-    """Name, rights, expiry, defaults, and a tighter wall. Only a key with every right of that key may change it. Needs
-    the right `admin`."""
+    """Name, rights, expiry, defaults, and a tighter wall. Only a key with every right of that key may change it."""
     _check_expiry(body.expires_at, res)
     async with res.db.begin(caller.workspace_id) as session:
         before = await _changeable(session, caller, id)
@@ -146,8 +144,7 @@ async def rotate_api_key(
     id: str, body: RotateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> RotateApiKeyResponse:
     """The new secret works at once, the old one for `overlap_s` seconds more; one that a former rotation left valid
-    ends now. Rights, wall, expiry and id stay. Only a key with every right of that key may rotate it. Needs the right
-    `admin`."""
+    ends now. Rights, wall, expiry and id stay. Only a key with every right of that key may rotate it."""
     until = res.clock() + timedelta(seconds=body.overlap_s)
     async with res.db.begin(caller.workspace_id) as session:
         before = await _changeable(session, caller, id)

@@ -105,8 +105,7 @@ async def list_audit(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> AuditPage:
-    """Needs the right `audit:read`. A change is logged when answered, a read (level `reads` or `verbose`) within a
-    second."""
+    """A change is logged when answered, a read (level `reads` or `verbose`) within a second."""
     wanted = AuditFilter(
         operation=operation,
         memory_type=memory_type,

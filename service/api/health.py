@@ -145,8 +145,8 @@ async def health(request: Request) -> Response:
     responses=errors.documented(401, 403) | {503: {"model": HealthDetailsResponse}},
 )
 async def health_details(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
-    """Versions, models, the length of the queue, and what is wrong; needs the right `metrics`. 503 while the database
-    does not answer within 2 s, or has a schema that this version cannot serve."""
+    """Versions, models, the length of the queue, and what is wrong. 503 while the database does not answer within 2
+    s, or has a schema that this version cannot serve."""
     found = await _details(request.app.state.resources)
     return JSONResponse(found.model_dump(), _http_status(found.status))
 
@@ -159,7 +159,7 @@ async def health_details(request: Request, caller: Annotated[Caller, Depends(nee
     responses=errors.documented(401, 403),
 )
 async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
-    """In the text format of Prometheus; needs the right `metrics`. No workspace and no user is a label."""
+    """In the text format of Prometheus. No workspace and no user is a label."""
     res: Resources = request.app.state.resources
     with suppress(ServiceError):  # the counters of this process are served whatever the database does
         async with res.db.read() as session:

@@ -162,7 +162,7 @@ CONVENTIONS = (
     responses=errors.documented(401, 403),
 )
 async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
-    """The service's with the workspace's own over them, secrets masked. Needs the right `admin`."""
+    """The service's with the workspace's own over them, secrets masked."""
     shown = res.settings.model_dump(mode="json")  # pydantic masks secrets
     version, custom_prompts = shown.pop("version"), shown.pop("custom_prompts")
     sections = {name: _take(shown, wanted) for name, wanted in SECTIONS.items()}

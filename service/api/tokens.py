@@ -54,8 +54,7 @@ class CreateTokenResponse(ResponseModel):
 async def create_token(
     body: CreateTokenRequest, caller: Minter, res: ResourcesOf, request: Request
 ) -> CreateTokenResponse:
-    """It reaches what lies inside its own wall and inside that of the key, and ends with the key. Needs the right
-    `tokens`."""
+    """It reaches what lies inside its own wall and inside that of the key, and ends with the key."""
     rights = [Right(right) for right in dict.fromkeys(body.rights)]
     for right in rights:
         if right in NOT_FOR_TOKENS:

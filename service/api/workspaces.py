@@ -67,7 +67,7 @@ class CreateWorkspaceResponse(ResponseModel):
     responses=errors.documented(400, 401, 403, 503),
 )
 async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: ResourcesOf) -> CreateWorkspaceResponse:
-    """Needs the right `operator`. The first key has every right in the new workspace, but not `operator`."""
+    """The first key has every right in the new workspace, but not `operator`."""
     rights = [right for right in keys.EVERY_RIGHT if right is not Right.OPERATOR]
     issued = await keys.create_workspace(res.db, body.name, rights=rights)
     return CreateWorkspaceResponse(
