@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
+from uuid import UUID
 
+from service.domain.memory import Memory
+from service.language import editions
 from service.retrieval.fusion import Ranked
 
 LOOKAHEAD: Final = 10
@@ -14,22 +17,35 @@ LOOKAHEAD: Final = 10
 FACTOR: Final = "currency"
 
 
+def newer(found: Mapping[UUID, Memory]) -> dict[Hashable, Collection[Hashable]]:
+    """Returns the more current of these memories by each one: those that an edge ties to it, and those whose texts
+    say that they are later editions of it."""
+    told = {key: each for key, row in found.items() if (each := editions.edition(row.text))}
+    return {
+        key: (
+            *row.may_be_outdated_by,
+            *row.superseded_by,
+            *(other for other in told if key in told and editions.is_later(told[other], told[key])),
+        )
+        for key, row in found.items()
+    }
+
+
 def current_first(ranked: Sequence[Ranked], newer: Mapping[Hashable, Collection[Hashable]]) -> list[Ranked]:
-    """Returns the hits, each right after those of `newer` (by key, those that are more current than it) that are hits,
-    too. It takes their score by a factor, so a score stays the product of its terms and factors."""
+    """Returns the hits, those of `newer` (by key, what is more current than it) that are hits, too, right before it.
+    They take its score by a factor where theirs is lower, so a score stays the product of its terms and factors."""
     scores = {hit.key: hit.score for hit in ranked}
-    after = {hit.key: [each for each in newer.get(hit.key, ()) if each in scores] for hit in ranked}
+    pairs = [(key, each) for key in scores for each in newer.get(key, ()) if each in scores]
     steps = dict.fromkeys(scores, 0)
-    marked = [key for key in scores if after[key]]
-    for _ in marked:  # a chain has no more links
-        for key in marked:
-            scores[key] = min(scores[key], *(scores[each] for each in after[key]))
-            steps[key] = min(len(marked), 1 + max(steps[each] for each in after[key]))
+    for _ in dict(pairs):  # a chain has no more links
+        for key, current in pairs:
+            scores[current] = max(scores[current], scores[key])
+            steps[key] = min(len(pairs), max(steps[key], 1 + steps[current]))
     moved = [_scored(hit, scores[hit.key]) for hit in ranked]
-    return sorted(moved, key=lambda hit: (-hit.score, steps[hit.key])) if marked else list(ranked)
+    return sorted(moved, key=lambda hit: (-hit.score, steps[hit.key])) if pairs else list(ranked)
 
 
 def _scored(hit: Ranked, score: float) -> Ranked:
-    if score == hit.score:
+    if score == hit.score or not hit.score:
         return hit
     return replace(hit, score=score, factors={**hit.factors, FACTOR: score / hit.score})

@@ -65,11 +65,9 @@ _ASKS_ASSISTANT = re.compile(
     re.IGNORECASE,
 )
 _ASKS_USER = re.compile(r"\b(?:[Ii]|[Mm]y|[Mm]ine|[Mm]e|[Mm]yself|[Ww]e|[Oo]ur|us)\b")  # but not the US
-_ABOUT_PAST = re.compile(
-    r"\b(?:before|previous(?:ly)?|former(?:ly)?|earlier|originally|used\s+to|once|old|past|first|ever|history"
-    r"|did|was|were|had|has|have)\b",
-    re.IGNORECASE,
-)
+_BEFORE = r"before|previous(?:ly)?|former(?:ly)?|earlier|originally|used\s+to|once|old|past|first|ever|history"
+_LOOKS_BACK = re.compile(rf"\b(?:{_BEFORE})\b", re.IGNORECASE)
+_ABOUT_PAST = re.compile(rf"\b(?:{_BEFORE}|did|was|were|had|has|have)\b", re.IGNORECASE)
 _DAY_OF_MONTH = re.compile(r"\s*(?:the\s+)?\d{1,2}(?:st|nd|rd|th)\s*", re.IGNORECASE)
 _LIVING = re.compile(
     r"\bfor (?:a|his|her|their|your|my) living\b|\b(?:make|earn)s? (?:a|his|her|their|your|my) living\b", re.IGNORECASE
@@ -111,7 +109,8 @@ class ParsedQuery:
     - speakers: those named in the query, as stored; role: whose words are asked for when nobody is named
     - time: the time asked for; only_time: nothing else is asked for
     - phrases: possible names of entities, as written
-    - about_past: asks for what was, not for what is; about_present: asks how things stand, and for no other time
+    - about_past: asks for what was, not for what is; looks_back: does so by more than the tense of a verb
+    - about_present: asks how things stand, and for no other time
     - is_request: asks for something to be done; asks_when: asks for a time
     """
 
@@ -126,6 +125,7 @@ class ParsedQuery:
     only_time: bool = False
     phrases: tuple[str, ...] = ()
     about_past: bool = False
+    looks_back: bool = False
     about_present: bool = False
     is_request: bool = False
     asks_when: bool = False
@@ -167,6 +167,7 @@ def parse(
         only_time=time is not None and set(lexemes(_without(text, time.spans))) <= _CONTENTLESS,
         phrases=_phrases(bare),
         about_past=_ABOUT_PAST.search(text) is not None,
+        looks_back=_LOOKS_BACK.search(text) is not None,
         about_present=time is None and asks_the_present(text),
         is_request=request,
         asks_when=not request and asks_when(text),

@@ -393,9 +393,8 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
         ranked, prepared.used["rerank"], more = await rerank.reranked(query, ranked, texts, res)
         warnings = (*warnings, *more)
         stopwatch.lap("rerank")
-    if not (prepared.parsed.about_past or prepared.parsed.time):
-        rows = found.memories.items()
-        ranked = current_first(ranked, {key: (*row.may_be_outdated_by, *row.superseded_by) for key, row in rows})
+    if not (prepared.parsed.looks_back or prepared.parsed.time):
+        ranked = current_first(ranked, currency.newer(found.memories))
     ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in found.memories][: query.limit]
     hits = tuple(_hit(each, place, found, res) for place, each in enumerate(ranked))
     probable = tuple(each for each in hits if is_probable(each.answer_probability, query.min_probability))

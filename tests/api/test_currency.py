@@ -51,7 +51,7 @@ async def test_what_may_be_outdated_comes_after_what_may_outdate_it(
     hits = await ask(client, explain=True)
     assert [hit["id"] for hit in hits] == [newer, older]
     assert hits[0]["score"] == hits[1]["score"]
-    assert hits[1]["explain"]["factors"]["currency"] < 1
+    assert hits[0]["explain"]["factors"]["currency"] > 1
     assert await ids(client, limit=1) == [newer]
     assert await ids(client, BEFORE) == [older, newer]
 
@@ -65,3 +65,12 @@ async def test_what_was_superseded_comes_after_what_took_its_place(
     await tables.fetch(DRAW_EDGE, UUID(newer), UUID(older), "SUPERSEDES")
     for validity in ("demote", "ignore"):
         assert await ids(client, validity=validity) == [newer, older]
+
+
+async def test_a_later_edition_comes_before_the_one_that_it_says_it_replaces(
+    client: AsyncClient, embedder: AngleEmbedder
+) -> None:
+    older = await store(client, embedder, "ADR-012: events go through RabbitMQ", 0.9)
+    newer = await store(client, embedder, "ADR-031: Kafka from now on. Supersedes ADR-012", 0.3)
+    assert await ids(client) == [newer, older]
+    assert await ids(client, BEFORE) == [older, newer]
