@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from service import postgres_url
+from service.domain.job import JobIntervals
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights
 
 PREFIX = "LOXODON_"
@@ -319,6 +320,7 @@ class Settings(BaseModel):
     job_max_attempts: int = Field(3, ge=1)  # then the job is dead, for a person to look at
     job_backoff_s: float = Field(2.0, ge=0)  # wait before a second attempt, doubled with each attempt
     job_retention_days: int = Field(7, ge=1)  # finished jobs are kept this long
+    job_intervals_min: Annotated[JobIntervals, BeforeValidator(_parse_json)] = JobIntervals()  # JSON, by job
     embed_batch: int = Field(20, ge=1)  # late vectors made in one call
     version: Literal["v1.0", "v1.1"] = "v1.1"  # accepted, both answer alike
 

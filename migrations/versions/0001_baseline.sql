@@ -85,7 +85,7 @@ BEGIN
         LIMIT batch_size
     ), taken AS (
         UPDATE job j SET state = 'running', worker = worker_name, attempts = j.attempts + 1,
-            lease_until = now() + make_interval(secs => lease_s)
+            lease_until = now() + make_interval(secs => lease_s), started_at = coalesce(j.started_at, now())
         FROM chosen WHERE j.workspace_id = chosen.workspace_id AND j.id = chosen.id
         RETURNING j.*, chosen.number
     ), begun AS (
@@ -161,6 +161,19 @@ END $$;
 
 REVOKE EXECUTE ON FUNCTION count_common_terms(integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION count_common_terms(integer) TO loxodon_worker;
+
+-- functions/count_dead_jobs.sql
+-- How many jobs of all workspaces are dead, by kind.
+CREATE OR REPLACE FUNCTION count_dead_jobs()
+RETURNS TABLE (kind varchar, dead bigint)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT j.kind, count(*) FROM job j WHERE j.state = 'dead' GROUP BY j.kind
+$$;
+
+REVOKE EXECUTE ON FUNCTION count_dead_jobs() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION count_dead_jobs() TO loxodon_app;
 
 -- functions/count_scope_rows.sql
 -- How many memories the scope has, counted up to `max_rows` + 1. Called by narrow_ids() alone.
@@ -2608,8 +2621,8 @@ CREATE TABLE job (
     kind varchar(50) NOT NULL,
     memory_id uuid,
     payload jsonb NOT NULL DEFAULT '{}'::jsonb,
-    state varchar(8) NOT NULL DEFAULT 'ready'
-        CONSTRAINT ck_job_state CHECK (state IN ('ready', 'running', 'done', 'dead')),
+    state varchar(9) NOT NULL DEFAULT 'ready'
+        CONSTRAINT ck_job_state CHECK (state IN ('ready', 'running', 'done', 'dead', 'cancelled')),
     priority smallint NOT NULL DEFAULT 0,
     run_after timestamptz NOT NULL DEFAULT now(),
     attempts integer NOT NULL DEFAULT 0,
@@ -2618,7 +2631,9 @@ CREATE TABLE job (
     lease_until timestamptz,
     last_error text,
     created_at timestamptz NOT NULL DEFAULT now(),
+    started_at timestamptz,
     finished_at timestamptz,
+    progress jsonb,
     CONSTRAINT pk_job PRIMARY KEY (workspace_id, id)
 ) WITH (
     fillfactor = 80,
@@ -2628,6 +2643,7 @@ CREATE TABLE job (
 );
 CREATE INDEX ix_job_ready ON job (workspace_id, kind, priority, run_after) WHERE state = 'ready';
 CREATE INDEX ix_job_running ON job (lease_until) WHERE state = 'running';
+CREATE INDEX ix_job_dead ON job (workspace_id, kind) WHERE state = 'dead';
 CREATE INDEX ix_job_finished ON job (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX ix_job_memory ON job (workspace_id, memory_id, kind) WHERE memory_id IS NOT NULL;
 
@@ -2636,8 +2652,8 @@ CREATE TABLE job_run (
     id uuid NOT NULL,
     name varchar(50) NOT NULL,
     reason varchar(16) NOT NULL CONSTRAINT ck_job_run_reason CHECK (reason IN ('schedule', 'request')),
-    state varchar(8) NOT NULL DEFAULT 'queued'
-        CONSTRAINT ck_job_run_state CHECK (state IN ('queued', 'running', 'done', 'failed')),
+    state varchar(9) NOT NULL DEFAULT 'queued'
+        CONSTRAINT ck_job_run_state CHECK (state IN ('queued', 'running', 'done', 'failed', 'cancelled')),
     attempts integer NOT NULL DEFAULT 0,
     worker text,
     counts jsonb,
@@ -2796,7 +2812,7 @@ GRANT SELECT, INSERT, UPDATE (
     ON api_key TO loxodon_app;
 GRANT SELECT ON embedding_generation TO loxodon_app;
 
-GRANT SELECT, INSERT ON job_run TO loxodon_app;
+GRANT SELECT, INSERT, UPDATE (state, error, finished_at) ON job_run TO loxodon_app;
 GRANT UPDATE ON job_run TO loxodon_worker;
 GRANT SELECT ON schedule TO loxodon_app;
 GRANT INSERT, UPDATE ON schedule TO loxodon_worker;

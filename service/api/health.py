@@ -26,6 +26,7 @@ from service.api.schemas import ResponseModel
 from service.db import readiness
 from service.db.cognition import working
 from service.db.engine import Database
+from service.db.jobs import overview
 from service.domain.access import Caller, Right
 from service.errors import SchemaMismatch, ServiceError
 from service.resources import Resources
@@ -36,6 +37,8 @@ log = structlog.get_logger(__name__)
 READY_TIMEOUT_S = 2.0
 REMEMBERED_S = 1.0
 WORKING_BYTES = Gauge("working_memory_bytes", "Size of working memory with its indexes, of all workspaces")
+
+DEAD_JOBS = Gauge("jobs_dead", "Jobs that failed for good and wait for a person, of all workspaces, by kind", ["kind"])
 
 Status = Literal["ok", "unavailable"]
 NOT_DOWN = "ok, or unavailable while the database does not answer within 2 s or has another schema"
@@ -164,6 +167,10 @@ async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Righ
     with suppress(ServiceError):  # the counters of this process are served whatever the database does
         async with res.db.read() as session:
             WORKING_BYTES.set(await working.size_bytes(session))
+            dead = await overview.count_dead_everywhere(session)
+        DEAD_JOBS.clear()
+        for kind, count in dead.items():
+            DEAD_JOBS.labels(kind).set(count)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 

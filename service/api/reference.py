@@ -13,6 +13,7 @@ from service.api import errors
 from service.api.deps import Admin, CallerOf, Reader, ReadScopeOf, ResourcesOf
 from service.api.json_body import JsonRoute
 from service.api.schemas import OnePage, ResponseModel
+from service.db.jobs import overview
 from service.db.memories import stats
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
 from service.domain.relation import RelationType
@@ -60,6 +61,7 @@ class StatsResponse(ResponseModel):
     embedder: str = Field(description="The model in use")
     conversations: int = Field(description="Conversations, archived ones included, from 0")
     entities: int = Field(description="Entities of all users together, from 0")
+    dead_jobs: int = Field(description="Jobs that failed for good and wait for a person (`GET /v1/jobs`), from 0")
 
 
 class CategoryItem(ResponseModel):
@@ -193,6 +195,7 @@ async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     """Exact counts over the whole workspace, of every user."""
     async with res.db.read(caller.workspace_id) as session:
         found = await stats.of_workspace(session, caller.workspace_id)
+        dead_jobs = await overview.count_dead(session, caller.workspace_id)
     return StatsResponse(
         name="memories",
         count=found.memories,
@@ -203,6 +206,7 @@ async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
         embedder=res.embedder.model,
         conversations=found.conversations,
         entities=found.entities,
+        dead_jobs=dead_jobs,
     )
 
 

@@ -43,9 +43,12 @@ Operation = Literal[
     "rotate_api_key",
     "revoke_api_key",
     "create_token",
+    "run_job",
+    "retry_job",
+    "cancel_job",
 ]
 """What was done. A word stays here for as long as the log may hold it, also when nothing writes it any more."""
 
-Subject = Literal["semantic", "episodic", "procedural", "goal", "profile", "entity", "timeline", "api_key"]
+Subject = Literal["semantic", "episodic", "procedural", "goal", "profile", "entity", "timeline", "api_key", "job"]
 """What it was done to. A message kept word for word is `episodic`, as turns are; changes of entities are `semantic`,
 searches for them `entity`."""

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
 
 JobName = Literal[
     "embed",
@@ -26,6 +28,33 @@ JobName = Literal[
     "vacuum",
 ]
 """Every kind of job; jobs/registry.py has the task of each."""
+
+JobState = Literal["queued", "running", "failed", "dead", "done", "cancelled"]
+"""As a person sees it. `failed` waits for another attempt, `dead` for a person; both waiting states are `ready` in the
+queue."""
+
+SystemJobName = Literal["embed", "count_terms", "audit_partitions", "cleanup", "sweep_working"]
+"""Those that run by the clock for the whole service."""
+
+Minutes = Annotated[float, Field(ge=1, le=44_640)]
+
+
+class JobIntervals(BaseModel):
+    """Minutes between the runs of each job that runs by the clock for the whole service."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    embed: Minutes = 5
+    count_terms: Minutes = 5
+    audit_partitions: Minutes = 1_440
+    cleanup: Minutes = 1_440
+    sweep_working: Minutes = 5
+
+    @property
+    def seconds(self) -> Mapping[str, float]:
+        """By name."""
+        return {name: 60.0 * getattr(self, name) for name in type(self).model_fields}
+
 
 Payload = Mapping[str, object]
 Counts = Mapping[str, int]

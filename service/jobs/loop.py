@@ -84,7 +84,7 @@ class Worker:
         self._tasks = {str(name): task for name, task in tasks.items()}
         self._settings = res.settings
         self._recorder = JobRecorder(res.db, self.name)
-        self._timetable = Timetable(res.db, self._tasks)
+        self._timetable = Timetable(res.db, self._tasks, res.settings.job_intervals_min.seconds)
         self._slots = asyncio.Semaphore(self._settings.worker_concurrency)
         self._running: dict[asyncio.Task[None], Batch] = {}
         self._freed = asyncio.Event()

@@ -11,13 +11,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from service.domain.job import Counts, Job, JobName
+from service.domain.job import Counts, Job, JobIntervals, JobName
 from service.jobs import conversations, embed, enrich, forget_scope, upkeep
 from service.resources import Resources
 
 Run = Callable[[Job, Resources], Awaitable[Counts | None]]
 RunMany = Callable[[Sequence[Job], Resources], Awaitable[Counts | None]]
 MINUTE_S = 60.0
+EVERY_S = JobIntervals().seconds
+"""By name; the settings may say otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +43,17 @@ class Task:
 
 TASKS: Mapping[JobName, Task] = MappingProxyType(
     {
-        "embed": Task(embed.run, interval_s=5 * MINUTE_S, together=embed.run_together),
+        "embed": Task(embed.run, interval_s=EVERY_S["embed"], together=embed.run_together),
         "enrich": Task(enrich.run, together=enrich.run_together, max_batch=enrich.TOGETHER, retry_alone=True),
         "ingest": Task(conversations.ingest),
         "consolidate": Task(conversations.consolidate),
         "forget_scope": Task(forget_scope.run, timeout_s=60 * MINUTE_S),
-        "count_terms": Task(upkeep.count_terms, interval_s=5 * MINUTE_S, at_start=True, timeout_s=60 * MINUTE_S),
-        "audit_partitions": Task(upkeep.keep_partitions, interval_s=1440 * MINUTE_S, at_start=True),
-        "cleanup": Task(upkeep.clean_up, interval_s=1440 * MINUTE_S),
-        "sweep_working": Task(upkeep.sweep_working_memory, interval_s=5 * MINUTE_S),
+        "count_terms": Task(
+            upkeep.count_terms, interval_s=EVERY_S["count_terms"], at_start=True, timeout_s=60 * MINUTE_S
+        ),
+        "audit_partitions": Task(upkeep.keep_partitions, interval_s=EVERY_S["audit_partitions"], at_start=True),
+        "cleanup": Task(upkeep.clean_up, interval_s=EVERY_S["cleanup"]),
+        "sweep_working": Task(upkeep.sweep_working_memory, interval_s=EVERY_S["sweep_working"]),
         "vacuum": Task(upkeep.vacuum, timeout_s=60 * MINUTE_S),
     }
 )

@@ -7,6 +7,7 @@ workers there are. It is the queue that runs it, with retries and a lease like a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from service.db.engine import Database
 from service.db.jobs import schedule
@@ -18,11 +19,15 @@ LOOK_S = 10.0
 
 
 class Timetable:
-    """The recurring ones among `tasks`."""
+    """The recurring ones among `tasks`. `intervals_s`: what the settings say, by name, instead of the task's."""
 
-    def __init__(self, db: Database, tasks: Mapping[str, Task]) -> None:
+    def __init__(
+        self, db: Database, tasks: Mapping[str, Task], intervals_s: Mapping[str, float] = MappingProxyType({})
+    ) -> None:
         self._db = db
-        self._intervals_s = {name: task.interval_s for name, task in tasks.items() if task.interval_s is not None}
+        self._intervals_s = {
+            name: intervals_s.get(name, task.interval_s) for name, task in tasks.items() if task.interval_s is not None
+        }
         self._at_start = [name for name, task in tasks.items() if task.at_start]
         self._registered = False
 

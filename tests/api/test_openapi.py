@@ -73,6 +73,7 @@ STABLE = {
     "list_entities",
     "list_entity_relations",
     "list_goals",
+    "list_jobs",
     "list_memories",
     "list_memories_by_tag",
     "list_recent_turns",

@@ -40,6 +40,7 @@ KIND_OF_PATH = {
     "decisions": "decision",
     "reviews": "review",
     "operations": "operation",
+    "jobs": "memory",
     "goals": "goal",
     "strategies": "strategy",
     "api-keys": "key",

@@ -15,6 +15,7 @@ from prometheus_client import REGISTRY
 from sqlalchemy import text
 
 from service.db.engine import Database, in_transaction
+from service.db.jobs import overview
 from service.db.jobs.queue import Wakeup
 from service.domain.job import Job, JobName, NewJob
 from service.errors import InvalidInput, StoreUnavailable
@@ -357,3 +358,26 @@ async def test_kinds_nobody_registered_are_left_alone(
 
 def test_every_kind_of_job_has_a_task() -> None:
     assert set(TASKS) == set(get_args(JobName))
+
+
+async def test_a_cancelled_job_stops(
+    database: Database, worker_database: Database, res: Resources, workspace: UUID, kind: JobName
+) -> None:
+    began, stopped = asyncio.Event(), asyncio.Event()
+
+    async def run(_job: Job, _res: Resources) -> None:
+        began.set()
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            stopped.set()
+            raise
+
+    await add(database, workspace, NewJob(kind))
+    async with working(res, {kind: Task(run)}):
+        await asyncio.wait_for(began.wait(), 10)
+        async with database.begin(workspace) as session:
+            [job] = await jobs_of(worker_database, kind)
+            assert await overview.cancel(session, workspace, job.id)
+        await asyncio.wait_for(stopped.wait(), 10)
+    assert await states(worker_database, kind) == ["cancelled"]

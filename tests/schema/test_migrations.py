@@ -240,6 +240,7 @@ KEPT_OF_KEYS = {"workspace_id", "id", "created_at"}
 
 COLUMN_RIGHTS = {
     *(f"api_key.{column.name}" for column in ApiKeyRow.__table__.c if column.name not in KEPT_OF_KEYS),
+    *("job_run.state", "job_run.error", "job_run.finished_at"),
     "memory_history.recorded_to",
     "workspace.name",
     "workspace.settings",

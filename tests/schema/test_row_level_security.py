@@ -135,6 +135,7 @@ CALLERS = {
     "claim_jobs": {WORKER},
     "clean_up": {WORKER},
     "count_common_terms": {WORKER},
+    "count_dead_jobs": {APP},
     "count_tool_use": BEHIND_A_WALL,
     "create_workspace": {APP},
     "drop_old_audit_partitions": {WORKER},

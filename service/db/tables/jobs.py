@@ -24,17 +24,18 @@ from service.db.vectors import Half
 
 
 class JobRow(Table):
-    """A job. Lower `priority` goes first; a running one belongs to `worker` until `lease_until`."""
+    """A job. Lower `priority` goes first; a running one belongs to `worker` until `lease_until`. `started_at`: when its
+    first attempt began. `progress`: done and total of a long one."""
 
     __tablename__ = "job"
-    __table_args__ = (CheckConstraint("state IN ('ready', 'running', 'done', 'dead')", "state"),)
+    __table_args__ = (CheckConstraint("state IN ('ready', 'running', 'done', 'dead', 'cancelled')", "state"),)
 
     workspace_id: Mapped[UUID] = part_of_key()
     id: Mapped[UUID] = part_of_key()
     kind: Mapped[str] = mapped_column(String(50))
     memory_id: Mapped[UUID | None]
     payload: Mapped[dict[str, Any]] = empty_object()
-    state: Mapped[str] = mapped_column(String(8), server_default=text("'ready'::character varying"))
+    state: Mapped[str] = mapped_column(String(9), server_default=text("'ready'::character varying"))
     priority: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))
     run_after: Mapped[datetime] = set_now()
     attempts: Mapped[int] = mapped_column(server_default=text("0"))
@@ -43,7 +44,9 @@ class JobRow(Table):
     lease_until: Mapped[datetime | None]
     last_error: Mapped[str | None]
     created_at: Mapped[datetime] = set_now()
+    started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
+    progress: Mapped[dict[str, Any] | None]
 
 
 class JobRunRow(Table):
@@ -53,14 +56,14 @@ class JobRunRow(Table):
     __tablename__ = "job_run"
     __table_args__ = (
         CheckConstraint("reason IN ('schedule', 'request')", "reason"),
-        CheckConstraint("state IN ('queued', 'running', 'done', 'failed')", "state"),
+        CheckConstraint("state IN ('queued', 'running', 'done', 'failed', 'cancelled')", "state"),
     )
 
     workspace_id: Mapped[UUID] = part_of_key()
     id: Mapped[UUID] = part_of_key()
     name: Mapped[str] = mapped_column(String(50))
     reason: Mapped[str] = mapped_column(String(16))
-    state: Mapped[str] = mapped_column(String(8), server_default=text("'queued'::character varying"))
+    state: Mapped[str] = mapped_column(String(9), server_default=text("'queued'::character varying"))
     attempts: Mapped[int] = mapped_column(server_default=text("0"))
     worker: Mapped[str | None]
     counts: Mapped[dict[str, Any] | None]

@@ -79,7 +79,7 @@ BEGIN
         LIMIT batch_size
     ), taken AS (
         UPDATE job j SET state = 'running', worker = worker_name, attempts = j.attempts + 1,
-            lease_until = now() + make_interval(secs => lease_s)
+            lease_until = now() + make_interval(secs => lease_s), started_at = coalesce(j.started_at, now())
         FROM chosen WHERE j.workspace_id = chosen.workspace_id AND j.id = chosen.id
         RETURNING j.*, chosen.number
     ), begun AS (

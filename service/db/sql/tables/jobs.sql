@@ -7,8 +7,8 @@ CREATE TABLE job (
     kind varchar(50) NOT NULL,
     memory_id uuid,
     payload jsonb NOT NULL DEFAULT '{}'::jsonb,
-    state varchar(8) NOT NULL DEFAULT 'ready'
-        CONSTRAINT ck_job_state CHECK (state IN ('ready', 'running', 'done', 'dead')),
+    state varchar(9) NOT NULL DEFAULT 'ready'
+        CONSTRAINT ck_job_state CHECK (state IN ('ready', 'running', 'done', 'dead', 'cancelled')),
     priority smallint NOT NULL DEFAULT 0,
     run_after timestamptz NOT NULL DEFAULT now(),
     attempts integer NOT NULL DEFAULT 0,
@@ -17,7 +17,9 @@ CREATE TABLE job (
     lease_until timestamptz,
     last_error text,
     created_at timestamptz NOT NULL DEFAULT now(),
+    started_at timestamptz,
     finished_at timestamptz,
+    progress jsonb,
     CONSTRAINT pk_job PRIMARY KEY (workspace_id, id)
 ) WITH (
     fillfactor = 80,
@@ -27,6 +29,7 @@ CREATE TABLE job (
 );
 CREATE INDEX ix_job_ready ON job (workspace_id, kind, priority, run_after) WHERE state = 'ready';
 CREATE INDEX ix_job_running ON job (lease_until) WHERE state = 'running';
+CREATE INDEX ix_job_dead ON job (workspace_id, kind) WHERE state = 'dead';
 CREATE INDEX ix_job_finished ON job (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX ix_job_memory ON job (workspace_id, memory_id, kind) WHERE memory_id IS NOT NULL;
 
@@ -35,8 +38,8 @@ CREATE TABLE job_run (
     id uuid NOT NULL,
     name varchar(50) NOT NULL,
     reason varchar(16) NOT NULL CONSTRAINT ck_job_run_reason CHECK (reason IN ('schedule', 'request')),
-    state varchar(8) NOT NULL DEFAULT 'queued'
-        CONSTRAINT ck_job_run_state CHECK (state IN ('queued', 'running', 'done', 'failed')),
+    state varchar(9) NOT NULL DEFAULT 'queued'
+        CONSTRAINT ck_job_run_state CHECK (state IN ('queued', 'running', 'done', 'failed', 'cancelled')),
     attempts integer NOT NULL DEFAULT 0,
     worker text,
     counts jsonb,

@@ -1,0 +1,289 @@
+"""Jobs over HTTP: what waits, runs or is dead, the last runs of each kind, and how to start, repeat or end one.
+
+The jobs of a workspace are for its `admin`. Those of the whole service (clean-up, partitions) are in no workspace: the
+right `metrics` shows them, as it shows the length of the queue, and `operator` steers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Self, get_args
+from uuid import UUID
+
+from fastapi import APIRouter, Path, Query, Request
+from pydantic import Field
+
+from service.api import cursors, errors
+from service.api.deps import CallerOf, ResourcesOf, session_of
+from service.api.json_body import JsonRoute
+from service.api.preconditions import uuid_of
+from service.api.schemas import Id, NextCursor, ResponseModel, Time
+from service.db.engine import Session
+from service.db.jobs import overview, schedule
+from service.db.jobs.overview import JobRecord
+from service.domain.access import Caller, Right
+from service.domain.audit import Operation
+from service.domain.job import JobName, JobState, SystemJobName
+from service.domain.request import WriteContext
+from service.domain.scope import NIL_WORKSPACE, Scope
+from service.errors import Conflict, Forbidden, InvalidInput, NotFound
+from service.memory.transactions import append_audit
+from service.resources import Resources
+
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
+
+LAST_RUNS = 20
+OPEN: tuple[JobState, ...] = ("queued", "running", "failed", "dead")
+
+Named = Annotated[JobName, Path(description="What the job does")]
+OfSystem = Annotated[
+    bool, Query(description="Jobs of the whole service instead: `metrics` sees them, `operator` steers them")
+]
+
+
+class JobProgress(ResponseModel):
+    """How far a long job is."""
+
+    done: int = Field(description="Rows done, from 0")
+    total: int = Field(description="Rows in all, as counted at the beginning")
+    per_s: float | None = Field(description="Rows a second since its first attempt began; null: not begun")
+    eta_s: float | None = Field(description="Seconds left at that rate; null: not known")
+
+    @classmethod
+    def after(cls, progress: Mapping[str, Any], seconds: float | None) -> Self:
+        done, total = int(progress["done"]), int(progress["total"])
+        per_s = done / seconds if seconds else None
+        eta_s = max(0, total - done) / per_s if per_s else None
+        return cls(done=done, total=total, per_s=per_s, eta_s=eta_s)
+
+
+class JobItem(ResponseModel):
+    """A job, without the text that it works on."""
+
+    id: Id = Field(description="UUID")
+    name: str = Field(description="What it does", examples=["enrich"])
+    state: JobState = Field(
+        description="queued; running; failed: waits for another attempt; dead: waits for a person; done; cancelled"
+    )
+    reason: str | None = Field(description="Why the last attempt failed; null: it did not")
+    attempts: int = Field(description="Begun so far, from 0")
+    max_attempts: int = Field(description="After so many it is dead")
+    age_s: float = Field(description="Seconds since it was made")
+    progress: JobProgress | None = Field(description="Of a long one; null: it has none, or none yet")
+    memory_id: Id | None = Field(description="UUID of the memory it is about; null: of none, or of several")
+    conversation_id: Id | None = Field(description="UUID of the conversation it is about; null: of none")
+    operation_id: Id | None = Field(description="UUID of the operation that it carries out; null: none")
+    created_at: Time = Field(description="When it was made")
+    due_at: Time = Field(description="When it may begin, or could")
+    started_at: Time | None = Field(description="When its first attempt began; null: none has")
+    finished_at: Time | None = Field(description="When it was done, dead or cancelled; null: it is not")
+
+    @classmethod
+    def describing(cls, found: JobRecord) -> Self:
+        shown = JobProgress.after(found.progress, found.begun_s) if found.progress else None
+        return cls.of(found, progress=shown, age_s=float(found.age_s))
+
+
+class JobsPage(ResponseModel):
+    """Newest first; send `next_cursor` back for the next page."""
+
+    results: list[JobItem] = Field(description="At most `limit` jobs")
+    next_cursor: NextCursor = None
+
+
+class JobStateCount(ResponseModel):
+    """Jobs of one name in one state."""
+
+    state: JobState = Field(description="queued, running, failed or dead")
+    jobs: int = Field(description="How many, from 1")
+    oldest: Time = Field(description="When the oldest was made")
+
+
+class JobRunItem(ResponseModel):
+    """A run that the clock or a request has started."""
+
+    id: Id = Field(description="UUID, the same as its job's")
+    name: str = Field(description="What it does", examples=["cleanup"])
+    reason: str = Field(description="schedule: by the clock; request: somebody asked for it")
+    state: str = Field(description="queued, running, done, failed or cancelled")
+    attempts: int = Field(description="Begun so far, from 0")
+    counts: dict[str, int] | None = Field(description="What it did, by name of the count; null: nothing, or not yet")
+    error: str | None = Field(description="Why the last attempt failed; null: it did not")
+    created_at: Time = Field(description="When it was queued")
+    started_at: Time | None = Field(description="When it began; null: not yet")
+    finished_at: Time | None = Field(description="When it was over; null: not yet")
+
+
+class JobDetails(ResponseModel):
+    """All jobs of one name."""
+
+    name: str = Field(description="What they do", examples=["cleanup"])
+    interval_s: float | None = Field(description="Seconds between runs by the clock; null: the clock starts none")
+    next_run: Time | None = Field(description="When the clock starts the next run; null: never")
+    states: list[JobStateCount] = Field(description="How many are queued, running, failed or dead; none left out: 0")
+    runs: list[JobRunItem] = Field(description=f"The last {LAST_RUNS} runs, newest first")
+
+
+@router.get(
+    "",
+    operation_id="list_jobs",
+    summary="Jobs that wait, run, or are dead",
+    response_model=JobsPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_jobs(
+    caller: CallerOf,
+    res: ResourcesOf,
+    state: Annotated[
+        list[JobState] | None, Query(description="Repeatable; default queued, running, failed and dead")
+    ] = None,
+    name: Annotated[JobName | None, Query(description="Only those that do this")] = None,
+    system: OfSystem = False,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> JobsPage:
+    """Needs the right `admin`; with `system` `metrics`. What is done or cancelled is shown where `state` names it, and
+    kept for 7 days."""
+    workspace_id = _seen(caller, system=system)
+    before = None if cursor is None else cursors.unpack(cursor, UUID)
+    async with res.db.read(workspace_id) as session:
+        found = await overview.page(session, workspace_id, state or OPEN, name=name, before=before, limit=limit + 1)
+    shown, last = cursors.cut(found, limit)
+    more = cursors.pack(str(last.id)) if last else None
+    return JobsPage(results=[JobItem.describing(each) for each in shown], next_cursor=more)
+
+
+@router.get(
+    "/{name}",
+    operation_id="get_job",
+    summary="The jobs of one name, and their last runs",
+    response_model=JobDetails,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def get_job(name: Named, caller: CallerOf, res: ResourcesOf, system: OfSystem = False) -> JobDetails:
+    """Needs the right `admin`; with `system` `metrics`. Jobs that follow a write have no runs."""
+    workspace_id = _seen(caller, system=system)
+    async with res.db.read(workspace_id) as session:
+        states = await overview.counts(session, workspace_id, name)
+        runs = await overview.runs(session, workspace_id, name, limit=LAST_RUNS)
+        clock = await overview.interval(session, name) if system else None
+    return JobDetails(
+        name=name,
+        interval_s=clock[0] if clock else None,
+        next_run=clock[1] if clock else None,
+        states=[JobStateCount.of(each) for each in states],
+        runs=[JobRunItem.of(each) for each in runs],
+    )
+
+
+@router.post(
+    "/{name}/run",
+    operation_id="run_job",
+    summary="Run a job now",
+    status_code=202,
+    response_model=JobItem,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def run_job(
+    name: Named, caller: CallerOf, res: ResourcesOf, request: Request, system: OfSystem = False
+) -> JobItem:
+    """Those that the clock runs for the whole service: with `system`, which needs the right `operator`. One that is
+    queued already is answered, and no second one made. The others run because of what was written."""
+    workspace_id = _steered(caller, system=system)
+    if not system or name not in get_args(SystemJobName):
+        allowed = ", ".join(get_args(SystemJobName))
+        raise InvalidInput(f"name: only these run by request, all with system=true: {allowed}.", field="name")
+    async with res.db.begin(workspace_id) as session:
+        run_id = await schedule.request(session, workspace_id, name)
+        found = await overview.get(session, workspace_id, run_id)
+    res.wakeup.notify()
+    async with res.db.begin(caller.workspace_id) as session:
+        await _audit(session, "run_job", run_id, caller, res, request)
+    assert found is not None, "it was just made"
+    return JobItem.describing(found)
+
+
+@router.post(
+    "/{id}/retry",
+    operation_id="retry_job",
+    summary="Try a job again now",
+    response_model=JobItem,
+    responses=errors.documented(400, 401, 403, 404, 409, 503),
+)
+async def retry_job(id: str, caller: CallerOf, res: ResourcesOf, request: Request, system: OfSystem = False) -> JobItem:
+    """One that is dead, cancelled, or waits; it gets at least three attempts more. 409 for one that runs or is done,
+    and for one whose operation is over: send that request again. Needs the right `admin`; with `system` `operator`."""
+    again, found = await _steer(overview.retry, "retry_job", id, caller, res, request, system=system)
+    if not again and found.state in ("running", "done"):
+        raise Conflict(f"The job is {found.state}: only one that waits, is dead or cancelled is retried.", field="id")
+    if not again:
+        raise Conflict("The operation of this job is over; send its request again.", field="id")
+    res.wakeup.notify()
+    return JobItem.describing(found)
+
+
+@router.post(
+    "/{id}/cancel",
+    operation_id="cancel_job",
+    summary="Cancel a job",
+    response_model=JobItem,
+    responses=errors.documented(400, 401, 403, 404, 409, 503),
+)
+async def cancel_job(
+    id: str, caller: CallerOf, res: ResourcesOf, request: Request, system: OfSystem = False
+) -> JobItem:
+    """One that waits never begins, one that runs is stopped within a third of its lease (20 s) between two of its
+    transactions, a dead one is put away. Its operation has failed with the code `cancelled`. 409 for one that is done.
+    Needs the right `admin`; with `system` `operator`."""
+    _, found = await _steer(overview.cancel, "cancel_job", id, caller, res, request, system=system)
+    if found.state == "done":
+        raise Conflict("The job is done.", field="id")
+    return JobItem.describing(found)
+
+
+def _seen(caller: Caller, *, system: bool) -> UUID:
+    """The workspace whose jobs are looked at; raises Forbidden."""
+    return _workspace(caller, Right.METRICS if system else Right.ADMIN, system=system)
+
+
+def _steered(caller: Caller, *, system: bool) -> UUID:
+    return _workspace(caller, Right.OPERATOR if system else Right.ADMIN, system=system)
+
+
+def _workspace(caller: Caller, right: Right, *, system: bool) -> UUID:
+    if not caller.may(right):
+        raise Forbidden(f"This key lacks the right {right}.")
+    return NIL_WORKSPACE if system else caller.workspace_id
+
+
+Act = Callable[[Session, UUID, UUID], Awaitable[bool]]
+
+
+async def _steer(
+    act: Act, operation: Operation, id: str, caller: Caller, res: Resources, request: Request, *, system: bool
+) -> tuple[bool, JobRecord]:
+    """Whether the act changed the job, and the job as it is now. What was changed is audited in the workspace of who
+    did it: in the same transaction, but for a job of the service, which is in no workspace."""
+    workspace_id, job_id = _steered(caller, system=system), uuid_of(id, _missing)
+    async with res.db.begin(workspace_id) as session:
+        changed = await act(session, workspace_id, job_id)
+        found = await overview.get(session, workspace_id, job_id)
+        if found is None:
+            raise _missing()
+        if changed and not system:
+            await _audit(session, operation, job_id, caller, res, request)
+    if changed and system:
+        async with res.db.begin(caller.workspace_id) as session:
+            await _audit(session, operation, job_id, caller, res, request)
+    return changed, found
+
+
+async def _audit(
+    session: Session, operation: Operation, job_id: UUID, caller: Caller, res: Resources, request: Request
+) -> None:
+    context = WriteContext(request.state.request_id, caller.key_id, session_id=session_of(request))
+    await append_audit(session, operation, Scope(caller.workspace_id), [job_id], context, res, kind="job")
+
+
+def _missing() -> NotFound:
+    return NotFound("There is no job with this id.", field="id")
