@@ -21,6 +21,7 @@ from service.domain.kinds import Classification, ClassificationSource, Importanc
 from service.domain.temporal import Mention, Temporal, TemporalType
 from service.errors import LlmError, TooCostly, Unavailable
 from service.language import categories, importance, kinds, lexemes, tags, temporal
+from service.pipeline import times
 from service.resources import Resources
 from service.rule_processes import LONG_CHARS
 
@@ -128,7 +129,7 @@ async def find_times(draft: Draft, res: Resources) -> Draft:
     warnings = draft.warnings
     if len(draft.clean) > LONG_CHARS or temporal.may_have_time(draft.clean):
         try:
-            found = res.rules.run(temporal.find, draft.clean, draft.timestamp, zone)
+            found = times.run(res, temporal.find, draft.clean, draft.timestamp, zone)
             mentions = await asyncio.wait_for(found, res.settings.temporal_timeout_ms / 1000)
         except (TimeoutError, Unavailable, TooCostly):
             warnings += ("temporal_timeout: times in the text were not read.",)

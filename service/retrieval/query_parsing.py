@@ -23,6 +23,7 @@ from service.language.common_words import is_common
 from service.language.gazetteer import CALENDAR
 from service.language.lexemes import MAX_TERMS, lexemes
 from service.language.requests import asks_the_present, asks_when, is_request
+from service.pipeline import times
 from service.resources import Resources
 
 Role = Literal["user", "assistant"]
@@ -31,7 +32,7 @@ MAX_NAME_WORDS: Final = 4
 MAX_WORDS: Final = 60
 """Words of a query that are searched for names."""
 
-QUICK_CHARS, QUICK_SPEAKERS = 300, 20
+QUICK_SPEAKERS = 20
 """A query this short in a scope of so few speakers is parsed in some tens of microseconds, unless it may hold a time:
 less than it takes to hand it to a thread."""
 
@@ -134,11 +135,11 @@ class ParsedQuery:
 async def parse_off_loop(
     text: str, reference: datetime, timezone: str, speakers: Sequence[str], user_id: str | None, res: Resources
 ) -> ParsedQuery:
-    """As `parse`, in a thread when it may take more than a millisecond."""
+    """As `parse`, in a process for rules when it may take more than a millisecond."""
     zone = ZoneInfo(timezone)
-    if len(text) <= QUICK_CHARS and len(speakers) <= QUICK_SPEAKERS and not temporal.may_have_time(text):
-        return parse(text, reference, zone, speakers, user_id)
-    return await res.rules.run(parse, text, reference, zone, speakers, user_id)
+    if len(speakers) > QUICK_SPEAKERS:
+        return await res.rules.run(parse, text, reference, zone, speakers, user_id)
+    return await times.run(res, parse, text, reference, zone, speakers, user_id)
 
 
 def parse(

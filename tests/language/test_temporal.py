@@ -236,3 +236,11 @@ def test_floods_are_read_in_no_time(flood: str) -> None:
     began = time.thread_time()
     temporal.window(flood, WEDNESDAY, ZoneInfo("UTC"))
     assert time.thread_time() - began < 2
+
+
+def test_where_the_recogniser_may_not_be_asked_its_need_is_told() -> None:
+    with temporal.never_asked():
+        assert temporal.find("The boat sails tomorrow", WEDNESDAY, UTC_ZONE)
+        with pytest.raises(temporal.RecogniserNeeded):
+            temporal.find("The boat sails tomorrow at six forty five", WEDNESDAY, UTC_ZONE)
+    assert temporal.find("The boat sails tomorrow at six forty five", WEDNESDAY, UTC_ZONE)

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -73,6 +76,23 @@ _BARE = re.compile(
 )
 
 
+class RecogniserNeeded(Exception):
+    """A text needs the recogniser where it may not be asked."""
+
+
+_may_ask: ContextVar[bool] = ContextVar("may_ask_the_recogniser", default=True)
+
+
+@contextmanager
+def never_asked() -> Iterator[None]:
+    """Within the block a text that needs the recogniser raises RecogniserNeeded."""
+    token = _may_ask.set(False)
+    try:
+        yield
+    finally:
+        _may_ask.reset(token)
+
+
 def warm() -> None:
     """Load the recogniser and its rules, so that the first text need not wait for them (0.6 s)."""
     with _turn:
@@ -88,7 +108,9 @@ def worth_asking(rest: str) -> bool:
 
 def read(scene: TimeContext) -> list[TimePiece]:
     """The expressions of the sentence that can be resolved, bare words filtered out; none of a sentence that is a list
-    of times."""
+    of times. Raises RecogniserNeeded inside `never_asked`."""
+    if not _may_ask.get():
+        raise RecogniserNeeded
     if len(_UNIT.findall(scene.text)) > MAX_UNITS or len(_NUMBER.findall(scene.text)) > MAX_NUMBERS:
         return []
     try:
