@@ -46,16 +46,16 @@ async def from_messages(
     seen: dict[str, ReadOut | None] = {}  # the answer is read to be kept, and then to be used
 
     def usable(reply: LlmReply) -> bool:
-        seen[reply.text] = read(reply.text, sources.zone)
+        seen[reply.text] = read(reply.text, sources.zone, sources.known)
         return seen[reply.text] is not None
 
     reply = await model_calls.complete(res, workspace_id, prompt, usable)
     if reply.text in seen:
         read_out = seen[reply.text]
     elif len(reply.text) <= BRIEF:
-        read_out = read(reply.text, sources.zone)
+        read_out = read(reply.text, sources.zone, sources.known)
     else:
-        read_out = await res.rules.run(read, reply.text, sources.zone)
+        read_out = await res.rules.run(read, reply.text, sources.zone, sources.known)
     if read_out is None:
         raise LlmError("The language model's answer could not be read.")
     stated = [fact for fact in read_out.facts if not worth.TO_THE_MEMORY.search(fact.text)]

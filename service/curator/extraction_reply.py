@@ -6,14 +6,14 @@ facts": silence must not look like loss.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from service.domain.entity import NamedEntity
-from service.domain.fact import Fact, NamedRelation
+from service.domain.fact import Comparison, Fact, NamedRelation
 from service.domain.kinds import MemoryType
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
@@ -35,11 +35,12 @@ class ReadOut:
     unreadable: int = 0
 
 
-def read(text: str, zone: ZoneInfo) -> ReadOut | None:
-    """Facts in a model's answer; None when there is nothing that could be a list of them, or nothing in it is one."""
+def read(text: str, zone: ZoneInfo, known: Sequence[CleanText]) -> ReadOut | None:
+    """Facts in a model's answer; None when there is nothing that could be a list of them, or nothing in it is one.
+    `known`: the memories that it was shown."""
     for value in readings(text):
         listed = _listed(value)
-        found = tuple(fact for each in listed or () if (fact := _fact(each, zone)) is not None)
+        found = tuple(fact for each in listed or () if (fact := _fact(each, zone, known)) is not None)
         if found or listed == []:
             return ReadOut(found, len(listed or ()) - len(found))
     return None
@@ -53,7 +54,7 @@ def _listed(value: object) -> list[Any] | None:
     return as_list(inner) if inner is value else inner if isinstance(inner, list) else None
 
 
-def _fact(value: Any, zone: ZoneInfo) -> Fact | None:
+def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None:
     if isinstance(value, str):
         return Fact(CleanText(value.strip()), UNSAID) if _usable(value) else None
     if not isinstance(value, dict):
@@ -77,7 +78,17 @@ def _fact(value: Any, zone: ZoneInfo) -> Fact | None:
         categories=tuple(each for each in topics if isinstance(each, str)) if isinstance(topics, list) else (),
         t_valid=_moment(value.get("t_valid"), zone),
         t_invalid=_moment(value.get("t_invalid"), zone),
+        comparison=_comparison(value.get("known"), known),
     )
+
+
+def _comparison(value: Any, known: Sequence[CleanText]) -> Comparison | None:
+    """The memories with the numbers in a list; None where there is no list."""
+    if not isinstance(value, list):
+        return None
+    places = (_whole(each) for each in value)
+    named = frozenset(known[place - 1] for place in places if place is not None and 1 <= place <= len(known))
+    return Comparison(frozenset(known), named)
 
 
 def _whole(value: Any) -> int | None:

@@ -21,6 +21,14 @@ class NamedRelation:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """Memories that a model saw when it found a fact, and those of them that it named as bearing on the fact."""
+
+    seen: frozenset[CleanText]
+    named: frozenset[CleanText]
+
+
+@dataclass(frozen=True, slots=True)
 class Fact:
     """A self-contained statement: what a speaker said, or a model's sentence about it.
 
@@ -28,7 +36,8 @@ class Fact:
     `level`: importance 1..10 where the model gave one. `correction`: it was introduced as one ("actually, ...").
     `by_assistant`: the words are the assistant's, so it may be saying back what was recalled to it. `also`: message and
     span of what else the fact quotes: a question, what the speaker had told before. `speaker`, `kind`,
-    `categories`, `t_valid`, `t_invalid`: as a model gave them and they could be checked.
+    `categories`, `t_valid`, `t_invalid`: as a model gave them and they could be checked. `comparison`: None where no
+    model said what the fact bears on.
     """
 
     text: CleanText
@@ -48,3 +57,4 @@ class Fact:
     categories: tuple[str, ...] = ()
     t_valid: datetime | None = None
     t_invalid: datetime | None = None
+    comparison: Comparison | None = None

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from service.curator import decisions
+from service.curator.decisions import ShownStatement
 from service.curator.extract import Extracted
 from service.curator.judge import judge
 from service.db import caches, direct
@@ -40,8 +41,6 @@ from service.pipeline import annotate, dedup, pii, size
 from service.pipeline.stages import FACT, run_all
 from service.providers.protocols import Vector
 from service.resources import Resources
-
-DECISIONS_AT_ONCE = 8
 
 ECHO_CANDIDATES = 20
 """Memories that an assistant's sentence is compared with: it may combine several of them."""
@@ -209,21 +208,30 @@ def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraf
 
 
 async def _decided(facts: Sequence[ConsideredFact], res: Resources) -> list[ConsideredFact]:
-    """Each fact with the memories nearest to it and a decision; some wait for a model at the same time."""
+    """Each fact with the memories nearest to it and a decision."""
     if not facts:
         return []
     async with res.db.read(facts[0].draft.scope.workspace_id, generic_plans=True) as session:
         seen = [(await dedup.find_neighbours(session, each.draft, res)).neighbours for each in facts]
         recalled = [await _recalled(session, each, res) for each in facts]
-    if len(facts) == 1:  # without the cost of a task
-        return [await _decide(facts[0], seen[0], recalled[0], res)]
-    slots = asyncio.Semaphore(DECISIONS_AT_ONCE)
-
-    async def one(each: ConsideredFact, shown: tuple[Neighbour, ...], recalled: Sequence[Neighbour]) -> ConsideredFact:
-        async with slots:
-            return await _decide(each, shown, recalled, res)
-
-    return list(await asyncio.gather(*map(one, facts, seen, recalled)))
+    began = time.perf_counter()
+    drafts = [replace(each.draft, seen=shown) for each, shown in zip(facts, seen, strict=True)]
+    known = [
+        apply.duplicate(draft) or decisions.said_back(draft.statement, found)
+        for draft, found in zip(drafts, recalled, strict=True)
+    ]
+    asked = [
+        ShownStatement(draft.statement, draft.seen, each.fact.comparison)
+        for each, draft, decision in zip(facts, drafts, known, strict=True)
+        if decision is None
+    ]
+    answers = iter(await decisions.decide_open(asked, res, llm=drafts[0].options.use_llm) if asked else ())
+    spent_ms = _since(began)
+    ready = [
+        _with_decision(replace(each, draft=draft), decision or next(answers), spent_ms, res)
+        for each, draft, decision in zip(facts, drafts, known, strict=True)
+    ]
+    return [await ready[0]] if len(ready) == 1 else list(await asyncio.gather(*ready))  # one without a task
 
 
 async def _recalled(session: Session, each: ConsideredFact, res: Resources) -> Sequence[Neighbour]:
@@ -236,16 +244,10 @@ async def _recalled(session: Session, each: ConsideredFact, res: Resources) -> S
     return found.neighbours
 
 
-async def _decide(
-    each: ConsideredFact, shown: tuple[Neighbour, ...], recalled: Sequence[Neighbour], res: Resources
-) -> ConsideredFact:
-    began = time.perf_counter()
-    draft = replace(each.draft, seen=shown)
-    decision = apply.duplicate(draft) or decisions.said_back(draft.statement, recalled)
-    if decision is None:
-        decision = await decisions.decide(draft.statement, shown, res, llm=draft.options.use_llm)
-    spent_ms = draft.timings_ms.get("decide", 0.0) + _since(began)
-    draft = replace(draft, timings_ms={**draft.timings_ms, "decide": spent_ms})
+async def _with_decision(each: ConsideredFact, decision: Decision, spent_ms: float, res: Resources) -> ConsideredFact:
+    """The fact with its decision and the texts that are written for it."""
+    spent_ms += each.draft.timings_ms.get("decide", 0.0)
+    draft = replace(each.draft, timings_ms={**each.draft.timings_ms, "decide": spent_ms})
     try:
         merged = await apply.embedded(decision, draft, res)
     except (EmbeddingError, PiiRejected):

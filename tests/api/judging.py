@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,9 +17,12 @@ from service.resources import Resources
 from tests.api.conftest import Tables, with_llm
 from tests.conftest import Tenant
 
+KNOWN = re.compile(r"^\((\d+)\) ", re.MULTILINE)
+
 
 class Judge:
-    """`say` sets the fact of the next conversation and the operations it is answered with."""
+    """`say` sets the fact of the next conversation and the operations it is answered with; all that is known bears on
+    it."""
 
     model = "test:judge"
 
@@ -32,7 +36,8 @@ class Judge:
     async def complete(self, ask: LlmRequest) -> LlmReply:
         assert not in_transaction(), "a model was awaited inside a transaction"
         if ask.task == "extract":
-            return LlmReply(json.dumps({"facts": [self.fact]}), model=self.model)
+            known = [int(number) for number in KNOWN.findall(ask.user)]
+            return LlmReply(json.dumps({"facts": [{"text": self.fact, "known": known}]}), model=self.model)
         return LlmReply(json.dumps({"memory": self.operations}), model=self.model)
 
     async def close(self) -> None:

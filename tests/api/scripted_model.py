@@ -25,6 +25,7 @@ from tests.fakes.http_server import HttpRequest
 from tests.fakes.openai_server import Content, OpenAiServer
 
 NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
+KNOWN = re.compile(r"^\((\d+)\) (.*)$", re.MULTILINE)
 FENCED = re.compile(r"^-----\n(.*?)\n-----$", re.MULTILINE | re.DOTALL)
 ADD: Sequence[Mapping[str, Any]] = ({"event": "ADD"},)
 
@@ -32,7 +33,8 @@ ADD: Sequence[Mapping[str, Any]] = ({"event": "ADD"},)
 @dataclass
 class ConversationScript:
     """`facts` by a part of the message; `decisions` by the fact, with the text of their target as "of". A message that
-    is not listed has no facts, and a fact that is not listed is added."""
+    is not listed has no facts, and a fact that is not listed is added. With each fact the extraction names the known
+    memories that its decision is about."""
 
     facts: Mapping[str, Any] = field(default_factory=dict)
     decisions: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
@@ -41,12 +43,20 @@ class ConversationScript:
         prompt = request.json["messages"][1]["content"]
         if request.json["model"] == "extract":  # the last block is the conversation, behind what helps to understand it
             said = FENCED.findall(prompt)[-1]
-            return {"facts": next((facts for part, facts in self.facts.items() if part in said), [])}
+            facts: Sequence[Any] = next((facts for part, facts in self.facts.items() if part in said), [])
+            known = {text: int(number) for number, text in KNOWN.findall(prompt)}
+            return {"facts": [self._compared(each, known) for each in facts]}
         if request.json["model"] == "decide":
             shown = {text: number for number, text in NUMBERED.findall(prompt)}
             fact = FENCED.findall(prompt)[0]
             return {"items": [_numbered(each, shown) for each in self.decisions.get(fact, ADD)]}
         return {"type": "Context", "confidence": 0.5}
+
+    def _compared(self, fact: Any, known: Mapping[str, int]) -> Any:
+        if not isinstance(fact, str):
+            return fact
+        about = [each["of"] for each in self.decisions.get(fact, ()) if "of" in each]
+        return {"text": fact, "known": [known[text] for text in about if text in known]}
 
 
 def _numbered(operation: Mapping[str, Any], shown: Mapping[str, str]) -> dict[str, Any]:

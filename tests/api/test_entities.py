@@ -469,7 +469,8 @@ async def test_entities_and_relations_of_a_conversation(resources: Resources, te
         [relation] = (await client.get("/v1/entities/google/relations")).json()["results"]
         assert (relation["label"], relation["memory_ids"]) == ("works_at", [memory_id])
 
-        reader.facts = [{"text": "Alice has a desk with the search people in Porto", "entities": [], "relations": []}]
+        moved = "Alice has a desk with the search people in Porto"
+        reader.facts = [{"text": moved, "entities": [], "relations": [], "known": [1]}]
         reader.operations = [{"event": "UPDATE", "id": 1, "text": reader.facts[0]["text"]}]
         assert await tell("Alice has a desk with the search people in Porto") == memory_id
         assert await relations_of(client, "alice") == []

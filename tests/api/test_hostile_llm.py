@@ -24,7 +24,17 @@ from tests.fakes.openai_server import Content, completion
 
 KNOWN = ["User likes tea", "User owns a boat", "User has a sister named Una"]
 LATER = "User plays the cello"
-MIND = ConversationScript(facts={"sister named Una": KNOWN, "the cello": [LATER], "a rocket": ["User owns a rocket"]})
+
+
+def bearing(*texts: str) -> list[dict[str, Any]]:
+    """Facts of a model that takes all that is known for something they bear on, so that it is asked what becomes of
+    them."""
+    return [{"text": text, "known": [1, 2, 3]} for text in texts]
+
+
+MIND = ConversationScript(
+    facts={"sister named Una": KNOWN, "the cello": bearing(LATER), "a rocket": bearing("User owns a rocket")}
+)
 DEADLINE_S = 6.0
 HANG_S = 30.0
 
@@ -128,7 +138,7 @@ async def test_after_one_hang_there_is_time_for_another_attempt(
 
 async def test_a_decision_that_hangs_is_left_to_the_rules(scripted: ModelSetup) -> None:
     client, server = scripted.client, scripted.server
-    server.chat.reply({"facts": [LATER]})
+    server.chat.reply({"facts": bearing(LATER)})
     for _ in range(4):
         server.chat.reply([], delay_s=HANG_S)
     found = await told(client, "I play the cello")
@@ -216,7 +226,7 @@ HOSTILE: dict[str, Any] = {
 @pytest.mark.parametrize("hostile", HOSTILE.values(), ids=HOSTILE)
 async def test_a_hostile_decision_never_shrinks_what_is_known(scripted: ModelSetup, hostile: Any) -> None:
     client, server = scripted.client, scripted.server
-    server.chat.reply({"facts": ["User owns a rocket"]})
+    server.chat.reply({"facts": bearing("User owns a rocket")})
     for _ in range(4):
         server.chat.reply(hostile)
     found = await told(client, "I own a rocket")
@@ -266,7 +276,7 @@ async def test_a_verdict_that_would_lose_the_fact_or_another_does_not_count(
 
     def answers(request: HttpRequest) -> Content:
         if request.json["model"] == "extract":
-            return {"facts": [fact]}
+            return {"facts": bearing(fact)}
         numbers = {text: number for number, text in NUMBERED.findall(request.json["messages"][1]["content"])}
         return {"items": [{**lie, "id": numbers[of]}]}
 
@@ -297,7 +307,7 @@ async def test_an_instruction_of_ones_own_may_leave_facts_out(scripted: ModelSet
 
 async def test_more_operations_than_a_fact_can_have_are_cut_and_said(scripted: ModelSetup) -> None:
     client, server = scripted.client, scripted.server
-    server.chat.reply({"facts": ["User owns a rocket"]})
+    server.chat.reply({"facts": bearing("User owns a rocket")})
     server.chat.reply([{"event": "ADD", "data": f"User owns a rocket and {number}"} for number in range(60)])
     found = await told(client, "I own a rocket")
     assert found["warnings"] == ["too_many_operations: 60 were answered for one fact, 20 are read."]
@@ -306,7 +316,7 @@ async def test_more_operations_than_a_fact_can_have_are_cut_and_said(scripted: M
 
 async def test_an_answer_behind_brackets_of_the_prose_is_read(scripted: ModelSetup) -> None:
     client, server = scripted.client, scripted.server
-    server.chat.reply({"facts": ["User owns two boats"]})
+    server.chat.reply({"facts": bearing("User owns two boats")})
     server.chat.reply('Memory [1] is older, [2] is not.\n[{"event": "ADD"}]', finish_reason="length")
     found = await told(client, "I own two boats")
     assert events(found["results"]) == ["ADD"]
@@ -315,7 +325,7 @@ async def test_an_answer_behind_brackets_of_the_prose_is_read(scripted: ModelSet
 
 async def test_a_rejected_verdict_is_kept_as_evidence(scripted: ModelSetup) -> None:
     client, server = scripted.client, scripted.server
-    server.chat.reply({"facts": ["User owns a rocket"]})
+    server.chat.reply({"facts": bearing("User owns a rocket")})
     server.chat.reply(ALL_GONE)
     found = await told(client, "I own a rocket")
     assert found["warnings"] == ["decision_rejected: it would retire more than it puts in place."]
@@ -379,7 +389,7 @@ async def _waiting(tables: Tables, tenant: Tenant) -> list[Job]:
 
 async def test_two_facts_that_change_one_memory_do_not_overwrite_each_other(scripted: ModelSetup) -> None:
     """The second is decided again, on what the first has left."""
-    scripted.server.chat.reply({"facts": ["User owns a red boat", "User sold the boat to Una"]})
+    scripted.server.chat.reply({"facts": bearing("User owns a red boat", "User sold the boat to Una")})
     scripted.server.chat.default(_updates("User owns a boat"))
     found = await answer(scripted.client, "My boat is red. I sold it to Una.")
     assert events(found["results"])[0] == "UPDATE"

@@ -87,7 +87,7 @@ async def test_the_model_reads_in_context(scripted: ModelSetup) -> None:
     await answer(scripted.client, [later], run_id="S1", timezone="Europe/Berlin")
     asked = scripted.requests_of("extract")[-1]["messages"][1]["content"]
     assert "Reference time: 2026-02-10T10:05+01:00 (Europe/Berlin)." in asked
-    assert "Known already:\n-----\n- Ann lives in Rome\n-----" in asked
+    assert "Known already:\n-----\n(1) Ann lives in Rome\n-----" in asked
     assert "Said before:\n-----\nTue 2026-02-10 10:00 Ann (user): I live in Rome.\n-----" in asked
     assert "[1] Tue 2026-02-10 10:05 Bob (user): And you, where do you live?" in asked
 

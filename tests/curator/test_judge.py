@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.curator.judge import contradicts, judge
+from service.curator.judge import contradicts, judge, settled
 from service.domain.decision import Action, Edit, Neighbour, Reason, Statement
+from service.domain.fact import Comparison
 from service.domain.text import CleanText
 from service.language import contrast
 
@@ -272,3 +273,31 @@ def test_contradiction_works_both_ways() -> None:
     assert contradicts(statement, earlier)
     assert contradicts(statement, later)
     assert not contradicts(statement, memory("User likes tea", said_at=day(1)))
+
+
+TEA, BOAT = CleanText("User likes tea"), CleanText("User owns a boat")
+LOOKED = Comparison(frozenset({TEA, BOAT}), frozenset())
+
+OPEN_OR_NOT = {
+    "nothing known": ("User plays the cello", [], LOOKED, Action.ADD),
+    "seen, and nobody named it": ("User plays the cello", [(TEA, 0.8)], LOOKED, Action.ADD),
+    "seen, but all but the same": ("User plays the cello", [(TEA, 0.95)], LOOKED, None),
+    "seen, further away": ("User plays the cello", [(BOAT, 0.8), (TEA, 0.95)], LOOKED, Action.ADD),
+    "named": ("User plays the cello", [(BOAT, 0.6), (TEA, 0.3)], replace(LOOKED, named=frozenset({TEA})), None),
+    "near, and nobody looked": ("User plays the cello", [(TEA, 0.5)], None, None),
+    "far, and nobody looked": ("User plays the cello", [(TEA, 0.4)], None, Action.ADD),
+    "the same words": ("User likes the tea", [(TEA, 0.97), (BOAT, 0.6)], None, Action.NONE),
+    "more than is known": ("User likes tea with lemon", [(TEA, 0.9)], None, Action.UPDATE),
+    "a change": ("User no longer likes tea", [(TEA, 0.8)], LOOKED, None),
+    "unsure": ("User drives a Volvo", [("User drives a Ford", 0.8)], LOOKED, None),
+}
+
+
+@pytest.mark.parametrize(("new", "known", "comparison", "action"), OPEN_OR_NOT.values(), ids=OPEN_OR_NOT)
+def test_what_a_model_need_not_be_asked(
+    new: str, known: list[tuple[str, float]], comparison: Comparison | None, action: Action | None
+) -> None:
+    shown = [memory(text, number, similarity=near) for number, (text, near) in enumerate(known, 1)]
+    found = settled(Statement(CleanText(new)), shown, comparison)
+    assert (found.edits[0].action if found else None) == action
+    assert found is None or found == judge(Statement(CleanText(new)), shown)

@@ -48,14 +48,25 @@ def test_what_helps_to_understand_the_messages() -> None:
     before = Utterance("user", text("Where do you live?"), "Bob", AT - timedelta(days=1))
     asked = prompts.extract(SourceTurns([ann], [before], [text("Ann lives in Rome")], BERLIN), None).user
     assert "Reference time: 2026-11-22T10:30+01:00 (Europe/Berlin)." in asked
-    assert "Known already:\n-----\n- Ann lives in Rome\n-----" in asked
+    assert "Known already:\n-----\n(1) Ann lives in Rome\n-----" in asked
     assert "Said before:\n-----\nSat 2026-11-21 10:30 Bob (user): Where do you live?\n-----" in asked
     assert "[1] Sun 2026-11-22 10:30 Ann (user): I moved last month.\n    [2]" in asked, "one line looks like a message"
 
 
 def test_all_that_is_asked_for_has_a_place_in_the_schema() -> None:
     schema = prompts.FACTS_SCHEMA["properties"]["facts"]["items"]["properties"]  # type: ignore[index]
-    for name in ("text", "message", "speaker", "type", "categories", "importance", "certainty", "temporal", "t_valid"):
+    for name in (
+        "text",
+        "message",
+        "speaker",
+        "type",
+        "categories",
+        "importance",
+        "certainty",
+        "temporal",
+        "t_valid",
+        "known",
+    ):
         assert name in schema
         assert f'"{name}"' in prompts.EXTRACT_FORM
     assert [kind for kind in MemoryType if kind not in prompts.EXTRACT_FORM] == []
