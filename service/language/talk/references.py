@@ -20,7 +20,9 @@ DETERMINERS = wordlists.words(
 PREPOSITIONS = wordlists.words("about at by for from in into like of on with to near after before")
 NOUN_IN_FRONT = DETERMINERS | PREPOSITIONS
 EXPLETIVE = re.compile(
-    r"\bit(?:'s| is| was| has been| will be|'ll be| would be|'d be) (?:\w+ ){0,3}?(?:to|that|how|when|what|if|time)\b"
+    r"\bit(?:'s| is| was| has been| will be|'ll be| would be|'d be) (?:\w+ ){0,3}?"
+    r"(?:to(?! (?:me|us|him|her|them|you)\b)|that|how|when"
+    r"|what|if|time)\b"
     r"|\bit(?:'s| is| was| has been| will be| gets| got) (?:so |very |really |too |still )?(?:rain|snow|cold|hot"
     r"|sunny|late"
     r"|early|dark|windy)\w*"

@@ -1,4 +1,4 @@
-"""What machines write and read: logs, stack traces, diffs, code, terminals, settings, tables."""
+"""What machines write and read: logs, stack traces, diffs, code, terminals, settings, tables, lists of search terms."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from service.language.talk.pasted.lines import Line, Pasted, paragraphs, pasted
 from service.language.talk.pasted.remarks import is_remark
+from service.language.talk.worth import FIRST_PERSON
 
 FENCE = re.compile(r"^\s*(?:```|~~~)")
 LOG_LINE = re.compile(
@@ -45,6 +46,10 @@ NOTE = re.compile(r"^\s*(?:--|#|;|//)\s*\S")
 
 OUTPUT_OF = re.compile(r"^\s*[$%>#]{1,3} \S")
 MIN_TABLE_LINES = 3
+TERMS = re.compile(r"\s*[^\W\d_][^.,:;!?|\n]{0,60}\s*$")
+MIN_TERMS, MAX_TERM_WORDS = 12, 6
+"""Lines in a row, and words of each, from which on short lines without a stop are search terms and no notes."""
+
 MAX_FORM_CHARS = 500
 """Characters by which a line shows its form."""
 
@@ -71,6 +76,9 @@ def machine_text(lines: Sequence[Line]) -> Iterator[Pasted]:
         if sum(settings) >= 2 or any(marked):
             marked = [a or b for a, b in zip(marked, settings, strict=True)]
         rows = [at for at, each in enumerate(marked) if each]
+        if len(paragraph) >= MIN_TERMS and sum(_is_term(line.text) for line in paragraph) * 10 >= len(paragraph) * 9:
+            yield from pasted(paragraph)
+            continue
         if not rows:
             yield from pasted(_table(paragraph))
             continue
@@ -83,6 +91,11 @@ def machine_text(lines: Sequence[Line]) -> Iterator[Pasted]:
 
 def _is_machine_line(line: str) -> bool:
     return any(form.match(line[:MAX_FORM_CHARS]) for form in (LOG_LINE, TRACE, DIFF, CODE, INDENTED))
+
+
+def _is_term(line: str) -> bool:
+    words = line[:MAX_FORM_CHARS].split()
+    return len(words) <= MAX_TERM_WORDS and TERMS.match(line) is not None and FIRST_PERSON.search(line) is None
 
 
 def _goes_on(line: str, following: str) -> bool:
