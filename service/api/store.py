@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from itertools import starmap
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
@@ -55,6 +56,7 @@ from service.memory.curate import curate
 from service.memory.deferred import accept
 from service.memory.record import ConversationDraft, record
 from service.memory.store import store
+from service.memory.store_batch import BatchItem, store_batch
 from service.providers.budget import Budget
 from service.resources import Resources
 
@@ -129,7 +131,7 @@ async def _stored(
 @router.post(
     "/batch",
     operation_id="store_memories",
-    summary="Store several texts, each in its own transaction",
+    summary="Store several texts",
     response_model=StoreBatchResponse,
     responses=errors.documented(400, 401, 403, 413, 503),
 )
@@ -144,35 +146,80 @@ async def store_memories(
             field="items",
         )
     sizes.check_texts("items", (text for one in body.items for text in _sent_texts(one)))
-    slots, ends = asyncio.Semaphore(BATCH_AT_ONCE), deadline.lift()
-
-    async def item(index: int, one: StoreRequest) -> StoreBatchItem:
-        async with slots:
-            return await _item(index, one, caller, res, of_item(write, index), spending, ends)
-
+    ends = deadline.lift()
     with budget(res) as spending, caches.deferred():
-        found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
+        found = await _Batch(caller, res, write, spending, ends).answers(body.items)
     good = sum(each.error is None for each in found)
     return StoreBatchResponse(results=found, succeeded=good, failed=len(found) - good, usage=llm_usage(spending.used))
 
 
-async def _item(
-    index: int,
-    one: StoreRequest,
-    caller: Caller,
-    res: Resources,
-    write: WriteContext,
-    spending: Budget,
-    ends: float | None,
-) -> StoreBatchItem:
-    try:
-        async with deadline.answered_by(ends):
-            await refuse_repeated(write, caller.workspace_id, res)
-            found = await _stored(one, caller, res, write, spending)
-    except Replay as replay:
-        found = replay.answer
-    except ServiceError as exc:
-        problem = BatchItemError(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
+Answered = StoredAnswer | ServiceError
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The request that the items of a batch share. `ends`: the moment by which each is done."""
+
+    caller: Caller
+    res: Resources
+    write: WriteContext
+    spending: Budget
+    ends: float | None
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(BATCH_AT_ONCE))
+
+    async def answers(self, items: Sequence[StoreRequest]) -> list[StoreBatchItem]:
+        """The texts together, each conversation on its own."""
+        talks = {index: one for index, one in enumerate(items) if one.messages is not None}
+        texts = {index: one for index, one in enumerate(items) if one.messages is None}
+        stored, talked = await asyncio.gather(
+            self._texts(texts), asyncio.gather(*starmap(self._conversation, talks.items()))
+        )
+        found = stored | dict(zip(talks, talked, strict=True))
+        return [_batch_item(index, found[index]) for index in range(len(items))]
+
+    async def _conversation(self, index: int, one: StoreRequest) -> Answered:
+        request = of_item(self.write, index)
+        try:
+            async with self.slots, deadline.answered_by(self.ends):
+                await refuse_repeated(request, self.caller.workspace_id, self.res)
+                return await _stored(one, self.caller, self.res, request, self.spending)
+        except Replay as replay:
+            return replay.answer
+        except ServiceError as exc:
+            return exc
+
+    async def _texts(self, texts: Mapping[int, StoreRequest]) -> dict[int, Answered]:
+        prepared = await asyncio.gather(*starmap(self._text, texts.items()))
+        found = {index: each for index, each in zip(texts, prepared, strict=True) if not isinstance(each, BatchItem)}
+        items = {index: each for index, each in zip(texts, prepared, strict=True) if isinstance(each, BatchItem)}
+        results = await store_batch(list(items.values()), self.res, self.ends)
+        for (index, item), result in zip(items.items(), results, strict=True):
+            if isinstance(result, Outcome):
+                assert item.request.serialize is not None, "each text has its serializer"
+                found[index] = item.request.serialize(StoreResult((result,)))
+            else:
+                found[index] = result.answer if isinstance(result, Replay) else result
+        return found
+
+    async def _text(self, index: int, one: StoreRequest) -> BatchItem | Answered:
+        request = of_item(self.write, index)
+        try:
+            async with self.slots, deadline.answered_by(self.ends):
+                await refuse_repeated(request, self.caller.workspace_id, self.res)
+            serialize = StoreSerializer(one, self.spending, may_read=self.caller.may(Right.READ))
+            draft = _text_draft(one, self.caller, self.res, later=False)
+            return BatchItem(draft, request.answered_by(serialize))
+        except Replay as replay:
+            return replay.answer
+        except ServiceError as exc:
+            return exc
+
+
+def _batch_item(index: int, found: Answered) -> StoreBatchItem:
+    if isinstance(found, ServiceError):
+        problem = BatchItemError(
+            status=errors.status_of(found), code=found.code, detail=found.detail, field=found.field
+        )
         return StoreBatchItem(index=index, status=problem.status, error=problem)
     stored = StoreResponse.model_validate(found.body)
     return StoreBatchItem(index=index, status=found.status, results=stored.results)

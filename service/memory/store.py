@@ -16,6 +16,7 @@ from service.curator.judge import judge
 from service.db.engine import Session
 from service.db.graph import edges
 from service.db.memories import memories, versions
+from service.db.search.deduplication import Neighbours
 from service.db.writes import PlacedMemory
 from service.domain.decision import Action, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft
@@ -33,9 +34,13 @@ DECISIONS = 3
 
 async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
     """One text through the pipeline and into the database; a dry run stops before the database."""
-    draft = await run(CONTENT, draft, res)
+    return await settle(await run(CONTENT, draft, res), res, request)
+
+
+async def settle(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
+    """The draft that passed all stages, written; decided again where its neighbours changed meanwhile."""
     if draft.options.dry_run:
-        return _outcome(draft, None, None)
+        return outcome_of(draft, None, None)
     for _ in range(DECISIONS):
         try:
             return await _write(await _ready(draft, res), res, request)
@@ -74,8 +79,12 @@ async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
     """
     if not draft.options.dedup:
         return draft
+    return still_holds(draft, await dedup.find_neighbours(session, draft, res), res)
+
+
+def still_holds(draft: Draft, found: Neighbours, res: Resources) -> Draft:
+    """The same, next to the neighbours that were found under the lock."""
     seen = {each.state for each in draft.seen}
-    found = await dedup.find_neighbours(session, draft, res)
     there = found.neighbours
     equal = next((each for each in there if each.hash == draft.hash), None)
     if equal is not None:
@@ -137,25 +146,25 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
         if unchanged is not None and late.is_said_again(draft, unchanged):
             await versions.say_again(session, draft.scope.workspace_id, target, draft.timestamp)
         text = next((each.text for each in draft.seen if each.id == target), None)
-        return _outcome(_with_unused_fields(draft, target), target, text)
+        return outcome_of(_with_unused_fields(draft, target), target, text)
     new = draft.finish(uuid7())
     if target is not None and draft.options.dedup:
         equal = await write.equal_memory(session, draft, new.hash, besides=target)
         if equal is not None:
             known = replace(draft, dedup=Dedup(DedupAction.DUPLICATE_EXACT, equal.id, 1.0))
-            return _outcome(_with_unused_fields(known, equal.id), None, equal.text)
+            return outcome_of(_with_unused_fields(known, equal.id), None, equal.text)
     ended = [edit.target for edit in draft.decision.edits if edit.action is Action.DELETE] if draft.decision else []
     ruling_id = uuid7() if ended else None
     if target is None:
         await write.add(session, [PlacedMemory(new)], res, ruling_id=ruling_id)
         await _mark_outdated(session, draft, new.id)
-        return _outcome(draft, new.id, new.text)
+        return outcome_of(draft, new.id, new.text)
     old = await write.update(session, target, new, res, ruling_id=ruling_id)
     for each in ended:
         assert each is not None, "a DELETE names what it ends"
         at, why = draft.start, draft.evidence
         await write.retire(session, draft.scope, each.id, why, res, at=at, ruling_id=ruling_id)
-    return _outcome(draft, target, new.text, old)
+    return outcome_of(draft, target, new.text, old)
 
 
 async def _mark_outdated(session: Session, draft: Draft, new_id: UUID) -> None:
@@ -184,8 +193,8 @@ async def _keep_as_history(session: Session, draft: Draft, edit: Edit, res: Reso
     draft, version = await late.keep_as_history(session, draft, edit, res)
     draft = replace(draft, dedup=edits.dedup_of(edit))
     if version is None:  # it only began earlier than was known
-        return _outcome(_with_unused_fields(draft, target.id), target.id, target.text)
-    return replace(_outcome(draft, target.id, target.text), kept_as=version)
+        return outcome_of(_with_unused_fields(draft, target.id), target.id, target.text)
+    return replace(outcome_of(draft, target.id, target.text), kept_as=version)
 
 
 def _with_unused_fields(draft: Draft, target: UUID) -> Draft:
@@ -205,7 +214,7 @@ def _with_unused_fields(draft: Draft, target: UUID) -> Draft:
     return replace(draft, warnings=(*draft.warnings, warning))
 
 
-def _outcome(draft: Draft, memory_id: UUID | None, text: str | None, old: str | None = None) -> Outcome:
+def outcome_of(draft: Draft, memory_id: UUID | None, text: str | None, old: str | None = None) -> Outcome:
     assert draft.dedup is not None
     event: Action = ACTION_OF[draft.dedup.action]
     if text is None:

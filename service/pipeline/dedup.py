@@ -13,6 +13,7 @@ from dataclasses import replace
 from service.curator import decisions
 from service.curator.judge import judge
 from service.db.engine import Session
+from service.db.memories import near_many
 from service.db.search import deduplication
 from service.db.search.deduplication import Neighbours
 from service.domain.decision import Action, Decision, Edit, Neighbour
@@ -47,6 +48,18 @@ async def find_neighbours(session: Session, draft: Draft, res: Resources, *, lim
         generation=res.generation,
         similarity=res.embedder.similarity,
         limit=limit or res.settings.dedup_candidates,
+        exact_rows=res.settings.exact_scope_rows,
+    )
+
+
+async def find_neighbours_of_many(session: Session, drafts: Sequence[Draft], res: Resources) -> list[Neighbours] | None:
+    """The same of each draft, all of one scope; None where the scope is too large for one statement."""
+    return await near_many.find_neighbours_of_many(
+        session,
+        drafts,
+        generation=res.generation,
+        similarity=res.embedder.similarity,
+        limit=res.settings.dedup_candidates,
         exact_rows=res.settings.exact_scope_rows,
     )
 
@@ -101,6 +114,11 @@ def decide_by_rules(draft: Draft, seen: tuple[Neighbour, ...], limits: Settings)
     fresh = replace(draft, seen=seen, merged=None, evidence=None, decision=None)
     found = without_decision(fresh, seen, limits.dedup_exact)
     return replace(fresh, dedup=found) if found is not None else with_decision(fresh, judge(fresh.statement, seen))
+
+
+def decide_each_by_rules(drafts: Sequence[Draft], limits: Settings) -> list[Draft]:
+    """The same for several drafts, each next to what it has seen."""
+    return [decide_by_rules(each, each.seen, limits) for each in drafts]
 
 
 def with_decision(draft: Draft, decision: Decision) -> Draft:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from uuid import uuid4
 
@@ -65,3 +66,39 @@ async def test_too_many_items(client: AsyncClient, tenant: Tenant, tables: Table
     answer = await client.post("/v1/memories/batch", json={"items": items})
     assert (answer.status_code, answer.json()["field"]) == (400, "items")
     assert (await tables.counts(tenant.workspace_id))["memory"] == 0
+
+
+PLACES = ("Oslo", "Lima", "Cairo", "Quito", "Turin", "Perth", "Kyoto", "Lagos", "Nantes", "Izmir")
+NEWS = [{"content": f"Alice visited the museum of {place} on a school trip", **USER} for place in PLACES]
+
+
+def ids(found: dict[str, Any]) -> list[str]:
+    return [each["results"][0]["id"] for each in found["results"]]
+
+
+async def test_new_texts_of_one_scope_are_written_together(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
+    found = await send(client, *NEWS, {**NEWS[0], "user_id": "otto"}, NEWS[1])
+    assert [each["results"][0]["event"] for each in found["results"]] == ["ADD"] * 11 + ["NONE"]
+    assert ids(found)[11] == ids(found)[1]
+    writers = "SELECT user_id, count(DISTINCT xmin::text) FROM memory WHERE workspace_id = $1 GROUP BY 1 ORDER BY 1"
+    assert [tuple(row) for row in await tables.fetch(writers, tenant.workspace_id)] == [("iris", 1), ("otto", 1)]
+    counts = await tables.counts(tenant.workspace_id)
+    assert [counts[name] for name in ("memory", "memory_stat", "memory_vector", "memory_history")] == [11] * 4
+    assert counts["audit_log"] == 12
+
+
+async def test_the_same_batch_twice_at_once(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
+    first, second = await asyncio.gather(send(client, *NEWS), send(client, *NEWS))
+    assert ids(first) == ids(second)
+    assert (await tables.counts(tenant.workspace_id))["memory"] == len(NEWS)
+
+
+async def test_the_same_batch_twice_at_once_with_a_key(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
+    headers = {"Idempotency-Key": "once"}
+    answers = await asyncio.gather(
+        *(client.post("/v1/memories/batch", json={"items": NEWS}, headers=headers) for _ in range(3))
+    )
+    first, *others = (answer.json()["results"] for answer in answers)
+    assert all(each == first for each in others)
+    counts = await tables.counts(tenant.workspace_id)
+    assert (counts["memory"], counts["audit_log"]) == (len(NEWS), len(NEWS))
