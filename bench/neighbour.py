@@ -2,8 +2,9 @@
 
     python -m bench.neighbour [--rounds 3] [--seconds 10] [--clients 16]
 
-Rounds alternate between quiet and noisy phases, so that a busy minute of the machine affects both. Printed are the p95
-of the quiet workspace's requests in either, how many of them failed, and the memory that the API used.
+Rounds alternate between quiet and noisy phases, and each noisy one is compared with the quiet one before it, so that a
+busy minute of the machine affects both, and one bad round does not decide. Printed are the p95 of the quiet workspace's
+requests in either, how many of them failed, and the memory that the API used.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import asyncio
 import itertools
 import json
+import statistics
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -33,27 +35,35 @@ FINE = range(200, 300)
 
 @dataclass(slots=True)
 class NeighbourRun:
-    """What was measured. Times in milliseconds; `statuses`: the answers that the noisy workspace got."""
+    """What was measured. Times in milliseconds, a list for each round; `statuses`: the answers that the noisy workspace
+    got."""
 
-    quiet_ms: list[float] = field(default_factory=list)
-    noisy_ms: list[float] = field(default_factory=list)
+    quiet_ms: list[list[float]] = field(default_factory=list)
+    noisy_ms: list[list[float]] = field(default_factory=list)
     failed: Counter[int] = field(default_factory=Counter)
     statuses: Counter[int] = field(default_factory=Counter)
     rss_bytes: int = 0
 
     @property
+    def ratios(self) -> list[float]:
+        """Of each round."""
+        rounds = zip(self.noisy_ms, self.quiet_ms, strict=True)
+        return [percentile(noisy, 0.95) / percentile(quiet, 0.95) for noisy, quiet in rounds]
+
+    @property
     def ratio(self) -> float:
-        return percentile(self.noisy_ms, 0.95) / percentile(self.quiet_ms, 0.95)
+        return statistics.median(self.ratios)
 
     @property
     def good(self) -> bool:
         return self.ratio <= WORST_RATIO and not self.failed and self.rss_bytes < MOST_RSS_BYTES
 
     def __str__(self) -> str:
-        quiet, noisy = (percentile(each, 0.95) for each in (self.quiet_ms, self.noisy_ms))
+        quiet_ms, noisy_ms = ([ms for each in rounds for ms in each] for rounds in (self.quiet_ms, self.noisy_ms))
         return (
-            f"p95 {quiet:.0f} ms alone ({len(self.quiet_ms)} requests), {noisy:.0f} ms beside the noise "
-            f"({len(self.noisy_ms)}): {self.ratio:.2f} times\n"
+            f"p95 {percentile(quiet_ms, 0.95):.0f} ms alone ({len(quiet_ms)} requests), "
+            f"{percentile(noisy_ms, 0.95):.0f} ms beside the noise ({len(noisy_ms)}): {self.ratio:.2f} times "
+            f"(rounds: {', '.join(f'{each:.2f}' for each in self.ratios)})\n"
             f"failed: {dict(self.failed) or 'none'}\nmemory of the API: {self.rss_bytes / 1e6:.0f} MB at most\n"
             f"answers to the noise: {dict(self.statuses.most_common())}"
         )
@@ -83,15 +93,19 @@ class TwoWorkspaces:
 
     async def round(self, *, seconds: float, clients: int) -> None:
         """A quiet phase and a noisy one."""
-        await self._live(seconds=seconds, times=self.found.quiet_ms)
+        quiet_ms: list[float] = []
+        noisy_ms: list[float] = []
+        await self._live(seconds=seconds, times=quiet_ms)
         noise = [asyncio.create_task(self._make_noise()) for _ in range(clients)]
         watch = asyncio.create_task(self._watch_memory())
         await asyncio.sleep(1.0)
-        await self._live(seconds=seconds, times=self.found.noisy_ms)
+        await self._live(seconds=seconds, times=noisy_ms)
         for task in (*noise, watch):
             task.cancel()
         await asyncio.gather(*noise, watch, return_exceptions=True)
-        await asyncio.sleep(2.0)
+        self.found.quiet_ms.append(quiet_ms)
+        self.found.noisy_ms.append(noisy_ms)
+        await asyncio.sleep(1.0)
 
     async def _live(self, *, seconds: float, times: list[float]) -> None:
         """Two clients that search, and store every fourth time."""

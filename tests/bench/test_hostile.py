@@ -32,6 +32,13 @@ def test_no_class_of_token_makes_a_rule_steep(rule: str) -> None:
     assert not steep, "\n".join(steep)
 
 
+@pytest.mark.parametrize("name", ["quote said", "speaker", "paragraph"])
+def test_talk_that_quotes_and_changes_speakers_is_read_in_linear_time(name: str) -> None:
+    """Each piece looks back at what was said before, which once made these steep; 4 kB is too short to tell."""
+    cost = hostile.compared("talk, one message", HostileText(name, TOKENS[name]), 4 * SMALL, 4 * LARGE)
+    assert not cost.is_steep, cost.seconds
+
+
 def test_what_is_quadratic_is_called_steep() -> None:
     assert Cost("a", "b", {1024: 0.02, 4096: 0.32}).is_steep
     assert not Cost("a", "b", {1024: 0.02, 4096: 0.08}).is_steep
