@@ -50,20 +50,22 @@ def _once(extractor: Any) -> Any:
 
 def _repeated() -> tuple[Any, ...]:
     """The extractors of which all objects are equal, but for `merge`."""
-    from ms_recognizers_date_time.date_time import (  # type: ignore[import-untyped]
-        base_date,
-        base_duration,
-        base_time,
+    from ms_recognizers_date_time.date_time.base_date import BaseDateExtractor  # type: ignore[import-untyped]
+    from ms_recognizers_date_time.date_time.base_duration import BaseDurationExtractor  # type: ignore[import-untyped]
+    from ms_recognizers_date_time.date_time.base_time import BaseTimeExtractor  # type: ignore[import-untyped]
+    from ms_recognizers_number.number.english.extractors import (  # type: ignore[import-untyped]
+        EnglishCardinalExtractor,
+        EnglishIntegerExtractor,
+        EnglishOrdinalExtractor,
     )
-    from ms_recognizers_number.number.english import extractors as numbers  # type: ignore[import-untyped]
 
     return (
-        numbers.EnglishCardinalExtractor,
-        numbers.EnglishIntegerExtractor,
-        numbers.EnglishOrdinalExtractor,
-        base_date.BaseDateExtractor,
-        base_time.BaseTimeExtractor,
-        base_duration.BaseDurationExtractor,
+        EnglishCardinalExtractor,
+        EnglishIntegerExtractor,
+        EnglishOrdinalExtractor,
+        BaseDateExtractor,
+        BaseTimeExtractor,
+        BaseDurationExtractor,
     )
 
 
