@@ -74,7 +74,7 @@ async def connections(res: Resources, count: int) -> None:
     all_open = asyncio.Barrier(count)
 
     async def one() -> None:
-        async with res.db.snapshot(NIL_WORKSPACE) as session:
+        async with res.db.snapshot(NIL_WORKSPACE, steady_plans=True) as session:
             await search.read(session, ready, offline)
             await all_open.wait()  # given back sooner, the next one would take it instead of opening another
 

@@ -57,11 +57,27 @@ GENERIC_PLANS = (
 longer than running them. What is switched off keeps a plan that was made while a table was small, or held one tenant,
 from reading a whole table later."""
 
+STEADY_PLANS = (
+    f"{GENERIC_PLANS}; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; "
+    "SET LOCAL seq_page_cost = 0; SET LOCAL random_page_cost = 0"
+)
+"""For the statements of a search, but for the candidates of a large scope. Their shape leaves one index for each step:
+the one that has the order that is asked for. Sorting is off, so no other will do, and pages cost nothing, so sizes do
+not matter: the plan is the same whatever statistics there are. docs/decisions/054-steady-plans.md"""
+
 CUSTOM_PLANS = (
     "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on; "
     "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"
 )
 """The settings of the connection again (roles.SESSION_SETTINGS)."""
+
+CUSTOM_AGAIN = (
+    f"{CUSTOM_PLANS}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = on; SET LOCAL enable_sort = on; "
+    f"SET LOCAL seq_page_cost = 1; SET LOCAL random_page_cost = {roles.SESSION_SETTINGS['random_page_cost']}"
+)
+"""The same for a snapshot that was opened with STEADY_PLANS."""
+
+NO_SEQUENTIAL_SCANS = "SET LOCAL enable_seqscan = off"
 
 WRITES_SHARED = "SET LOCAL loxodon.shared = 'on'"
 
@@ -183,11 +199,12 @@ class Database:
         async with self._transaction("BEGIN READ ONLY", settings, workspace_id) as session:
             yield session
 
-    def snapshot(self, workspace_id: UUID) -> AbstractAsyncContextManager[Session]:
+    def snapshot(self, workspace_id: UUID, *, steady_plans: bool = False) -> AbstractAsyncContextManager[Session]:
         """A read-only transaction in which every statement sees the same state. Sequential scans are off: the planner
-        chooses them for a table that a single scope nearly fills."""
+        chooses them for a table that a single scope nearly fills. `steady_plans`: for a search (STEADY_PLANS)."""
         mode = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        return self._transaction(mode, f"{self._read}; SET LOCAL enable_seqscan = off", workspace_id)
+        planner = STEADY_PLANS if steady_plans else NO_SEQUENTIAL_SCANS
+        return self._transaction(mode, f"{self._read}; {planner}", workspace_id)
 
     async def vacuum(self, table: str) -> None:
         """Runs VACUUM, outside a transaction and without a time limit. `table`: its name as SQL writes it."""
@@ -262,6 +279,16 @@ async def driver(session: Session) -> asyncpg.Connection[Any]:
 async def use_custom_plans(session: Session) -> None:
     """From here on the transaction's statements are planned for their values, as those of a large scope need."""
     await (await driver(session)).execute(CUSTOM_PLANS)
+
+
+async def leave_steady_plans(session: Session) -> None:
+    """The same in a snapshot that was opened with `steady_plans`."""
+    await (await driver(session)).execute(CUSTOM_AGAIN)
+
+
+async def use_steady_plans(session: Session) -> None:
+    """From here on the transaction's statements keep plans that no statistics change (STEADY_PLANS)."""
+    await (await driver(session)).execute(STEADY_PLANS)
 
 
 async def _commit(session: Session, *, writes: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from service.db.cognition import goals
-from service.db.engine import Session
+from service.db.engine import Session, leave_steady_plans
 from service.db.episodes.turns import TurnFilter
 from service.db.search import recall_context
 from service.db.tenants import users
@@ -50,9 +50,10 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
     task_vector = await _task_vector(query, turn_query, res)
     names = (*ready.parsed.phrases, *turn_query.parsed.speakers)
     watch = Stopwatch()
-    async with res.db.snapshot(query.scope.workspace_id) as session:
+    async with res.db.snapshot(query.scope.workspace_id, steady_plans=query.as_of is None) as session:
         with watch.measure("facts"):
             found = await search.within(session, ready, res)
+        await leave_steady_plans(session)
         memories = [hit for hit in found.hits if is_turn(hit)]
         matches: Sequence[tuple[TurnPlace, float]] = ()
         turns: Mapping[TurnPlace, Turn] = {}

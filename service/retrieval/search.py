@@ -164,7 +164,7 @@ async def _prepare_and_read(
     query: Query, res: Resources, used: dict[str, TechniqueUse]
 ) -> tuple[PreparedSearch, ReadSearch]:
     prepared = await prepare(query, res, used)
-    async with res.db.snapshot(query.scope.workspace_id) as session:
+    async with res.db.snapshot(query.scope.workspace_id, steady_plans=query.as_of is None) as session:
         return prepared, await read(session, prepared, res)
 
 
@@ -253,7 +253,7 @@ async def _part_summary(part: Condition, query: Query, res: Resources) -> ScopeS
     kept_until, known = res.scope_summaries.get(key, (0.0, None))
     if known is not None and time.monotonic() < kept_until:
         return known
-    async with res.db.read(query.scope.workspace_id) as session:
+    async with res.db.read(query.scope.workspace_id, generic_plans=True) as session:
         found = await candidates.summary(session, part, count_to=count_to)
     if len(res.scope_summaries) > MAX_SUMMARIES:
         res.scope_summaries.clear()

@@ -92,17 +92,11 @@ def statements() -> dict[str, Statement]:
         "hnsw": (approximate.statement(narrowed, "hnsw"), approximate.values(narrowed, "hnsw", statistics)),
         "without_vector": _without_vector(statistics),
         "features": features.statement(plan, [MEMORY], idf, frozenset(OPTIONAL)),
-        "entities": _entities(plan),
+        "entities": (entity_arm.statement(plan), entity_arm.values(plan, ["zenobia"], NOW)),
         "neighbours_compare_all": (deduplication.compare_all(parts), compared),
         "neighbours_compare_close": (deduplication.compare_close(parts), compared),
         "nearest": (nearest.statement(near), near.values),
     }
-
-
-def _entities(plan: SearchPlan) -> Statement:
-    known = {"entities": [MEMORY], "keys": ["zenobia"], "query_keys": ["zenobia"], "links": entity_arm.MAX_LINKS}
-    values = {**plan.scope.values, **plan.conditions.values, **known, "arm": plan.arm_limit}
-    return entity_arm.linked_statement(plan.scope.sql, plan.conditions.sql), values
 
 
 def _without_vector(statistics: TermStatistics) -> Statement:

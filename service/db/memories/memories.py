@@ -18,7 +18,7 @@ from sqlalchemy.types import TypeEngine
 
 from service.db import direct
 from service.db.engine import Session
-from service.db.scopes import Condition, typed
+from service.db.scopes import Condition, by_key, typed
 from service.db.search import visibility
 from service.db.tables import MemoryRow
 from service.domain.draft import EmbeddingStatus
@@ -31,23 +31,23 @@ from service.domain.text import CleanText
 NOT_READ = frozenset({"dedup_key", "terms", "bm25", "context_terms", "context_bm25", "review_status", "said_at"})
 COLUMNS = ", ".join(f'm."{column.name}"' for column in MemoryRow.__table__.c if column.name not in NOT_READ)
 
-# pk_memory, pk_memory_stat, pk_memory_entity, ix_memory_edge_target. `entities`: names by type.
+# pk_memory, pk_memory_stat, pk_memory_entity, ix_memory_edge_target. `entities`: pairs of type and name.
 BY_IDS = f"""
     SELECT {COLUMNS}, s.relevance, s.salience, s.access_count, s.last_accessed,
-           (SELECT jsonb_object_agg(type, names) FROM (
-                SELECT e.type, array_agg(e.name ORDER BY e.name) AS names FROM memory_entity l
-                JOIN entity e ON e.workspace_id = l.workspace_id AND e.id = l.entity_id
-                WHERE l.workspace_id = m.workspace_id AND l.memory_id = m.id GROUP BY e.type
-            ) by_type) AS entities,
-           ARRAY(SELECT n.id FROM memory_edge g JOIN memory n ON n.workspace_id = g.workspace_id AND n.id = g.source_id
-                 WHERE g.workspace_id = m.workspace_id AND g.target_id = m.id AND g.rel_type = 'MAY_OUTDATE'
+           ARRAY(SELECT ARRAY[e.type, e.name]
+                 FROM memory_entity l CROSS JOIN LATERAL ({by_key("entity", "l.entity_id")}) e
+                 WHERE l.workspace_id = :workspace AND l.memory_id = x.id ORDER BY e.type, e.name) AS entities,
+           ARRAY(SELECT n.id FROM memory_edge g CROSS JOIN LATERAL ({by_key("memory", "g.source_id")}) n
+                 WHERE g.workspace_id = :workspace AND g.target_id = x.id AND g.rel_type = 'MAY_OUTDATE'
                    AND NOT n.archived ORDER BY n."timestamp" DESC, n.id) AS may_be_outdated_by,
            CASE WHEN m.t_invalid IS NOT NULL THEN ARRAY(
                 SELECT g.source_id FROM memory_edge g
-                WHERE g.workspace_id = m.workspace_id AND g.target_id = m.id AND g.rel_type = 'SUPERSEDES'
+                WHERE g.workspace_id = :workspace AND g.target_id = x.id AND g.rel_type = 'SUPERSEDES'
            ) END AS superseded_by
-    FROM memory m JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
-    WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
+    FROM unnest(CAST(:ids AS uuid[])) AS x (id)
+    CROSS JOIN LATERAL ({by_key("memory", "x.id")}) m
+    CROSS JOIN LATERAL ({by_key("memory_stat", "x.id", key="memory_id")}) s
+    WHERE true
 """  # noqa: S608 - our own columns
 
 
@@ -121,11 +121,18 @@ def of_row(row: direct.DriverRow) -> Memory:
         salience=row.salience,
         access_count=row.access_count,
         last_accessed=row.last_accessed,
-        entities={kind: tuple(names) for kind, names in (row.entities or {}).items()},
+        entities=_by_type(row.entities),
         version_of=row.version_of,
         may_be_outdated_by=tuple(row.may_be_outdated_by),
         superseded_by=tuple(row.superseded_by or ()),
     )
+
+
+def _by_type(entities: Sequence[tuple[str, str]]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for kind, name in entities:
+        found[kind] = (*found.get(kind, ()), name)
+    return found
 
 
 def _temporal(row: direct.DriverRow) -> Temporal:

@@ -61,8 +61,7 @@ MOST_IMPORTANT = """
 BY_IDS = f"""
     SELECT {COLUMNS}, coalesce(s.relevance, 1.0) AS relevance, coalesce(s.salience, m.importance) AS salience,
            coalesce(s.access_count, 0) AS access_count, s.last_accessed,
-           (SELECT jsonb_object_agg(type, names) FROM (
-                SELECT n.type, array_agg(n.name ORDER BY n.name) AS names FROM entity n
+           ARRAY(SELECT ARRAY[n.type, n.name] FROM entity n
                 WHERE n.workspace_id = :workspace AND n.id IN (
                     SELECT l.entity_id FROM memory_entity l
                     WHERE m.entry IS NULL AND l.workspace_id = :workspace AND l.memory_id = m.id
@@ -70,8 +69,7 @@ BY_IDS = f"""
                     SELECT CAST(named.id AS uuid) FROM memory_history h
                     CROSS JOIN LATERAL jsonb_array_elements_text(h.before -> 'entity_ids') named (id)
                     WHERE h.workspace_id = :workspace AND h.memory_id = m.id AND h.id = m.entry)
-                GROUP BY n.type
-            ) by_type) AS entities,
+                ORDER BY n.type, n.name) AS entities,
            ARRAY(SELECT g.source_id FROM memory_edge g
                  WHERE g.workspace_id = :workspace AND g.target_id = m.id AND g.rel_type = 'MAY_OUTDATE'
                    AND g.created_at <= :as_of ORDER BY g.created_at DESC, g.source_id) AS may_be_outdated_by,

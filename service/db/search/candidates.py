@@ -17,7 +17,7 @@ from typing import Final
 from sqlalchemy import TextClause, text
 
 from service.db import direct
-from service.db.engine import Session
+from service.db.engine import Session, leave_steady_plans, use_steady_plans
 from service.db.scopes import Condition, typed
 from service.db.search import approximate, exact, prefilter
 from service.db.search.plan import Candidates, SearchPlan
@@ -74,4 +74,7 @@ async def find(session: Session, plan: SearchPlan, scope_rows: int, *, binary_ro
             return found
     if scope_rows <= plan.exact_rows and (found := await exact.find(session, plan)) is not None:
         return found
-    return await approximate.find(session, plan, "binary" if scope_rows <= binary_rows else "hnsw")
+    await leave_steady_plans(session)
+    found = await approximate.find(session, plan, "binary" if scope_rows <= binary_rows else "hnsw")
+    await use_steady_plans(session)
+    return found

@@ -1,7 +1,7 @@
 """Memories that name the entities of a query, or an entity next to one of these in the graph.
 
-Up to three statements, so that a query that names nobody pays for one look-up: names are found by their identity
-(casefolded) or as an alias, followed one step along the strongest relations, and then to the memories that name them.
+Names are found by their identity (casefolded) or as an alias, followed one step along the strongest relations, and then
+to the memories that name them.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import TextClause, text
 
 from service.db import direct
 from service.db.engine import Session
-from service.db.scopes import typed
+from service.db.scopes import by_key, typed
 from service.db.search.plan import SearchPlan
 
 MAX_ENTITIES = 50
@@ -28,50 +29,53 @@ RELATIONS_EACH_WAY = 5
 MAX_LINKS = 5_000
 """An entity that more memories name is too common to help, and counting them all would take longer than the search."""
 
-# ix_entity_name, ix_entity_alias_key, or the unique indexes that begin with the user
-KNOWN = """
-SELECT e.id, e.name_key, e.name_key AS named_as FROM entity e
-WHERE {entity} AND e.name_key = ANY (CAST(:names AS text[]))
-UNION SELECT e.id, e.name_key, a.alias_key FROM entity_alias a
-JOIN entity e ON e.workspace_id = a.workspace_id AND e.id = a.entity_id
-WHERE {alias} AND a.alias_key = ANY (CAST(:names AS text[]))
-ORDER BY name_key, id LIMIT :most
-"""
-
-# ix_entity_edge_source, ix_entity_edge_target
-NEXT = """
-SELECT n.id, n.name_key, max(edge.strength) AS strength
-FROM unnest(CAST(:entities AS uuid[])) AS x (id), LATERAL (
-    (SELECT target_id AS other, strength FROM entity_edge f
-     WHERE f.workspace_id = :workspace AND f.source_id = x.id AND {valid} ORDER BY strength DESC, target_id LIMIT :fan)
+# ix_entity_name, ix_entity_alias_key, or the unique indexes that begin with the user; then ix_entity_edge_source and
+# _target, ix_memory_entity_entity. Each step begins where the last one ended (LATERAL), whatever is known of the
+# tables: what the planner takes for the shortest way without statistics took ten times as long.
+NAMED = """
+WITH known AS MATERIALIZED (
+    SELECT e.id, e.name_key, e.name_key AS named_as FROM entity e
+    WHERE {entity} AND e.name_key = ANY (CAST(:names AS text[]))
     UNION ALL
-    (SELECT source_id, strength FROM entity_edge f
-     WHERE f.workspace_id = :workspace AND f.target_id = x.id AND {valid} ORDER BY strength DESC, source_id LIMIT :fan)
-) edge JOIN entity n ON n.workspace_id = :workspace AND n.id = edge.other
-WHERE n.id <> ALL (CAST(:entities AS uuid[])) AND n.name_key <> ALL (CAST(:keys AS text[]))
-GROUP BY n.id, n.name_key ORDER BY strength DESC, n.id LIMIT :most
+    SELECT e.id, e.name_key, a.alias_key FROM entity_alias a CROSS JOIN LATERAL ({alias_of}) e
+    WHERE {alias} AND a.alias_key = ANY (CAST(:names AS text[]))
+    LIMIT :most
+), next_to AS MATERIALIZED (
+    SELECT n.id, n.name_key, edge.strength
+    FROM known x CROSS JOIN LATERAL (
+        (SELECT target_id AS other, strength FROM entity_edge f WHERE f.workspace_id = :workspace AND f.source_id = x.id
+            AND {valid} ORDER BY strength DESC, target_id LIMIT :fan)
+        UNION ALL
+        (SELECT source_id, strength FROM entity_edge f WHERE f.workspace_id = :workspace AND f.target_id = x.id
+            AND {valid} ORDER BY strength DESC, source_id LIMIT :fan)
+    ) edge CROSS JOIN LATERAL ({other}) n
+    WHERE n.name_key NOT IN (SELECT name_key FROM known) ORDER BY edge.strength DESC, n.id LIMIT :most
+), entities AS MATERIALIZED (
+    SELECT ARRAY(SELECT id FROM known UNION ALL SELECT id FROM next_to) AS ids,
+           ARRAY(SELECT name_key FROM known UNION ALL SELECT name_key FROM next_to) AS name_keys,
+           ARRAY(SELECT true FROM known UNION ALL SELECT false FROM next_to) AS are_named
+), linked AS MATERIALIZED (
+    SELECT x.name_key, x.is_named, found.ids, sum(cardinality(found.ids)) OVER (PARTITION BY x.name_key) AS texts
+    FROM (SELECT unnest(ids) AS id, unnest(name_keys) AS name_key, unnest(are_named) AS is_named FROM entities) x
+    CROSS JOIN LATERAL (
+        SELECT ARRAY(SELECT l.memory_id FROM memory_entity l WHERE l.workspace_id = :workspace AND l.entity_id = x.id
+                     LIMIT :links + 1) AS ids OFFSET 0
+    ) links CROSS JOIN LATERAL (
+        SELECT ARRAY(
+            SELECT m.id FROM unnest(links.ids) AS l (id) CROSS JOIN LATERAL ({memory}) m
+            WHERE cardinality(links.ids) <= :links AND {scope} AND {rows}
+        ) AS ids OFFSET 0
+    ) found
+)
+SELECT id, ARRAY[name_key] AS names, named_as, CAST(NULL AS float8) AS strength, CAST(NULL AS float8[]) AS texts
+FROM known
+UNION ALL SELECT id, ARRAY[name_key], NULL, strength, NULL FROM next_to
+UNION ALL (SELECT l.id, array_agg(l.name_key), NULL, NULL, array_agg(l.texts)
+    FROM (SELECT unnest(ids) AS id, name_key, is_named, texts::float8 FROM linked) l
+    GROUP BY l.id ORDER BY bool_or(l.is_named) DESC, sum(1 / l.texts) DESC, l.id LIMIT :arm)
 """
 
 VALID = "(f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)"
-
-# ix_memory_entity_entity
-LINKED = """
-WITH linked AS (
-    SELECT DISTINCT l.memory_id, x.name_key
-    FROM unnest(CAST(:entities AS uuid[]), CAST(:keys AS text[])) AS x (id, name_key)
-    JOIN memory_entity l ON l.workspace_id = :workspace AND l.entity_id = x.id
-    JOIN memory m ON m.workspace_id = l.workspace_id AND m.id = l.memory_id
-    WHERE (SELECT count(*) FROM (SELECT FROM memory_entity f
-                                 WHERE f.workspace_id = :workspace AND f.entity_id = x.id LIMIT :links + 1) c) <= :links
-      AND {scope} AND {rows}
-), counted AS (
-    SELECT name_key, count(*)::float8 AS texts FROM linked GROUP BY name_key
-)
-SELECT l.memory_id, array_agg(l.name_key) AS names, array_agg(c.texts) AS texts
-FROM linked l JOIN counted c USING (name_key)
-GROUP BY l.memory_id
-ORDER BY bool_or(l.name_key = ANY (CAST(:query_keys AS text[]))) DESC, sum(1 / c.texts) DESC, l.memory_id LIMIT :arm
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,44 +94,40 @@ class EntityMatches:
 
 async def find(session: Session, plan: SearchPlan, names: Sequence[str], *, now: datetime) -> EntityMatches:
     """The memories that name one of these entities (casefolded names or aliases), the rarest names first."""
-    values = {**plan.scope.values, "names": list(names), "most": MAX_ENTITIES}
-    known = await direct.fetch(session, _known(_owner(plan)), values)
-    if not known:
-        return EntityMatches()
-    named_as: dict[str, frozenset[str]] = {}
-    for row in known:
-        named_as[row.name_key] = named_as.get(row.name_key, frozenset()) | {row.named_as}
-    next_to = await _next_to(session, plan, known, now)
-    values = {
-        **plan.scope.values,
-        **plan.conditions.values,
-        "entities": [row.id for row in (*known, *next_to)],
-        "keys": [row.name_key for row in (*known, *next_to)],
-        "query_keys": list(named_as),
-        "arm": plan.arm_limit,
-        "links": MAX_LINKS,
-    }
     memories: dict[UUID, frozenset[str]] = {}
     text_counts: dict[str, float] = {}
-    for row in await direct.fetch(session, linked_statement(plan.scope.sql, plan.conditions.sql), values):
-        memories[row.memory_id] = frozenset(row.names)
-        text_counts |= dict(zip(row.names, row.texts, strict=True))
-    ids = tuple(dict.fromkeys(row.id for row in known))
-    return EntityMatches(memories, text_counts, named_as, {row.name_key: row.strength for row in next_to}, ids)
+    named_as: dict[str, frozenset[str]] = {}
+    next_strength: dict[str, float] = {}
+    ids: dict[UUID, None] = {}
+    for row in await direct.fetch(session, statement(plan), values(plan, names, now)):
+        name = row.names[0]
+        if row.texts is not None:
+            memories[row.id] = frozenset(row.names)
+            text_counts |= dict(zip(row.names, row.texts, strict=True))
+        elif row.named_as is not None:
+            ids[row.id] = None
+            named_as[name] = named_as.get(name, frozenset()) | {row.named_as}
+        else:
+            next_strength[name] = max(row.strength, next_strength.get(name, 0.0))
+    return EntityMatches(memories, text_counts, named_as, next_strength, tuple(ids))
 
 
-async def _next_to(
-    session: Session, plan: SearchPlan, known: Sequence[direct.DriverRow], now: datetime
-) -> Sequence[direct.DriverRow]:
-    values = {
-        "workspace": plan.workspace_id,
-        "entities": [row.id for row in known],
-        "keys": [row.name_key for row in known],
+def statement(plan: SearchPlan) -> TextClause:
+    """The whole statement; tests/db/golden has it with the values filled in."""
+    return _statement(_owner(plan), plan.scope.sql, plan.conditions.sql)
+
+
+def values(plan: SearchPlan, names: Sequence[str], now: datetime) -> dict[str, Any]:
+    return {
+        **plan.scope.values,
+        **plan.conditions.values,
+        "names": list(names),
         "now": now,
         "fan": RELATIONS_EACH_WAY,
         "most": MAX_ENTITIES,
+        "links": MAX_LINKS,
+        "arm": plan.arm_limit,
     }
-    return await direct.fetch(session, _next(), values)
 
 
 def _owner(plan: SearchPlan) -> str:
@@ -138,18 +138,17 @@ def _owner(plan: SearchPlan) -> str:
     return f"({own} OR {{alias}}.user_id IS NULL)" if plan.with_shared else own
 
 
-@lru_cache(maxsize=4)
-def _known(owner: str) -> TextClause:
-    entity, alias = (f"{name}.workspace_id = :workspace AND {owner.format(alias=name)}" for name in "ea")
-    return typed(text(KNOWN.format(entity=entity, alias=alias)))
-
-
-@lru_cache(maxsize=1)
-def _next() -> TextClause:
-    return typed(text(NEXT.format(valid=VALID)))
-
-
 @lru_cache(maxsize=256)
-def linked_statement(scope: str, rows: str) -> TextClause:
-    """The whole statement; tests/db/golden has it with the values filled in."""
-    return typed(text(LINKED.format(scope=scope, rows=rows)))
+def _statement(owner: str, scope: str, rows: str) -> TextClause:
+    entity, alias = (f"{name}.workspace_id = :workspace AND {owner.format(alias=name)}" for name in "ea")
+    shape = NAMED.format(
+        entity=entity,
+        alias=alias,
+        alias_of=by_key("entity", "a.entity_id"),
+        other=by_key("entity", "edge.other"),
+        memory=by_key("memory", "l.id"),
+        valid=VALID,
+        scope=scope,
+        rows=rows,
+    )
+    return typed(text(shape))

@@ -19,7 +19,7 @@ from sqlalchemy import DateTime, TextClause, bindparam, text
 
 from service.db import direct, vectors
 from service.db.engine import Session
-from service.db.scopes import typed
+from service.db.scopes import by_key, typed
 from service.db.search.plan import Candidates, SearchPlan
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half
@@ -75,24 +75,35 @@ WITH term AS MATERIALIZED (
 
 -- BM25: in how many texts and contexts each term occurs (a row without context is its own context), then the IDFs
 frequency AS MATERIALIZED (
-    SELECT term.term, (count(*) FILTER (WHERE is_text))::float8 AS text_df,
-           (count(*) FILTER (WHERE is_context))::float8 AS context_df
-    FROM (
-        SELECT unnest(texts_bm25) AS bm25, true AS is_text, unnest(texts_without_context) AS is_context FROM scan
-        UNION ALL
-        SELECT unnest(contexts_bm25), false, true FROM scan
-    ) weights CROSS JOIN term
+    SELECT term.term, found.text_df, found.context_df FROM term CROSS JOIN LATERAL (
+        SELECT (count(*) FILTER (WHERE is_text))::float8 AS text_df,
+               (count(*) FILTER (WHERE is_context))::float8 AS context_df
+        FROM (
+            SELECT unnest(texts_bm25) AS bm25, true AS is_text, unnest(texts_without_context) AS is_context FROM scan
+            UNION ALL
+            SELECT unnest(contexts_bm25), false, true FROM scan
+        ) weights WHERE weights.bm25 <#> term.vector < 0
+    ) found
     WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) <= {max_compared_terms}
-      AND weights.bm25 <#> term.vector < 0
-    GROUP BY term.term
     UNION ALL
     SELECT term, (count(*) FILTER (WHERE is_text))::float8, (count(*) FILTER (WHERE is_context))::float8
     FROM (
-        SELECT unnest(m.terms) AS term, true AS is_text, m.context_bm25 IS NULL AS is_context FROM memory m
-        WHERE m.workspace_id = :workspace AND m.id = ANY ((SELECT text_ids FROM scan)::uuid[])
+        SELECT unnest(ARRAY(
+            SELECT unnest(m.terms)
+            FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x
+            CROSS JOIN LATERAL ({memory}) m WHERE x.own
+        )) AS term, true AS is_text, true AS is_context
         UNION ALL
-        SELECT unnest(m.context_terms), false, true FROM memory m
-        WHERE m.workspace_id = :workspace AND m.id = ANY ((SELECT context_ids FROM scan)::uuid[])
+        SELECT unnest(ARRAY(
+            SELECT unnest(m.terms)
+            FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x
+            CROSS JOIN LATERAL ({memory}) m WHERE NOT x.own
+        )), true, false
+        UNION ALL
+        SELECT unnest(ARRAY(
+            SELECT unnest(m.context_terms) FROM (SELECT unnest(context_ids) AS id FROM scan) x
+            CROSS JOIN LATERAL ({memory}) m
+        )), false, true
     ) occurrences
     WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) > {max_compared_terms}
       AND term = ANY (CAST(:terms AS integer[]))
@@ -158,19 +169,17 @@ UNION ALL (SELECT 'tag', t.id, NULL, 0, 0
     FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
     WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit)
 -- the newest fill up what vectors cannot give: rows without one
-UNION ALL (SELECT 'newest', m.id, NULL, 0, 0 FROM {newest}
-      AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
-    ORDER BY m.created_at DESC, m.id LIMIT :limit)
+UNION ALL (SELECT 'newest', again.id, NULL, 0, 0 FROM ({again}) again
+    WHERE again.seen AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
+    ORDER BY again.created_at DESC, again.id LIMIT :limit)
 """
 
-# What is read of each row. Without tags in the query, `tagged` is a constant that the planner removes, as it has to
-# be for an index-only scan (plans are made for the values, roles.SESSION_SETTINGS).
+# What is read of each row: nothing that ix_memory_user_bm25 and its likes do not hold, but for conditions and tags.
 ROW: Final = """
     SELECT m.id, {rows} AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
            m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
            m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
-           m."timestamp", m.created_at,
-           CASE WHEN cardinality(CAST(:tags AS text[])) > 0 THEN m.tag_prefixes && CAST(:tags AS text[]) END AS tagged
+           m."timestamp", m.created_at, {tagged} AS tagged
     FROM memory m WHERE {part}"""
 
 INDEXED_TERMS: Final = 120
@@ -201,12 +210,12 @@ async def find(session: Session, plan: SearchPlan) -> Candidates | None:
 def statement(plan: SearchPlan) -> TextClause:
     """The whole statement; tests/db/golden has it with the values filled in."""
     return _statement(
-        plan.scope.source("memory m"),
         tuple(part.sql for part in plan.scope.each),
         plan.vector_scope.source("memory_vector v"),
         plan.conditions.sql,
         plan.generation,
         prefiltered=plan.prefiltered,
+        tagged_arm=bool(plan.tags),
     )
 
 
@@ -229,18 +238,22 @@ def values(plan: SearchPlan) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _statement(
-    memory: str, parts: tuple[str, ...], vectors_of_scope: str, rows: str, generation: int, *, prefiltered: bool
+    parts: tuple[str, ...], vectors_of_scope: str, rows: str, generation: int, *, prefiltered: bool, tagged_arm: bool
 ) -> TextClause:
-    by_ids = "memory m WHERE m.workspace_id = :workspace AND m.id = ANY ((SELECT ids FROM scan)::uuid[])"
+    tagged = "m.tag_prefixes && CAST(:tags AS text[])" if tagged_arm else "false"
+    every = "\n    UNION ALL ".join(_every(part, rows, tagged, prefiltered=prefiltered) for part in parts)
+    memory = by_key("memory", "x.id")
+    again = f"SELECT true AS seen, m.* FROM unnest((SELECT ids FROM scan)) x (id), LATERAL ({memory}) m"  # noqa: S608
     shape = CANDIDATES.format(
-        every="\n    UNION ALL ".join(_every(part, rows, prefiltered=prefiltered) for part in parts),
-        keep_ids="true" if prefiltered else "false",
-        newest=by_ids if prefiltered else f"{memory} AND {rows}",
+        every=every,
+        keep_ids="seen" if prefiltered else "false",
+        again=again if prefiltered else every,
         vectors=vectors_of_scope,
         generation=int(generation),
         dimensions=TERM_DIMENSIONS,
         close_share=CLOSE_SHARE,
         max_compared_terms=MAX_COMPARED_TERMS,
+        memory=memory,
         text_idf=IDF_SQL.format(texts="texts", frequency="text_df"),
         context_idf=IDF_SQL.format(texts="texts", frequency="context_df"),
         binary_distance=vectors.BINARY_DISTANCE,
@@ -251,10 +264,12 @@ def _statement(
     )
 
 
-def _every(part: str, rows: str, *, prefiltered: bool) -> str:
-    """SQL of every row of a part of the scope."""
-    row = ROW.format(rows=rows, part=part)
+def _every(part: str, rows: str, tagged: str, *, prefiltered: bool) -> str:
+    """SQL of every row of a part of the scope, by the indexes with the weights of words: no others are in the order of
+    ids."""
+    row = ROW.format(rows=rows, tagged=tagged, part=part)
     if prefiltered:
         return row
     terms = "cardinality(m.terms) + cardinality(m.context_terms)"
-    return f"{row} AND {terms} <= {INDEXED_TERMS}\n    UNION ALL {row} AND {terms} > {INDEXED_TERMS}"
+    few = f"({row} AND {terms} <= {INDEXED_TERMS} ORDER BY m.channel, m.id)"
+    return f"{few}\n    UNION ALL ({row} AND {terms} > {INDEXED_TERMS} ORDER BY m.id)"

@@ -21,7 +21,7 @@ from sqlalchemy import TextClause, bindparam, text
 
 from service.db import direct
 from service.db.engine import Session
-from service.db.scopes import typed
+from service.db.scopes import by_key, typed
 from service.db.search.plan import SearchPlan
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half, cosine
@@ -65,23 +65,22 @@ OPTIONAL: Mapping[str, str] = {
     "importance": "m.importance",
 }
 
-# The candidates are found by their ids alone (OFFSET 0): with the scope next to them the planner would rather read the
+# Each candidate and each vector is found by its key alone: with the scope next to it the planner would rather read the
 # scope's whole btree, 3 ms in one of 20,000 rows. The active goals of the scope are read once; a memory is linked to
 # one of them by hand, or close to its description. Without active goals both columns are NULL.
 FEATURES = """
 WITH active_goals AS MATERIALIZED (
     SELECT g.id, gv.embedding FROM (
-        SELECT g.workspace_id, g.id FROM goal g WHERE {goal_scope} AND g.status = 'active'
-        ORDER BY g.priority DESC, g.created_at DESC, g.id LIMIT {max_goals}
-    ) g LEFT JOIN goal_vector gv ON gv.workspace_id = g.workspace_id AND gv.goal_id = g.id
-        AND gv.generation = {generation}
+        SELECT * FROM (
+            SELECT * FROM goal g WHERE {goal_scope} AND g.status = 'active' ORDER BY g.created_at DESC OFFSET 0
+        ) g ORDER BY g.priority DESC, g.created_at DESC, g.id LIMIT {max_goals}
+    ) g LEFT JOIN LATERAL ({goal_vector}) gv ON true
 )
 SELECT {columns}
-FROM (SELECT * FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (:ids) OFFSET 0) m
-LEFT JOIN memory_vector t ON t.workspace_id = m.workspace_id AND t.memory_id = m.id AND t.generation = {generation}
-    AND t.kind = 'text'
-LEFT JOIN memory_vector c ON c.workspace_id = m.workspace_id AND c.memory_id = m.id AND c.generation = {generation}
-    AND c.kind = 'context'
+FROM unnest(CAST(:ids AS uuid[])) AS x (id)
+CROSS JOIN LATERAL ({memory}) m
+LEFT JOIN LATERAL ({text_vector}) t ON true
+LEFT JOIN LATERAL ({context_vector}) c ON true
 LEFT JOIN LATERAL (
     SELECT bool_or(EXISTS (SELECT FROM goal_memory gm WHERE gm.workspace_id = m.workspace_id AND gm.goal_id = a.id
                            AND gm.memory_id = m.id)) AS is_linked,
@@ -170,14 +169,18 @@ def _statement(scope: str, goal_scope: str, rows: str, generation: int, wanted: 
     chosen = {**ALWAYS, **{name: each for name, each in OPTIONAL.items() if name in wanted}}
     if SHORT_TEXTS in wanted:
         chosen["phrasing"] = f"CASE WHEN octet_length(m.content) <= {SHORT_BYTES} OR {HAS_QUESTION} THEN m.content END"
+    made = f"generation = {int(generation)}"
     shape = FEATURES.format(
         columns=",\n       ".join(f"{each} AS {name}" for name, each in chosen.items()),
         scope=scope,
         rows=rows,
-        generation=int(generation),
         goal_scope=goal_scope,
         goal_cosine=cosine("a.embedding", "t.embedding"),
         max_goals=MAX_GOALS,
+        memory=by_key("memory", "x.id"),
+        text_vector=by_key("memory_vector", "x.id", key="memory_id", more=f" AND {made} AND kind = 'text'"),
+        context_vector=by_key("memory_vector", "x.id", key="memory_id", more=f" AND {made} AND kind = 'context'"),
+        goal_vector=by_key("goal_vector", "g.id", key="goal_id", more=f" AND {made}"),
     )
     sparse = SPARSEVEC(TERM_DIMENSIONS)
     vectors = [bindparam(name, type_=Half()) for name in ("query_vector", "original_vector") if f":{name}" in shape]

@@ -4,34 +4,69 @@
 SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', false);
 \set arm '100'
 \set channel '''_global'''
-\set entities '''{00000000-0000-0000-0000-000000000002}'''
-\set keys '''{zenobia}'''
+\set fan '5'
 \set links '5000'
+\set most '50'
+\set names '''{zenobia}'''
 \set now '''2026-03-02T09:30:00+00:00''::timestamptz'
-\set query_keys '''{zenobia}'''
 \set user_id '''alice'''
 \set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
 
-WITH linked AS (
-    SELECT DISTINCT l.memory_id, x.name_key
-    FROM unnest(CAST(:entities AS uuid[]), CAST(:keys AS text[])) AS x (id, name_key)
-    JOIN memory_entity l ON l.workspace_id = :workspace AND l.entity_id = x.id
-    JOIN memory m ON m.workspace_id = l.workspace_id AND m.id = l.memory_id
-    WHERE (SELECT count(*) FROM (SELECT FROM memory_entity f
-                                 WHERE f.workspace_id = :workspace AND f.entity_id = x.id LIMIT :links + 1) c) <= :links
-     
-          AND m.workspace_id = :workspace
-          AND m.user_id = :user_id
-          AND m.channel = :channel
-          AND (m.expires_at IS NULL OR m.expires_at > :now)
-          AND m.review_status IS NULL
-          AND NOT m.archived
-          AND (m.t_valid IS NULL OR m.t_valid <= :now)
-          AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
-), counted AS (
-    SELECT name_key, count(*)::float8 AS texts FROM linked GROUP BY name_key
+WITH known AS MATERIALIZED (
+    SELECT e.id, e.name_key, e.name_key AS named_as FROM entity e
+    WHERE e.workspace_id = :workspace AND e.user_id = :user_id AND e.name_key = ANY (CAST(:names AS text[]))
+    UNION ALL
+    SELECT e.id, e.name_key, a.alias_key FROM entity_alias a CROSS JOIN LATERAL (SELECT * FROM entity WHERE entity.workspace_id = :workspace
+        AND entity.id >= a.entity_id
+        AND entity.id <= a.entity_id ORDER BY entity.id LIMIT 1) e
+    WHERE a.workspace_id = :workspace AND a.user_id = :user_id AND a.alias_key = ANY (CAST(:names AS text[]))
+    LIMIT :most
+), next_to AS MATERIALIZED (
+    SELECT n.id, n.name_key, edge.strength
+    FROM known x CROSS JOIN LATERAL (
+        (SELECT target_id AS other, strength FROM entity_edge f WHERE f.workspace_id = :workspace AND f.source_id = x.id
+           
+                AND (f.t_valid IS NULL OR f.t_valid <= :now)
+                AND (f.t_invalid IS NULL OR f.t_invalid > :now) ORDER BY strength DESC, target_id LIMIT :fan)
+        UNION ALL
+        (SELECT source_id, strength FROM entity_edge f WHERE f.workspace_id = :workspace AND f.target_id = x.id
+           
+                AND (f.t_valid IS NULL OR f.t_valid <= :now)
+                AND (f.t_invalid IS NULL OR f.t_invalid > :now) ORDER BY strength DESC, source_id LIMIT :fan)
+    ) edge CROSS JOIN LATERAL (SELECT * FROM entity WHERE entity.workspace_id = :workspace
+        AND entity.id >= edge.other
+        AND entity.id <= edge.other ORDER BY entity.id LIMIT 1) n
+    WHERE n.name_key NOT IN (SELECT name_key FROM known) ORDER BY edge.strength DESC, n.id LIMIT :most
+), entities AS MATERIALIZED (
+    SELECT ARRAY(SELECT id FROM known UNION ALL SELECT id FROM next_to) AS ids,
+           ARRAY(SELECT name_key FROM known UNION ALL SELECT name_key FROM next_to) AS name_keys,
+           ARRAY(SELECT true FROM known UNION ALL SELECT false FROM next_to) AS are_named
+), linked AS MATERIALIZED (
+    SELECT x.name_key, x.is_named, found.ids, sum(cardinality(found.ids)) OVER (PARTITION BY x.name_key) AS texts
+    FROM (SELECT unnest(ids) AS id, unnest(name_keys) AS name_key, unnest(are_named) AS is_named FROM entities) x
+    CROSS JOIN LATERAL (
+        SELECT ARRAY(SELECT l.memory_id FROM memory_entity l WHERE l.workspace_id = :workspace AND l.entity_id = x.id
+                     LIMIT :links + 1) AS ids OFFSET 0
+    ) links CROSS JOIN LATERAL (
+        SELECT ARRAY(
+            SELECT m.id FROM unnest(links.ids) AS l (id) CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+                AND memory.id >= l.id
+                AND memory.id <= l.id ORDER BY memory.id LIMIT 1) m
+            WHERE cardinality(links.ids) <= :links
+                AND m.workspace_id = :workspace
+                AND m.user_id = :user_id
+                AND m.channel = :channel
+                AND (m.expires_at IS NULL OR m.expires_at > :now)
+                AND m.review_status IS NULL
+                AND NOT m.archived
+                AND (m.t_valid IS NULL OR m.t_valid <= :now)
+                AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
+        ) AS ids OFFSET 0
+    ) found
 )
-SELECT l.memory_id, array_agg(l.name_key) AS names, array_agg(c.texts) AS texts
-FROM linked l JOIN counted c USING (name_key)
-GROUP BY l.memory_id
-ORDER BY bool_or(l.name_key = ANY (CAST(:query_keys AS text[]))) DESC, sum(1 / c.texts) DESC, l.memory_id LIMIT :arm;
+SELECT id, ARRAY[name_key] AS names, named_as, CAST(NULL AS float8) AS strength, CAST(NULL AS float8[]) AS texts
+FROM known
+UNION ALL SELECT id, ARRAY[name_key], NULL, strength, NULL FROM next_to
+UNION ALL (SELECT l.id, array_agg(l.name_key), NULL, NULL, array_agg(l.texts)
+    FROM (SELECT unnest(ids) AS id, name_key, is_named, texts::float8 FROM linked) l
+    GROUP BY l.id ORDER BY bool_or(l.is_named) DESC, sum(1 / l.texts) DESC, l.id LIMIT :arm);

@@ -39,7 +39,7 @@ WITH term AS MATERIALIZED (
            array_agg("timestamp") FILTER (WHERE seen AND CAST(:asked_at AS timestamptz) IS NOT NULL) AS timestamps,
            array_agg(id) FILTER (WHERE tagged AND seen) AS tagged_ids,
            array_agg(created_at) FILTER (WHERE tagged AND seen) AS tagged_created
-    FROM (SELECT * FROM (
+    FROM (SELECT * FROM ((
     SELECT m.id, (m.expires_at IS NULL OR m.expires_at > :now)
         AND m.review_status IS NULL
         AND NOT m.archived
@@ -47,13 +47,12 @@ WITH term AS MATERIALIZED (
         AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
            m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
            m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
-           m."timestamp", m.created_at,
-           CASE WHEN cardinality(CAST(:tags AS text[])) > 0 THEN m.tag_prefixes && CAST(:tags AS text[]) END AS tagged
+           m."timestamp", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged
     FROM memory m WHERE m.workspace_id = :workspace
         AND m.user_id = :user_id
         AND m.channel = :channel
-        AND cardinality(m.terms) + cardinality(m.context_terms) <= 120
-    UNION ALL
+        AND cardinality(m.terms) + cardinality(m.context_terms) <= 120 ORDER BY m.channel, m.id)
+    UNION ALL (
     SELECT m.id, (m.expires_at IS NULL OR m.expires_at > :now)
         AND m.review_status IS NULL
         AND NOT m.archived
@@ -61,12 +60,11 @@ WITH term AS MATERIALIZED (
         AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
            m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
            m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
-           m."timestamp", m.created_at,
-           CASE WHEN cardinality(CAST(:tags AS text[])) > 0 THEN m.tag_prefixes && CAST(:tags AS text[]) END AS tagged
+           m."timestamp", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged
     FROM memory m WHERE m.workspace_id = :workspace
         AND m.user_id = :user_id
         AND m.channel = :channel
-        AND cardinality(m.terms) + cardinality(m.context_terms) > 120) every LIMIT :exact_rows + 1) scoped
+        AND cardinality(m.terms) + cardinality(m.context_terms) > 120 ORDER BY m.id)) every LIMIT :exact_rows + 1) scoped
 ), counted AS MATERIALIZED (
     SELECT rows_read, texts, has_contexts, rows_read <= :exact_rows AS is_small,
            greatest(:min_close, least(:max_close, rows_read / 40)) AS close
@@ -75,24 +73,41 @@ WITH term AS MATERIALIZED (
 
 -- BM25: in how many texts and contexts each term occurs (a row without context is its own context), then the IDFs
 frequency AS MATERIALIZED (
-    SELECT term.term, (count(*) FILTER (WHERE is_text))::float8 AS text_df,
-           (count(*) FILTER (WHERE is_context))::float8 AS context_df
-    FROM (
-        SELECT unnest(texts_bm25) AS bm25, true AS is_text, unnest(texts_without_context) AS is_context FROM scan
-        UNION ALL
-        SELECT unnest(contexts_bm25), false, true FROM scan
-    ) weights CROSS JOIN term
+    SELECT term.term, found.text_df, found.context_df FROM term CROSS JOIN LATERAL (
+        SELECT (count(*) FILTER (WHERE is_text))::float8 AS text_df,
+               (count(*) FILTER (WHERE is_context))::float8 AS context_df
+        FROM (
+            SELECT unnest(texts_bm25) AS bm25, true AS is_text, unnest(texts_without_context) AS is_context FROM scan
+            UNION ALL
+            SELECT unnest(contexts_bm25), false, true FROM scan
+        ) weights WHERE weights.bm25 <#> term.vector < 0
+    ) found
     WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) <= 48
-      AND weights.bm25 <#> term.vector < 0
-    GROUP BY term.term
     UNION ALL
     SELECT term, (count(*) FILTER (WHERE is_text))::float8, (count(*) FILTER (WHERE is_context))::float8
     FROM (
-        SELECT unnest(m.terms) AS term, true AS is_text, m.context_bm25 IS NULL AS is_context FROM memory m
-        WHERE m.workspace_id = :workspace AND m.id = ANY ((SELECT text_ids FROM scan)::uuid[])
+        SELECT unnest(ARRAY(
+            SELECT unnest(m.terms)
+            FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x
+            CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+                AND memory.id >= x.id
+                AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m WHERE x.own
+        )) AS term, true AS is_text, true AS is_context
         UNION ALL
-        SELECT unnest(m.context_terms), false, true FROM memory m
-        WHERE m.workspace_id = :workspace AND m.id = ANY ((SELECT context_ids FROM scan)::uuid[])
+        SELECT unnest(ARRAY(
+            SELECT unnest(m.terms)
+            FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x
+            CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+                AND memory.id >= x.id
+                AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m WHERE NOT x.own
+        )), true, false
+        UNION ALL
+        SELECT unnest(ARRAY(
+            SELECT unnest(m.context_terms) FROM (SELECT unnest(context_ids) AS id FROM scan) x
+            CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+                AND memory.id >= x.id
+                AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m
+        )), false, true
     ) occurrences
     WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) > 48
       AND term = ANY (CAST(:terms AS integer[]))
@@ -162,13 +177,31 @@ UNION ALL (SELECT 'tag', t.id, NULL, 0, 0
     FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
     WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit)
 -- the newest fill up what vectors cannot give: rows without one
-UNION ALL (SELECT 'newest', m.id, NULL, 0, 0 FROM memory m WHERE m.workspace_id = :workspace
-    AND m.user_id = :user_id
-    AND m.channel = :channel
-    AND (m.expires_at IS NULL OR m.expires_at > :now)
-    AND m.review_status IS NULL
-    AND NOT m.archived
-    AND (m.t_valid IS NULL OR m.t_valid <= :now)
-    AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
-      AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
-    ORDER BY m.created_at DESC, m.id LIMIT :limit);
+UNION ALL (SELECT 'newest', again.id, NULL, 0, 0 FROM ((
+    SELECT m.id, (m.expires_at IS NULL OR m.expires_at > :now)
+        AND m.review_status IS NULL
+        AND NOT m.archived
+        AND (m.t_valid IS NULL OR m.t_valid <= :now)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+           m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
+           m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
+           m."timestamp", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged
+    FROM memory m WHERE m.workspace_id = :workspace
+        AND m.user_id = :user_id
+        AND m.channel = :channel
+        AND cardinality(m.terms) + cardinality(m.context_terms) <= 120 ORDER BY m.channel, m.id)
+    UNION ALL (
+    SELECT m.id, (m.expires_at IS NULL OR m.expires_at > :now)
+        AND m.review_status IS NULL
+        AND NOT m.archived
+        AND (m.t_valid IS NULL OR m.t_valid <= :now)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+           m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
+           m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
+           m."timestamp", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged
+    FROM memory m WHERE m.workspace_id = :workspace
+        AND m.user_id = :user_id
+        AND m.channel = :channel
+        AND cardinality(m.terms) + cardinality(m.context_terms) > 120 ORDER BY m.id)) again
+    WHERE again.seen AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
+    ORDER BY again.created_at DESC, again.id LIMIT :limit);

@@ -50,7 +50,7 @@ WITH term AS MATERIALIZED (
            count(*) FILTER (WHERE seen) AS texts,
            bool_or(NOT without_context) AS has_contexts,
            array_agg(id) FILTER (WHERE seen IS NOT TRUE) AS hidden_ids,
-           array_agg(id) FILTER (WHERE true) AS ids,
+           array_agg(id) FILTER (WHERE seen) AS ids,
            array_agg(id) FILTER (WHERE has_term AND seen) AS text_ids,
            array_agg(bm25) FILTER (WHERE has_term AND seen) AS texts_bm25,
            array_agg(without_context) FILTER (WHERE has_term AND seen) AS texts_without_context,
@@ -64,8 +64,7 @@ WITH term AS MATERIALIZED (
     SELECT m.id, true AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
            m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
            m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
-           m."timestamp", m.created_at,
-           CASE WHEN cardinality(CAST(:tags AS text[])) > 0 THEN m.tag_prefixes && CAST(:tags AS text[]) END AS tagged
+           m."timestamp", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged
     FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST((SELECT narrow_ids(
         CAST(:of_user AS text), CAST(:of_agent AS text), CAST(:of_run AS text), CAST(:of_channels AS text[]),
         :since, :until,
@@ -94,24 +93,41 @@ WITH term AS MATERIALIZED (
 
 -- BM25: in how many texts and contexts each term occurs (a row without context is its own context), then the IDFs
 frequency AS MATERIALIZED (
-    SELECT term.term, (count(*) FILTER (WHERE is_text))::float8 AS text_df,
-           (count(*) FILTER (WHERE is_context))::float8 AS context_df
-    FROM (
-        SELECT unnest(texts_bm25) AS bm25, true AS is_text, unnest(texts_without_context) AS is_context FROM scan
-        UNION ALL
-        SELECT unnest(contexts_bm25), false, true FROM scan
-    ) weights CROSS JOIN term
+    SELECT term.term, found.text_df, found.context_df FROM term CROSS JOIN LATERAL (
+        SELECT (count(*) FILTER (WHERE is_text))::float8 AS text_df,
+               (count(*) FILTER (WHERE is_context))::float8 AS context_df
+        FROM (
+            SELECT unnest(texts_bm25) AS bm25, true AS is_text, unnest(texts_without_context) AS is_context FROM scan
+            UNION ALL
+            SELECT unnest(contexts_bm25), false, true FROM scan
+        ) weights WHERE weights.bm25 <#> term.vector < 0
+    ) found
     WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) <= 48
-      AND weights.bm25 <#> term.vector < 0
-    GROUP BY term.term
     UNION ALL
     SELECT term, (count(*) FILTER (WHERE is_text))::float8, (count(*) FILTER (WHERE is_context))::float8
     FROM (
-        SELECT unnest(m.terms) AS term, true AS is_text, m.context_bm25 IS NULL AS is_context FROM memory m
-        WHERE m.workspace_id = :workspace AND m.id = ANY ((SELECT text_ids FROM scan)::uuid[])
+        SELECT unnest(ARRAY(
+            SELECT unnest(m.terms)
+            FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x
+            CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+                AND memory.id >= x.id
+                AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m WHERE x.own
+        )) AS term, true AS is_text, true AS is_context
         UNION ALL
-        SELECT unnest(m.context_terms), false, true FROM memory m
-        WHERE m.workspace_id = :workspace AND m.id = ANY ((SELECT context_ids FROM scan)::uuid[])
+        SELECT unnest(ARRAY(
+            SELECT unnest(m.terms)
+            FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x
+            CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+                AND memory.id >= x.id
+                AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m WHERE NOT x.own
+        )), true, false
+        UNION ALL
+        SELECT unnest(ARRAY(
+            SELECT unnest(m.context_terms) FROM (SELECT unnest(context_ids) AS id FROM scan) x
+            CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+                AND memory.id >= x.id
+                AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m
+        )), false, true
     ) occurrences
     WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) > 48
       AND term = ANY (CAST(:terms AS integer[]))
@@ -179,7 +195,8 @@ UNION ALL (SELECT 'tag', t.id, NULL, 0, 0
     FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
     WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit)
 -- the newest fill up what vectors cannot give: rows without one
-UNION ALL (SELECT 'newest', m.id, NULL, 0, 0 FROM memory m WHERE m.workspace_id = :workspace
-    AND m.id = ANY ((SELECT ids FROM scan)::uuid[])
-      AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
-    ORDER BY m.created_at DESC, m.id LIMIT :limit);
+UNION ALL (SELECT 'newest', again.id, NULL, 0, 0 FROM (SELECT true AS seen, m.* FROM unnest((SELECT ids FROM scan)) x (id), LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+    AND memory.id >= x.id
+    AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m) again
+    WHERE again.seen AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
+    ORDER BY again.created_at DESC, again.id LIMIT :limit);

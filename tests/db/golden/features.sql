@@ -15,13 +15,16 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 
 WITH active_goals AS MATERIALIZED (
     SELECT g.id, gv.embedding FROM (
-        SELECT g.workspace_id, g.id FROM goal g WHERE g.workspace_id = :workspace
-            AND g.user_id = :user_id
-            AND g.channel = :channel
-            AND g.status = 'active'
-        ORDER BY g.priority DESC, g.created_at DESC, g.id LIMIT 8
-    ) g LEFT JOIN goal_vector gv ON gv.workspace_id = g.workspace_id AND gv.goal_id = g.id
-        AND gv.generation = 1
+        SELECT * FROM (
+            SELECT * FROM goal g WHERE g.workspace_id = :workspace
+                AND g.user_id = :user_id
+                AND g.channel = :channel
+                AND g.status = 'active' ORDER BY g.created_at DESC OFFSET 0
+        ) g ORDER BY g.priority DESC, g.created_at DESC, g.id LIMIT 8
+    ) g LEFT JOIN LATERAL (SELECT * FROM goal_vector WHERE goal_vector.workspace_id = :workspace
+        AND goal_vector.goal_id >= g.id
+        AND goal_vector.goal_id <= g.id
+        AND generation = 1 ORDER BY goal_vector.goal_id LIMIT 1) gv ON true
 )
 SELECT m.id AS ids,
        -(m.bm25 <#> :text_idf) AS text_lexical,
@@ -43,11 +46,20 @@ SELECT m.id AS ids,
             ELSE least(m.valid_until, m.t_invalid) END AS ended,
        m.temporal_tag AS temporal_tag,
        m.importance AS importance
-FROM (SELECT * FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (:ids) OFFSET 0) m
-LEFT JOIN memory_vector t ON t.workspace_id = m.workspace_id AND t.memory_id = m.id AND t.generation = 1
-    AND t.kind = 'text'
-LEFT JOIN memory_vector c ON c.workspace_id = m.workspace_id AND c.memory_id = m.id AND c.generation = 1
-    AND c.kind = 'context'
+FROM unnest(CAST(:ids AS uuid[])) AS x (id)
+CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+    AND memory.id >= x.id
+    AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m
+LEFT JOIN LATERAL (SELECT * FROM memory_vector WHERE memory_vector.workspace_id = :workspace
+    AND memory_vector.memory_id >= x.id
+    AND memory_vector.memory_id <= x.id
+    AND generation = 1
+    AND kind = 'text' ORDER BY memory_vector.memory_id LIMIT 1) t ON true
+LEFT JOIN LATERAL (SELECT * FROM memory_vector WHERE memory_vector.workspace_id = :workspace
+    AND memory_vector.memory_id >= x.id
+    AND memory_vector.memory_id <= x.id
+    AND generation = 1
+    AND kind = 'context' ORDER BY memory_vector.memory_id LIMIT 1) c ON true
 LEFT JOIN LATERAL (
     SELECT bool_or(EXISTS (SELECT FROM goal_memory gm WHERE gm.workspace_id = m.workspace_id AND gm.goal_id = a.id
                            AND gm.memory_id = m.id)) AS is_linked,

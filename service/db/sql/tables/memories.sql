@@ -103,27 +103,28 @@ CREATE INDEX ix_memory_context_terms ON memory USING gin (workspace_terms(worksp
 
 -- BM25 of a scope without touching the table. An index entry holds at most 2,704 bytes: beside the longest ids
 -- (512 bytes) and channel (100 characters of 4 bytes) that is room for 120 terms of 8 bytes. Rows with more terms
--- are found by the _many_terms indexes and read from the table, and so are scopes of a run, which are short.
-CREATE INDEX ix_memory_user_bm25 ON memory (workspace_id, user_id, channel)
-    INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, valid_until, agent_id,
+-- are found by the _many_terms indexes and read from the table, and so are scopes of a run, which are short. Both are
+-- read in the order of their ids, which no other index of a scope has: so the planner takes them, whatever it knows.
+CREATE INDEX ix_memory_user_bm25 ON memory (workspace_id, user_id, channel, id)
+    INCLUDE (created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, valid_until, agent_id,
              bm25, context_bm25)
     WHERE user_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) <= 120;
-CREATE INDEX ix_memory_agent_bm25 ON memory (workspace_id, agent_id, channel)
-    INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, valid_until, user_id,
+CREATE INDEX ix_memory_agent_bm25 ON memory (workspace_id, agent_id, channel, id)
+    INCLUDE (created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, valid_until, user_id,
              bm25, context_bm25)
     WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) <= 120;
-CREATE INDEX ix_memory_shared_bm25 ON memory (workspace_id, channel)
-    INCLUDE (id, created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, valid_until, bm25,
+CREATE INDEX ix_memory_shared_bm25 ON memory (workspace_id, channel, id)
+    INCLUDE (created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, valid_until, bm25,
              context_bm25)
     WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL
       AND cardinality(terms) + cardinality(context_terms) <= 120;
-CREATE INDEX ix_memory_user_many_terms ON memory (workspace_id, user_id)
+CREATE INDEX ix_memory_user_many_terms ON memory (workspace_id, user_id, id)
     WHERE user_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
-CREATE INDEX ix_memory_agent_many_terms ON memory (workspace_id, agent_id)
+CREATE INDEX ix_memory_agent_many_terms ON memory (workspace_id, agent_id, id)
     WHERE agent_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
-CREATE INDEX ix_memory_run_many_terms ON memory (workspace_id, run_id)
+CREATE INDEX ix_memory_run_many_terms ON memory (workspace_id, run_id, id)
     WHERE run_id IS NOT NULL AND cardinality(terms) + cardinality(context_terms) > 120;
-CREATE INDEX ix_memory_shared_many_terms ON memory (workspace_id)
+CREATE INDEX ix_memory_shared_many_terms ON memory (workspace_id, id)
     WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL
       AND cardinality(terms) + cardinality(context_terms) > 120;
 

@@ -1,0 +1,198 @@
+"""The plans of the hot reads do not depend on statistics: they are the same on a database that was never analysed, that
+was analysed while it was empty, and that has just been analysed.
+
+Else the first searches after a load, until autoanalyze comes by, would read another way, several times as long.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+from sqlalchemy import event
+
+from service.db import vectors
+from service.db.engine import Database
+from service.db.roles import APP, SESSION_SETTINGS
+from service.resources import Resources
+from tests.api.conftest import client_of, serving
+from tests.conftest import Tenant, open_as
+
+TEXTS, NAMES = 400, 12
+
+ASKED = "Which book did Ada lend to her brother?"
+SEARCHES: list[tuple[str, dict[str, Any]]] = [
+    ("/v1/memories/search", {"query": ASKED}),
+    ("/v1/memories/search", {"query": "What did Eva say about Ada last week?", "prefer_tags": ["t1"]}),
+    ("/v1/recall", {"query": ASKED}),
+]
+
+FILL = """
+    WITH told AS (
+        INSERT INTO memory (workspace_id, id, user_id, content, hash, terms, bm25, type, type_confidence,
+            classification_source, importance, importance_level, tag_prefixes, speaker, "timestamp",
+            embedding_status, created_at, updated_at)
+        SELECT $1, gen_random_uuid(), 'ann', 'Ada ' || n || ' lends a book', n::text, ARRAY[1, 100 + n % 50],
+            ('{2:1,' || 101 + n % 50 || ':1}/1000000000')::sparsevec, 'Context', 1, 'default', 0.5, 5,
+            ARRAY['t' || n % 9], 'Eva', now() - n * interval '1 hour', 'stored', now() - n * interval '1 hour', now()
+        FROM generate_series(1, $2) n RETURNING workspace_id, id, user_id, "timestamp"
+    ), measured AS (
+        INSERT INTO memory_stat (workspace_id, memory_id, last_accessed) SELECT workspace_id, id, now() FROM told
+    ), placed AS (
+        INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, embedding)
+        SELECT workspace_id, id, 1, kind, user_id,
+            ARRAY(SELECT random() - 0.5 + length(id::text) * 0 FROM generate_series(1, $4))::real[]::halfvec
+        FROM told, unnest(ARRAY['text', 'context']) kind
+    ), named AS (
+        INSERT INTO entity (workspace_id, id, user_id, name, name_key, type, extracted_by)
+        SELECT $1, gen_random_uuid(), 'ann', 'Ada ' || n, CASE n WHEN 1 THEN 'ada' ELSE 'ada ' || n END, 'person',
+            'rules'
+        FROM generate_series(1, $3) n RETURNING workspace_id, id
+    ), called AS (
+        INSERT INTO entity_alias (workspace_id, entity_id, alias_key, alias, user_id)
+        SELECT workspace_id, id, id::text, id::text, 'ann' FROM named
+    ), linked AS (
+        INSERT INTO memory_entity (workspace_id, memory_id, entity_id)
+        SELECT $1, told.id, named.id FROM told, named
+    ), wanted AS (
+        INSERT INTO goal (workspace_id, id, user_id, description, updated_at)
+        SELECT $1, gen_random_uuid(), 'user ' || n % 9, 'goal', now() FROM generate_series(1, 60) n
+    )
+    INSERT INTO entity_edge (workspace_id, id, source_id, target_id, rel_type, label, extracted_by)
+    SELECT $1, gen_random_uuid(), one.id, two.id, 'KNOWS', 'knows', 'rules' FROM named one, named two
+    WHERE one.id < two.id
+"""
+
+OURS = "oid IN (SELECT c.oid FROM pg_class c WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace)"
+FORGET = f"DELETE FROM pg_statistic WHERE starelid IN (SELECT oid FROM pg_class WHERE {OURS})"
+SIZES = f"""UPDATE pg_class SET reltuples = $1::integer, relallvisible = 0,
+    relpages = CASE WHEN relkind = 'i' AND $1::integer = 0 THEN 1 ELSE 0 END WHERE {OURS}"""
+
+Change = Callable[["asyncpg.Connection[Any]"], Awaitable[Any]]
+
+
+async def _analysed(connection: asyncpg.Connection[Any]) -> None:
+    await connection.execute("ANALYZE")
+
+
+async def _never(connection: asyncpg.Connection[Any]) -> None:
+    await connection.execute(FORGET)
+    await connection.execute(SIZES, -1)
+
+
+async def _as_empty(connection: asyncpg.Connection[Any]) -> None:
+    await connection.execute(FORGET)
+    await connection.execute(SIZES, 0)
+
+
+STATES: dict[str, Change] = {"analysed": _analysed, "never analysed": _never, "analysed as empty": _as_empty}
+
+SWITCHES = re.compile(r"SET LOCAL ((?:enable|plan_cache|seq_|random_)\w+ = [\w.]+)")
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A statement as it was sent, with its values and the switches of the planner that were set."""
+
+    sql: str
+    values: tuple[Any, ...]
+    switches: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.sql.split())[:300]
+
+
+class Listener:
+    """What the connections of a pool are asked."""
+
+    def __init__(self) -> None:
+        self.reads: dict[tuple[str, tuple[str, ...]], Read] = {}
+        self._switches: dict[asyncpg.Connection[Any], tuple[str, ...]] = {}
+
+    def hear(self, database: Database) -> None:
+        def connected(raw: Any, _: Any) -> None:
+            connection = raw.driver_connection
+            connection.add_query_logger(lambda asked: self._note(connection, asked))
+
+        event.listen(database.engine.sync_engine, "connect", connected)
+
+    def _note(self, connection: asyncpg.Connection[Any], asked: Any) -> None:
+        if asked.query.startswith(("BEGIN", "SET LOCAL")):
+            began = () if asked.query.startswith("BEGIN") else self._switches[connection]
+            self._switches[connection] = (*began, *SWITCHES.findall(asked.query))
+        elif asked.query.lstrip().startswith(("SELECT", "WITH")):
+            switches = self._switches.get(connection, ())
+            self.reads.setdefault((asked.query, switches), Read(asked.query, tuple(asked.args or ()), switches))
+
+
+@pytest.fixture
+async def heard(owner_url: str) -> AsyncIterator[tuple[Database, Listener]]:
+    async for found in open_as(owner_url, APP):
+        listener = Listener()
+        listener.hear(found)
+        yield found, listener
+
+
+async def test_hot_reads_are_planned_alike_whatever_was_analysed(
+    resources: Resources, heard: tuple[Database, Listener], tenant: Tenant, owner_url: str
+) -> None:
+    database, listener = heard
+    connection = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    await vectors.register(connection)
+    await connection.execute(FILL, tenant.workspace_id, TEXTS, NAMES, resources.embedder.dimension)
+    res = replace(resources, db=database)
+    async with serving(res) as app, client_of(app, tenant.key) as client:
+        for path, body in SEARCHES:
+            answer = await client.post(path, json={"user_id": "ann", **body})
+            assert answer.is_success, answer.text
+    assert len(listener.reads) > 5
+    plans = {name: await _plans(connection, state, tenant, listener.reads.values()) for name, state in STATES.items()}
+    await connection.close()
+    analysed = plans.pop("analysed")
+    different = [
+        "\n".join((read.name, name, *difflib.unified_diff(analysed[read], found[read], "analysed", name, lineterm="")))
+        for name, found in plans.items()
+        for read in analysed
+        if found[read] != analysed[read]
+    ]
+    assert not different, "\n\n".join(different)
+
+
+async def _plans(
+    connection: asyncpg.Connection[Any], state: Change, tenant: Tenant, reads: Collection[Read]
+) -> dict[Read, list[str]]:
+    """The plan of each statement under these statistics, without costs."""
+    found: dict[Read, list[str]] = {}
+    transaction = connection.transaction()
+    await transaction.start()
+    await state(connection)
+    for name, value in SESSION_SETTINGS.items():
+        await connection.execute(f"SET LOCAL {name} = '{value}'")
+    await connection.execute(f"SET LOCAL ROLE {APP}; SET LOCAL loxodon.workspace = '{tenant.workspace_id}'")
+    for read in reads:
+        nested = connection.transaction()
+        await nested.start()
+        for switch in read.switches:
+            await connection.execute(f"SET LOCAL {switch}")
+        found[read] = [row[0] for row in await _explained(connection, read)]
+        await nested.rollback()
+    await transaction.rollback()
+    return found
+
+
+async def _explained(connection: asyncpg.Connection[Any], read: Read) -> list[Any]:
+    if "plan_cache_mode = force_generic_plan" not in read.switches:
+        rows: list[Any] = await connection.fetch(f"EXPLAIN (COSTS OFF) {read.sql}", *read.values)
+        return rows
+    types = [each.name for each in (await connection.prepare(read.sql)).get_parameters()]
+    declared, given = (f"({', '.join(each)})" if each else "" for each in (types, ["NULL"] * len(types)))
+    await connection.execute(f"PREPARE kept{declared} AS {read.sql}")
+    rows = await connection.fetch(f"EXPLAIN (COSTS OFF) EXECUTE kept{given}")
+    await connection.execute("DEALLOCATE kept")
+    return rows
