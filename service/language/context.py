@@ -19,6 +19,9 @@ from service.language.lexemes import lexemes
 PRECEDING: Final = 2
 """Turns before a turn that its context reads. Two found more than one, three or the following turn (measured)."""
 
+MAX_ASKED: Final = 2
+"""Questions of the turn before that the vector of a turn reads."""
+
 QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
 
 MAX_NEIGHBOUR_CHARS: Final = 300
@@ -40,14 +43,13 @@ def lexical(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
 
 
 def embedded(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
-    """Returns the text of the vector of kind context: the turn first, because a model weighs the beginning most.
+    """Returns the text of the vector of kind context: what the turn just before asks, then the turn itself.
 
-    The speaker's name makes "I" somebody; only the turn just before it is told, as more of them blur the vector.
+    The speaker's name makes "I" somebody. More of the turn before blurs the vector, and so do more turns; the turn
+    first and the question behind it found less (measured).
     """
-    own = _said(turn, turn.text)
-    if not before:
-        return CleanText(own)
-    return CleanText(f"{own}\n(in answer to {_said(before[-1], end_of(before[-1].text))})")
+    own = f"{turn.speaker}: {turn.text}" if turn.speaker else turn.text
+    return CleanText(f"{_asked(before[-1].text)}\n{own}" if before else own)
 
 
 def affected(turn_index: int) -> range:
@@ -98,9 +100,13 @@ def end_of(text: str, max_chars: int = MAX_NEIGHBOUR_CHARS) -> str:
     return parts[1] if len(parts) == 2 and not tail[0].isspace() else tail
 
 
+def _asked(text: str) -> str:
+    """The questions at the end of a text, two at most; its last sentence where it asks nothing there."""
+    near = end_of(text)
+    said = [near[start:end] for start, end in sentences.split(near)]
+    questions = [each for each in said if each.endswith(QUESTION_MARKS)]
+    return " ".join(questions[-MAX_ASKED:] or said[-1:])
+
+
 def _nearest(before: Sequence[ContextTurn]) -> Sequence[ContextTurn]:
     return before[-PRECEDING:]
-
-
-def _said(turn: ContextTurn, text: str) -> str:
-    return f"{turn.speaker}: {text}" if turn.speaker else text

@@ -46,11 +46,26 @@ def entity_match(named: Collection[str], weights: Mapping[str, float], wanted: i
     return min(1.0, sum(weights.get(name, 0.0) for name in named) / wanted) if wanted else 0.0
 
 
-def exact_match(groups: Collection[tuple[str, ...]], terms: Collection[str], rarity: Mapping[str, float]) -> float:
-    """Returns 0..1: the rarity of the rarest name, id or word (a group of terms) of which a text holds every term.
-    `rarity` is by term, 0..1."""
-    complete = [group for group in groups if all(term in terms for term in group)]
-    return max((rarity.get(term, 0.0) for group in complete for term in group), default=0.0)
+def exact_match(
+    groups: Collection[tuple[str, ...]],
+    term_ids: Mapping[str, int],
+    rarity: Mapping[str, float],
+    texts: Sequence[Collection[int]],
+) -> Column:
+    """Returns 0..1 for each text (its term ids): the rarity of the rarest name, id or word (a group of terms) of which
+    it holds every term. `rarity` is by term, 0..1. Looked up from the words of the texts: a query may have ten
+    thousand."""
+    best = np.zeros(len(texts))
+    sought: dict[int, list[tuple[list[int], float]]] = {}  # by the first word's number
+    for group in groups:
+        value = max((rarity.get(term, 0.0) for term in group), default=0.0)
+        if value > 0:
+            numbers = [term_ids.get(term, -1) for term in group]
+            sought.setdefault(numbers[0], []).append((numbers, value))
+    for at, terms in enumerate(map(frozenset, texts) if sought else ()):
+        near = (each for first in sought.keys() & terms for each in sought[first])
+        best[at] = max((value for numbers, value in near if terms.issuperset(numbers)), default=0.0)
+    return best
 
 
 def time_match(

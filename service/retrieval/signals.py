@@ -252,21 +252,8 @@ def _timely(found: Features, context: QueryContext) -> Column:
 
 
 def _rare(found: Features, groups: Collection[tuple[str, ...]], context: QueryContext) -> Column:
-    """How rare the rarest of these names, ids or words is that each text holds in full. Looked up from the words of the
-    texts: a query may have ten thousand."""
-    best = np.zeros(len(found.ids))
-    sought: dict[int, list[tuple[list[int], float]]] = {}  # by the first word's number
-    for group in groups:
-        rarity = max((context.rarity.get(term, 0.0) for term in group), default=0.0)
-        if rarity > 0:
-            numbers = [context.term_ids.get(term, -1) for term in group]
-            sought.setdefault(numbers[0], []).append((numbers, rarity))
-    if not sought:
-        return best
-    for at, terms in enumerate(map(frozenset, found.terms)):
-        near = (each for first in sought.keys() & terms for each in sought[first])
-        best[at] = max((rarity for numbers, rarity in near if terms.issuperset(numbers)), default=0.0)
-    return best
+    texts = found.terms or [()] * len(found.ids)
+    return matching.exact_match(groups, context.term_ids, context.rarity, texts)
 
 
 def _entity(found: Features, context: QueryContext) -> Column:

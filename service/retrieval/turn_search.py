@@ -130,6 +130,9 @@ def measure(found: TurnCandidates, prepared: PreparedTurnQuery) -> tuple[list[Si
     times = matching.time_match(parsed.time, [each.timestamp for each in found.candidates])
     asking = signals.asking_share(ids, texts)
     first_person = signals.first_person_share(ids, texts if parsed.speakers else [None] * len(ids))
+    rare = matching.exact_match(
+        parsed.exact_terms, prepared.term_ids, rarity, [each.terms for each in found.candidates]
+    )
     measured = [
         Signals(
             key=each.id,
@@ -141,9 +144,7 @@ def measure(found: TurnCandidates, prepared: PreparedTurnQuery) -> tuple[list[Si
             asking=float(asking[at]),
             first_person=float(first_person[at]),
             time=float(times[at]),
-            rare=matching.exact_match(
-                parsed.exact_terms, {term for term, number in prepared.term_ids.items() if number in each.terms}, rarity
-            ),
+            rare=float(rare[at]),
         )
         for at, each in enumerate(found.candidates)
     ]

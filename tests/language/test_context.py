@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from service.domain.text import CleanText
 from service.language import context
 from service.language.context import ContextTurn
@@ -28,9 +30,17 @@ def test_a_first_turn_has_only_itself() -> None:
     assert context.embedded(turn("Twice a week."), []) == "Twice a week."
 
 
-def test_the_embedded_context_begins_with_the_turn_and_names_both() -> None:
-    text = context.embedded(ANSWER, [OLDER, ASKED])
-    assert text == "Bram: Twice a week.\n(in answer to Ines: How often do you swim?)"
+@pytest.mark.parametrize(
+    ("before", "read"),
+    [
+        ("How often do you swim?", "How often do you swim?"),
+        ("Great! Do you swim? Where? And how often? I run.", "Where? And how often?"),
+        ("I run. It keeps me sane.", "It keeps me sane."),
+        ("", ""),
+    ],
+)
+def test_the_embedded_context_is_what_was_asked_and_the_turn(before: str, read: str) -> None:
+    assert context.embedded(ANSWER, [OLDER, turn(before, "Ines")]) == f"{read}\nBram: Twice a week."
 
 
 def test_of_a_long_neighbour_the_end_is_read() -> None:

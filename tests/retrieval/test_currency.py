@@ -7,9 +7,9 @@ from collections.abc import Hashable, Mapping
 import pytest
 
 from service.domain.memory import ScoreTerm
-from service.retrieval import fusion
 from service.retrieval.currency import current_first
 from service.retrieval.fusion import Ranked
+from tests.retrieval.scores import recomputed
 
 
 def hit(key: str, score: float) -> Ranked:
@@ -38,7 +38,7 @@ def test_what_is_current_comes_first(newer: Mapping[Hashable, list[Hashable]], o
     scores = [each.score for each in found]
     assert scores == sorted(scores, reverse=True)
     for each in found:
-        assert fusion.recompute(each.terms, each.factors) == pytest.approx(each.score)
+        assert recomputed(each) == pytest.approx(each.score)
 
 
 def test_a_circle_ends() -> None:

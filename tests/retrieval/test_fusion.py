@@ -15,6 +15,7 @@ from service.domain import bm25
 from service.domain.ranking import Fusion, Weights
 from service.retrieval import fusion
 from service.retrieval.fusion import DEFAULT, FusionContext, Ranked, Signals
+from tests.retrieval.scores import recomputed
 
 METHODS: tuple[Fusion, ...] = ("weighted", "zscore", "rrf")
 UNIT = st.floats(0, 1)
@@ -50,7 +51,7 @@ def test_scores_are_made_of_their_terms(method: Fusion, candidates: list[Signals
     assert sorted(keys(ranked), key=str) == sorted((each.key for each in candidates), key=str)
     assert [hit.score for hit in ranked] == sorted((hit.score for hit in ranked), reverse=True)
     for hit in ranked:
-        assert fusion.recompute(hit.terms, hit.factors) == pytest.approx(hit.score, abs=1e-6)
+        assert recomputed(hit) == pytest.approx(hit.score, abs=1e-6)
         assert all(0 <= term.value <= 1 for term in hit.terms.values())
         assert math.fsum(term.weight for term in hit.terms.values()) == pytest.approx(1)
 
@@ -192,7 +193,7 @@ def test_scores_are_made_of_their_terms_after_a_second_look(
     for found in (fusion.blend(ranked, relevance, weight), spread, fusion.blend(spread, relevance, weight)):
         assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
         for hit in found:
-            assert fusion.recompute(hit.terms, hit.factors) == pytest.approx(hit.score, abs=1e-6)
+            assert recomputed(hit) == pytest.approx(hit.score, abs=1e-6)
             assert math.fsum(term.weight for term in hit.terms.values()) == pytest.approx(1)
 
 

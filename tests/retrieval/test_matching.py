@@ -27,9 +27,10 @@ def time_match(query_time: QueryTime | None, at: datetime, *mentions: Mention) -
 def test_a_rare_name_is_matched_in_full() -> None:
     query = parse("status of ZX-4471")
     rarity = {term: 0.5 for group in query.exact_terms for term in group} | {"zx-4471": 1.0}
-    assert matching.exact_match(query.exact_terms, {"zx", "4471", "zx-4471", "ticket"}, rarity) == 1.0
-    assert matching.exact_match(query.exact_terms, {"zx", "4472", "zx-4472"}, rarity) == 0.0
-    assert matching.exact_match(parse("where do I work").exact_terms, {"work"}, rarity) == 0.0
+    numbers = {term: at for at, term in enumerate(("zx", "4471", "zx-4471", "ticket", "4472", "zx-4472", "work"))}
+    texts = [[numbers[term] for term in words.split()] for words in ("zx 4471 zx-4471 ticket", "zx 4472 zx-4472", "")]
+    assert matching.exact_match(query.exact_terms, numbers, rarity, texts).tolist() == [1.0, 0.0, 0.0]
+    assert matching.exact_match(parse("where do I work").exact_terms, numbers, rarity, texts).tolist() == [0.0] * 3
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,7 @@ def one_by_one(row: Row, query_context: QueryContext) -> Signals:
     """One candidate, by the rules of docs/ranking.md."""
     parsed = query_context.parsed
     held = {term for term, number in query_context.term_ids.items() if number in row["terms"]}
+    complete = [term for group in signals.required_terms(query_context) if held.issuperset(group) for term in group]
     if query_context.time_span is not None:
         time = float(matching.relative_recency([row["timestamp"]], *query_context.time_span)[0])
     else:
@@ -114,7 +115,7 @@ def one_by_one(row: Row, query_context: QueryContext) -> Signals:
         first_person=_first_person(row) if parsed.speakers else 0.0,
         time=time,
         dated=float(parsed.asks_when and row["dated"]),
-        rare=matching.exact_match(signals.required_terms(query_context), held, query_context.rarity),
+        rare=max((query_context.rarity.get(term, 0.0) for term in complete), default=0.0),
         tag=float(row["tagged"]),
         entity=matching.entity_match(
             query_context.entities.memories.get(row["ids"], ()),
