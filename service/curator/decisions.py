@@ -70,8 +70,9 @@ async def decide_open(given: Sequence[ShownStatement], res: Resources, *, llm: b
 async def _by_rules(
     work: Callable[[Sequence[ShownStatement]], T], given: Sequence[ShownStatement], res: Resources
 ) -> T:
-    """Off the event loop and in one call: some milliseconds, more for long texts."""
-    return await res.rules.run(work, given) if any(each.shown for each in given) else work(given)
+    """In one call; long texts off the event loop."""
+    beside = (text for each in given if each.shown for text in (each.statement, *each.shown))
+    return await res.rules.run_if_long(sum(len(each.text) for each in beside), work, given)
 
 
 def _judge_all(given: Sequence[ShownStatement]) -> list[Decision]:
