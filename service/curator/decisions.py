@@ -71,8 +71,8 @@ async def _by_rules(
     work: Callable[[Sequence[ShownStatement]], T], given: Sequence[ShownStatement], res: Resources
 ) -> T:
     """In one call; long texts off the event loop."""
-    beside = (text for each in given if each.shown for text in (each.statement, *each.shown))
-    return await res.rules.run_if_long(sum(len(each.text) for each in beside), work, given)
+    chars = sum(len(each.statement.text) + sum(len(memory.text) for memory in each.shown) for each in given)
+    return await res.rules.run_if_long(chars, work, given)
 
 
 def _judge_all(given: Sequence[ShownStatement]) -> list[Decision]:
