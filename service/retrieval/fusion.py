@@ -12,7 +12,6 @@ crowd together: they are spread between the worst and the best candidate. The re
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -281,17 +280,13 @@ def _normal(name: str, column: Column, context: FusionContext, weights: Weights,
     if name not in BM25 and name not in COSINES:
         return _zeroed(column)
     if fusion == "rrf":
-        return _column(_by_rank(_listed(column), floor=0.0 if name in BM25 else None))
+        return _by_rank(column, floor=0.0 if name in BM25 else -math.inf)
     if fusion == "zscore":
-        return _column(_by_deviation(_listed(column)))
+        return _by_deviation(column)
     if name in COSINES:
         return _spread(column)
     full_match = context.text_full_match if name == "text_lexical" else context.context_full_match
     return _share(column, weights.coverage * full_match)
-
-
-def _listed(column: Column) -> list[float | None]:
-    return [_known(value) for value in column]
 
 
 def _zeroed(column: Column) -> Column:
@@ -314,24 +309,16 @@ def _spread(column: Column) -> Column:
     return np.where(absent, 0.0, (column - low) / (high - low))
 
 
-def _by_deviation(column: Sequence[float | None]) -> list[float]:
-    known = [value for value in column if value is not None]
-    mean = math.fsum(known) / len(known) if known else 0.0
-    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in known) / len(known)) if known else 0.0
-    if spread == 0:
-        return [0.0 if value is None else 0.5 for value in column]
-    return [0.0 if value is None else _within(0.5 + (value - mean) / (Z_SPREAD * spread)) for value in column]
+def _by_deviation(column: Column) -> Column:
+    absent = np.isnan(column)
+    spread = 0.0 if absent.all() else float(np.nanstd(column))
+    if spread < 1e-12:  # all equal, but for rounding
+        return np.where(absent, 0.0, 0.5)
+    return np.where(absent, 0.0, np.clip(0.5 + (column - np.nanmean(column)) / (Z_SPREAD * spread), 0.0, 1.0))
 
 
-def _within(value: float) -> float:
-    return min(1.0, max(0.0, value))
-
-
-def _by_rank(column: Sequence[float | None], *, floor: float | None) -> list[float]:
+def _by_rank(column: Column, *, floor: float) -> Column:
     """1 for the best, then falling as 1 / (k + rank); what the arm did not find gets 0, equal values equal ranks."""
-    counts = Counter(value for value in column if value is not None and (floor is None or value > floor))
-    rank, ranks = 0, {}
-    for value in sorted(counts, reverse=True):
-        ranks[value] = rank
-        rank += counts[value]
-    return [(RRF_K + 1) / (RRF_K + 1 + ranks[value]) if value in ranks else 0.0 for value in column]
+    found = column > floor  # NaN is not
+    better = np.count_nonzero(found) - np.searchsorted(np.sort(column[found]), column, side="right")
+    return np.where(found, (RRF_K + 1) / (RRF_K + 1 + better), 0.0)
