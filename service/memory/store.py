@@ -7,34 +7,95 @@ changed, the decision is made again; the fourth time the rules decide inside the
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
 from service.curator.judge import judge
+from service.db.direct import InsertBatch
 from service.db.engine import Session
 from service.db.graph import edges
 from service.db.memories import memories, versions
 from service.db.search.deduplication import Neighbours
 from service.db.writes import PlacedMemory
 from service.domain.decision import Action, Edit, Neighbour
-from service.domain.draft import Dedup, DedupAction, Draft
+from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
 from service.domain.memory import ACTION_OF, Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.errors import Conflict
 from service.memory import edits, late, write
 from service.memory.transactions import Stale, store_answer, write_transaction
 from service.pipeline import dedup
-from service.pipeline.stages import ANNOTATED, CONTENT, DECIDED_AGAIN, run
+from service.pipeline.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, run, timed
 from service.resources import Resources
+from service.rule_processes import LONG_CHARS
 
 DECISIONS = 3
 
 
 async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
     """One text through the pipeline and into the database; a dry run stops before the database."""
-    return await settle(await run(CONTENT, draft, res), res, request)
+    draft = await run(UNDECIDED, draft, res)
+    if _may_decide_inside(draft, res):
+        outcome = await _store_new(draft, res, request)
+        if outcome is not None:
+            return outcome
+    return await settle(await run(DECIDED_AGAIN, draft, res), res, request)
+
+
+def _may_decide_inside(draft: Draft, res: Resources) -> bool:
+    """Whether the rules alone decide about it, and soon enough for the scope lock."""
+    options, asks = draft.options, res.llm is not None and draft.options.use_llm
+    vector = draft.embedding_status is EmbeddingStatus.STORED
+    return vector and not (asks or options.dry_run or draft.given.id) and len(draft.clean) <= LONG_CHARS
+
+
+async def _store_new(draft: Draft, res: Resources, request: WriteContext) -> Outcome | None:
+    """Stores a text that is simply new, as most are: its neighbours are looked up once, under the lock. None when it is
+    not, or has long neighbours; then nothing was written."""
+    draft = await run(ANNOTATED, draft, res)
+    try:
+        async with write_transaction(draft.scope, res, request) as session:
+            draft = await _decided_as_new(session, draft, res)
+            placed, rows = PlacedMemory(draft.finish(uuid7())), InsertBatch(session)
+            outcome = outcome_of(draft, placed.memory.id, placed.memory.text)
+            await write.add(session, [placed], res, batch=rows)
+            rows.add(write.audit_rows(draft.scope, [outcome], request, res))
+            await rows.flush()
+            await store_answer(session, draft.scope.workspace_id, StoreResult((outcome,)), request)
+    except _NotNew:
+        return None
+    return outcome
+
+
+async def _decided_as_new(session: Session, draft: Draft, res: Resources) -> Draft:
+    """The draft with the decision to add it, made under the lock; raises _NotNew."""
+    if not draft.options.dedup:
+        return replace(draft, dedup=dedup.NEW)
+    began = time.perf_counter()
+    found = await dedup.find_neighbours(session, draft, res)
+    compared = time.perf_counter()
+    if len(draft.clean) + sum(len(each.text) for each in found.neighbours) > LONG_CHARS:
+        raise _NotNew
+    draft = dedup.decide_by_rules(draft, found.neighbours, res.settings)
+    if not is_simply_new(draft):
+        raise _NotNew
+    spent_ms = {"dedup": (compared - began) * 1000, "decide": (time.perf_counter() - compared) * 1000}
+    return timed(replace(draft, expired_duplicate_possible=found.expired_duplicate_possible), spent_ms)
+
+
+def is_simply_new(draft: Draft) -> bool:
+    """Whether it was decided to add it, and nothing else."""
+    if draft.dedup is None or draft.dedup.action is not DedupAction.STORED_NEW:
+        return False
+    decision = draft.decision
+    return decision is None or not (decision.outdates or any(each.action is not Action.ADD for each in decision.edits))
+
+
+class _NotNew(Exception):
+    """The text repeats, changes or may outdate something: that is decided outside the lock."""
 
 
 async def settle(draft: Draft, res: Resources, request: WriteContext) -> Outcome:

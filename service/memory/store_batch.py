@@ -21,17 +21,17 @@ from service.db.direct import InsertBatch
 from service.db.engine import Session
 from service.db.idempotency import Replay
 from service.db.writes import PlacedMemory
-from service.domain.decision import Action, Neighbour
-from service.domain.draft import DedupAction, Draft, EmbeddingStatus
+from service.domain.decision import Neighbour
+from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.errors import OutcomeUnknown, ServiceError, StoreUnavailable
 from service.memory import write
-from service.memory.store import outcome_of, settle, still_holds, store
+from service.memory.store import is_simply_new, outcome_of, settle, still_holds, store
 from service.memory.transactions import Stale, store_answer, write_transaction
 from service.pipeline import dedup
-from service.pipeline.stages import ANNOTATED, CONTENT, DECIDED_AGAIN, run, run_all
+from service.pipeline.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, run, run_all
 from service.resources import Resources
 
 TOGETHER = 100
@@ -41,7 +41,6 @@ ALONE_AT_ONCE = 4
 JUDGED_AT_ONCE = 25
 """Texts that one call of a rule process decides about."""
 
-UNDECIDED = CONTENT[: CONTENT.index(dedup.compare)]
 
 Result = Outcome | ServiceError | Replay
 
@@ -209,19 +208,12 @@ async def _judged(new: Sequence[NewText], res: Resources) -> list[NewText]:
     )
     hashes, dropped, kept = set[str](), set[UUID](), []
     for each, draft in zip(new, (draft for part in decided for draft in part), strict=True):
-        if draft.options.dedup and (draft.hash in hashes or not _is_simply_new(draft)):
+        if draft.options.dedup and (draft.hash in hashes or not is_simply_new(draft)):
             dropped.add(each.id)
             continue
         hashes.add(draft.hash)
         kept.append(replace(each, draft=_without(draft, dropped)))
     return kept
-
-
-def _is_simply_new(draft: Draft) -> bool:
-    if draft.dedup is None or draft.dedup.action is not DedupAction.STORED_NEW:
-        return False
-    decision = draft.decision
-    return decision is None or not (decision.outdates or any(each.action is not Action.ADD for each in decision.edits))
 
 
 def _without(draft: Draft, dropped: set[UUID]) -> Draft:

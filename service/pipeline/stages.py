@@ -35,6 +35,9 @@ CONTENT: tuple[Stage, ...] = (
 )
 """One text that is to become one memory. Its times come before the decision, which compares them."""
 
+UNDECIDED: tuple[Stage, ...] = CONTENT[: CONTENT.index(dedup.compare)]
+"""What is found out about a text alone."""
+
 DECIDED_AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(dedup.compare) :]
 """Repeated when the neighbours changed between the decision and the lock."""
 
@@ -106,7 +109,7 @@ async def run(profile: Sequence[Stage], draft: Draft, res: Resources) -> Draft:
         began = time.perf_counter()
         draft = await stage(draft, res)
         spent_ms[TIMED_AS[stage]] = _since(began)
-    return _timed(draft, spent_ms)
+    return timed(draft, spent_ms)
 
 
 async def run_all(profile: Sequence[Stage], drafts: Sequence[Draft], res: Resources) -> list[Draft]:
@@ -121,7 +124,7 @@ async def run_all(profile: Sequence[Stage], drafts: Sequence[Draft], res: Resour
         else:
             found = list(await asyncio.gather(*(stage(draft, res) for draft in found)))
         spent_ms[TIMED_AS[stage]] = _since(began)
-    return [_timed(draft, spent_ms) for draft in found]
+    return [timed(draft, spent_ms) for draft in found]
 
 
 def _since(began: float) -> float:
@@ -129,7 +132,7 @@ def _since(began: float) -> float:
     return (time.perf_counter() - began) * 1000
 
 
-def _timed(draft: Draft, spent_ms: Mapping[str, float]) -> Draft:
+def timed(draft: Draft, spent_ms: Mapping[str, float]) -> Draft:
     """The draft with what this run took, on top of what earlier ones did."""
     before = draft.timings_ms
     added = {name: round(spent + before.get(name, 0.0), 3) for name, spent in spent_ms.items()}
