@@ -50,28 +50,23 @@ WITH known AS MATERIALIZED (
             AND {valid} ORDER BY strength DESC, source_id LIMIT :fan)
     ) edge CROSS JOIN LATERAL ({other}) n
     WHERE n.name_key NOT IN (SELECT name_key FROM known) ORDER BY edge.strength DESC, n.id LIMIT :most
-), entities AS MATERIALIZED (
-    SELECT ARRAY(SELECT id FROM known UNION ALL SELECT id FROM next_to) AS ids,
-           ARRAY(SELECT name_key FROM known UNION ALL SELECT name_key FROM next_to) AS name_keys,
-           ARRAY(SELECT true FROM known UNION ALL SELECT false FROM next_to) AS are_named
 ), linked AS MATERIALIZED (
-    SELECT x.name_key, x.is_named, found.ids, sum(cardinality(found.ids)) OVER (PARTITION BY x.name_key) AS texts
-    FROM (SELECT unnest(ids) AS id, unnest(name_keys) AS name_key, unnest(are_named) AS is_named FROM entities) x
-    CROSS JOIN LATERAL (
+    SELECT x.name_key, x.is_named, ARRAY(
+        SELECT m.id FROM unnest(links.ids) AS l (id), LATERAL ({memory}) m
+        WHERE cardinality(links.ids) <= :links AND {scope} AND {rows}
+    ) AS ids
+    FROM (SELECT id, name_key, true AS is_named FROM known UNION ALL SELECT id, name_key, false FROM next_to) x,
+    LATERAL (
         SELECT ARRAY(SELECT l.memory_id FROM memory_entity l WHERE l.workspace_id = :workspace AND l.entity_id = x.id
                      LIMIT :links + 1) AS ids OFFSET 0
-    ) links CROSS JOIN LATERAL (
-        SELECT ARRAY(
-            SELECT m.id FROM unnest(links.ids) AS l (id) CROSS JOIN LATERAL ({memory}) m
-            WHERE cardinality(links.ids) <= :links AND {scope} AND {rows}
-        ) AS ids OFFSET 0
-    ) found
+    ) links
 )
 SELECT id, ARRAY[name_key] AS names, named_as, CAST(NULL AS float8) AS strength, CAST(NULL AS float8[]) AS texts
 FROM known
 UNION ALL SELECT id, ARRAY[name_key], NULL, strength, NULL FROM next_to
 UNION ALL (SELECT l.id, array_agg(l.name_key), NULL, NULL, array_agg(l.texts)
-    FROM (SELECT unnest(ids) AS id, name_key, is_named, texts::float8 FROM linked) l
+    FROM (SELECT unnest(ids) AS id, name_key, is_named, texts::float8
+          FROM (SELECT *, sum(cardinality(ids)) OVER (PARTITION BY name_key) AS texts FROM linked) counted) l
     GROUP BY l.id ORDER BY bool_or(l.is_named) DESC, sum(1 / l.texts) DESC, l.id LIMIT :arm)
 """
 
@@ -94,11 +89,9 @@ class EntityMatches:
 
 async def find(session: Session, plan: SearchPlan, names: Sequence[str], *, now: datetime) -> EntityMatches:
     """The memories that name one of these entities (casefolded names or aliases), the rarest names first."""
-    memories: dict[UUID, frozenset[str]] = {}
-    text_counts: dict[str, float] = {}
-    named_as: dict[str, frozenset[str]] = {}
-    next_strength: dict[str, float] = {}
-    ids: dict[UUID, None] = {}
+    memories, named_as = dict[UUID, frozenset[str]](), dict[str, frozenset[str]]()
+    text_counts, next_strength = dict[str, float](), dict[str, float]()
+    ids = dict[UUID, None]()
     for row in await direct.fetch(session, statement(plan), values(plan, names, now)):
         name = row.names[0]
         if row.texts is not None:
@@ -118,16 +111,8 @@ def statement(plan: SearchPlan) -> TextClause:
 
 
 def values(plan: SearchPlan, names: Sequence[str], now: datetime) -> dict[str, Any]:
-    return {
-        **plan.scope.values,
-        **plan.conditions.values,
-        "names": list(names),
-        "now": now,
-        "fan": RELATIONS_EACH_WAY,
-        "most": MAX_ENTITIES,
-        "links": MAX_LINKS,
-        "arm": plan.arm_limit,
-    }
+    limits = {"fan": RELATIONS_EACH_WAY, "most": MAX_ENTITIES, "links": MAX_LINKS, "arm": plan.arm_limit}
+    return {**plan.scope.values, **plan.conditions.values, **limits, "names": list(names), "now": now}
 
 
 def _owner(plan: SearchPlan) -> str:

@@ -88,22 +88,11 @@ frequency AS MATERIALIZED (
     UNION ALL
     SELECT term, (count(*) FILTER (WHERE is_text))::float8, (count(*) FILTER (WHERE is_context))::float8
     FROM (
-        SELECT unnest(ARRAY(
-            SELECT unnest(m.terms)
-            FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x
-            CROSS JOIN LATERAL ({memory}) m WHERE x.own
-        )) AS term, true AS is_text, true AS is_context
+        SELECT unnest(m.terms) AS term, true AS is_text, x.own AS is_context
+        FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x, LATERAL ({memory}) m
         UNION ALL
-        SELECT unnest(ARRAY(
-            SELECT unnest(m.terms)
-            FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x
-            CROSS JOIN LATERAL ({memory}) m WHERE NOT x.own
-        )), true, false
-        UNION ALL
-        SELECT unnest(ARRAY(
-            SELECT unnest(m.context_terms) FROM (SELECT unnest(context_ids) AS id FROM scan) x
-            CROSS JOIN LATERAL ({memory}) m
-        )), false, true
+        SELECT unnest(m.context_terms), false, true FROM (SELECT unnest(context_ids) AS id FROM scan) x,
+            LATERAL ({memory}) m
     ) occurrences
     WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) > {max_compared_terms}
       AND term = ANY (CAST(:terms AS integer[]))

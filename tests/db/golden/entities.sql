@@ -37,36 +37,31 @@ WITH known AS MATERIALIZED (
         AND entity.id >= edge.other
         AND entity.id <= edge.other ORDER BY entity.id LIMIT 1) n
     WHERE n.name_key NOT IN (SELECT name_key FROM known) ORDER BY edge.strength DESC, n.id LIMIT :most
-), entities AS MATERIALIZED (
-    SELECT ARRAY(SELECT id FROM known UNION ALL SELECT id FROM next_to) AS ids,
-           ARRAY(SELECT name_key FROM known UNION ALL SELECT name_key FROM next_to) AS name_keys,
-           ARRAY(SELECT true FROM known UNION ALL SELECT false FROM next_to) AS are_named
 ), linked AS MATERIALIZED (
-    SELECT x.name_key, x.is_named, found.ids, sum(cardinality(found.ids)) OVER (PARTITION BY x.name_key) AS texts
-    FROM (SELECT unnest(ids) AS id, unnest(name_keys) AS name_key, unnest(are_named) AS is_named FROM entities) x
-    CROSS JOIN LATERAL (
+    SELECT x.name_key, x.is_named, ARRAY(
+        SELECT m.id FROM unnest(links.ids) AS l (id), LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+            AND memory.id >= l.id
+            AND memory.id <= l.id ORDER BY memory.id LIMIT 1) m
+        WHERE cardinality(links.ids) <= :links
+            AND m.workspace_id = :workspace
+            AND m.user_id = :user_id
+            AND m.channel = :channel
+            AND (m.expires_at IS NULL OR m.expires_at > :now)
+            AND m.review_status IS NULL
+            AND NOT m.archived
+            AND (m.t_valid IS NULL OR m.t_valid <= :now)
+            AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
+    ) AS ids
+    FROM (SELECT id, name_key, true AS is_named FROM known UNION ALL SELECT id, name_key, false FROM next_to) x,
+    LATERAL (
         SELECT ARRAY(SELECT l.memory_id FROM memory_entity l WHERE l.workspace_id = :workspace AND l.entity_id = x.id
                      LIMIT :links + 1) AS ids OFFSET 0
-    ) links CROSS JOIN LATERAL (
-        SELECT ARRAY(
-            SELECT m.id FROM unnest(links.ids) AS l (id) CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
-                AND memory.id >= l.id
-                AND memory.id <= l.id ORDER BY memory.id LIMIT 1) m
-            WHERE cardinality(links.ids) <= :links
-                AND m.workspace_id = :workspace
-                AND m.user_id = :user_id
-                AND m.channel = :channel
-                AND (m.expires_at IS NULL OR m.expires_at > :now)
-                AND m.review_status IS NULL
-                AND NOT m.archived
-                AND (m.t_valid IS NULL OR m.t_valid <= :now)
-                AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until)
-        ) AS ids OFFSET 0
-    ) found
+    ) links
 )
 SELECT id, ARRAY[name_key] AS names, named_as, CAST(NULL AS float8) AS strength, CAST(NULL AS float8[]) AS texts
 FROM known
 UNION ALL SELECT id, ARRAY[name_key], NULL, strength, NULL FROM next_to
 UNION ALL (SELECT l.id, array_agg(l.name_key), NULL, NULL, array_agg(l.texts)
-    FROM (SELECT unnest(ids) AS id, name_key, is_named, texts::float8 FROM linked) l
+    FROM (SELECT unnest(ids) AS id, name_key, is_named, texts::float8
+          FROM (SELECT *, sum(cardinality(ids)) OVER (PARTITION BY name_key) AS texts FROM linked) counted) l
     GROUP BY l.id ORDER BY bool_or(l.is_named) DESC, sum(1 / l.texts) DESC, l.id LIMIT :arm);

@@ -106,28 +106,15 @@ frequency AS MATERIALIZED (
     UNION ALL
     SELECT term, (count(*) FILTER (WHERE is_text))::float8, (count(*) FILTER (WHERE is_context))::float8
     FROM (
-        SELECT unnest(ARRAY(
-            SELECT unnest(m.terms)
-            FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x
-            CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
-                AND memory.id >= x.id
-                AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m WHERE x.own
-        )) AS term, true AS is_text, true AS is_context
+        SELECT unnest(m.terms) AS term, true AS is_text, x.own AS is_context
+        FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x, LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+            AND memory.id >= x.id
+            AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m
         UNION ALL
-        SELECT unnest(ARRAY(
-            SELECT unnest(m.terms)
-            FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x
-            CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
-                AND memory.id >= x.id
-                AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m WHERE NOT x.own
-        )), true, false
-        UNION ALL
-        SELECT unnest(ARRAY(
-            SELECT unnest(m.context_terms) FROM (SELECT unnest(context_ids) AS id FROM scan) x
-            CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+        SELECT unnest(m.context_terms), false, true FROM (SELECT unnest(context_ids) AS id FROM scan) x,
+            LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
                 AND memory.id >= x.id
                 AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m
-        )), false, true
     ) occurrences
     WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) > 48
       AND term = ANY (CAST(:terms AS integer[]))
