@@ -46,6 +46,9 @@ IMPERSONAL = re.compile(
     r"(?P<what> (?:to|how|that|when|what)\b)?",
     re.IGNORECASE,
 )
+SAYS_ENOUGH = 6
+"""Words for things from which on a sentence tells something even where one of them is not named."""
+
 AHEAD = re.compile(r"\b(?:will|won't|gonna|going to|wanna|want to|hope|try(?:ing)?)\b|'ll\b", re.IGNORECASE)
 
 
@@ -73,11 +76,14 @@ def is_news(text: str, names: Collection[str] = ()) -> bool:
     return things(text, names) >= asked
 
 
-def is_exact(text: str, names: Collection[str] = (), *, of_anybody: bool = False) -> bool:
-    """Whether a bare sentence tells news of its speaker, or of anybody, with a name, a figure or a time."""
+def is_telling(text: str, names: Collection[str] = (), *, by_user: bool = False) -> bool:
+    """Whether a bare sentence tells news of its speaker even where it hangs on something: with a name, a figure or a
+    time, or in many words. A user alone with the service may tell them of anybody."""
     found = features(text, names)
     exact = found.name or found.number or found.time
-    return exact and (of_anybody or found.first_person) and (of_anybody or is_news(text, names))
+    if by_user:
+        return exact
+    return found.first_person and is_news(text, names) and (exact or things(text, names) >= SAYS_ENOUGH)
 
 
 def is_opinion(text: str) -> bool:

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
+from service.language.talk import news
 from service.language.talk.turn import Piece, ReadTurns, TurnReader, Utterance, said_before
 from service.language.talk.worth import WORD
 
 OWN_TURNS = 4
 """Turns that are looked back to for what the speaker told last."""
 
-MAX_CHARS, MAX_BEFORE_MOOD = 700, 250
+MAX_CHARS, MAX_BEFORE_MOOD = 700, 400
 """A quote that is longer already takes nothing more behind it; and no mood."""
 
 
@@ -83,7 +84,11 @@ def _append(pieces: list[Piece], piece: Piece, talk: ReadTurns, before: int) -> 
             pieces[at] = earlier.followed_by(piece)
             return
     own = said_before(talk, piece.place, by=piece.speaker, look_back=OWN_TURNS) if piece.hangs else None
-    if own is not None and _is_same_talk(talk, own.span[0], piece.place):
+    if (
+        own is not None
+        and (own.span[0] < before or news.things(piece.body, talk.names) >= 1)
+        and _is_same_talk(talk, own.span[0], piece.place)
+    ):
         pieces.append(piece.behind(own))
     elif piece.tells:
         pieces.append(piece)

@@ -47,6 +47,12 @@ CONTINUES = re.compile(
     r"|otherwise|therefore|that's why|that way|afterwards|besides)\b|no,|yes,)",
     re.IGNORECASE,
 )
+SUBJECTLESS = re.compile(
+    r"\W*(?:gives|makes|helps|keeps|reminds|shows|brings|feels|sounds|looks|seems|means|turns|proves|teaches|lets)\b",
+    re.IGNORECASE,
+)
+"""A verb of what was named before: "Helps me relax"."""
+
 FRAGMENT = re.compile(
     r"\W*(?:for|with|from|in|at|to|on|by|about|near|since|until|because|only|half|every|\d)\b", re.IGNORECASE
 )
@@ -64,7 +70,9 @@ TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\w.:]*|[.,;:!?–—-]")
 
 def hangs(sentence: str) -> bool:
     """Whether a pronoun of the sentence has no noun before it that it could mean: anywhere in the sentence for a person
-    or an owner, in an earlier clause for a thing."""
+    or an owner, in an earlier clause for a thing; or its subject is left out."""
+    if SUBJECTLESS.match(sentence):
+        return True
     text = EXPLETIVE.sub(" ", sentence.replace("’", "'"))
     tokens = [".", *TOKEN.findall(text), "."]
     noun = thing = False

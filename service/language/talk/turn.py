@@ -30,9 +30,6 @@ MIN_ASKED_TOPICS = 2
 TELLING = 2.0
 """Worth from which on a statement explains another one; a mood explains nothing."""
 
-SAYS_ENOUGH = 6
-"""Words for things in an answer from which on people need no question to understand it."""
-
 MAX_SHORT_QUESTION, MAX_FRAGMENT = 3, 8
 """Words of a question that says too little by itself, and of an answer that may be no sentence."""
 
@@ -269,7 +266,7 @@ class TurnReader:
             return made
         alone = next((place for place in range(at + 1, end) if self._tells(self.units[place])), None)
         rest = self._piece(alone, end, told) if alone is not None else None
-        tells = news.is_exact(self._bare(unit), self.names, of_anybody=self.said.speaker == USER)
+        tells = news.is_telling(self._bare(unit), self.names, by_user=self.said.speaker == USER)
         return replace(self._leaning(made, hangs=hangs), tells=tells, rest=rest)
 
     def _chooses(self, unit: Unit) -> bool:
@@ -279,7 +276,7 @@ class TurnReader:
 
     def _leaning(self, made: Piece, *, hangs: bool) -> Piece:
         """A piece that says too little alone."""
-        tells = news.is_exact(made.body, self.names, of_anybody=self.said.speaker == USER)
+        tells = news.is_telling(made.body, self.names, by_user=self.said.speaker == USER)
         return replace(made, goes_on=True, hangs=hangs, tells=tells)
 
     def _tells(self, unit: Unit) -> bool:
@@ -341,7 +338,10 @@ class TurnReader:
         if not self._answers(first, asked):
             return None
         made = self._made(first.text, first.start, first.end, question)
-        return made if self._is_clear(question) else self._leaning(made, hangs=True)
+        if self._is_clear(question):
+            return made
+        alone = self.said.speaker != USER and self._tells(first)
+        return None if alone else self._leaning(made, hangs=True)
 
     def _answers(self, first: Unit, question: str) -> bool:
         """Whether a sentence that cannot stand alone tells what the question asks for."""
@@ -356,7 +356,7 @@ class TurnReader:
             return False
         alone = self._is_kept(0) and not references.hangs(bare) and worth.OF_SPEAKER.match(bare) is not None
         if alone:
-            return self.said.speaker != USER and news.things(bare, self.names) < SAYS_ENOUGH
+            return self.said.speaker != USER and news.things(bare, self.names) < news.SAYS_ENOUGH
         return found.words <= MAX_FRAGMENT or references.hangs(bare) or self.said.speaker != USER
 
     def _corrected(self, at: int) -> Piece | None:

@@ -44,7 +44,7 @@ OPENING = re.compile(
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Letters of scripts that put no blanks between words; two of them count as one."""
 
-FIRST_PERSON = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself|we|we'[a-z]+|our|ours)\b", re.IGNORECASE)
+FIRST_PERSON = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself|we|we'[a-z]+|our|ours|us)\b", re.IGNORECASE)
 INTENDS = re.compile(
     r"\W*(?:I (?:think|guess|believe) )?I(?: \w+ly)?(?:['’]ll| will| would|['’]d| like)\b", re.IGNORECASE
 )
