@@ -13,8 +13,8 @@ from collections.abc import Collection
 from service.language.talk.words import EMPTY, EVALUATING, NUMBER_WORDS, TIME_WORDS
 from service.language.talk.worth import (
     BY_SPEAKER,
-    CHAT,
     GENERAL,
+    MYSELF,
     SPEAKER_DROPPED,
     UNSPACED,
     WORD,
@@ -35,13 +35,15 @@ DEFINITE = re.compile(r"\W*(?:(?:and|but|so)\W+)?(?:the|his|her|their|an?|he|she
 
 OF_A_KIND = re.compile(
     r"^\W*[^\W\d_]+s (?:are|were)\b(?! \w+(?:ed|en|pt)\b)"
+    r"|^\W*\w+ing\b[^,.]*\b(?:is|are)\b|\bit's \w+ to\b"
     r"|\b(?:can(?!')|help|make|bring|give|teach|push|inspire|motivate|remind)s?\b",
     re.IGNORECASE,
 )
 """What all things of a kind are, or do to people."""
 
 IMPERSONAL = re.compile(
-    r"\W*(?:(?:but|and|so) )?(?:(?:it|that)(?:'s| is| was|'d be| would be|'ll be)|how)"
+    r"\W*(?:(?:but|and|so) )?(?:I'm(?= (?:so |very |really )*\w+ (?:that|to (?:know|hear|see)))"
+    r"|(?:it|that)(?:'s| is| was|'d be| would be|'ll be)|how)"
     r"(?: (?:always|also|really|so|very|quite|too|just|such|an?))* (\w+)"
     r"(?P<what> (?:to|how|that|when|what)\b)?",
     re.IGNORECASE,
@@ -49,6 +51,7 @@ IMPERSONAL = re.compile(
 SAYS_ENOUGH = 6
 """Words for things from which on a sentence tells something even where one of them is not named."""
 
+OF_MINE = re.compile(r"\bmy\b", re.IGNORECASE)
 AHEAD = re.compile(r"\b(?:will|won't|gonna|going to|wanna|want to|hope|try(?:ing)?)\b|'ll\b", re.IGNORECASE)
 
 
@@ -56,23 +59,24 @@ def is_news(text: str, names: Collection[str] = ()) -> bool:
     """Whether a bare sentence tells something. `names`: of the speakers, lower case, who are no things.
 
     Asked for are two words for things: one with a name, a figure, a time or in a short state ("I have a dog"); one more
-    where it is coloured, or not about the speaker; three more for the listener.
+    where it is coloured, and where it is not about the speaker; three more for the listener and for a wisdom.
     """
     text = text.replace("’", "'")
     found = features(text, names)
-    own = BY_SPEAKER.search(text) or SPEAKER_DROPPED.match(text)
+    own = BY_SPEAKER.search(text) or SPEAKER_DROPPED.match(text) or OF_MINE.search(text)
     exact = found.name or found.number or found.time
-    wise = GENERAL.search(text) or (
-        not found.first_person and not DEFINITE.match(text) and OF_A_KIND.search(text) is not None
-    )
-    if is_opinion(text) or (found.second_person and CHAT.search(text)):
+    wise = GENERAL.search(text) is not None
+    particular = exact or MYSELF.search(text) or (DEFINITE.match(text) and not wise)
+    if is_opinion(text) or (found.second_person and not (own and exact)):
         return False
-    if not own and (found.second_person or (wise and not exact)):
+    if not particular and (wise or OF_A_KIND.search(text)):
         return False
     coloured = MOOD.search(text) or any(word.lower() in EVALUATING for word in WORD.findall(text))
+    if coloured and not (own or exact):
+        return False
     state = is_state(text, found) and not (coloured or AHEAD.search(text))
     asked = 2 - bool(exact or state) + bool(coloured) + (not own)
-    asked += 3 * (found.second_person + bool(wise))
+    asked += 3 * (found.second_person + wise)
     return things(text, names) >= asked
 
 
@@ -82,7 +86,7 @@ def is_telling(text: str, names: Collection[str] = (), *, by_user: bool = False)
     found = features(text, names)
     exact = found.name or found.number or found.time
     if by_user:
-        return exact
+        return exact and not is_opinion(text)
     return found.first_person and is_news(text, names) and (exact or things(text, names) >= SAYS_ENOUGH)
 
 

@@ -68,8 +68,8 @@ def _is_corrected(earlier: Piece, piece: Piece) -> bool:
 
 
 def _append(pieces: list[Piece], piece: Piece, talk: ReadTurns, before: int) -> None:
-    """Adds a piece: one that says too little alone behind what it goes on with; where there is nothing, it is lost
-    unless it tells something of its speaker."""
+    """Adds a piece: one that says too little alone behind what it goes on with; where there is nothing, it is
+    lost unless it, or what follows in it, tells something."""
     if not piece.goes_on:
         pieces.append(piece)
         return
@@ -84,11 +84,8 @@ def _append(pieces: list[Piece], piece: Piece, talk: ReadTurns, before: int) -> 
             pieces[at] = earlier.followed_by(piece)
             return
     own = said_before(talk, piece.place, by=piece.speaker, look_back=OWN_TURNS) if piece.hangs else None
-    if (
-        own is not None
-        and (own.span[0] < before or news.things(piece.body, talk.names) >= 1)
-        and _is_same_talk(talk, own.span[0], piece.place)
-    ):
+    explained = own is not None and (own.span[0] < before or news.things(piece.body, talk.names) > 0)
+    if own is not None and explained and _is_same_talk(talk, own.span[0], piece.place):
         pieces.append(piece.behind(own))
     elif piece.tells:
         pieces.append(piece)

@@ -206,6 +206,8 @@ class TurnReader:
             return self._is_kept_of_assistant(unit)
         if unit.listed:
             return worth.features(unit.text, self.names).topics > 0 and worth.is_statement(unit.text, self.names)
+        if self.said.speaker == USER and news.is_opinion(self._bare(unit)):
+            return False
         least = worth.KEPT_FROM if self.said.speaker == USER or unit.speaker else worth.MENTIONED_FROM
         return worth.is_worth_keeping(unit.readable, self.names, least=least)
 
@@ -349,7 +351,8 @@ class TurnReader:
         found = worth.features(bare, self.names)
         if replies.is_offer(question) or not worth.is_statement(first.text, self.names):
             return False
-        telling = (found.topics or found.number or found.name) and not news.is_opinion(bare)
+        telling = (found.topics or found.number or found.name) and not references.SUBJECTLESS.match(bare)
+        telling = telling and not news.is_opinion(bare)
         if not telling or THANKS.search(first.text):
             return False
         if not replies.OPEN_QUESTION.search(question) and not references.FRAGMENT.match(bare):
@@ -393,8 +396,11 @@ class TurnReader:
         for unit in self.units:
             text = self._bare(unit)
             found = worth.features(text, self.names)
-            exact = found.first_person or found.name or found.number
-            if exact and found.topics >= MIN_ASKED_TOPICS and not worth.is_statement(text, self.names):
+            if (
+                (found.first_person or found.name)
+                and found.topics >= MIN_ASKED_TOPICS
+                and not worth.is_statement(text, self.names)
+            ):
                 span = (self.place, unit.start, unit.end)
                 return Piece(self.said.speaker, f"{self.said.speaker} asked: {text[:MAX_ASKED_CHARS]}", (span,))
         return None
