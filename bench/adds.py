@@ -31,7 +31,7 @@ from bench.clients import LoadRun, TimedResponse, post_all
 from bench.numbers import Pace, percentile, table
 from bench.stores import PATH, PER_USER, WARM_UP, until_idle
 from bench.target import ROOT, Service
-from bench.tellings import Case, Telling
+from bench.tellings import Telling, TellingCase
 
 CLIENTS = (1, 8, 32)
 OWN_MS, PER_S, CALLS = 20.0, 60.0, 1.3
@@ -71,7 +71,7 @@ class AddBench:
         self._service, self._model_url, self._adds, self._runs = service, model_url, adds, runs
         self._seeds = iter(range(3, 3 + 2 * runs * len(CLIENTS)))
         self.cells: dict[int, AddRounds] = {}
-        self.cases: dict[Case, CaseCount] = {}
+        self.cases: dict[TellingCase, CaseCount] = {}
         self.last: dict[int, LoadRun] = {}
 
     async def run(self) -> None:
@@ -107,8 +107,8 @@ class AddBench:
         return float(took["seconds"]) * 1000 / max(1, int(took["answers"]))
 
     def _tellings(self, count: int, clients: int) -> list[tuple[str, Telling]]:
-        """User and telling of each request, of as many users as clients, in turns: concurrent adds are of different
-        users, and nobody's next begins before his last one ended."""
+        """User and telling of each request, of as many users as clients, in turns: concurrent adds are mostly
+        of different users."""
         users = max(1, clients, count // PER_USER)
         people = [
             [(f"bench-{uuid4()}", each) for each in told]

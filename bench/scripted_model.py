@@ -17,7 +17,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from bench.tellings import Case, Topic, meaning
+from bench.tellings import TellingCase, Topic, meaning
 
 KNOWN = re.compile(r"^\((\d+)\) (.*)$", re.MULTILINE)
 NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
@@ -60,9 +60,9 @@ def decided(prompt: str) -> list[dict[str, Any]]:
         for number, text in NUMBERED.findall("\n".join(stored))
         if told and (there := meaning(text)) and there.topic == told.topic
     ]
-    if not told or not numbers or told.case is Case.FIRST:
+    if not told or not numbers or told.case is TellingCase.FIRST:
         return [{"event": "ADD", "id": None, "old_memory": None, "data": None}]
-    event = "NONE" if told.case is Case.AGAIN else "UPDATE"
+    event = "NONE" if told.case is TellingCase.AGAIN else "UPDATE"
     return [{"event": event, "id": numbers[0], "old_memory": None, "data": None}]
 
 
