@@ -53,7 +53,8 @@ from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.launch.run import is_ready
-from service.resources import Resources, open_resources
+from service.opening import open_resources
+from service.resources import Resources
 from service.retrieval.search import search
 from service.settings import Settings
 

@@ -34,8 +34,9 @@ from service.domain.query import Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.launch.postgres import EmbeddedPostgres
+from service.opening import open_resources
 from service.providers.choose import embedder_model
-from service.resources import Resources, open_resources
+from service.resources import Resources
 from service.retrieval.search import search
 from service.settings import Settings
 

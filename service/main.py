@@ -54,7 +54,8 @@ from service.api.middleware import RequestMiddleware
 from service.api.token_signing import TokenSigner
 from service.db.idempotency import Replay
 from service.memory.write_behind import KeyUses, ReadLog, UseCounter, in_background
-from service.resources import Resources, open_resources
+from service.opening import open_resources
+from service.resources import Resources
 from service.settings import Settings
 
 # search, tags and bulk stand before memories, or "search" would be taken for an id; so does

@@ -45,6 +45,11 @@ _server = threading.Lock()  # held while a process starts, and while the server 
 _living: set[_RuleProcess] = set()
 
 
+def preload(*modules: str) -> None:
+    """Lets all processes started from now on know these modules, too; before the first one."""
+    _context.set_forkserver_preload([PRELOADED, *modules])
+
+
 class CpuAccount:
     """The CPU seconds that one request may still use in these processes."""
 

@@ -21,9 +21,10 @@ from starlette.routing import Match
 from service.domain.query import Query
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
+from service.opening import open_resources
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Vector
-from service.resources import Resources, open_resources
+from service.resources import Resources
 from service.retrieval import search
 from service.settings import Settings
 

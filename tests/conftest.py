@@ -26,7 +26,8 @@ from service.db.rights import find_access
 from service.db.roles import APP, OWNER, WORKER
 from service.db.tenants import keys
 from service.launch.postgres import EmbeddedPostgres
-from service.resources import Resources, cached
+from service.opening import cached
+from service.resources import Resources
 from service.rule_processes import RuleProcesses
 from service.settings import Settings
 from tests.fakes.embedder import AngleEmbedder

@@ -15,6 +15,7 @@ HEIGHT = {
     "pipeline": 4,
     "curator": 3,
     "resources": 2,
+    "opening": 2.5,
     "idle": 1.5,
     "db": 1,
     "providers": 0.9,  # db/ implements the protocols that providers/ declares

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from service.db.caches import AnswerTable
 from service.errors import LlmError
 from service.providers.caches import CachedLlm
 from service.providers.json_reply import validate
@@ -25,6 +24,8 @@ async def complete(
 ) -> LlmReply:
     """The model's answer; raises LlmError. The caller has checked that there is a model. A `usable` answer is
     stored for the next equal prompt."""
+    from service.db.caches import AnswerTable  # the processes for rules do without the database
+
     assert res.llm is not None
     store = AnswerTable(res.db, ttl_s=res.settings.llm_cache_ttl_s, clock=res.clock)
     return await CachedLlm(res.llm, store, workspace_id, usable).complete(tuned(prompt, res.settings))

@@ -33,7 +33,8 @@ from service.jobs.batches import Batch, ClaimGroup
 from service.jobs.recorder import JobRecorder, describe, ending_of_failure
 from service.jobs.registry import TASKS, Task
 from service.jobs.timetable import LOOK_S, Timetable
-from service.resources import Resources, open_resources
+from service.opening import open_resources
+from service.resources import Resources
 from service.settings import Settings
 
 DRAIN_S = 20.0  # under the 30 s that Kubernetes waits

@@ -8,9 +8,7 @@ import os
 import socket
 from typing import Any
 
-import uvicorn
-
-from service import garbage, logs
+from service import garbage, logs, rule_processes
 from service.launch import listener
 from service.settings import Settings
 
@@ -27,7 +25,9 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
     migrations are through. Until then the process only imports, which takes as long as the migrations. Raises a
     ServiceError when the database cannot be served.
     """
-    from service.resources import preflight
+    import uvicorn  # the worker does without it
+
+    from service.opening import preflight
 
     if gate is not None:
         _wait_at(gate)
@@ -63,6 +63,7 @@ def work(settings: Settings, *, nice: int = 0) -> int:
     from service.jobs.loop import run_worker
 
     os.nice(nice)
+    rule_processes.preload("service.jobs.enrich")
     logs.set_up(settings.log_level)
     garbage.collect_rarely()
     with asyncio.Runner(loop_factory=_loop) as runner:

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from service.curator import decisions
 from service.curator.judge import judge
-from service.db.engine import Session
-from service.db.memories import near_many
-from service.db.search import deduplication
-from service.db.search.deduplication import Neighbours
 from service.domain.decision import Action, Decision, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus, MergedText
 from service.domain.text import content_hash
@@ -23,7 +20,11 @@ from service.errors import EmbeddingError, PiiRejected
 from service.language import contrast
 from service.pipeline.pii import clean
 from service.resources import Resources
-from service.settings import Settings
+
+if TYPE_CHECKING:
+    from service.db.engine import Session
+    from service.db.search.deduplication import Neighbours
+    from service.settings import Settings
 
 NEW = Dedup(DedupAction.STORED_NEW)
 
@@ -42,6 +43,8 @@ async def compare(draft: Draft, res: Resources) -> Draft:
 
 async def find_neighbours(session: Session, draft: Draft, res: Resources, *, limit: int | None = None) -> Neighbours:
     """An equal memory, else the `limit` nearest ones, as many as the setting `dedup_candidates` says when None."""
+    from service.db.search import deduplication  # the processes for rules do without the database
+
     return await deduplication.find_neighbours(
         session,
         draft,
@@ -54,6 +57,8 @@ async def find_neighbours(session: Session, draft: Draft, res: Resources, *, lim
 
 async def find_neighbours_of_many(session: Session, drafts: Sequence[Draft], res: Resources) -> list[Neighbours] | None:
     """The same of each draft, all of one scope; None where the scope is too large for one statement."""
+    from service.db.memories import near_many
+
     return await near_many.find_neighbours_of_many(
         session,
         drafts,

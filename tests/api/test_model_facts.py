@@ -13,8 +13,9 @@ from service.domain.job import Job
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.jobs import conversations
+from service.opening import cached
 from service.providers.protocols import Vector
-from service.resources import Resources, cached
+from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.conversing import answer, events, known
 from tests.api.scripted_model import ConversationScript, ModelSetup, with_scripted_model

@@ -11,8 +11,9 @@ from httpx2 import AsyncClient
 
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
+from service.opening import cached
 from service.providers.protocols import Vector
-from service.resources import Resources, cached
+from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.conversing import answer, events, known, past, tell
 from tests.api.scripted_model import ConversationScript, ModelSetup, with_scripted_model

@@ -16,7 +16,7 @@ from service.db.engine import Database
 from service.db.rights import find_access
 from service.db.roles import API_LOGIN, APP, JOBS_LOGIN, LOGINS, OWNER, WALLED, WORKER
 from service.errors import StoreUnavailable
-from service.resources import open_resources
+from service.opening import open_resources
 from service.settings import Settings
 
 USUAL = "GRANT loxodon_worker TO {login}"

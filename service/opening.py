@@ -1,0 +1,96 @@
+"""Opens what requests and jobs work with, once per process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from service import idle
+from service.db import generations, readiness
+from service.db.caches import VectorTable
+from service.db.engine import Access, Database
+from service.db.jobs.queue import Wakeup
+from service.db.rights import find_access
+from service.db.roles import APP, URL_VARIABLES, WORKER
+from service.errors import SchemaMismatch, StoreUnavailable
+from service.providers.caches import CachedEmbedder
+from service.providers.choose import embedder_model, open_embedder, open_llm, open_reranker
+from service.providers.lent import LentEmbedder
+from service.providers.protocols import Embedder
+from service.resources import Resources
+from service.rule_processes import RuleProcesses
+from service.settings import Settings
+
+
+async def app_access(settings: Settings, role: str) -> Access:
+    """How this process reaches the database; raises StoreUnavailable when no URL is set, or that of a login that must
+    not serve as `role`."""
+    url = settings.database_url_of(worker=role == WORKER)
+    if url is None:
+        raise StoreUnavailable(f"{URL_VARIABLES[role]} is not set; `make run` starts an embedded database and sets it.")
+    return await find_access(url, wanted_role=role, pooled=settings.pooler == "transaction")
+
+
+async def preflight(settings: Settings, *, role: str = APP) -> None:
+    """Raises a ServiceError when the database cannot be served: see open_resources. Before a server starts, a sentence
+    can be printed in place of its traceback."""
+    database = Database.open(await app_access(settings, role), pool_size=1, pool_timeout_s=settings.pool_timeout_s)
+    try:
+        await _check(database, role)
+        generation = await generations.active(database)
+        generation.must_be(embedder_model(settings), settings.embedding_dim)
+    finally:
+        await database.close()
+
+
+async def _check(database: Database, role: str) -> None:
+    await readiness.check(database)
+    if role == WORKER and database.write_refusal is not None:  # jobs write
+        raise SchemaMismatch(database.write_refusal)
+
+
+@asynccontextmanager
+async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterator[Resources]:
+    """Opens pool and providers. Refuses a role that row-level security does not hold back, a schema that this code
+    cannot read (or, for the worker, write), and another embedder than the recorded one."""
+    async with AsyncExitStack() as stack:
+        database = Database.open(
+            await app_access(settings, role),
+            pool_size=settings.pool_size,
+            pool_timeout_s=settings.pool_timeout_s,
+            lock_timeout_s=settings.lock_timeout_s,
+            statement_timeout_s=settings.statement_timeout_s,
+        )
+        stack.push_async_callback(database.close)
+        await _check(database, role)
+        generation = await generations.active(database)
+        opened = open_embedder(settings, seldom_used=role == WORKER)
+        embedder = cached(opened, settings, database)
+        stack.push_async_callback(embedder.close)
+        generation.must_be(embedder.model, embedder.dimension)
+        llm = open_llm(settings)
+        if llm is not None:
+            stack.push_async_callback(llm.close)
+        reranker = open_reranker(settings)
+        if reranker is not None:
+            stack.push_async_callback(reranker.close)
+        wakeup = Wakeup(_listen_url(settings, role))
+        stack.push_async_callback(wakeup.close)
+        rules = RuleProcesses(limit_s=settings.rule_cpu_s, keeps_server=role != WORKER)
+        stack.callback(rules.close)
+        lent = [opened.end_idle] if isinstance(opened, LentEmbedder) else []
+        await stack.enter_async_context(idle.given_back(database, [rules.end_idle, *lent]))
+        yield Resources(database, embedder, generation.number, llm, settings, wakeup, rules=rules, reranker=reranker)
+
+
+def cached(embedder: Embedder, settings: Settings, database: Database) -> CachedEmbedder:
+    """The embedder with its caches: the table only for one behind a network, the local one is as fast."""
+    store = None if embedder.model.startswith("local:") else VectorTable(database)
+    return CachedEmbedder(embedder, entries=settings.embedding_cache_entries, store=store)
+
+
+def _listen_url(settings: Settings, role: str) -> str:
+    url = settings.listen_database_url
+    found = url.get_secret_value() if url else settings.database_url_of(worker=role == WORKER)
+    assert found is not None
+    return found
