@@ -51,6 +51,7 @@ def api(
     reload: Annotated[bool, typer.Option("--reload", help="Restart when a source file changes.")] = False,
 ) -> None:
     """Serve the REST API on LOXODON_HOST and LOXODON_PORT."""
+    _without_rich()
     from service.launch.processes import serve
 
     with errors_in_a_sentence():
@@ -62,6 +63,7 @@ def worker(
     nice: Annotated[int, typer.Option(min=0, max=19, help="How far to stand back when the processors are busy.")] = 0,
 ) -> None:
     """Work off the jobs: enrichment, decay, partitions."""
+    _without_rich()
     from service.launch.processes import work
 
     with errors_in_a_sentence():
@@ -95,6 +97,11 @@ def bootstrap_sql(
     print(roles.bootstrap_sql(made))
     for role, login in roles.LOGINS.items() if passwords else ():
         print(f"{roles.URL_VARIABLES[role]}=postgresql://{login}:{made[login]}@{passwords}", file=sys.stderr)
+
+
+def _without_rich() -> None:
+    """Lets structlog find no such library: it would load 4 MB for tracebacks in colour, and ours are JSON."""
+    sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
 
 
 def _given(fd: int) -> int | None:

@@ -23,17 +23,14 @@ IDLE_S = 30.0
 
 LOOK_S = 5.0
 
-KEPT_CONNECTIONS = 2
-"""They stay, so that a request after a pause finds one that knows the tables."""
-
 EndIdle = Callable[[float], int]
 """Ends what was unused for so many seconds, blocking, and returns how many there were."""
 
 
 @asynccontextmanager
-async def given_back(database: Database, others: Sequence[EndIdle]) -> AsyncIterator[None]:
-    """Within the block a task looks every few seconds for what is unused."""
-    task = asyncio.create_task(_keep_looking(database, others))
+async def given_back(database: Database, others: Sequence[EndIdle], *, keep: int) -> AsyncIterator[None]:
+    """Within the block a task looks every few seconds for what is unused. `keep`: connections that stay."""
+    task = asyncio.create_task(_keep_looking(database, others, keep))
     try:
         yield
     finally:
@@ -42,9 +39,9 @@ async def given_back(database: Database, others: Sequence[EndIdle]) -> AsyncIter
             await task
 
 
-async def look(database: Database, others: Sequence[EndIdle], *, idle_s: float = IDLE_S) -> int:
+async def look(database: Database, others: Sequence[EndIdle], *, keep: int, idle_s: float = IDLE_S) -> int:
     """Gives back what was unused for `idle_s`, and returns how many connections and processes those were."""
-    ended = await database.close_idle(idle_s, keep=KEPT_CONNECTIONS)
+    ended = await database.close_idle(idle_s, keep=keep)
     for end_idle in others:
         ended += await asyncio.to_thread(end_idle, idle_s)
     if ended:
@@ -52,10 +49,10 @@ async def look(database: Database, others: Sequence[EndIdle], *, idle_s: float =
     return ended
 
 
-async def _keep_looking(database: Database, others: Sequence[EndIdle]) -> None:
+async def _keep_looking(database: Database, others: Sequence[EndIdle], keep: int) -> None:
     while True:
         await asyncio.sleep(LOOK_S)
         try:
-            await look(database, others)
+            await look(database, others, keep=keep)
         except Exception as exc:  # memory stays where it is until the next look
             log.warning("idle_not_given_back", kind=type(exc).__name__)

@@ -21,6 +21,9 @@ from service.resources import Resources
 from service.rule_processes import RuleProcesses
 from service.settings import Settings
 
+KEPT = {APP: 2, WORKER: 1}
+"""Connections that stay open, so that a request after a pause finds one that knows the tables."""
+
 
 async def app_access(settings: Settings, role: str) -> Access:
     """How this process reaches the database; raises StoreUnavailable when no URL is set, or that of a login that must
@@ -79,7 +82,7 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
         rules = RuleProcesses(limit_s=settings.rule_cpu_s, keeps_server=role != WORKER)
         stack.callback(rules.close)
         lent = [opened.end_idle] if isinstance(opened, LentEmbedder) else []
-        await stack.enter_async_context(idle.given_back(database, [rules.end_idle, *lent]))
+        await stack.enter_async_context(idle.given_back(database, [rules.end_idle, *lent], keep=KEPT[role]))
         yield Resources(database, embedder, generation.number, llm, settings, wakeup, rules=rules, reranker=reranker)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import multiprocessing
+import os
 import pickle
 import signal
 import threading
@@ -19,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection
 from queue import Empty, LifoQueue
 from typing import Any, ParamSpec, TypeVar
@@ -41,6 +42,9 @@ PRELOADED = "service.rule_modules"
 
 _context = multiprocessing.get_context("forkserver")  # forking this process itself, which has threads, is not safe
 _context.set_forkserver_preload([PRELOADED])
+resource_tracker._resource_tracker._fd = os.open(os.devnull, os.O_WRONLY)  # type: ignore[attr-defined]
+"""Else each process that forks gets another of 6 MB, which would clean up named semaphores: nothing here has any."""
+
 _server = threading.Lock()  # held while a process starts, and while the server that forks them is stopped
 _living: set[_RuleProcess] = set()
 

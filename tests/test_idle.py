@@ -47,9 +47,9 @@ async def _use(database: Database, count: int) -> list[int]:
 
 async def test_connections_are_closed_but_those_used_last(pool: Database) -> None:
     used = await _use(pool, 5)
-    assert await idle.look(pool, [], idle_s=60) == 0, "they were used just now"
-    assert await idle.look(pool, [], idle_s=0) == 3
-    assert await idle.look(pool, [], idle_s=0) == 0
+    assert await idle.look(pool, [], keep=2, idle_s=60) == 0, "they were used just now"
+    assert await idle.look(pool, [], keep=2, idle_s=0) == 3
+    assert await idle.look(pool, [], keep=2, idle_s=0) == 0
     assert set(await _use(pool, 2)) == set(used[-2:]), "those are used again"
     assert len(set(await _use(pool, 5))) == 5, "and there is room for as many as before"
 

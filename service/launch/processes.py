@@ -38,6 +38,7 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
         "log_config": None,  # ours is structlog, set up by the application
         "server_header": False,
         "http": HTTP,
+        "ws": "none",
         "limit_concurrency": settings.max_connections,
         "forwarded_allow_ips": settings.trusted_proxies,
         "timeout_graceful_shutdown": int(settings.request_deadline_s) + DRAIN_MARGIN_S,
