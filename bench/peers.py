@@ -159,7 +159,7 @@ async def _started(name: str, url: str, postgres: int) -> PeerProcess:
     return peer
 
 
-class Comparison:
+class PeerRun:
     """The figures of all systems: a row for each, by the name of a measurement."""
 
     def __init__(self, peers: dict[str, Peer]) -> None:
@@ -276,7 +276,7 @@ async def _asked(peer: Peer, question: dict[str, Any], turns: Turns) -> QueryRes
     return QueryResult(question["category"], len(question["evidence"]), tuple(ranks), 0.0)
 
 
-async def compare(names: Sequence[str], sizes: Sequence[int], data: Path | None) -> Comparison:
+async def compare(names: Sequence[str], sizes: Sequence[int], data: Path | None) -> PeerRun:
     """Returns the figures. The systems run all the time and are measured one after the other."""
     with ExitStack() as stack:
         async with AsyncExitStack() as closing:
@@ -288,7 +288,7 @@ async def compare(names: Sequence[str], sizes: Sequence[int], data: Path | None)
                     peer = await _started(name, *stack.enter_context(_postgres()))
                     closing.push_async_callback(peer.close)
                     peers[name] = peer
-            comparison = Comparison(peers)
+            comparison = PeerRun(peers)
             await comparison.run(sizes, data)
             return comparison
 
