@@ -27,6 +27,7 @@ from pydantic import (
 )
 
 from service import postgres_url
+from service.domain.ageing import Ageing
 from service.domain.job import JobIntervals
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights
 
@@ -54,6 +55,7 @@ UNPREFIXED: Mapping[str, str] = {
 
 PER_WORKSPACE = frozenset(
     {
+        "ageing",
         "audit_level",
         "classifier_use_llm",
         "content_limits",
@@ -321,6 +323,7 @@ class Settings(BaseModel):
     job_backoff_s: float = Field(2.0, ge=0)  # wait before a second attempt, doubled with each attempt
     job_retention_days: int = Field(7, ge=1)  # finished jobs are kept this long
     job_intervals_min: Annotated[JobIntervals, BeforeValidator(_parse_json)] = JobIntervals()  # JSON, by job
+    ageing: Annotated[Ageing, BeforeValidator(_parse_json)] = Ageing()  # JSON: how memories and entities age
     embed_batch: int = Field(20, ge=1)  # late vectors made in one call
     version: Literal["v1.0", "v1.1"] = "v1.1"  # accepted, both answer alike
 

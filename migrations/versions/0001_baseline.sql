@@ -512,6 +512,32 @@ $$;
 REVOKE EXECUTE ON FUNCTION find_outlived(timestamptz, integer, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION find_outlived(timestamptz, integer, integer) TO loxodon_worker;
 
+-- functions/find_unaged.sql
+-- Workspaces with memories in which the job of this name did not begin within its interval, as `ageing` in their
+-- settings says it, else `interval_min`. With `wanted_by`, the name of a switch there, only those where it is on; `wanted`
+-- is what it is where a workspace does not say.
+CREATE OR REPLACE FUNCTION find_unaged(job_name text, interval_min double precision, wanted_by text, wanted boolean)
+RETURNS TABLE (workspace_id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT w.workspace_id
+    FROM workspace w CROSS JOIN LATERAL (
+        SELECT coalesce((w.settings #>> ARRAY['ageing', job_name || '_interval_min'])::double precision, interval_min)
+                   AS minutes,
+               wanted_by IS NULL OR coalesce((w.settings #>> ARRAY['ageing', wanted_by])::boolean, wanted) AS is_on
+    ) own
+    WHERE own.is_on
+      AND EXISTS (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id)
+      -- a minute less, for a run that comes a little early
+      AND NOT EXISTS (SELECT FROM job_run r WHERE r.workspace_id = w.workspace_id AND r.name = job_name
+                      AND r.created_at > now() - make_interval(secs => 60 * (own.minutes - 1)))
+    ORDER BY w.workspace_id
+$$;
+
+REVOKE EXECUTE ON FUNCTION find_unaged(text, double precision, text, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_unaged(text, double precision, text, boolean) TO loxodon_worker;
+
 -- functions/find_unembedded.sql
 -- Memories without a vector that nothing works on, unchanged for `untouched_for`. Each dead job doubles that
 -- wait, so a text that no embedder takes is not tried for ever.
@@ -1450,7 +1476,11 @@ BEGIN
     WHERE j.workspace_id = this_workspace
       AND (j.memory_id = ANY (memory_ids)
            OR j.payload ->> 'operation_id' = ANY (operation_ids::text[])
-           OR j.payload ->> 'conversation_id' = ANY (conversation_ids::text[]));
+           OR j.payload ->> 'conversation_id' = ANY (conversation_ids::text[])
+           OR (of_memories IS NULL AND j.payload ? 'scope'
+               AND (of_user IS NULL OR j.payload -> 'scope' ->> 'user_id' = of_user)
+               AND (of_agent IS NULL OR j.payload -> 'scope' ->> 'agent_id' = of_agent)
+               AND (of_run IS NULL OR j.payload -> 'scope' ->> 'run_id' = of_run)));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'operation';
@@ -2181,6 +2211,7 @@ CREATE TABLE entity (
     created_at timestamptz NOT NULL DEFAULT now(),
     salience double precision NOT NULL DEFAULT 0.5
         CONSTRAINT ck_entity_salience CHECK (salience >= 0 AND salience <= 1),
+    base_salience double precision NOT NULL DEFAULT 0.5,
     access_count integer NOT NULL DEFAULT 0,
     last_accessed timestamptz,
     version bigint NOT NULL DEFAULT 1,

@@ -6,7 +6,8 @@ right `metrics` shows them, as it shows the length of the queue, and `operator` 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Self, get_args
 from uuid import UUID
 
@@ -14,16 +15,17 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
 from service.api import cursors, errors
-from service.api.deps import CallerOf, ResourcesOf, session_of
+from service.api.deps import AgentId, CallerOf, ResourcesOf, RunId, UserId, session_of
 from service.api.json_body import JsonRoute
 from service.api.preconditions import uuid_of
 from service.api.schemas import Id, NextCursor, ResponseModel, Time
 from service.db.engine import Session
 from service.db.jobs import overview, schedule
 from service.db.jobs.overview import JobRecord
+from service.db.jobs.schedule import RunRecord
 from service.domain.access import Caller, Right
 from service.domain.audit import Operation
-from service.domain.job import JobName, JobState, SystemJobName
+from service.domain.job import NOTHING, AgeingJobName, JobName, JobState, Payload, SystemJobName
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.errors import Conflict, Forbidden, InvalidInput, NotFound
@@ -166,7 +168,7 @@ async def get_job(name: Named, caller: CallerOf, res: ResourcesOf, system: OfSys
     async with res.db.read(workspace_id) as session:
         states = await overview.counts(session, workspace_id, name)
         runs = await overview.runs(session, workspace_id, name, limit=LAST_RUNS)
-        clock = await overview.interval(session, name) if system else None
+        clock = await overview.interval(session, name) if system else _own_interval(name, runs, res)
     return JobDetails(
         name=name,
         interval_s=clock[0] if clock else None,
@@ -185,22 +187,45 @@ async def get_job(name: Named, caller: CallerOf, res: ResourcesOf, system: OfSys
     responses=errors.documented(400, 401, 403, 503),
 )
 async def run_job(
-    name: Named, caller: CallerOf, res: ResourcesOf, request: Request, system: OfSystem = False
+    name: Named,
+    caller: CallerOf,
+    res: ResourcesOf,
+    request: Request,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    system: OfSystem = False,
 ) -> JobItem:
-    """Those that the clock runs for the whole service: with `system`, which needs the right `operator`. One that is
-    queued already is answered, and no second one made. The others run because of what was written."""
+    """Ageing (`relevance`, `decay`, `flag_stale`, `forget`) of the workspace, or of the memories with every given id:
+    needs the right `admin`. With `system` what the clock runs for the whole service: needs `operator`. One that is
+    queued already is answered, and no second one made. The other jobs run because of what was written."""
     workspace_id = _steered(caller, system=system)
-    if not system or name not in get_args(SystemJobName):
-        allowed = ", ".join(get_args(SystemJobName))
-        raise InvalidInput(f"name: only these run by request, all with system=true: {allowed}.", field="name")
+    payload = _payload(name, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, system=system)
     async with res.db.begin(workspace_id) as session:
-        run_id = await schedule.request(session, workspace_id, name)
-        found = await overview.get(session, workspace_id, run_id)
+        job_id = await schedule.request(session, workspace_id, name, payload)
+        found = await overview.get(session, workspace_id, job_id)
+        if not system:
+            await _audit(session, "run_job", job_id, caller, res, request)
+    if system:
+        async with res.db.begin(caller.workspace_id) as session:
+            await _audit(session, "run_job", job_id, caller, res, request)
     res.wakeup.notify()
-    async with res.db.begin(caller.workspace_id) as session:
-        await _audit(session, "run_job", run_id, caller, res, request)
     assert found is not None, "it was just made"
     return JobItem.describing(found)
+
+
+def _payload(name: JobName, ids: Mapping[str, str | None], *, system: bool) -> Payload:
+    """Whom a run is for. Raises InvalidInput for a job that runs because of what was written, and for the ids of one
+    that runs for the whole service."""
+    allowed: tuple[str, ...] = get_args(SystemJobName if system else AgeingJobName)
+    if name not in allowed:
+        which = "with system=true" if system else "without system=true"
+        raise InvalidInput(f"name: only these run by request {which}: {', '.join(allowed)}.", field="name")
+    scope = {key: value for key, value in ids.items() if value is not None}
+    if system and scope:
+        field = next(iter(scope))
+        raise InvalidInput(f"{field}: a job of the whole service runs for everybody.", field=field)
+    return {"scope": scope} if scope else NOTHING
 
 
 @router.post(
@@ -254,6 +279,14 @@ def _workspace(caller: Caller, right: Right, *, system: bool) -> UUID:
     if not caller.may(right):
         raise Forbidden(f"This key lacks the right {right}.")
     return NIL_WORKSPACE if system else caller.workspace_id
+
+
+def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> tuple[float, datetime | None] | None:
+    """Seconds between the runs of a job of ageing in this workspace, and when the next is due; None for another job."""
+    if name not in get_args(AgeingJobName) or (name == "forget" and not res.settings.ageing.auto_archive):
+        return None
+    interval_s = 60 * float(getattr(res.settings.ageing, f"{name}_interval_min"))
+    return interval_s, runs[0].created_at + timedelta(seconds=interval_s) if runs else None
 
 
 Act = Callable[[Session, UUID, UUID], Awaitable[bool]]

@@ -82,11 +82,14 @@ class MemoryResponse(ResponseModel):
     t_valid: Time | None = Field(description="Valid from this moment on; null: since ever")
     t_invalid: Time | None = Field(description="No longer valid from this moment on; null: it is still valid")
     relevance: float = Field(description="0..1: fades without use; 1 when stored", examples=[0.97])
-    salience: float = Field(description="0..1: begins as importance, grows with use", examples=[0.6])
+    salience: float = Field(description="0..1: begins as importance, grows with use and fades without", examples=[0.6])
     access_count: int = Field(description="How often it was found, from 0; about a second late", examples=[3])
     last_accessed: Time | None = Field(
         description="When it was last found, before that when it was stored; null: not known",
         examples=["2026-03-04T18:00:00+00:00"],
+    )
+    stale_at: Time | None = Field(
+        description="When it was flagged as past its end, or as unused for long (`ageing`); null: it is not"
     )
     version: int = Field(description="From 1, one more with each change; the ETag of one memory", examples=[1])
     created_at: Time = Field(description="When it was stored", examples=["2026-03-02T09:30:01+00:00"])
@@ -193,6 +196,7 @@ def memory_fields(found: Memory) -> dict[str, Any]:
         "salience": found.salience,
         "access_count": found.access_count,
         "last_accessed": found.last_accessed,
+        "stale_at": found.stale_at,
         "version": found.version,
         "created_at": found.created_at,
         "updated_at": found.updated_at,

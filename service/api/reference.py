@@ -45,7 +45,9 @@ class ConfigResponse(ResponseModel):
     search: dict[str, Any] = Field(description="Settings of ranking, reranking and recall")
     limits: dict[str, Any] = Field(description="Per request: bytes, page size, items, messages, seconds")
     working: dict[str, Any] = Field(description="Time to live and size limits of working memory")
-    jobs: dict[str, Any] = Field(description="The worker's pace, leases, attempts and back-off")
+    jobs: dict[str, Any] = Field(
+        description="The worker's pace, leases, attempts and back-off, intervals, and how memories age"
+    )
     service: dict[str, Any] = Field(description="All other settings")
 
 
@@ -132,7 +134,7 @@ SECTIONS: Mapping[str, Sequence[str]] = MappingProxyType(
         "search": ("search_", "rerank_", "recall_", "expired_factor", "recency_half_life_days", "reinforce"),
         "limits": ("max_body_bytes", "max_page_size", "batch_max_items", "messages_max_items", "request_deadline_s"),
         "working": ("working_",),
-        "jobs": ("worker_", "job_", "embed_batch"),
+        "jobs": ("worker_", "job_", "embed_batch", "ageing"),
     }
 )
 """Settings by section of the configuration; what no section names stands under `service`."""

@@ -46,6 +46,7 @@ Operation = Literal[
     "run_job",
     "retry_job",
     "cancel_job",
+    "archive",
 ]
 """What was done. A word stays here for as long as the log may hold it, also when nothing writes it any more."""
 

@@ -26,12 +26,19 @@ JobName = Literal[
     "ingest",
     "sweep_working",
     "vacuum",
+    "relevance",
+    "decay",
+    "flag_stale",
+    "forget",
 ]
 """Every kind of job; jobs/registry.py has the task of each."""
 
 JobState = Literal["queued", "running", "failed", "dead", "done", "cancelled"]
 """As a person sees it. `failed` waits for another attempt, `dead` for a person; both waiting states are `ready` in the
 queue."""
+
+AgeingJobName = Literal["relevance", "decay", "flag_stale", "forget"]
+"""Those that run for each workspace, also by request; the clock of the service looks where they are due."""
 
 SystemJobName = Literal["embed", "count_terms", "audit_partitions", "cleanup", "sweep_working"]
 """Those that run by the clock for the whole service."""
@@ -40,7 +47,8 @@ Minutes = Annotated[float, Field(ge=1, le=44_640)]
 
 
 class JobIntervals(BaseModel):
-    """Minutes between the runs of each job that runs by the clock for the whole service."""
+    """Minutes between the runs of each job that runs by the clock for the whole service; of ageing, between two
+    looks at which workspaces are due."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -49,6 +57,10 @@ class JobIntervals(BaseModel):
     audit_partitions: Minutes = 1_440
     cleanup: Minutes = 1_440
     sweep_working: Minutes = 5
+    relevance: Minutes = 15
+    decay: Minutes = 60
+    flag_stale: Minutes = 60
+    forget: Minutes = 60
 
     @property
     def seconds(self) -> Mapping[str, float]:
@@ -56,6 +68,7 @@ class JobIntervals(BaseModel):
         return {name: 60.0 * getattr(self, name) for name in type(self).model_fields}
 
 
+RunReason = Literal["schedule", "request"]
 Payload = Mapping[str, object]
 Counts = Mapping[str, int]
 """What a run did, for its job_run row: {"dropped": 2}."""

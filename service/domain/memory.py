@@ -59,6 +59,7 @@ class Memory:
     salience: float = 0.5
     access_count: int = 0
     last_accessed: datetime | None = None
+    stale_at: datetime | None = None
     entities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     version_of: UUID | None = None
     may_be_outdated_by: tuple[UUID, ...] = ()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from service.domain.job import Counts, Job, JobIntervals, JobName
-from service.jobs import conversations, embed, enrich, forget_scope, upkeep
+from service.jobs import ageing, conversations, embed, enrich, forget_scope, upkeep
 from service.resources import Resources
 
 Run = Callable[[Job, Resources], Awaitable[Counts | None]]
@@ -55,5 +55,9 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "cleanup": Task(upkeep.clean_up, interval_s=EVERY_S["cleanup"]),
         "sweep_working": Task(upkeep.sweep_working_memory, interval_s=EVERY_S["sweep_working"]),
         "vacuum": Task(upkeep.vacuum, timeout_s=60 * MINUTE_S),
+        "relevance": Task(ageing.relevance, interval_s=EVERY_S["relevance"], timeout_s=60 * MINUTE_S),
+        "decay": Task(ageing.decay, interval_s=EVERY_S["decay"], timeout_s=60 * MINUTE_S),
+        "flag_stale": Task(ageing.flag_stale, interval_s=EVERY_S["flag_stale"], timeout_s=60 * MINUTE_S),
+        "forget": Task(ageing.forget, interval_s=EVERY_S["forget"], timeout_s=60 * MINUTE_S),
     }
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
@@ -12,10 +13,12 @@ from service.db.engine import Database
 from service.db.jobs import queue
 from service.domain.job import NewJob
 from service.domain.scope import NIL_WORKSPACE
+from service.resources import Resources
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import store
 from tests.api.test_auth import made
-from tests.conftest import Tenant
+from tests.api.working import work
+from tests.conftest import SetClock, Tenant
 
 DIE = (
     "UPDATE job SET state = 'dead', attempts = 3, finished_at = now(), last_error = 'embedding_error: no answer' "
@@ -153,7 +156,54 @@ async def test_jobs_of_the_service_need_rights_over_it(
     assert ended.json()["state"] == "cancelled"
     details = (await client.get("/v1/jobs/sweep_working", params=of_service)).json()
     assert [each["state"] for each in details["runs"]] == ["cancelled"]
-    for params in ({}, of_service):
+    for params, named in (({}, "flag_stale"), (of_service, "sweep_working")):
         refused = await client.post("/v1/jobs/enrich/run", params=params)
         assert (refused.status_code, refused.json()["field"]) == (400, "name")
-        assert "sweep_working" in refused.json()["detail"]
+        assert named in refused.json()["detail"]
+
+
+async def test_ageing_runs_by_request_for_the_workspace_or_for_one_user(
+    client: AsyncClient,
+    other_client: AsyncClient,
+    resources: Resources,
+    tables: Tables,
+    tenant: Tenant,
+    clock: SetClock,
+) -> None:
+    her = f"user-{uuid4()}"
+    mine = await store(client, "Rows a red boat", user_id="alice")
+    hers = await store(client, "Rows a blue boat", user_id=her)
+    clock.forward(days=14)
+    asked = await client.post("/v1/jobs/relevance/run", params={"user_id": her})
+    assert (asked.status_code, asked.json()["state"]) == (202, "queued")
+    assert await work(resources, tables, tenant.workspace_id, "relevance") == 1
+    read = {each: (await client.get(f"/v1/memories/{each}")).json() for each in (mine, hers)}
+    assert (read[mine]["relevance"], read[hers]["relevance"]) == (1.0, pytest.approx(0.95**14))
+    whole = [(await client.post("/v1/jobs/relevance/run")).json()["id"] for _ in range(2)]
+    assert whole[0] == whole[1] != asked.json()["id"]
+    details = (await client.get("/v1/jobs/relevance")).json()
+    assert (details["interval_s"], [each["id"] for each in details["runs"]]) == (3600, [whole[0], asked.json()["id"]])
+    assert details["next_run"] is not None
+    assert (await other_client.get("/v1/jobs/relevance")).json()["runs"] == []
+    refused = await client.post("/v1/jobs/relevance/run", params={"system": "true"})
+    assert (refused.status_code, refused.json()["field"]) == (400, "name")
+    refused = await client.post("/v1/jobs/cleanup/run", params={"system": "true", "user_id": her})
+    assert (refused.status_code, refused.json()["field"]) == (400, "user_id")
+    purged = await client.request("DELETE", "/v1/memories", params={"user_id": her, "purge": "true"})
+    assert purged.status_code == 200, purged.text
+    assert await tables.holding(her) == [], "not even the run names whom it was for"
+
+
+async def test_how_a_workspace_ages_is_its_setting(client: AsyncClient) -> None:
+    for ageing, field in (
+        ({"kept_per_day": 0}, "settings.ageing.kept_per_day"),
+        ({"relevance_interval_min": 1}, "settings.ageing.relevance_interval_min"),
+        ({"speed": 1}, "settings.ageing.speed"),
+    ):
+        refused = await client.patch("/v1/workspaces/current", json={"settings": {"ageing": ageing}})
+        assert (refused.status_code, refused.json()["field"]) == (400, field)
+    changed = await client.patch("/v1/workspaces/current", json={"settings": {"ageing": {"forget_interval_min": 30}}})
+    assert changed.status_code == 200, changed.text
+    jobs = (await client.get("/v1/config")).json()["jobs"]
+    assert (jobs["ageing"]["forget_interval_min"], jobs["ageing"]["kept_per_day"]) == (30, 0.95)
+    assert (await client.get("/v1/jobs/forget")).json()["interval_s"] is None, "auto_archive is off"

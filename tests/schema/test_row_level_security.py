@@ -148,6 +148,7 @@ CALLERS = {
     "find_api_key": {APP},
     "find_large_workspaces": {WORKER},
     "find_outlived": {WORKER},
+    "find_unaged": {WORKER},
     "find_unembedded": {WORKER},
     "in_wall": set(),
     "is_in_scope": set(),

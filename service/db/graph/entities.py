@@ -71,7 +71,8 @@ CREATE = typed(
 CHANGE = typed(
     text("""
     UPDATE entity e SET type = coalesce(:type, e.type), description = coalesce(:description, e.description),
-        properties = e.properties || :properties, salience = coalesce(:salience, e.salience), aliases = coalesce(
+        properties = e.properties || :properties, salience = coalesce(:salience, e.salience),
+        base_salience = coalesce(:salience, e.base_salience), aliases = coalesce(
             (SELECT array_agg(a.alias ORDER BY a.created_at, a.alias_key) FROM entity_alias a
              WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id), '{}'),
         extracted_by = :extracted_by, version = e.version + :step, updated_at = :now

@@ -81,6 +81,11 @@ FINISH = text("""
     SELECT id FROM finished
 """)
 
+ADVANCE = text("""
+    UPDATE job SET progress = CAST(:progress AS jsonb)
+    WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND worker = :worker AND attempts = :attempts
+""")
+
 UNEMBEDDED = text("SELECT * FROM find_unembedded(make_interval(secs => :quiet_s), :limit)")
 
 
@@ -172,6 +177,13 @@ async def finish(session: Session, endings: Sequence[Ending]) -> set[UUID]:
         },
     )
     return {row.id for row in rows}
+
+
+async def advance(session: Session, job: Job, done: int, total: int) -> None:
+    """Stores how far a long job is, in the transaction of the work itself; nothing once it has lost its lease."""
+    progress = json.dumps({"done": done, "total": max(done, total)})
+    fence = {"workspace": job.workspace_id, "id": job.id, "worker": job.worker, "attempts": job.attempts}
+    await session.execute(ADVANCE, {**fence, "progress": progress})
 
 
 async def unembedded(session: Session, *, quiet_s: float, limit: int) -> list[tuple[UUID, UUID]]:

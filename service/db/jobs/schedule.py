@@ -6,6 +6,7 @@ and its job_run row, under the same id, in the nil workspace. From there on the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -17,7 +18,7 @@ from uuid_utils.compat import uuid7
 
 from service.db.engine import Session
 from service.db.tables import JobRunRow
-from service.domain.job import MAX_ATTEMPTS, JobName
+from service.domain.job import MAX_ATTEMPTS, NOTHING, JobName, Payload, RunReason
 from service.domain.scope import NIL_WORKSPACE
 
 REGISTER = text("""
@@ -57,16 +58,19 @@ START_DUE = text("""
 """)
 
 WAITING = text("""
-    SELECT id FROM job_run WHERE workspace_id = :workspace AND name = :name AND state = 'queued'
-    ORDER BY created_at LIMIT 1
+    SELECT r.id FROM job_run r JOIN job j ON j.workspace_id = r.workspace_id AND j.id = r.id
+    WHERE r.workspace_id = :workspace AND r.name = :name AND r.state = 'queued' AND j.state = 'ready'
+      AND j.payload = CAST(:payload AS jsonb)
+    ORDER BY r.created_at LIMIT 1
 """)
 
 REQUEST = text("""
     WITH run AS (
-        INSERT INTO job_run (workspace_id, id, name, reason) VALUES (:workspace, :id, :name, 'request')
+        INSERT INTO job_run (workspace_id, id, name, reason) VALUES (:workspace, :id, :name, :reason)
         RETURNING workspace_id, id, name
     )
-    INSERT INTO job (workspace_id, id, kind, max_attempts) SELECT workspace_id, id, name, :max_attempts FROM run
+    INSERT INTO job (workspace_id, id, kind, max_attempts, payload)
+    SELECT workspace_id, id, name, :max_attempts, CAST(:payload AS jsonb) FROM run
 """)
 
 
@@ -110,14 +114,16 @@ async def start_due(session: Session, names: Sequence[str]) -> list[str]:
     return list(found)
 
 
-async def request(session: Session, workspace_id: UUID, name: JobName) -> UUID:
-    """The id of a run of `name` that will begin soon: one that is already queued, or a new one."""
-    waiting: UUID | None = await session.scalar(WAITING, {"workspace": workspace_id, "name": name})
+async def request(
+    session: Session, workspace_id: UUID, name: JobName, payload: Payload = NOTHING, *, reason: RunReason = "request"
+) -> UUID:
+    """The id of a run of `name` that will begin soon: one that is already queued with this payload, or a new one."""
+    told = {"workspace": workspace_id, "name": name, "payload": json.dumps(dict(payload))}
+    waiting: UUID | None = await session.scalar(WAITING, told)
     if waiting is not None:
         return waiting
     run = uuid7()
-    values = {"workspace": workspace_id, "id": run, "name": name, "max_attempts": MAX_ATTEMPTS}
-    await session.execute(REQUEST, values)
+    await session.execute(REQUEST, {**told, "id": run, "max_attempts": MAX_ATTEMPTS, "reason": reason})
     return run
 
 
@@ -135,6 +141,7 @@ async def runs(session: Session, workspace_id: UUID, *, limit: int) -> list[RunR
 ENSURE_PARTITIONS = text("SELECT ensure_partitions(:upto)")
 DROP_PARTITIONS = text("SELECT drop_partitions(:parent, :older_than)")
 CLEAN_UP = text("SELECT * FROM clean_up(:at, :job_days, :embedding_days, :batch)")
+FIND_UNAGED = text("SELECT workspace_id FROM find_unaged(:name, :interval_min, CAST(:wanted_by AS text), :wanted)")
 FIND_OUTLIVED = text("SELECT * FROM find_outlived(:at, CAST(:retention_days AS integer), :limit)")
 
 # has_table_privilege does not know MAINTAIN before Postgres 17
@@ -171,6 +178,15 @@ async def ensure_partitions(session: Session, upto: datetime) -> int:
 async def drop_partitions(session: Session, parent: str, older_than: datetime) -> int:
     """How many partitions of `parent` were dropped: those that end at or before `older_than`."""
     return int(await session.scalar(DROP_PARTITIONS, {"parent": parent, "older_than": older_than}) or 0)
+
+
+async def unaged(
+    session: Session, name: JobName, interval_min: float, *, wanted_by: str | None = None, wanted: bool = True
+) -> list[UUID]:
+    """Workspaces where a job of ageing is due, and switched on by the setting `wanted_by`, if it has one; what they do
+    not say themselves is `interval_min` and `wanted`."""
+    values = {"name": name, "interval_min": interval_min, "wanted_by": wanted_by, "wanted": wanted}
+    return list(await session.scalars(FIND_UNAGED, values))
 
 
 async def outlived(

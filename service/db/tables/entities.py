@@ -51,6 +51,7 @@ class EntityRow(Table):
     first_seen: Mapped[datetime] = set_now()
     created_at: Mapped[datetime] = set_now()
     salience: Mapped[float] = mapped_column(server_default=text("0.5"))
+    base_salience: Mapped[float] = mapped_column(server_default=text("0.5"))
     access_count: Mapped[int] = mapped_column(server_default=text("0"))
     last_accessed: Mapped[datetime | None]
     version: Mapped[int] = mapped_column(BigInteger, server_default=text("1"))

@@ -16,6 +16,7 @@ CREATE TABLE entity (
     created_at timestamptz NOT NULL DEFAULT now(),
     salience double precision NOT NULL DEFAULT 0.5
         CONSTRAINT ck_entity_salience CHECK (salience >= 0 AND salience <= 1),
+    base_salience double precision NOT NULL DEFAULT 0.5,
     access_count integer NOT NULL DEFAULT 0,
     last_accessed timestamptz,
     version bigint NOT NULL DEFAULT 1,

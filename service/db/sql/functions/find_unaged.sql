@@ -1,0 +1,24 @@
+-- Workspaces with memories in which the job of this name did not begin within its interval, as `ageing` in their
+-- settings says it, else `interval_min`. With `wanted_by`, the name of a switch there, only those where it is on; `wanted`
+-- is what it is where a workspace does not say.
+CREATE OR REPLACE FUNCTION find_unaged(job_name text, interval_min double precision, wanted_by text, wanted boolean)
+RETURNS TABLE (workspace_id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT w.workspace_id
+    FROM workspace w CROSS JOIN LATERAL (
+        SELECT coalesce((w.settings #>> ARRAY['ageing', job_name || '_interval_min'])::double precision, interval_min)
+                   AS minutes,
+               wanted_by IS NULL OR coalesce((w.settings #>> ARRAY['ageing', wanted_by])::boolean, wanted) AS is_on
+    ) own
+    WHERE own.is_on
+      AND EXISTS (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id)
+      -- a minute less, for a run that comes a little early
+      AND NOT EXISTS (SELECT FROM job_run r WHERE r.workspace_id = w.workspace_id AND r.name = job_name
+                      AND r.created_at > now() - make_interval(secs => 60 * (own.minutes - 1)))
+    ORDER BY w.workspace_id
+$$;
+
+REVOKE EXECUTE ON FUNCTION find_unaged(text, double precision, text, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_unaged(text, double precision, text, boolean) TO loxodon_worker;

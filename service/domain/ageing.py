@@ -1,0 +1,45 @@
+"""How memories and entities age: what is left of a number after a day, and when something counts as stale or faded."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+IntervalMin = Annotated[float, Field(ge=15, le=44_640)]
+Boost = Annotated[float, Field(ge=0, le=10)]
+Days = Annotated[float, Field(gt=0, le=36_500)]
+
+
+class Ageing(BaseModel):
+    """Of a workspace. Numbers are computed from a stored base and the time since the last use, so a run that is
+    repeated gives the same. docs/decisions/059-ageing.md says where the defaults come from."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    relevance_interval_min: IntervalMin = Field(default=60, description="Minutes between runs of `relevance`")
+    decay_interval_min: IntervalMin = Field(default=1_440, description="Minutes between runs of `decay`")
+    flag_stale_interval_min: IntervalMin = Field(default=1_440, description="Minutes between runs of `flag_stale`")
+    forget_interval_min: IntervalMin = Field(default=1_440, description="Minutes between runs of `forget`")
+    kept_per_day: float = Field(
+        default=0.95, gt=0, le=1, description="What a day without use leaves of a number: 5 % are lost"
+    )
+    use_boost: Boost = Field(default=0.1, description="Salience grows by this share times ln(1 + uses)")
+    recency_boost: Boost = Field(
+        default=0.1, description="Added to the salience of what was used; exp(-days) of it later"
+    )
+    stale_after_days: Days = Field(default=90, description="A memory that was not used for so long is stale")
+    auto_archive: bool = Field(
+        default=False, description="Whether `forget` archives memories whose relevance has faded"
+    )
+    forget_below: float = Field(default=0.05, ge=0, le=1, description="Relevance below which they have")
+    entity_min_salience: float = Field(
+        default=0.1, ge=0, le=1, description="Below it an entity nobody mentions is removed"
+    )
+    entity_idle_days: Days = Field(default=30, description="If it was not used for so long either")
+
+    @property
+    def loss_per_day(self) -> float:
+        """The rate of the exponential: 0.0513 for 0.95."""
+        return -math.log(self.kept_per_day)
