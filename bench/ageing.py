@@ -1,6 +1,6 @@
 """Measures ageing: how long `relevance` and `decay` take over a workspace, and what writers beside them notice.
 
-    python -m bench.ageing [--memories 100000] [--url postgresql+asyncpg://...]
+    python -m bench.ageing [--memories 100000] [--batch 1000] [--url postgresql+asyncpg://...]
 
 Without a URL it starts a durable embedded server (fsync on, as in production). The writers add memories and count uses
 of those that the run is going over.
@@ -147,7 +147,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--url", help="a migrated or empty database, as its superuser or owner")
+    parser.add_argument("--batch", type=int, default=statements.BATCH)
     options = parser.parse_args()
+    statements.BATCH = options.batch
     if options.url:
         asyncio.run(measure(options.url, options.memories))
         return
