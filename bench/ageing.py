@@ -30,8 +30,7 @@ from bench.superuser import SUPERUSER, login_url, trusting
 from service.db import migrate
 from service.db.engine import Database
 from service.db.jobs.queue import Wakeup
-from service.db.memories import ageing as statements
-from service.db.memories import stats
+from service.db.memories import fading, stats
 from service.db.memories.stats import Use
 from service.db.roles import APP, OWNER, WORKER
 from service.db.tenants import keys
@@ -98,9 +97,9 @@ class Batches:
 
     def __init__(self) -> None:
         self.took_ms: list[float] = []
-        self._age = statements.age
+        self._age = fading.age
 
-    async def __call__(self, *given: Any, **more: Any) -> statements.AgedBatch:
+    async def __call__(self, *given: Any, **more: Any) -> fading.AgedBatch:
         began = time.perf_counter()
         found = await self._age(*given, **more)
         self.took_ms.append(1000 * (time.perf_counter() - began))
@@ -126,7 +125,7 @@ async def measure(url: str, count: int) -> None:
     ids, batches = [uuid7() for _ in range(count)], Batches()
     for start in range(0, count, CHUNK):
         await add(app, workspace, ids[start : start + CHUNK])
-    setattr(statements, "age", batches)  # noqa: B010 - mypy does not let a function be replaced
+    setattr(fading, "age", batches)  # noqa: B010 - mypy does not let a function be replaced
     res = Resources(worker, cast(Any, None), 1, None, SETTINGS, Wakeup(url))
     async with writing(app, workspace, ids) as alone:
         await asyncio.sleep(5)
@@ -147,9 +146,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--memories", type=int, default=100_000)
     parser.add_argument("--url", help="a migrated or empty database, as its superuser or owner")
-    parser.add_argument("--batch", type=int, default=statements.BATCH)
+    parser.add_argument("--batch", type=int, default=fading.BATCH)
     options = parser.parse_args()
-    statements.BATCH = options.batch
+    fading.BATCH = options.batch
     if options.url:
         asyncio.run(measure(options.url, options.memories))
         return

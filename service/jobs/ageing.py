@@ -14,8 +14,8 @@ from uuid import UUID
 from sqlalchemy import TextClause
 
 from service.db.jobs import queue, schedule
-from service.db.memories import ageing
-from service.db.memories.ageing import AgeingScope
+from service.db.memories import fading
+from service.db.memories.fading import AgeingScope
 from service.db.tenants.keys import workspace
 from service.domain.job import AgeingJobName, Counts, Job
 from service.domain.request import WriteContext
@@ -31,7 +31,7 @@ async def relevance(job: Job, res: Resources) -> Counts:
     """What is left of the relevance of each memory since it was last used."""
     if job.workspace_id == NIL_WORKSPACE:
         return await _start("relevance", res)
-    return await _age(job, ageing.RELEVANCE, await _own(job, res))
+    return await _age(job, fading.RELEVANCE, await _own(job, res))
 
 
 async def decay(job: Job, res: Resources) -> Counts:
@@ -39,8 +39,8 @@ async def decay(job: Job, res: Resources) -> Counts:
     if job.workspace_id == NIL_WORKSPACE:
         return await _start("decay", res)
     own = await _own(job, res)
-    memories = await _age(job, ageing.MEMORY_SALIENCE, own)
-    entities = await _age(job, ageing.ENTITY_SALIENCE, own, entities=True)
+    memories = await _age(job, fading.MEMORY_SALIENCE, own)
+    entities = await _age(job, fading.ENTITY_SALIENCE, own, entities=True)
     removed, context = 0, _context(job)
     while True:
         gone = await remove_forgotten_entities(job.workspace_id, _scope(job), own, context, batch=ENTITIES_AT_ONCE)
@@ -59,7 +59,7 @@ async def flag_stale(job: Job, res: Resources) -> Counts:
     """Flags what is past its end or was not used for long, and takes the flag from what is in use again."""
     if job.workspace_id == NIL_WORKSPACE:
         return await _start("flag_stale", res)
-    return await _age(job, ageing.STALE, await _own(job, res))
+    return await _age(job, fading.STALE, await _own(job, res))
 
 
 async def forget(job: Job, res: Resources) -> Counts:
@@ -93,12 +93,12 @@ async def _age(job: Job, statement: TextClause, own: Resources, *, entities: boo
     """Goes over all rows of the workspace, a batch and a transaction at a time."""
     workspace_id, scope, now = job.workspace_id, _scope(job), own.clock()
     async with own.db.read(workspace_id) as session:
-        total = await ageing.count(session, workspace_id, entities=entities)
+        total = await fading.count(session, workspace_id, entities=entities)
     seen = changed = 0
     last: UUID | None = FIRST
     while last is not None:
         async with own.db.begin(workspace_id) as session:
-            batch = await ageing.age(session, workspace_id, statement, own.settings.ageing, scope, now=now, after=last)
+            batch = await fading.age(session, workspace_id, statement, own.settings.ageing, scope, now=now, after=last)
             seen, changed, last = seen + batch.seen, changed + batch.changed, batch.last
             await queue.advance(session, job, seen, total)
     return {"seen": seen, "changed": changed}

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from uuid import UUID
 
-from service.db.memories import ageing, history, memories, updates
-from service.db.memories.ageing import AgeingScope
+from service.db.memories import fading, history, memories, updates
+from service.db.memories.fading import AgeingScope
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
@@ -27,7 +27,7 @@ async def archive_faded(
     """Archives the next memories whose relevance has faded; returns how many, and the id to go on behind, None at the
     end."""
     async with res.db.read(workspace_id) as session:
-        ids = await ageing.faded(session, workspace_id, res.settings.ageing, which, after=after, batch=ARCHIVED_AT_ONCE)
+        ids = await fading.faded(session, workspace_id, res.settings.ageing, which, after=after, batch=ARCHIVED_AT_ONCE)
         found = await memories.get_many(session, workspace_id, ids)
     count = 0
     for scope, group in groupby(sorted(found.values(), key=_owner), key=lambda each: each.scope):
@@ -63,7 +63,7 @@ async def remove_forgotten_entities(
     """Removes the next faded entities that no memory, relation or merge names and no person wrote; returns how many."""
     rules, now = res.settings.ageing, res.clock()
     async with plain_transaction(workspace_id, res, request) as session:
-        gone = await ageing.remove_forgotten(session, workspace_id, rules, which, now=now, batch=batch)
+        gone = await fading.remove_forgotten(session, workspace_id, rules, which, now=now, batch=batch)
         if gone:
             await append_audit(session, "delete_entity", Scope(workspace_id), gone, request, res, why="faded")
     return len(gone)

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from service.db.engine import Database
 from service.db.jobs import schedule
-from service.db.memories import ageing as statements
+from service.db.memories import fading
 from service.db.tenants import keys
 from service.domain.job import Job
 from service.domain.request import WriteContext
@@ -101,7 +101,7 @@ async def test_relevance_fades_by_the_hour_and_small_steps_are_not_written(
 async def test_batches_go_over_all_and_a_scope_over_its_own(
     database: Database, res: Resources, workspace: UUID, stranger: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(statements, "BATCH", 2)
+    monkeypatch.setattr(fading, "BATCH", 2)
     mine = [await remember(database, workspace, f"Boat {number}") for number in range(5)]
     hers = await remember(database, workspace, "A raft", user_id="bob")
     foreign = await remember(database, stranger.workspace_id, "A foreign boat")
