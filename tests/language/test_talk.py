@@ -123,10 +123,11 @@ def test_what_hangs_joins_what_its_speaker_told() -> None:
     ]
 
 
-def test_a_comment_on_another_ones_words_is_left_out() -> None:
+def test_a_comment_stands_behind_what_it_comments_on() -> None:
     ran = ("Ann", "I ran ten kilometres along the canal on Sunday.")
     assert quotes([ran, ("Bob", "Running along the water is such a lovely way to relax!")]) == [
-        "Ann: I ran ten kilometres along the canal on Sunday (15 November 2026)."
+        "Ann: I ran ten kilometres along the canal on Sunday (15 November 2026). "
+        "(Bob: Running along the water is such a lovely way to relax!)"
     ]
 
 

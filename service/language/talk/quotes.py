@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from service.language.talk import news
+from service.language.talk import worth
 from service.language.talk.turn import Piece, ReadTurns, TurnReader, Utterance, said_before
 from service.language.talk.worth import WORD
 
 OWN_TURNS = 4
 """Turns that are looked back to for what the speaker told last."""
 
-MAX_CHARS, MAX_BEFORE_MOOD = 700, 400
-"""A quote that is longer already takes nothing more behind it; and no mood."""
+MAX_CHARS = 700
+"""A quote that is longer already takes nothing more behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo)
         for piece in TurnReader(talk, place, zone).pieces():
             if piece.correction:
                 pieces = [each for each in pieces if not _is_corrected(each, piece)]
-            _append(pieces, piece, talk, len(before))
+            _append(pieces, piece, talk)
     return [_quote(each, len(before)) for each in pieces]
 
 
@@ -67,9 +67,9 @@ def _is_corrected(earlier: Piece, piece: Piece) -> bool:
     return earlier.speaker == piece.speaker and shared * 3 >= len(words) * 2
 
 
-def _append(pieces: list[Piece], piece: Piece, talk: ReadTurns, before: int) -> None:
-    """Adds a piece: one that says too little alone behind what it goes on with; where there is nothing, it is
-    lost unless it, or what follows in it, tells something."""
+def _append(pieces: list[Piece], piece: Piece, talk: ReadTurns) -> None:
+    """Adds a piece: one that says too little alone behind what it goes on with; where there is nothing, it is lost
+    unless it tells something of its speaker."""
     if not piece.goes_on:
         pieces.append(piece)
         return
@@ -77,28 +77,34 @@ def _append(pieces: list[Piece], piece: Piece, talk: ReadTurns, before: int) -> 
         earlier = pieces[at]
         if earlier.place < piece.place - OWN_TURNS:
             break
-        most = MAX_CHARS if piece.hangs else MAX_BEFORE_MOOD
-        if earlier.speaker != piece.speaker or earlier.correction or len(earlier.body) >= most:
-            continue
-        if _is_same_talk(talk, earlier.place, piece.place):
+        if len(earlier.body) < MAX_CHARS and not earlier.correction and _goes_behind(talk, earlier, piece):
             pieces[at] = earlier.followed_by(piece)
             return
     own = said_before(talk, piece.place, by=piece.speaker, look_back=OWN_TURNS) if piece.hangs else None
-    explained = own is not None and (own.span[0] < before or news.things(piece.body, talk.names) > 0)
-    if own is not None and explained and _is_same_talk(talk, own.span[0], piece.place):
+    if own is not None and _is_same_talk(talk.turns, own.span[0], piece.place):
         pieces.append(piece.behind(own))
     elif piece.tells:
         pieces.append(piece)
-    elif piece.rest:
-        _append(pieces, piece.rest, talk, before)
 
 
-def _is_same_talk(talk: ReadTurns, first: int, last: int) -> bool:
-    """Whether between two turns of a speaker others only asked or told nothing of their own, so that he is still on
-    his own subject; an assistant has none of its own."""
-    speaker = talk.turns[last].speaker
-    others = [at for at in range(first + 1, last) if talk.turns[at].speaker != speaker]
-    return all(talk.turns[at].by_assistant or talk.asks(at) or not talk.has_news(at) for at in others)
+def _goes_behind(talk: ReadTurns, earlier: Piece, piece: Piece) -> bool:
+    """Whether a piece goes on with an earlier one: of a speaker whom others only asked since, or as the first reply to
+    what the other one just said."""
+    comments = not (piece.own or piece.hangs)
+    if earlier.replied and comments:
+        return False
+    if earlier.speaker == piece.speaker:
+        return _is_same_talk(talk.turns, earlier.place, piece.place)
+    replies = earlier.place == piece.place - 1 and not worth.is_question(talk.turns[earlier.place].text)
+    return replies and (comments or (piece.hangs and not piece.tells))
+
+
+def _is_same_talk(turns: Sequence[Utterance], first: int, last: int) -> bool:
+    """Whether between two turns of a speaker others only asked, so that he is still on his own subject; an assistant
+    has none of its own."""
+    speaker = turns[last].speaker
+    between = [turn for turn in turns[first + 1 : last] if turn.speaker != speaker and not turn.by_assistant]
+    return all(worth.is_question(turn.text) for turn in between)
 
 
 def _quote(piece: Piece, before: int) -> Quote:

@@ -20,9 +20,7 @@ DETERMINERS = wordlists.words(
 PREPOSITIONS = wordlists.words("about at by for from in into like of on with to near after before")
 NOUN_IN_FRONT = DETERMINERS | PREPOSITIONS
 EXPLETIVE = re.compile(
-    r"\bit(?:'s| is| was| has been| will be|'ll be| would be|'d be) (?:\w+ ){0,3}?"
-    r"(?:to(?! (?:me|us|him|her|them|you)\b)|that|how|when"
-    r"|what|if|time)\b"
+    r"\bit(?:'s| is| was| has been| will be|'ll be| would be|'d be) (?:\w+ ){0,3}?(?:to|that|how|when|what|if|time)\b"
     r"|\bit(?:'s| is| was| has been| will be| gets| got) (?:so |very |really |too |still )?(?:rain|snow|cold|hot"
     r"|sunny|late"
     r"|early|dark|windy)\w*"
@@ -47,12 +45,6 @@ CONTINUES = re.compile(
     r"|otherwise|therefore|that's why|that way|afterwards|besides)\b|no,|yes,)",
     re.IGNORECASE,
 )
-SUBJECTLESS = re.compile(
-    r"\W*(?:gives|makes|helps|keeps|reminds|shows|brings|feels|sounds|looks|seems|means|turns|proves|teaches|lets)\b",
-    re.IGNORECASE,
-)
-"""A verb of what was named before: "Helps me relax"."""
-
 FRAGMENT = re.compile(
     r"\W*(?:for|with|from|in|at|to|on|by|about|near|since|until|because|only|half|every|\d)\b", re.IGNORECASE
 )
@@ -70,9 +62,7 @@ TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\w.:]*|[.,;:!?–—-]")
 
 def hangs(sentence: str) -> bool:
     """Whether a pronoun of the sentence has no noun before it that it could mean: anywhere in the sentence for a person
-    or an owner, in an earlier clause for a thing; or its subject is left out."""
-    if SUBJECTLESS.match(sentence):
-        return True
+    or an owner, in an earlier clause for a thing."""
     text = EXPLETIVE.sub(" ", sentence.replace("’", "'"))
     tokens = [".", *TOKEN.findall(text), "."]
     noun = thing = False

@@ -10,7 +10,7 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 from service.domain.text import CleanText
-from service.language.talk import news, references, replies, worth
+from service.language.talk import references, replies, worth
 from service.language.talk.dates import dated
 from service.language.talk.units import Unit, units
 from service.language.talk.worth import WORD
@@ -25,7 +25,8 @@ LONG_ANSWER_CHARS = 300
 """An answer of an assistant from which on what was asked is remembered."""
 
 MIN_ASKED_TOPICS = 2
-"""Topic words that what was asked has at least."""
+MAX_REACTION = 2
+"""Topic words that what was asked, or said in reply, has at least; and sentences of a reply."""
 
 TELLING = 2.0
 """Worth from which on a statement explains another one; a mood explains nothing."""
@@ -87,9 +88,9 @@ class Piece:
     """Sentences of one speaker, said at `spans`, the first their own.
 
     `context`: what stands between the speaker and them. `goes_on`: they say too little alone: they hang on something
-    that was told before (`hangs`), are a mood, or true of everybody. `tells`: they are worth a fact where there is
-    nothing to go on with; else `rest` is, those of them that can stand alone. `retold`: they are not whole sentences
-    as they were said.
+    that was told before (`hangs`), are a mood, or true of everybody. `own`: they tell of the speaker himself. `tells`:
+    they are worth a fact where there is nothing to go on with. `replied`: the other one's reply stands in them.
+    `retold`: they are not whole sentences as they were said.
     """
 
     speaker: str
@@ -98,8 +99,9 @@ class Piece:
     context: str = ""
     goes_on: bool = False
     hangs: bool = False
+    own: bool = True
     tells: bool = True
-    rest: Piece | None = None
+    replied: bool = False
     retold: bool = False
     correction: bool = False
     confidence: float = CERTAIN
@@ -116,9 +118,12 @@ class Piece:
         return self.body if named else f"{self.speaker}: {self.body}"
 
     def followed_by(self, piece: Piece) -> Piece:
-        """This piece with one of the same speaker that goes on with it behind."""
+        """This piece with one that goes on with it behind; in brackets what another one replied."""
         spans = (*self.spans, *piece.spans)
-        asked = f" ({piece.context})" if piece.context and piece.context not in self.text else ""
+        if piece.speaker != self.speaker:
+            retold = self.retold or piece.retold
+            return replace(self, body=f"{self.body} ({piece.text})", spans=spans, replied=True, retold=retold)
+        asked = f" ({piece.context})" if piece.context else ""
         body, confidence = f"{self.body}{asked} {piece.body}", min(self.confidence, piece.confidence)
         return replace(self, body=body, spans=spans, confidence=confidence, retold=self.retold or piece.retold)
 
@@ -139,15 +144,6 @@ class ReadTurns:
     @classmethod
     def of(cls, turns: Sequence[Utterance], names: Collection[str]) -> ReadTurns:
         return cls(turns, names, [units(turn.text) for turn in turns])
-
-    def asks(self, place: int) -> bool:
-        """Whether a turn has a question."""
-        return any(worth.is_question(unit.text) for unit in self.units[place])
-
-    def has_news(self, place: int) -> bool:
-        """Whether a turn tells something of its own."""
-        bare = (worth.bare(unit.text, self.names) for unit in self.units[place])
-        return any(news.is_news(text, self.names) and worth.is_statement(text, self.names) for text in bare)
 
 
 def said_before(talk: ReadTurns, place: int, *, by: str, look_back: int) -> Context | None:
@@ -197,7 +193,7 @@ class TurnReader:
             told = end if piece else told
             found.extend([piece] if piece else [])
             at = end
-        other = None if found else self._asked()
+        other = None if found else self._asked() or self._reaction()
         return [other] if other else found
 
     def _is_kept(self, at: int) -> bool:
@@ -206,8 +202,6 @@ class TurnReader:
             return self._is_kept_of_assistant(unit)
         if unit.listed:
             return worth.features(unit.text, self.names).topics > 0 and worth.is_statement(unit.text, self.names)
-        if self.said.speaker == USER and news.is_opinion(self._bare(unit)):
-            return False
         least = worth.KEPT_FROM if self.said.speaker == USER or unit.speaker else worth.MENTIONED_FROM
         return worth.is_worth_keeping(unit.readable, self.names, least=least)
 
@@ -234,8 +228,6 @@ class TurnReader:
         if unit.speaker != last.speaker or unit.heading or unit.listed or replies.is_correction(unit.text):
             return False
         found = worth.features(bare, self.names)
-        if self._is_faint(last) and self._tells(unit):
-            return False
         if not self._is_kept(at):
             return references.hangs(bare) and worth.is_statement(unit.text, self.names) and found.topics >= 2
         told = PAST.search(last.text) is not None and PAST.search(bare) is not None
@@ -250,26 +242,22 @@ class TurnReader:
         """The sentences from `at` to `end`, with what the first hangs on. Those before `told` are kept already."""
         unit = self.units[at]
         hangs = not unit.heading and (references.hangs(self._bare(unit)) or self._chooses(unit))
-        begin = self._begin_of(at, told) if hangs else None
+        begin = self._begin_of(at) if hangs else None
         if hangs and begin is None and at and not self._is_first_of_voice(at):
             return None
         known = begin is not None and begin < told
         said = self.units[at if begin is None or known else begin : end]
         whole = self.said.text[said[0].start : said[-1].end] if len(said) > 1 else said[0].text
         text = f"{said[0].heading} {whole}" if said[0].heading else worth.bare(whole, self.names)
-        faint = not any(self._tells(each) or (hangs and not self._is_faint(each)) for each in said)
+        faint = not any(worth.is_statement(each.text, self.names) and not self._is_faint(each) for each in said)
+        own = self.said.speaker == USER or worth.is_own(text)
         hangs = hangs and begin is None
-        context = self._question() if hangs or (faint and self._is_first_of_voice(at)) else None
+        context = self._question() if hangs or (faint and own and self._is_first_of_voice(at)) else None
         clear = context is not None and self._is_clear(context)
         context = context if hangs or clear else None
         made = self._made(text, said[0].start, said[-1].end, context, said[0].speaker)
         made = replace(made, retold=any(each.cut for each in said))
-        if not (known or ((hangs or faint) and not clear)):
-            return made
-        alone = next((place for place in range(at + 1, end) if self._tells(self.units[place])), None)
-        rest = self._piece(alone, end, told) if alone is not None else None
-        tells = news.is_telling(self._bare(unit), self.names, by_user=self.said.speaker == USER)
-        return replace(self._leaning(made, hangs=hangs), tells=tells, rest=rest)
+        return self._leaning(made, hangs=hangs) if known or ((hangs or faint) and not clear) else made
 
     def _chooses(self, unit: Unit) -> bool:
         """Whether a sentence takes up what an assistant just offered: "I'll go with the second one"."""
@@ -278,29 +266,43 @@ class TurnReader:
 
     def _leaning(self, made: Piece, *, hangs: bool) -> Piece:
         """A piece that says too little alone."""
-        tells = news.is_telling(made.body, self.names, by_user=self.said.speaker == USER)
-        return replace(made, goes_on=True, hangs=hangs, tells=tells)
-
-    def _tells(self, unit: Unit) -> bool:
-        """Whether a sentence can be a fact of its own."""
-        stands = worth.is_statement(unit.text, self.names) and not references.hangs(self._bare(unit))
-        return stands and not self._is_faint(unit)
+        found = worth.features(made.body, self.names)
+        own = self.said.speaker == USER or worth.is_own(made.body)
+        concrete = found.name or found.number or found.time
+        enough = concrete and (own or found.first_person)
+        clear = own and not references.hangs(made.body)
+        tells = enough or (clear and worth.worth(made.body, self.names) >= worth.ALONE_FROM)
+        return replace(made, goes_on=True, hangs=hangs, own=own, tells=bool(tells))
 
     def _is_faint(self, unit: Unit) -> bool:
         """Whether people only tell one another how they feel, or what is true of everybody."""
-        bare = self._bare(unit)
-        if unit.speaker or unit.listed or (self.said.speaker == USER and not news.is_opinion(bare)):
+        if self.said.speaker == USER or unit.speaker or unit.listed:
             return False
-        return not news.is_news(bare, self.names)
+        return worth.is_faint(self._bare(unit), self.names)
 
-    def _begin_of(self, at: int, told: int) -> int | None:
+    def _reaction(self) -> Piece | None:
+        """What people say to one another's words, where the message tells nothing of its own."""
+        if self.said.by_assistant:
+            return None
+        told = [unit for unit in self.units if self._reacts(unit)][:MAX_REACTION]
+        if not told or told[-1].end - told[0].start > MAX_CHARS:
+            return None
+        made = self._made(" ".join(self._bare(unit) for unit in told), told[0].start, told[-1].end)
+        return replace(made, goes_on=True, own=False, tells=False)
+
+    def _reacts(self, unit: Unit) -> bool:
+        """Whether a sentence says something of what it replies to."""
+        enough = worth.features(self._bare(unit), self.names).topics >= MIN_ASKED_TOPICS
+        return enough and not unit.speaker and worth.is_statement(unit.text, self.names)
+
+    def _begin_of(self, at: int) -> int | None:
         """The sentence before `at`, of the same voice, from which on the text can stand alone; None without one."""
         for begin in range(at - 1, max(at - MAX_SENTENCES, -1), -1):
             unit = self.units[begin]
             if unit.speaker != self.units[at].speaker or unit.heading or worth.is_question(unit.text):
                 return None
             stands = not references.hangs(self._bare(unit)) and worth.is_statement(unit.text, self.names)
-            if stands and (begin < told or not self._is_faint(unit)) and len(WORD.findall(self._bare(unit))) >= 2:
+            if stands and len(WORD.findall(self._bare(unit))) >= 2:
                 return begin
         return None
 
@@ -309,21 +311,19 @@ class TurnReader:
         return all(worth.worth(self._bare(unit), self.names) < 1 for unit in self.units[:at])
 
     def _question(self) -> Context | None:
-        """The last question of the turn before, if another one asked it."""
+        """The question that the turn before ends with, if another one asked it."""
         if not self.place or self.turns[self.place - 1].speaker == self.said.speaker:
             return None
         other, asked = self.turns[self.place - 1], self.talk.units[self.place - 1]
-        question = next((unit for unit in reversed(asked) if worth.is_question(unit.text)), None)
-        if question is None:
+        if not asked or not worth.is_question(asked[-1].text):
             return None
-        return context_of(other, self.place - 1, [question], self.names, self.said.speaker)
+        return context_of(other, self.place - 1, asked[-1:], self.names, self.said.speaker)
 
     def _is_clear(self, question: Context) -> bool:
         """Whether a question says by itself what it is about; "Which line?" and "Where was it?" do not."""
         place, start, end = question.span
         bare = worth.bare(self.turns[place].text[start:end], self.names)
-        names_a_thing = worth.features(bare, self.names).topics > 0 and not replies.is_offer(bare)
-        return names_a_thing and len(WORD.findall(bare)) > MAX_SHORT_QUESTION and not references.hangs(bare)
+        return len(WORD.findall(bare)) > MAX_SHORT_QUESTION and not references.hangs(bare)
 
     def _answer(self) -> Piece | None:
         """The first sentence as the answer to the question before, where it does not stand by itself."""
@@ -340,10 +340,7 @@ class TurnReader:
         if not self._answers(first, asked):
             return None
         made = self._made(first.text, first.start, first.end, question)
-        if self._is_clear(question):
-            return made
-        alone = self.said.speaker != USER and self._tells(first)
-        return None if alone else self._leaning(made, hangs=True)
+        return made if self._is_clear(question) else self._leaning(made, hangs=True)
 
     def _answers(self, first: Unit, question: str) -> bool:
         """Whether a sentence that cannot stand alone tells what the question asks for."""
@@ -351,16 +348,13 @@ class TurnReader:
         found = worth.features(bare, self.names)
         if replies.is_offer(question) or not worth.is_statement(first.text, self.names):
             return False
-        telling = (found.topics or found.number or found.name) and not references.SUBJECTLESS.match(bare)
-        telling = telling and not news.is_opinion(bare)
+        telling = found.topics or found.number or found.name
         if not telling or THANKS.search(first.text):
             return False
         if not replies.OPEN_QUESTION.search(question) and not references.FRAGMENT.match(bare):
             return False
         alone = self._is_kept(0) and not references.hangs(bare) and worth.OF_SPEAKER.match(bare) is not None
-        if alone:
-            return self.said.speaker != USER and news.things(bare, self.names) < news.SAYS_ENOUGH
-        return found.words <= MAX_FRAGMENT or references.hangs(bare) or self.said.speaker != USER
+        return not alone and (found.words <= MAX_FRAGMENT or references.hangs(bare))
 
     def _corrected(self, at: int) -> Piece | None:
         """The statement that the sentence at `at` corrects or restates, as it is now; None when it does not."""
@@ -395,12 +389,7 @@ class TurnReader:
             return None
         for unit in self.units:
             text = self._bare(unit)
-            found = worth.features(text, self.names)
-            if (
-                (found.first_person or found.name)
-                and found.topics >= MIN_ASKED_TOPICS
-                and not worth.is_statement(text, self.names)
-            ):
+            if worth.features(text, self.names).topics >= MIN_ASKED_TOPICS and not worth.is_statement(text, self.names):
                 span = (self.place, unit.start, unit.end)
                 return Piece(self.said.speaker, f"{self.said.speaker} asked: {text[:MAX_ASKED_CHARS]}", (span,))
         return None

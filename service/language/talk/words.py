@@ -9,9 +9,6 @@ EVALUATING = wordlists.words("""
     great awesome amazing nice cool wonderful fun good bad tough hard love loved happy glad excited proud thrilled
     inspiring incredible special important best better super fantastic fabulous lovely beautiful perfect gorgeous
     stunning interesting exciting rewarding fulfilling positive strong worth true sure right grateful thankful blessed
-    disappointing fascinating surprising
-    reassuring encouraging comforting concerning interested determined confident
-    optimistic hopeful upbeat pumped stoked keen nervous scared
     lucky sorry ready hungry tired sleepy bored busy magical adorable cute yummy delicious sweet helpful
 """)
 """Words of praise, comfort and mood: a sentence made of them says nothing to remember."""
@@ -28,7 +25,7 @@ PALE = wordlists.words("""
     soul spirit mind hear heard hearing seeing saw seen worry worries week gosh wow yeah yep nope ok okay thanks thank
     hey hi hello bye question questions idea ideas tip tips suggestion suggestions recommendation recommendations
     advice information please maybe perhaps kidding joking gonna wanna gotta forget happen happening happened continue
-    continuing deserve deserves push pushing lol kinda together away giving taking haha hmm huh well anyway
+    continuing deserve deserves push pushing lol haha hmm huh well anyway
 """)
 """Words so common in chat that they carry no topic."""
 

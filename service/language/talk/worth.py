@@ -11,16 +11,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from service.language.common_words import is_common
-from service.language.talk.words import EMPTY, NUMBER_WORDS, ORDER_VERBS, TIME_WORDS
+from service.language.talk.words import EMPTY, EVALUATING, NUMBER_WORDS, ORDER_VERBS, TIME_WORDS
 
-MENTIONED_FROM, KEPT_FROM = 1.0, 1.5
-"""Worth from which a sentence of people's talk is looked at, and from which a user's is kept."""
+MENTIONED_FROM, KEPT_FROM, PLAIN_FROM, ALONE_FROM = 1.0, 1.5, 2.0, 3.5
+"""Worth from which a sentence of people's talk is kept behind another one; from which one is a fact: by a user without
+a name ("I teach physics"), of people without praise or mood, and of people with it."""
 
 MIN_WORDS = 2
 MAX_TOPIC_WORDS = 8
-
-MAX_LEAD = 30
-"""Characters of an announcement without a topic before a dash: "great news - we won"."""
 
 MAX_STATE_WORDS = 6
 """A short statement about its speaker is a state ("I have a dog")."""
@@ -32,36 +30,29 @@ OPENING = re.compile(
     r"|for the record)(?: (?:this|that)\b|(?=\W*:))"
     r"|(?:thanks?(?: you)?(?: so much| a lot| again)?|thx|wow|yeah|yes|yep|yup|hey|hi|hello|oh|ah|aww?|ok(?:ay)?"
     r"|well|btw"
-    r"|by the way|actually|anyway|honestly|also|fyi|haha|lol|hmm+|please note|guess what"
-    r"|(?:i )?(?:just )?(?:want(?:ed)? to|wanna) (?:let you know|tell you)(?: that| about)?"
+    r"|by the way|actually|anyway|honestly|also|fyi|haha|lol|hmm+|congrats|congratulations|please note|guess what"
     r"|you won't believe (?:it|this|what happened)|good (?:morning|evening|afternoon)"
     r"|(?:no|nope|nah|so|man|sure|cool|nice|great|awesome|right|exactly|definitely|absolutely|totally|of course|dear"
     r"|p\.?s\.?"
-    r"|note|update|congrats|congratulations)(?=\s*[^\w\s'’])))\b(?: (?:there|all|everyone|guys|team))?(?=\W|$)"
-    r"[\s,.!:;…–—-]*)+",
+    r"|note|update)(?=\s*[^\w\s'’])))\b(?: (?:there|all|everyone|guys|team))?(?=\W|$)[\s,.!:;…–—-]*)+",
     re.IGNORECASE,
 )
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Letters of scripts that put no blanks between words; two of them count as one."""
 
-FIRST_PERSON = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself|we|we'[a-z]+|our|ours|us)\b", re.IGNORECASE)
+FIRST_PERSON = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself|we|we'[a-z]+|our|ours)\b", re.IGNORECASE)
 INTENDS = re.compile(
     r"\W*(?:I (?:think|guess|believe) )?I(?: \w+ly)?(?:['’]ll| will| would|['’]d| like)\b", re.IGNORECASE
 )
 """What somebody chooses or means to do."""
 
 MYSELF = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself)\b", re.IGNORECASE)
-BY_SPEAKER = re.compile(
-    r"(?:^|[,;:–—-] )\W*(?:(?:and|but|so|plus|also)\W+)?(?:I|I['’]\w+|im|ive|my|we|our)\b", re.IGNORECASE
-)
-"""A clause about the speaker: "Last week, my grandma died"."""
-
 OF_SPEAKER = re.compile(r"\W*(?:(?:and|but|so|plus|also)\W+)?(?:I|I'\w+|im|ive|my|we|our)\b", re.IGNORECASE)
 SPEAKER_DROPPED = re.compile(
-    r"\W*(?:just|been|got|went|had|lost|took|bought|sold|quit|moved|joined|met|started|finished|finally|gonna|wanna|gotta"
-    r"|can['’]?t wait"
+    r"\W*(?:just|been|got|went|had|lost|took|bought|sold|quit|moved|joined|met|started|finished|finally|gonna|wanna"
+    r"|gotta"
     r"|(?!(?:some|any|no|every)thing\b|morning|evening|spring|during|according)\w+ing"
-    r"(?!\b[^.!?]*\b(?:is|are|was|were|can|has|makes?|made|helps?|brings?|pays?)\b|\b[^.!?]*'s (?:an?|so|been)\b))\b",
+    r"(?!\b[^.!?]*\b(?:is|are|was|were|can|has|makes?|made|helps?|brings?)\b))\b",
     re.IGNORECASE,
 )
 """A sentence without its "I": "Got a tattoo", "Working on a sequel"; not "Networking is great"."""
@@ -72,7 +63,7 @@ CHAT = re.compile(
     r"\b(?:can't wait|cannot wait|let me know|talk (?:to you )?(?:soon|later)|take care|good luck|no (?:worries"
     r"|problem)"
     r"|you're welcome|my pleasure|since (?:we|our) last|since we (?:chatted|talked|spoke|met)|long time no"
-    r"|i appreciate|congrat\w*|thank you|thanks for|i (?:\S+ )?(?:agree|get it"
+    r"|i appreciate|thank you|thanks for|i (?:\S+ )?(?:agree|get it"
     r"|understand|see what)|i (?:wonder|was wondering|have (?:a|one|another|some) questions?|forgot to (?:ask|mention))"
     r"|glad (?:to|you|that)|(?:hope|know|bet|think|sure|believe|wish|hear|see|love (?:how|that|your)|proud of|happy for"
     r"|excited for|sorry (?:to hear|about|for)|rooting for|here for) (?:that )?(?:you|your|you're|to hear|it))\b",
@@ -121,11 +112,18 @@ REQUEST = re.compile(
 CONDITION = re.compile(r"^\W*(?:and |but |so )?(?:if|unless|in case|provided|as long as)\b", re.IGNORECASE)
 GENERAL = re.compile(
     r"\b(?:is|are|'s|'re) (?:\w+ly |so |super |very |the |such )*(?:key|important|powerful|crucial|essential|priceless"
-    r"|everything)\b|\b(?:we|people|everyone|one|it|life|you) can\b|\bcan be\b|\bwe(?:'re)? (?:all|should|must|need)\b"
+    r"|everything)\b|\b(?:we|people|everyone|one|it|life|you) can\b|\bwe (?:all|should|must|need)\b"
     r"|\blife(?:'s| is| has)\b",
     re.IGNORECASE,
 )
 """Wisdoms, which are true of everybody."""
+
+MOOD = re.compile(
+    r"\b(?:feel|feels|feeling|felt|glad|happy|hopeful|optimistic|excited|thankful|grateful|proud|joy|lucky|love"
+    r"|loved|loving|looking forward|appreciate|cherish|stoked|thrilled|inspired|inspiring)\b",
+    re.IGNORECASE,
+)
+MIN_TOPICS_BESIDE_MOOD = 3
 
 NAME_FIRST = re.compile(
     r"\W*(?!\w+ing\b)[A-Z][a-z]+(?:'s)? (?:is|was|has|had|does|did|doesn't|didn't|isn't|wasn't|will|won't|can|can't"
@@ -157,15 +155,12 @@ class SentenceFeatures:
 
 def bare(sentence: str, names: Collection[str] = ()) -> str:
     """The sentence without greetings, thanks, interjections and the listener's name before it."""
-    text = sentence.strip().lstrip(").,;!–—-")
+    text = sentence.strip()
     while True:
         shorter = OPENING.sub("", text)
         first = WORD.match(shorter)
         if first and first.group().casefold() in names and shorter[first.end() : first.end() + 1] in (",", "!", "."):
             shorter = shorter[first.end() :].lstrip(" ,.!–—-")
-        lead, dash, rest = shorter.partition(" - ")
-        if dash and len(lead) < MAX_LEAD and not features(lead, names).topics and not SECOND_PERSON.search(rest):
-            shorter = rest.lstrip()
         if shorter == text:
             return text
         text = shorter
@@ -218,10 +213,36 @@ def worth(sentence: str, names: Collection[str] = ()) -> float:
     return 0.5 * (told + state) - condition + speaker - 2.0 * found.second_person - 1.5 * general
 
 
+def is_faint(text: str, names: Collection[str] = ()) -> bool:
+    """Whether a bare sentence of people's talk says too little by itself: it is for the listener or true of everybody;
+    or it has no name, number or time, colours what it tells or points at something, and tells little."""
+    found = features(text, names)
+    if found.second_person or GENERAL.search(text):
+        return True
+    if found.name or found.number or found.time or is_plain(text, names):
+        return False
+    mood = MOOD.search(text) is not None and found.topics < MIN_TOPICS_BESIDE_MOOD
+    of_speaker = OF_SPEAKER.match(text) or SPEAKER_DROPPED.match(text)
+    return mood or not of_speaker or worth(text, names) < ALONE_FROM
+
+
+def is_plain(text: str, names: Collection[str] = ()) -> bool:
+    """Whether a sentence tells of its speaker or of the world without a word of mood, praise or pointing."""
+    subject = OF_SPEAKER.match(text) or not FIRST_PERSON.search(text)
+    coloured = MOOD.search(text) or POINTING.search(text) or any(w.lower() in EVALUATING for w in WORD.findall(text))
+    return bool(subject) and not coloured and worth(text, names) >= PLAIN_FROM
+
+
 def is_state(text: str, found: SentenceFeatures) -> bool:
     """Whether a sentence is a short statement about its speaker ("I have a dog")."""
     brief = found.topics > 0 and found.words <= MAX_STATE_WORDS
     return brief and OF_SPEAKER.match(text) is not None and POINTING.search(text) is None
+
+
+def is_own(text: str) -> bool:
+    """Whether a text tells of its speaker, and not of what he feels about the listener."""
+    own = FIRST_PERSON.search(text) or SPEAKER_DROPPED.match(text)
+    return own is not None and not GENERAL.search(text) and not (MOOD.search(text) and SECOND_PERSON.search(text))
 
 
 def is_question(sentence: str) -> bool:
@@ -239,7 +260,7 @@ def is_statement(sentence: str, names: Collection[str] = ()) -> bool:
     return (
         not is_order(text)
         and not TO_THE_MEMORY.search(text)
-        and not (CHAT.search(sentence) and features(text, names).topics + features(text, names).time < 3)
+        and not (CHAT.search(sentence) and features(text, names).topics < 3)
     )
 
 
