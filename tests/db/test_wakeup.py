@@ -61,7 +61,7 @@ async def test_a_listener_hears_itself_at_start_and_others_later(owner_url: str,
 
 
 async def test_many_calls_make_few_notifications(owner_url: str, wakeup: Wakeup) -> None:
-    """One at once, then one every 50 ms: about 12 in 0.6 s. Counted at a listener, by the sender's process id."""
+    """One at once, then one every 250 ms: 4 in 0.8 s. Counted at a listener, by the sender's process id."""
     heard: Counter[object] = Counter()
     connection = await connect(owner_url)
     await connection.add_listener(CHANNEL, lambda *said: heard.update([said[1]]))
@@ -71,7 +71,7 @@ async def test_many_calls_make_few_notifications(owner_url: str, wakeup: Wakeup)
         await asyncio.sleep(0)
     await asyncio.sleep(0.2)
     await connection.close()
-    assert 5 <= heard.most_common(1)[0][1] <= 14
+    assert 2 <= heard.most_common(1)[0][1] <= 5
 
 
 async def test_no_database_is_no_error() -> None:
