@@ -1,11 +1,12 @@
 """Loxodon beside mem0 and LangGraph's store: recall, speed and memory, on this machine, in turns.
 
-    python -m bench.peers [--data FILE] [--sizes 1000,5000] [--only loxodon,mem0,langgraph] [--install]
+    python -m bench.peers [--data FILE] [--questions 200] [--sizes 1000,5000] [--only loxodon,mem0] [--install]
 
 Loxodon is measured over HTTP with the defaults. The others are libraries, each in a process of its own
 (`bench/peer_programs`), with the same embedding model, on a server of the same Postgres; no language model anywhere.
 They live in a virtual environment of their own, `build/peers` unless LOXODON_PEERS names another; `--install` makes it.
---data: conversations with questions as in `bench.load_conversations`; prints recall@10 and MRR.
+--data: conversations with questions as in `bench.load_conversations`; prints recall@10 and MRR of --questions of them,
+evenly drawn. Without --sizes (`--sizes ""`) nothing is timed. On a shared machine compare ratios within a run.
 """
 
 from __future__ import annotations
@@ -61,7 +62,10 @@ class Loxodon:
         items = [{"content": text, "user_id": user} for text in texts]
         if len(items) == 1:
             return [each["id"] for each in (await self._post("/v1/memories", items[0]))["results"]]
-        return [str(at) for at, _ in enumerate((await self._post("/v1/memories/batch", {"items": items}))["items"])]
+        answer = await self._post("/v1/memories/batch", {"items": items})
+        if answer["failed"]:
+            raise SystemExit(f"{answer['failed']} texts of a batch failed: {json.dumps(answer)[:500]}")
+        return [str(each["index"]) for each in answer["results"]]
 
     async def search(self, user: str, query: str, limit: int = 10) -> list[str]:
         body = {"query": query, "user_id": user, "limit": limit}
@@ -167,8 +171,8 @@ class PeerRun:
         self._texts = iter(sentences.distinct(60_000, seed=7))
         self.rows: dict[str, dict[str, float]] = {}
 
-    async def run(self, sizes: Sequence[int], data: Path | None) -> None:
-        for clients in (1, 16):
+    async def run(self, sizes: Sequence[int], data: Path | None, most: int) -> None:
+        for clients in (1, 16) if sizes else ():
             await self._each(f"stores per s, clients: {clients}", self._stores, clients)
         held = 0
         for size in sizes:
@@ -178,7 +182,7 @@ class PeerRun:
             await self._each(f"search of {size:,}, p50 ms", self._p50)
             await self._each(f"search of {size:,}, per s, clients: 8", self._searches_per_s)
         if data is not None:
-            await self._questions(data)
+            await self._questions(data, most)
         await asyncio.sleep(REST_S)
         self.rows["memory at rest, MB"] = {name: peer.memory_mb() for name, peer in self._peers.items()}
 
@@ -229,18 +233,19 @@ class PeerRun:
 
         return await _per_s(work, 8)
 
-    async def _questions(self, path: Path) -> None:
+    async def _questions(self, path: Path, most: int) -> None:
         conversations, questions = read(path)
+        answered = [each for each in questions if each["evidence"]]
+        asked = answered[:: max(1, round(len(answered) / most))]
         recall: dict[str, float] = {}
         mrr: dict[str, float] = {}
         for name, peer in self._peers.items():
             turns = {each["id"]: await _loaded(peer, each) for each in conversations}
             if isinstance(peer, Loxodon):
                 await until_idle(peer.service, timeout_s=600)
-            asked = [each for each in questions if each["evidence"]]
             found = [await _asked(peer, each, turns[each["conversation_id"]]) for each in asked]
             recall[name], mrr[name] = mean(each.recall(10) for each in found), mean(each.reciprocal for each in found)
-        self.rows["recall@10"], self.rows["MRR"] = recall, mrr
+        self.rows[f"recall@10, {len(asked)} questions"], self.rows["MRR"] = recall, mrr
 
 
 async def _per_s(work: Callable[[], Awaitable[int]], clients: int) -> float:
@@ -276,7 +281,7 @@ async def _asked(peer: Peer, question: dict[str, Any], turns: Turns) -> QueryRes
     return QueryResult(question["category"], len(question["evidence"]), tuple(ranks), 0.0)
 
 
-async def compare(names: Sequence[str], sizes: Sequence[int], data: Path | None) -> PeerRun:
+async def compare(names: Sequence[str], sizes: Sequence[int], data: Path | None, most: int) -> PeerRun:
     """Returns the figures. The systems run all the time and are measured one after the other."""
     with ExitStack() as stack:
         async with AsyncExitStack() as closing:
@@ -289,7 +294,7 @@ async def compare(names: Sequence[str], sizes: Sequence[int], data: Path | None)
                     closing.push_async_callback(peer.close)
                     peers[name] = peer
             comparison = PeerRun(peers)
-            await comparison.run(sizes, data)
+            await comparison.run(sizes, data, most)
             return comparison
 
 
@@ -303,6 +308,7 @@ def install() -> None:
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, help="conversations with questions; adds recall@10 and MRR")
+    parser.add_argument("--questions", type=int, default=200, help="how many of its questions are asked, about")
     parser.add_argument("--sizes", default="1000,5000", help="memories of the user that is searched")
     parser.add_argument("--only", default="loxodon,mem0,langgraph")
     parser.add_argument("--install", action="store_true", help="make the environment of the libraries, and stop")
@@ -313,8 +319,8 @@ def main(words: Sequence[str] | None = None) -> int:
     names = options.only.split(",")
     if names != ["loxodon"] and not (FOLDER / "bin" / "python").exists():
         raise SystemExit("mem0 and LangGraph are not installed: run `python -m bench.peers --install` first.")
-    sizes = [int(each) for each in options.sizes.split(",")]
-    found = asyncio.run(compare(names, sizes, options.data))
+    sizes = [int(each) for each in options.sizes.split(",") if each]
+    found = asyncio.run(compare(names, sizes, options.data, options.questions))
     print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f}")
     print(table(["", *names], [[what, *(row[name] for name in names)] for what, row in found.rows.items()]))
     return 0
