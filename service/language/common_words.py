@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import snowballstemmer  # type: ignore[import-untyped]
+from Stemmer import Stemmer  # type: ignore[import-not-found]  # of C, without stubs
 
 from service.language import wordlists
 
@@ -161,7 +161,7 @@ _LONGEST = 30  # letters; stemming takes time that grows with the square of the 
 
 
 def _stems(words: str) -> frozenset[str]:
-    stemmer = snowballstemmer.stemmer("english")
+    stemmer = Stemmer("english")
     return frozenset(str(stemmer.stemWord(word)) for word in words.split())
 
 
@@ -175,7 +175,7 @@ def is_common(word: str) -> bool:
         return False
     lowered = word.casefold().replace("\u2019", "'")
     # A stemmer keeps its word in itself: one per call is safe in threads, and the cache makes it rare.
-    if lowered in FUNCTION_WORDS or snowballstemmer.stemmer("english").stemWord(lowered) in _ORDINARY_STEMS:
+    if lowered in FUNCTION_WORDS or Stemmer("english").stemWord(lowered) in _ORDINARY_STEMS:
         return True
     if "-" in lowered:
         return all(is_common(part) for part in lowered.split("-") if part)

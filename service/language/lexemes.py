@@ -22,7 +22,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-import snowballstemmer  # type: ignore[import-untyped]
+from Stemmer import Stemmer  # type: ignore[import-not-found]  # of C, without stubs
 
 from service.domain import bm25
 
@@ -219,7 +219,7 @@ def _stem(word: str, language: str) -> str:
         return word
     # A stemmer keeps the word it works on in itself: one per word is safe in threads, and cheaper than a lock.
     try:
-        return str(snowballstemmer.stemmer(language).stemWord(word))
+        return str(Stemmer(language).stemWord(word))
     except KeyError as exc:
         raise ValueError(f"There is no stemmer for {language}.") from exc
 
