@@ -19,7 +19,7 @@ MADE_OF_CLEAN_TEXTS = {
     "curator/model_answers.py": 1,
     "curator/prompts.py": 5,
     "domain/procedure.py": 1,
-    "language/context.py": 3,
+    "language/context.py": 2,
     "memory/forget_asked.py": 2,
     "memory/review.py": 1,
     "memory/undo.py": 1,

@@ -137,7 +137,8 @@ async def list_jobs(
     caller: CallerOf,
     res: ResourcesOf,
     state: Annotated[
-        list[JobState] | None, Query(description="Repeatable; default queued, running, failed and dead")
+        list[JobState] | None,
+        Query(max_length=len(get_args(JobState)), description="Repeatable; default queued, running, failed and dead"),
     ] = None,
     name: Annotated[JobName | None, Query(description="Only those that do this")] = None,
     system: OfSystem = False,

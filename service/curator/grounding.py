@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from service.curator import gate
 from service.curator.sourcing import PlacedClause, SourceTurns
-from service.domain.fact import Fact
+from service.domain.fact import Comparison, Fact
 from service.domain.text import CleanText
 from service.language import marks, sentences, talk
 from service.language.talk import dates
@@ -43,7 +43,7 @@ def grounded(facts: Sequence[Fact], sources: SourceTurns) -> Grounded:
     kept: list[Fact] = []
     refused = 0
     said: tuple[Fact, ...] | None = None
-    used: list[Fact] = []
+    used: dict[Fact, int] = {}  # the quotes that replace a fact, and their places
     for fact in facts:
         nearest = sources.nearest(fact.text, fact.message)
         if gate.refusal(fact.text, sources, fact.message) is None:
@@ -52,10 +52,20 @@ def grounded(facts: Sequence[Fact], sources: SourceTurns) -> Grounded:
         refused += 1
         said = quotes(sources) if said is None else said
         instead = next((each for each in said if _holds(each, nearest, sources)), None)
-        if instead is not None and instead not in used:
-            used.append(instead)
-            kept.append(instead)
+        if instead is None:
+            continue
+        if instead not in used:
+            used[instead] = len(kept)
+            kept.append(replace(instead, comparison=fact.comparison))
+        elif fact.comparison is not None:
+            kept[used[instead]] = _also_compared(kept[used[instead]], fact.comparison)
     return Grounded(tuple(kept), refused, len(used))
+
+
+def _also_compared(quote: Fact, more: Comparison) -> Fact:
+    """The quote that replaces another fact, too, and what the model said that this bears on."""
+    had = quote.comparison
+    return replace(quote, comparison=replace(more, named=more.named | had.named) if had else more)
 
 
 def _holds(quote: Fact, nearest: Sequence[PlacedClause], sources: SourceTurns) -> bool:

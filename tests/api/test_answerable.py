@@ -27,6 +27,8 @@ async def told(client: AsyncClient, *turns: tuple[str, str], **fields: Any) -> N
 def placed(embedder: AngleEmbedder) -> None:
     for text, cosine in ((EMBEDDED, 1.0), (QUESTION, 1.0), (HERS, 0.8), (HIS, 0.79), (SMALL_TALK, 0.3)):
         embedder.place(text, cosine, side=2)
+    for context in (f"Ann: {SMALL_TALK}", f"{SMALL_TALK}\nBen: {HIS}", f"Ann: {HERS}", f"{HIS}\nAnn: {HERS}"):
+        embedder.place(context, 0.3, side=2)
 
 
 async def ask(client: AsyncClient, query: str = QUESTION, **fields: Any) -> dict[str, Any]:

@@ -110,19 +110,19 @@ async def test_a_cost_larger_than_the_bucket_leaves_a_debt(database: Database, w
 
 
 async def test_the_answer_over_a_budget(resources: Resources, tenant: Tenant) -> None:
-    async with limited(resources, tenant.key, key_requests_per_s=0.5, budget_burst_s=4.0) as client:
+    async with limited(resources, tenant.key, key_requests_per_s=0.05, budget_burst_s=40.0) as client:
         answers = [await client.get(WHO) for _ in range(3)]
     assert [each.status_code for each in answers] == [200, 200, 429]
-    assert answers[0].headers["RateLimit-Policy"] == '"key-requests";q=2;w=4'
+    assert answers[0].headers["RateLimit-Policy"] == '"key-requests";q=2;w=40'
     assert answers[0].headers["RateLimit"].startswith('"key-requests";r=1;t=')
     refused = answers[-1]
     assert refused.json()["code"] == "rate_limited"
-    assert 1 <= int(refused.headers["Retry-After"]) <= 2
+    assert 1 <= int(refused.headers["Retry-After"]) <= 20
     assert refused.headers["RateLimit"].startswith('"key-requests";r=0;t=')
 
 
 async def test_keys_of_a_workspace_share_its_budget(resources: Resources, tenant: Tenant, stranger: Tenant) -> None:
-    settings = {"workspace_requests_per_s": 0.1, "budget_burst_s": 30.0}
+    settings = {"workspace_requests_per_s": 0.01, "budget_burst_s": 300.0}
     async with limited(resources, tenant.key, **settings) as client:
         made = (await client.post("/v1/api-keys", json={"name": "two", "rights": ["memory:read"]})).json()["api_key"]
         headers = {"Authorization": f"Bearer {made}"}

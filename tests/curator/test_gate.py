@@ -17,7 +17,7 @@ from service.curator.extract import by_rules
 from service.curator.gate import Refusal
 from service.curator.grounding import grounded
 from service.curator.sourcing import SourceTurns
-from service.domain.fact import Fact
+from service.domain.fact import Comparison, Fact
 from service.domain.text import CleanText
 from service.language import marks
 from service.language.talk import Utterance
@@ -204,6 +204,20 @@ def test_a_name_may_come_from_what_is_known() -> None:
     sources = told("User: He moved to Porto", known=("User's brother Karl moved to Faro",))
     assert gate.refusal("Karl moved to Porto", sources) is None
     assert gate.refusal("Otto moved to Porto", sources) is Refusal.NAME
+
+
+def test_a_sentence_in_the_place_of_facts_bears_on_what_they_did() -> None:
+    sources = told("User: I moved to Porto in May.")
+    rome, dog = CleanText("User lives in Rome"), CleanText("User has a dog")
+    seen = frozenset({rome, dog})
+    made_up = [
+        Fact(CleanText(f"Otto {verb} Porto"), 0.95, comparison=Comparison(seen, frozenset({named})))
+        for verb, named in (("moved to", rome), ("likes", dog))
+    ]
+    found = grounded(made_up, sources)
+    assert (found.refused, found.quoted) == (2, 1)
+    [sentence] = found.facts
+    assert sentence.comparison == Comparison(seen, seen)
 
 
 def test_the_parts_of_a_fact_are_checked() -> None:
