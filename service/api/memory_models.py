@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from pydantic import Field
@@ -17,6 +18,7 @@ from service.api.schemas import (
     ResponseModel,
     TemporalDetails,
     Time,
+    iso,
     temporal_details,
 )
 from service.domain.decision import Action
@@ -204,6 +206,11 @@ def memory_fields(found: Memory) -> dict[str, Any]:
         "version_of": found.version_of,
         "may_be_outdated_by": list(found.may_be_outdated_by),
     }
+
+
+def memory_json(found: Memory) -> dict[str, Any]:
+    """The same with times as text, for an answer that is written without its model."""
+    return {name: iso(each) if isinstance(each, datetime) else each for name, each in memory_fields(found).items()}
 
 
 def _entities(found: Memory) -> dict[str, list[str]]:

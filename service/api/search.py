@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
+from pydantic_core import to_json
 
 from service.api import errors, narrowing
 from service.api.connected import ConnectedMemoryItem, connected_to_hits
 from service.api.deps import Reader, ResourcesOf, read_scope
 from service.api.json_body import JsonRoute
-from service.api.memory_models import memory_fields
+from service.api.memory_models import memory_json
 from service.api.query_parameters import SearchParameters, body_of
 from service.api.reads import RATE_LIMITED, AuditRead, AuditReadOf, CountUse, CountUseOf, in_time, page_limit
 from service.api.search_models import (
     MemoryExplanation,
-    MemorySearchHit,
     ScoreExplanation,
     SearchMetrics,
     SearchRequest,
@@ -63,7 +64,7 @@ async def search_memories(
     res: ResourcesOf,
     audit_read: AuditReadOf,
     count_use: CountUseOf,
-) -> SearchResponse:
+) -> Response:
     """The memories of a scope that answer a query. At least one of user_id, agent_id, run_id is needed."""
     return await _search(request, body, caller, res, audit_read, count_use)
 
@@ -83,7 +84,7 @@ async def search_memories_simple(
     audit_read: AuditReadOf,
     count_use: CountUseOf,
     given: SearchParameters,
-) -> SearchResponse:
+) -> Response:
     """The same for a link or a shell; `filters` is JSON there, techniques are switches, weights and factors are for
     POST."""
     return await _search(request, body_of(SearchRequest, given), caller, res, audit_read, count_use)
@@ -91,7 +92,7 @@ async def search_memories_simple(
 
 async def _search(
     request: Request, body: SearchRequest, caller: Caller, res: Resources, audit_read: AuditRead, count_use: CountUse
-) -> SearchResponse:
+) -> Response:
     began = time.perf_counter()
     limit = page_limit(body.top_k or body.limit, res, given=body.top_k is not None or "limit" in body.model_fields_set)
     scope = read_scope(caller, res, body, body.active_channel)
@@ -166,21 +167,23 @@ def _response(
     connected: Connected,
     warnings: Sequence[str],
     began: float,
-) -> SearchResponse:
-    """`began`: the moment of time.perf_counter() from which the total counts."""
+) -> Response:
+    """A SearchResponse as JSON, made without the model: to check a page that we made ourselves and to write it field by
+    field took as long as ranking. `began`: the moment of time.perf_counter() from which the total counts."""
     stages = found.explained.timings_ms if found.explained else {}
-    return SearchResponse(
-        results=[_hit(hit, connected, explain=body.explain) for hit in found.hits],
-        answerable=is_answerable(found.answer_probability),
-        answer_probability=found.answer_probability,
-        vector_path=found.vector_path,
-        warnings=[*warnings, *found.warnings],
-        window=None if window.is_open else TimeInterval(start=window.start, end=window.end),
-        why=_why(found.why) if found.why else None,
-        candidates=dict(found.explained.candidates) if found.explained else None,
-        metrics=_metrics(found),
-        timings_ms={"total": elapsed_ms(began), **stages},
-    )
+    content = {
+        "results": [_hit(hit, connected, explain=body.explain) for hit in found.hits],
+        "answerable": is_answerable(found.answer_probability),
+        "answer_probability": found.answer_probability,
+        "vector_path": found.vector_path,
+        "warnings": [*warnings, *found.warnings],
+        "window": None if window.is_open else TimeInterval(start=window.start, end=window.end),
+        "why": _why(found.why) if found.why else None,
+        "candidates": dict(found.explained.candidates) if found.explained else None,
+        "metrics": _metrics(found),
+        "timings_ms": {"total": elapsed_ms(began), **stages},
+    }
+    return Response(to_json(content, inf_nan_mode="null"), media_type="application/json")
 
 
 def _metrics(found: SearchResult) -> SearchMetrics:
@@ -190,15 +193,16 @@ def _metrics(found: SearchResult) -> SearchMetrics:
     )
 
 
-def _hit(hit: Hit, connected: Connected, *, explain: bool) -> MemorySearchHit:
-    return MemorySearchHit(
-        **memory_fields(hit.memory),
-        score=hit.score,
-        similarity=hit.similarity,
-        answer_probability=hit.answer_probability,
-        explain=_explained(hit.terms, hit.factors) if explain else None,
-        connected=None if connected is None else connected.get(hit.memory.id, []),
-    )
+def _hit(hit: Hit, connected: Connected, *, explain: bool) -> dict[str, Any]:
+    """A MemorySearchHit."""
+    return {
+        **memory_json(hit.memory),
+        "score": hit.score,
+        "similarity": hit.similarity,
+        "answer_probability": hit.answer_probability,
+        "explain": _explained(hit.terms, hit.factors) if explain else None,
+        "connected": None if connected is None else connected.get(hit.memory.id, []),
+    }
 
 
 def _why(why: Explanation) -> MemoryExplanation:

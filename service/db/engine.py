@@ -19,6 +19,7 @@ from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
 import sqlalchemy.exc
+from pydantic_core import from_json
 from sqlalchemy import AsyncAdaptedQueuePool, event
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
@@ -158,6 +159,7 @@ class Database:
             hide_parameters=True,  # an error that is logged must not hold memory text
             isolation_level="AUTOCOMMIT",  # BEGIN and COMMIT are ours, see _transaction
             pool_reset_on_return=None,  # and so is ROLLBACK
+            json_deserializer=from_json,  # a third of the standard library's time, and a search reads fifty
             connect_args=connect_arguments(access),
         )
         event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(vectors.register))

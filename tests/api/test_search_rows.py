@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
+from service.api.search_models import MemorySearchHit, SearchResponse
 from tests.conftest import SetClock
 from tests.fakes.embedder import AngleEmbedder
 
@@ -41,6 +42,21 @@ async def test_nearest_first_and_no_more_than_asked(client: AsyncClient, embedde
     assert [hit["similarity"] for hit in found] == pytest.approx([0.9, 0.7, 0.5], abs=1e-3)
     assert [hit["memory"] for hit in found] == ["At 0.9", "At 0.7", "At 0.5"]
     assert len(await search(client)) == 5
+
+
+async def test_an_answer_is_what_its_model_would_write(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """Every field is there, and nothing else, in the form that the model gives it."""
+    metadata = {"huge": 10**40, "small": 1e-7, "of": [None, {"é": "☕"}]}
+    tomorrow = "2030-05-01T12:00:00.5+02:00"
+    wanted = await store(client, embedder, "On Friday 3 May 2024", 0.9, metadata=metadata, t_invalid=tomorrow)
+    for more in ({}, {"explain": True, "explain_id": wanted, "connected": True, "start": "2020-01-01"}):
+        answer = await client.post("/v1/memories/search", json={"query": QUESTION, **USER, **more})
+        assert answer.headers["content-type"] == "application/json"
+        given = answer.json()
+        assert given["results"][0]["metadata"]["huge"] == 10**40
+        assert SearchResponse.model_validate(given).model_dump(mode="json") == given
+        assert [*given] == [*SearchResponse.model_fields]
+        assert [*given["results"][0]] == [*MemorySearchHit.model_fields]
 
 
 VALIDITY = [

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import func, select, text
 
-from service.db import scopes
+from service.db import direct, scopes
 from service.db.engine import Session
 from service.db.tables import MemoryRow
 from service.domain.scope import Scope
@@ -94,7 +94,7 @@ async def of_workspace(session: Session, workspace_id: UUID) -> WorkspaceCounts:
 
 async def for_ranking(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, RankingStats]:
     """Relevance and salience of these memories. Uses pk_memory_stat."""
-    rows = await session.execute(RELEVANCE, {"workspace": workspace_id, "ids": list(ids)})
+    rows = await direct.fetch(session, RELEVANCE, {"workspace": workspace_id, "ids": list(ids)})
     return {row.memory_id: RankingStats(row.relevance, row.salience) for row in rows}
 
 
@@ -121,4 +121,4 @@ async def count_uses(
         if uses:
             ids = sorted(uses)
             values = {"ids": ids, "counts": [uses[each].times for each in ids], "at": [uses[each].at for each in ids]}
-            await session.execute(statement, {"workspace": workspace_id, **values})
+            await direct.fetch(session, statement, {"workspace": workspace_id, **values})
