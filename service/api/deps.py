@@ -11,11 +11,10 @@ from datetime import datetime
 from typing import Annotated, Any, get_args, get_origin
 from uuid import UUID
 
-from fastapi import Depends, Query, Request, Security, params
+from fastapi import Depends, Query, Request, params
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from fastapi.security import APIKeyHeader, APIKeyQuery, HTTPBearer
-from fastapi.security.http import HTTPAuthorizationCredentials
 
 from service.api import suggestions
 from service.api.buckets import FailedAttempts, address_of
@@ -135,15 +134,10 @@ async def _bearer_of(secret: str, request: Request, now: datetime) -> Caller:
     return found
 
 
-async def caller(
-    request: Request,
-    bearer: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
-    header: Annotated[str | None, Security(HEADER)],
-    query: Annotated[str | None, Security(QUERY)],
-) -> Caller:
-    """The caller, whom the middleware has found; what is declared here is for the OpenAPI document. Raises InvalidInput
-    for query parameters that the route does not have, and PiiRejected for a secret in X-Session-Id: here, because every
-    route but the open ones needs the caller."""
+async def caller(request: Request) -> Caller:
+    """The caller, whom the middleware has found; the OpenAPI document tells of the key (openapi.py), because FastAPI
+    would look for it again in each request. Raises InvalidInput for query parameters that the route does not have, and
+    PiiRejected for a secret in X-Session-Id: here, because every route but the open ones needs the caller."""
     refuse_unknown_parameters(request)
     session_of(request)
     return identified(request)

@@ -17,7 +17,7 @@ from fastapi.responses import HTMLResponse, Response
 from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.staticfiles import StaticFiles
 
-from service.api.deps import QUERY, RIGHTS
+from service.api.deps import BEARER, HEADER, QUERY, RIGHTS
 from service.api.errors import Problem, documented
 
 DESCRIPTION = """
@@ -63,8 +63,7 @@ def install(app: FastAPI, *, key_in_query: bool) -> None:
         if app.openapi_schema is None:
             app.openapi_schema = _adapted(original())
             _tell_rights(app)
-            if not key_in_query:
-                _leave_out_scheme(app.openapi_schema, QUERY.scheme_name)
+            _tell_keys(app.openapi_schema, key_in_query=key_in_query)
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]
@@ -122,12 +121,16 @@ def _add_implied_errors(operation: dict[str, Any]) -> None:
         answers.setdefault(str(status), answer)
 
 
-def _leave_out_scheme(document: dict[str, Any], name: str) -> None:
-    document["components"]["securitySchemes"].pop(name)
+def _tell_keys(document: dict[str, Any], *, key_in_query: bool) -> None:
+    """Adds how a key is sent to the operations that need one. The middleware reads it, so no route depends on it."""
+    schemes = {each.scheme_name: each.model for each in (BEARER, HEADER, *([QUERY] if key_in_query else []))}
+    document["components"]["securitySchemes"] = {
+        name: model.model_dump(mode="json", by_alias=True, exclude_none=True) for name, model in schemes.items()
+    }
     for operations in document["paths"].values():
         for operation in operations.values():
-            if "security" in operation:
-                operation["security"] = [each for each in operation["security"] if name not in each]
+            if "401" in operation["responses"]:
+                operation["security"] = [{name: []} for name in schemes]
 
 
 PATH_IDS = frozenset({"id", "memory"})

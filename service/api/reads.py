@@ -181,7 +181,7 @@ class CountUse(Protocol):
     def __call__(self, found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None: ...
 
 
-async def _count_use(request: Request) -> CountUse:
+def use_counter(request: Request) -> CountUse:
     """Returns a function that counts memories as used, after the request and outside its transaction
     (docs/decisions/029-reinforcement.md)."""
 
@@ -193,6 +193,10 @@ async def _count_use(request: Request) -> CountUse:
             uses.add(caller.workspace_id, [each.id for each in found], res.clock(), entities=entities)
 
     return count_use
+
+
+async def _count_use(request: Request) -> CountUse:
+    return use_counter(request)
 
 
 async def _counts(

@@ -16,7 +16,7 @@ from service.api.deps import Reader, ResourcesOf, read_scope
 from service.api.json_body import JsonRoute
 from service.api.memory_models import memory_json
 from service.api.query_parameters import SearchParameters, body_of
-from service.api.reads import RATE_LIMITED, AuditRead, AuditReadOf, CountUse, CountUseOf, in_time, page_limit
+from service.api.reads import RATE_LIMITED, AuditRead, in_time, page_limit, use_counter
 from service.api.search_models import (
     MemoryExplanation,
     ScoreExplanation,
@@ -62,11 +62,9 @@ async def search_memories(
     body: SearchRequest,
     caller: Reader,
     res: ResourcesOf,
-    audit_read: AuditReadOf,
-    count_use: CountUseOf,
 ) -> Response:
     """The memories of a scope that answer a query. At least one of user_id, agent_id, run_id is needed."""
-    return await _search(request, body, caller, res, audit_read, count_use)
+    return await _search(request, body, caller, res)
 
 
 @router.get(
@@ -81,19 +79,15 @@ async def search_memories_simple(
     request: Request,
     caller: Reader,
     res: ResourcesOf,
-    audit_read: AuditReadOf,
-    count_use: CountUseOf,
     given: SearchParameters,
 ) -> Response:
     """The same for a link or a shell; `filters` is JSON there, techniques are switches, weights and factors are for
     POST."""
-    return await _search(request, body_of(SearchRequest, given), caller, res, audit_read, count_use)
+    return await _search(request, body_of(SearchRequest, given), caller, res)
 
 
-async def _search(
-    request: Request, body: SearchRequest, caller: Caller, res: Resources, audit_read: AuditRead, count_use: CountUse
-) -> Response:
-    began = time.perf_counter()
+async def _search(request: Request, body: SearchRequest, caller: Caller, res: Resources) -> Response:
+    began, audit_read, count_use = time.perf_counter(), AuditRead(request), use_counter(request)
     limit = page_limit(body.top_k or body.limit, res, given=body.top_k is not None or "limit" in body.model_fields_set)
     scope = read_scope(caller, res, body, body.active_channel)
     _check(body)
