@@ -21,8 +21,8 @@ from service.resources import Resources
 from service.rule_processes import RuleProcesses
 from service.settings import Settings
 
-KEPT = {APP: 2, WORKER: 1}
-"""Connections that stay open, so that a request after a pause finds one that knows the tables."""
+KEPT = {APP: 1, WORKER: 1}
+"""Connections that stay open, so that a request after a pause finds one that knows the tables: some 18 MB each."""
 
 
 async def app_access(settings: Settings, role: str) -> Access:

@@ -40,6 +40,7 @@ SETTINGS = MappingProxyType(
     {
         "listen_addresses": "",  # the socket only, in a folder that nobody else may enter
         "max_connections": "50",
+        "max_logical_replication_workers": "0",  # nor their launcher
         "jit": "off",  # compiles for longer than our queries run
         "timezone": "UTC",
         "log_timezone": "UTC",

@@ -1,0 +1,30 @@
+"""Each process loads only what it needs: a library that one of them does without stays out of its memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+SERVERS = {"fastapi", "starlette", "uvicorn"}
+MODELS = {"openai", "aiohttp", "httpx", "onnxruntime", "tokenizers"}
+DATABASE = {"sqlalchemy", "asyncpg", "pgvector"}
+TIMES = {"ms_recognizers_date_time", "regex", "emoji"}
+STEMMERS = {"snowballstemmer"}
+
+DONE_WITHOUT = {
+    "service.main": {*MODELS, *TIMES, *STEMMERS},
+    "service.jobs.loop": {*SERVERS, *MODELS, *TIMES, *STEMMERS},
+    "service.rule_modules": {*SERVERS, *MODELS, *DATABASE, *STEMMERS},
+    "service.launch.run": {*SERVERS, *MODELS, *DATABASE, *TIMES, *STEMMERS, "numpy"},
+}
+
+
+@pytest.mark.parametrize("module", DONE_WITHOUT)
+def test_a_process_does_without(module: str) -> None:
+    """Its start: the API, the worker, the server of the processes that read texts, the supervisor."""
+    program = f"import sys, {module}; print(*{{name.partition('.')[0] for name in sys.modules}})"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "pydantic" in loaded
+    assert DONE_WITHOUT[module].isdisjoint(loaded)
