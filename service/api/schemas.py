@@ -37,9 +37,9 @@ class RequestModel(BaseModel):
 
 
 class ResponseModel(BaseModel):
-    """An answer."""
+    """An answer. Its validator is built at the first use: FastAPI builds one for each route, and that is 3 MB twice."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @classmethod
     def of(cls, found: object, **more: Any) -> Self:
