@@ -89,19 +89,21 @@ async def _nearest(
 # Most scopes are small: for them one statement does everything, and costs a third of the planning of nearest.NEAREST.
 # A scope of more than `exact_rows` rows answers with the row 'large', an expired one with the same text with 'expired'.
 # Uses ix_memory_hash, ix_memory_vector_user, _agent or _run, and pk_memory, whatever the values: so its plan is kept
-# (generic_plans). OFFSET 0 makes the planner start at the scope's vectors and look up each row by key.
+# (generic_plans). Ranges of one value in the order of a key leave no other index to choose: before there are statistics
+# another looks as good, by which the whole workspace was read for each neighbour.
 COMPARE_ALL = """
 WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
 )
 (SELECT CASE WHEN {alive} THEN 'equal' ELSE 'expired' END AS arm, m.id, m.content, m.hash, m.version,
         m.timestamp, m.t_valid, m.t_invalid, CAST(0 AS float8) AS distance
- FROM memory m WHERE m.hash = :hash AND m.dedup_key = :hash AND {here} LIMIT 1)
+ FROM memory m WHERE m.hash >= :hash AND m.hash <= :hash AND m.dedup_key = :hash AND {here} ORDER BY m.hash LIMIT 1)
 UNION ALL
 (SELECT 'near', m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, {distance}
  FROM memory_vector v CROSS JOIN LATERAL (
      SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
-     WHERE m.workspace_id = :workspace AND m.id = v.memory_id AND {rows} OFFSET 0
+     WHERE m.workspace_id = :workspace AND m.id >= v.memory_id AND m.id <= v.memory_id AND {rows}
+     ORDER BY m.id LIMIT 1
  ) m
  WHERE (SELECT vectors FROM counted) <= :exact_rows AND {vectors}
  ORDER BY {distance} LIMIT :limit)

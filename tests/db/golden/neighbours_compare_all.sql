@@ -23,23 +23,26 @@ WITH counted AS (
 (SELECT CASE WHEN (m.expires_at IS NULL OR m.expires_at > :now)
     AND m.review_status IS NULL THEN 'equal' ELSE 'expired' END AS arm, m.id, m.content, m.hash, m.version,
         m.timestamp, m.t_valid, m.t_invalid, CAST(0 AS float8) AS distance
- FROM memory m WHERE m.hash = :hash
+ FROM memory m WHERE m.hash >= :hash
+     AND m.hash <= :hash
      AND m.dedup_key = :hash
      AND m.workspace_id = :workspace
      AND m.user_id = :user_id
      AND m.agent_id IS NULL
      AND m.run_id IS NULL
      AND m.channel = :channel
-     AND NOT m.archived LIMIT 1)
+     AND NOT m.archived ORDER BY m.hash LIMIT 1)
 UNION ALL
 (SELECT 'near', m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, (v.embedding <=> :query_vector) + 0
  FROM memory_vector v CROSS JOIN LATERAL (
      SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
      WHERE m.workspace_id = :workspace
-         AND m.id = v.memory_id
+         AND m.id >= v.memory_id
+         AND m.id <= v.memory_id
          AND NOT m.archived
          AND (m.expires_at IS NULL OR m.expires_at > :now)
-         AND m.review_status IS NULL OFFSET 0
+         AND m.review_status IS NULL
+     ORDER BY m.id LIMIT 1
  ) m
  WHERE (SELECT vectors FROM counted) <= :exact_rows
      AND v.workspace_id = :workspace
