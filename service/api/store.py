@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import starmap
 from typing import Annotated
@@ -14,19 +13,12 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Response
 
 from service import deadline
-from service.api import errors, narrowing, operations
-from service.api.deps import (
-    ResourcesOf,
-    Writer,
-    budget,
-    scope_of,
-    shared_scope,
-)
+from service.api import errors, operations
+from service.api.deps import ResourcesOf, Writer, budget
 from service.api.json_body import JsonRoute
-from service.api.schemas import embedding_vector, expiry
+from service.api.store_drafts import conversation_draft, sent_texts, text_draft
 from service.api.store_models import (
     BatchItemError,
-    MessageInput,
     StoreBatchItem,
     StoreBatchRequest,
     StoreBatchResponse,
@@ -43,18 +35,12 @@ from service.db.idempotency import Replay
 from service.domain import sizes
 from service.domain.access import Caller, Right
 from service.domain.decision import Action
-from service.domain.draft import CallerFields, Draft, Options, Speech
-from service.domain.filters import Filter
-from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import StoredAnswer, WriteContext
-from service.domain.scope import Scope
-from service.domain.text import is_blank
-from service.errors import Forbidden, InvalidInput, ServiceError, TooLarge
-from service.language import tags
+from service.errors import InvalidInput, ServiceError
 from service.memory.curate import curate
 from service.memory.deferred import accept
-from service.memory.record import ConversationDraft, record
+from service.memory.record import record
 from service.memory.store import store
 from service.memory.store_batch import BatchItem, store_batch
 from service.providers.budget import Budget
@@ -96,7 +82,7 @@ async def store_memory(
     """
     later = prefer is not None and "respond-async" in prefer.lower()
     if later and body.messages is not None and not body.dry_run:
-        conversation, _ = await _conversation(body, caller, res)
+        conversation, _ = await conversation_draft(body, caller, res)
         operation_id = await accept(conversation, res, write.answered_by(operations.accepted))
         response = send(operations.accepted(operation_id))
     else:
@@ -116,10 +102,10 @@ async def _stored(
     """
     if body.messages is None:
         serialize = StoreSerializer(body, spending, may_read=caller.may(Right.READ))
-        draft = _text_draft(body, caller, res, later=later)
+        draft = text_draft(body, caller, res, later=later)
         outcome = await store(draft, res, write.answered_by(serialize))
         return serialize(StoreResult((outcome,)))
-    conversation, warnings = await _conversation(body, caller, res)
+    conversation, warnings = await conversation_draft(body, caller, res)
     serialize = StoreSerializer(body, spending, warnings, may_read=caller.may(Right.READ))
     context = write.answered_by(serialize)
     if body.infer:
@@ -145,7 +131,7 @@ async def store_memories(
             f"items: {len(body.items)} were sent, at most {res.settings.batch_max_items} are taken at once.",
             field="items",
         )
-    sizes.check_texts("items", (text for one in body.items for text in _sent_texts(one)))
+    sizes.check_texts("items", (text for one in body.items for text in sent_texts(one)))
     ends = deadline.lift()
     with budget(res) as spending, caches.deferred():
         found = await _Batch(caller, res, write, spending, ends).answers(body.items)
@@ -207,7 +193,7 @@ class _Batch:
             async with self.slots, deadline.answered_by(self.ends):
                 await refuse_repeated(request, self.caller.workspace_id, self.res)
             serialize = StoreSerializer(one, self.spending, may_read=self.caller.may(Right.READ))
-            draft = _text_draft(one, self.caller, self.res, later=False)
+            draft = text_draft(one, self.caller, self.res, later=False)
             return BatchItem(draft, request.answered_by(serialize))
         except Replay as replay:
             return replay.answer
@@ -223,147 +209,6 @@ def _batch_item(index: int, found: Answered) -> StoreBatchItem:
         return StoreBatchItem(index=index, status=problem.status, error=problem)
     stored = StoreResponse.model_validate(found.body)
     return StoreBatchItem(index=index, status=found.status, results=stored.results)
-
-
-ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function"})
-OWNED_CONVERSATION = (
-    "shared: a conversation belongs to a user, an agent or a run. Store what everyone should know as content, or "
-    "promote a memory of the conversation with shared."
-)
-REPEATED = (
-    f"metadata: it and the tags are kept with each message, all together more than {sizes.MAX_REPEATED:,} values."
-)
-ONLY_INFERRED = "{}: is used with messages and infer=true only."
-
-
-def _text_draft(body: StoreRequest, caller: Caller, res: Resources, *, later: bool) -> Draft:
-    """The draft of `content`; raises InvalidInput for fields that only a conversation uses, or Forbidden."""
-    assert body.content is not None
-    for name in ("updated_at", "last_accessed"):
-        if getattr(body, name) is not None and not body.allow_system_fields:
-            raise InvalidInput(f"{name}: is kept by the service; allow_system_fields lets you set it.", field=name)
-    if body.allow_system_fields and not caller.may(Right.SYSTEM):
-        raise Forbidden(f"This key lacks the right {Right.SYSTEM}.", field="allow_system_fields")
-    for name in ("prompt", "filters"):
-        if getattr(body, name) is not None:
-            raise InvalidInput(ONLY_INFERRED.format(name), field=name)
-    return _draft(body, body.content, None, _scope(body, caller), res, embed_later=later)
-
-
-async def _conversation(body: StoreRequest, caller: Caller, res: Resources) -> tuple[ConversationDraft, list[str]]:
-    """The drafts of `messages`, and warnings about what was left out; raises InvalidInput for fields of one text."""
-    if body.shared:
-        raise InvalidInput(OWNED_CONVERSATION, field="shared")
-    for name in ("id", "embedding", "updated_at", "last_accessed"):
-        if getattr(body, name) is not None:
-            raise InvalidInput(f"{name}: belongs to one text; it cannot be given with messages.", field=name)
-    if body.filters is not None and not body.infer:
-        raise InvalidInput(ONLY_INFERRED.format("filters"), field="filters")
-    compare = await narrowing.redacted_tree(body.filters, res)
-    scope = _scope(body, caller)
-    texts, warnings = _texts(body, res)
-    if len(texts) * (sizes.count(body.metadata) + tags.levels(tags.normalise(body.tags))) > sizes.MAX_REPEATED:
-        raise TooLarge(REPEATED, field="metadata")
-    drafts = [_draft(body, text, speech, scope, res, compare=compare) for text, speech in texts]
-    if caller.may(Right.DELETE):
-        drafts = [replace(each, options=replace(each.options, may_delete=True)) for each in drafts]
-    external_id = body.run_id or body.session_id
-    return ConversationDraft(scope, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
-
-
-def _scope(body: StoreRequest, caller: Caller) -> Scope:
-    if body.shared and not caller.may(Right.SHARE):
-        raise Forbidden(f"This key lacks the right {Right.SHARE}.", field="shared")
-    ids = {"user_id": body.user_id, "agent_id": body.agent_id, "run_id": body.run_id}
-    return (shared_scope if body.shared else scope_of)(caller, **ids, channel=body.channel)
-
-
-def _texts(body: StoreRequest, res: Resources) -> tuple[list[tuple[str, Speech]], list[str]]:
-    """The messages that have a text, in order, and warnings; raises InvalidInput when none has, or for too many."""
-    messages = body.messages or []
-    if isinstance(messages, str):
-        messages = [MessageInput(role="user", content=messages, name=None, timestamp=None)]
-    limit = res.settings.messages_max_items
-    if len(messages) > limit:
-        raise InvalidInput(f"messages: {len(messages)} were sent, at most {limit} are taken at once.", field="messages")
-    texts: list[tuple[str, Speech]] = []
-    warnings: list[str] = []
-    for index, message in enumerate(messages):
-        path = f"messages[{index}]"
-        if message.role not in ROLES:
-            warnings.append(f"{path}: role {message.role[:20]!r} is not a known one.")
-        text, dropped = _text_of(message)
-        if dropped:
-            warnings.append(f"{path}: {dropped} parts without text were left out.")
-        if is_blank(text):
-            warnings.append(f"{path}: has no text and was left out.")
-        else:
-            texts.append((text, Speech(message.role, message.name, message.timestamp)))
-    if not texts:
-        raise InvalidInput("messages: none of them has a text.", field="messages")
-    sizes.check_texts("messages", (text for text, _ in texts))
-    return texts, warnings
-
-
-def _sent_texts(body: StoreRequest) -> list[str]:
-    """All texts of one item."""
-    if isinstance(body.messages, list):
-        return [_text_of(each)[0] for each in body.messages]
-    return [body.messages or body.content or ""]
-
-
-def _text_of(message: MessageInput) -> tuple[str, int]:
-    """The text of a message, and how many of its parts have none."""
-    if not isinstance(message.content, list):
-        return message.content or "", 0
-    texts = [part["text"] for part in message.content if isinstance(part, dict) and isinstance(part.get("text"), str)]
-    return "\n".join(texts), len(message.content) - len(texts)
-
-
-def _draft(
-    body: StoreRequest,
-    text: str,
-    speech: Speech | None,
-    scope: Scope,
-    res: Resources,
-    *,
-    embed_later: bool = False,
-    compare: Filter | None = None,
-) -> Draft:
-    settings, now = res.settings, res.clock()
-    options = Options(
-        dedup=body.dedup,
-        use_llm=body.use_llm is not False,
-        summarise=body.summarise,
-        strict_size=(body.limits or settings.content_limits) == "strict",
-        record=speech is not None and not body.infer,
-        embed_later=embed_later,
-        dry_run=body.dry_run,
-    )
-    given = replace(_caller_fields(body, res, now), compare=compare)
-    return Draft(scope, text, given, options, now, speech)
-
-
-def _caller_fields(body: StoreRequest, res: Resources, now: datetime) -> CallerFields:
-    """What the caller set by hand; raises InvalidInput for a vector of the wrong length or an expiry in the past."""
-    level, value = body.importance_level, body.importance
-    return CallerFields(
-        id=body.id,
-        type=MemoryType(body.type) if body.type else None,
-        type_confidence=body.confidence if body.type_confidence is None else body.type_confidence,
-        importance=Importance.of_level(level) if level else None if value is None else Importance.of_value(value),
-        tags=tags.split(body.tags),
-        metadata=body.metadata,
-        timestamp=body.timestamp,
-        timezone=body.timezone or res.settings.timezone,
-        t_valid=body.t_valid,
-        t_invalid=body.t_invalid,
-        expires_at=expiry(body.ttl_s, body.expires_at, now),
-        embedding=embedding_vector(body.embedding, res.embedder.dimension),
-        session_id=body.session_id,
-        updated_at=body.updated_at,
-        last_accessed=body.last_accessed,
-    )
 
 
 class StoreSerializer:
