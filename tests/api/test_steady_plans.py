@@ -6,6 +6,7 @@ Else the first searches after a load, until autoanalyze comes by, would read ano
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
@@ -16,12 +17,14 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import event
 
-from service.db import vectors
+from bench.superuser import login_url, new_database
+from service.db import migrate, vectors
 from service.db.engine import Database
-from service.db.roles import APP, SESSION_SETTINGS
+from service.db.roles import APP, OWNER, SESSION_SETTINGS
 from service.resources import Resources
+from service.settings import Settings
 from tests.api.conftest import client_of, serving
-from tests.conftest import Tenant, open_as
+from tests.conftest import Tenant, new_tenant, open_as
 
 TEXTS, NAMES = 400, 12
 
@@ -134,18 +137,30 @@ class Listener:
 
 
 @pytest.fixture
-async def heard(owner_url: str) -> AsyncIterator[tuple[Database, Listener]]:
-    async for found in open_as(owner_url, APP):
+async def own_url(owner_url: str, settings: Settings) -> AsyncIterator[str]:
+    """A database without the rows of other tests: the sizes of tables and indexes bear on a plan, too."""
+    url = await new_database(owner_url, "steady")
+    await asyncio.to_thread(migrate.upgrade, login_url(url, OWNER), settings)
+    yield url
+    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    await admin.execute("DROP DATABASE steady WITH (FORCE)")
+    await admin.close()
+
+
+@pytest.fixture
+async def heard(own_url: str) -> AsyncIterator[tuple[Database, Listener]]:
+    async for found in open_as(own_url, APP):
         listener = Listener()
         listener.hear(found)
         yield found, listener
 
 
 async def test_hot_reads_are_planned_alike_whatever_was_analysed(
-    resources: Resources, heard: tuple[Database, Listener], tenant: Tenant, owner_url: str
+    resources: Resources, heard: tuple[Database, Listener], own_url: str
 ) -> None:
     database, listener = heard
-    connection = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    tenant = await new_tenant(database)
+    connection = await asyncpg.connect(own_url.replace("+asyncpg", ""))
     await vectors.register(connection)
     await connection.execute(FILL, tenant.workspace_id, TEXTS, NAMES, resources.embedder.dimension)
     res = replace(resources, db=database)

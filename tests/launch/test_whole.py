@@ -54,11 +54,13 @@ class Whole:
         return printed
 
     def child(self, word: str) -> int:
-        """Returns the pid of the supervisor's child with the word in its command line, 0 when there is none."""
+        """Returns the pid of the supervisor's child with an argument that ends so, 0 when there is none."""
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-                if parent == self.process.pid and word in (entry / "cmdline").read_text():
+                if parent == self.process.pid and any(
+                    each.endswith(word) for each in (entry / "cmdline").read_text().split("\0")
+                ):
                     return int(entry.name)
             except OSError:
                 continue

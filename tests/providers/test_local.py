@@ -211,13 +211,13 @@ async def test_closing_lets_a_window_end_and_refuses_what_waits(gate: Gate) -> N
 
 
 async def test_the_event_loop_stays_free(embedder: LocalEmbedder) -> None:
-    longest, last = 0.0, asyncio.get_running_loop().time()
+    turns = 0
     work = asyncio.create_task(embedder.embed([LONG, LONG]))
     while not work.done():
         await asyncio.sleep(0.001)
-        longest, last = max(longest, asyncio.get_running_loop().time() - last), asyncio.get_running_loop().time()
+        turns += 1
     assert len(await work) == 2
-    assert longest < 0.25  # a window blocks for 0.03 to 0.1 s, the whole call for a second
+    assert turns > 20  # in a second; a call that blocks leaves one or two, on a busy machine too
 
 
 def test_the_telemetry_of_onnxruntime_never_starts(tmp_path: Path) -> None:
