@@ -21,10 +21,8 @@ from service.db import direct, scopes
 from service.db.engine import Session
 from service.db.scopes import typed
 from service.db.search import visibility
-from service.db.search.deduplication import Neighbours
-from service.domain.decision import Neighbour
+from service.db.search.deduplication import Neighbours, live, neighbour
 from service.domain.draft import Draft
-from service.domain.text import CleanText
 
 # As one value each, which costs nothing per row. Uses ix_memory_user, _agent or _run, and ix_memory_vector_user and so
 # on: whatever the statistics say, no row is looked up by the key of another one.
@@ -65,7 +63,7 @@ async def find_neighbours_of_many(
     wanted = np.stack([each.vector for each in drafts if each.vector is not None])
     here, vectors = scopes.exactly("m", scope), scopes.exactly("v", scope)
     unexpired = visibility.not_expired_nor_in_review("m", now)
-    alive = visibility.not_archived("m") & unexpired & visibility.comparable("m")
+    alive = live("m", now)
     values = {**here.values, **vectors.values, **alive.values, "generation": generation, "exact_rows": exact_rows}
     row = await direct.first(session, _vectors(here.sql, alive.sql, vectors.sql), values)
     assert row is not None, "an aggregate has a row"
@@ -93,16 +91,11 @@ def _put_together(
     found = []
     for draft, ranked in zip(drafts, near, strict=True):
         if draft.hash in equal:
-            found.append(Neighbours((_neighbour(equal[draft.hash], 1.0),), expired_duplicate_possible=False))
+            found.append(Neighbours((neighbour(equal[draft.hash], 1.0),), expired_duplicate_possible=False))
             continue
-        seen = tuple(_neighbour(by_id[each], similarity(cosine)) for each, cosine in ranked if each in by_id)
+        seen = tuple(neighbour(by_id[each], similarity(cosine)) for each, cosine in ranked if each in by_id)
         found.append(Neighbours(seen, expired_duplicate_possible=draft.hash in expired))
     return found
-
-
-def _neighbour(row: Any, similarity: float) -> Neighbour:
-    times = (row.timestamp, row.t_valid, row.t_invalid)
-    return Neighbour(row.id, CleanText(row.content), row.hash, row.version, similarity, *times)
 
 
 def _nearest(alive: bytes, vectors: bytes, wanted: NDArray[np.float32], limit: int) -> list[list[tuple[UUID, float]]]:

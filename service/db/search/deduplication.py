@@ -54,7 +54,7 @@ async def find_neighbours(
     if draft.vector is None or draft.embedding_status is not EmbeddingStatus.STORED:
         equal = await with_hash(session, draft.scope, draft.hash, now=now)
         return Neighbours((equal,) if equal else ())
-    rows = _live("m", now)
+    rows = live("m", now)
     rows = rows & filters.compiled("m", draft.given.compare) if draft.given.compare else rows
     vectors = scopes.exactly("v", draft.scope)
     here = scopes.exactly("m", draft.scope) & visibility.not_archived("m")
@@ -65,13 +65,13 @@ async def find_neighbours(
     found = await direct.fetch(session, compare_all(parts), values | {"exact_rows": min(close, exact_rows)})
     equals = [row for row in found if row.arm == "equal"]
     if equals:
-        return Neighbours(tuple(_neighbour(row, 1.0) for row in equals), expired_duplicate_possible=False)
+        return Neighbours(tuple(neighbour(row, 1.0) for row in equals), expired_duplicate_possible=False)
     expired = any(row.arm == "expired" for row in found)
     if _is_too_large(found) and close < exact_rows:
         found = await direct.fetch(session, compare_close(parts), values)
     if not _is_too_large(found):
         near = (row for row in found if row.arm == "near")
-        return Neighbours(tuple(_neighbour(row, similarity(1.0 - row.distance)) for row in near), expired)
+        return Neighbours(tuple(neighbour(row, similarity(1.0 - row.distance)) for row in near), expired)
     wanted = NearVectors(vectors, rows, draft.vector, generation, limit, exact_rows)
     return Neighbours(await _nearest(session, draft.scope.workspace_id, wanted, similarity), expired)
 
@@ -83,7 +83,7 @@ async def _nearest(
     await use_custom_plans(session)
     cosines = dict(await nearest.find(session, wanted))
     texts = await _texts(session, workspace_id, list(cosines))
-    return tuple(_neighbour(texts[each], similarity(cosine)) for each, cosine in cosines.items() if each in texts)
+    return tuple(neighbour(texts[each], similarity(cosine)) for each, cosine in cosines.items() if each in texts)
 
 
 # Most scopes are small: for them one statement does everything, and costs a third of the planning of nearest.NEAREST.
@@ -173,16 +173,17 @@ def _is_too_large(found: Sequence[DriverRow]) -> bool:
     return any(row.arm == "large" for row in found)
 
 
-def _neighbour(row: DriverRow, similarity: float) -> Neighbour:
+def neighbour(row: DriverRow, similarity: float) -> Neighbour:
+    """The row of a memory as a decision sees it."""
     text, times = CleanText(row.content), (row.timestamp, row.t_valid, row.t_invalid)
     return Neighbour(row.id, text, row.hash, row.version, similarity, *times)
 
 
 async def with_hash(session: Session, scope: Scope, wanted: str, *, now: datetime) -> Neighbour | None:
     """The live row with this hash that takes part in deduplication. Uses ix_memory_hash."""
-    here = scopes.exactly("m", scope) & _live("m", now)
+    here = scopes.exactly("m", scope) & live("m", now)
     row = await direct.first(session, _with_hash(here.sql), {**here.values, "hash": wanted})
-    return _neighbour(row, 1.0) if row else None
+    return neighbour(row, 1.0) if row else None
 
 
 @lru_cache(maxsize=64)
@@ -195,7 +196,7 @@ async def with_hashes(
     session: Session, scope: Scope, wanted: Sequence[str], *, now: datetime
 ) -> dict[str, tuple[UUID, str]]:
     """Id and text of the live rows among these hashes, for a whole conversation at once."""
-    here = scopes.exactly("memory", scope) & _live("memory", now)
+    here = scopes.exactly("memory", scope) & live("memory", now)
     rows = await session.execute(
         select(MemoryRow.hash, MemoryRow.id, MemoryRow.content).where(
             here.clause, MemoryRow.hash.in_(wanted), MemoryRow.dedup_key == MemoryRow.hash
@@ -204,7 +205,8 @@ async def with_hashes(
     return {row.hash: (row.id, row.content) for row in rows}
 
 
-def _live(alias: str, now: datetime) -> Condition:
+def live(alias: str, now: datetime) -> Condition:
+    """Rows that others are compared with."""
     return (
         visibility.not_archived(alias) & visibility.not_expired_nor_in_review(alias, now) & visibility.comparable(alias)
     )
