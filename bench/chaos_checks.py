@@ -1,7 +1,7 @@
 """Checks of a database after chaos: every answer was kept, and rows that belong together are all there.
 
-They run as the superuser, past row-level security. Each query of INCOMPLETE returns rows that must not exist, so the
-queries tell which rows belong together.
+The invariants of every database are those of `loxodon doctor` (service/db/sql/doctor.sql). OF_THIS_LOAD has what holds
+beside them after this load: each query returns rows that must not exist. All of it reads past row-level security.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from types import MappingProxyType
 import asyncpg  # type: ignore[import-untyped]
 
 from bench.chaos_writes import AnswerRecord
+from service.db import doctor
 
 ANSWERED = """
 SELECT m.id AS memory_id, memory.content,
@@ -27,16 +28,8 @@ ONCE = ("adds", "audits", "jobs", "stats", "vectors")
 
 COPIES = "SELECT content, count(*) AS copies FROM memory WHERE content = ANY($1) GROUP BY content"
 
-INCOMPLETE: Mapping[str, str] = MappingProxyType(
+OF_THIS_LOAD: Mapping[str, str] = MappingProxyType(
     {
-        "memory without stat": "SELECT id FROM memory m WHERE NOT EXISTS "
-        "(SELECT FROM memory_stat s WHERE s.memory_id = m.id)",
-        "memory without vector": "SELECT id FROM memory m WHERE embedding_status = 'stored' AND NOT EXISTS "
-        "(SELECT FROM memory_vector v WHERE v.memory_id = m.id AND v.kind = 'text')",
-        "memory without vector or job": "SELECT id FROM memory m WHERE embedding_status <> 'stored' "
-        "AND NOT EXISTS (SELECT FROM job j WHERE j.memory_id = m.id AND j.kind = 'embed')",
-        "memory without one ADD": "SELECT id FROM memory m WHERE "
-        "(SELECT count(*) FROM memory_history h WHERE h.memory_id = m.id AND h.event = 'ADD') <> 1",
         "memory without one enrich job per version": "SELECT id FROM memory m WHERE "
         "(SELECT count(*) FROM job j WHERE j.memory_id = m.id AND j.kind = 'enrich') <> "
         "(SELECT count(*) FROM memory_history h WHERE h.memory_id = m.id AND h.event IN ('ADD', 'UPDATE'))",
@@ -45,50 +38,19 @@ INCOMPLETE: Mapping[str, str] = MappingProxyType(
         "audit without memory": "SELECT a.id FROM audit_log a, unnest(a.affected_ids) AS of (id) "
         "WHERE a.operation = 'store' AND NOT EXISTS (SELECT FROM memory m WHERE m.id = of.id) "
         "AND NOT EXISTS (SELECT FROM memory_history h WHERE h.memory_id = of.id AND h.event = 'DELETE')",
-        "ADD in history without memory": "SELECT memory_id FROM memory_history h WHERE event = 'ADD' "
-        "AND NOT EXISTS (SELECT FROM memory m WHERE m.id = h.memory_id) "
-        "AND NOT EXISTS (SELECT FROM memory_history d WHERE d.memory_id = h.memory_id AND d.event = 'DELETE')",
-        "stat without memory": "SELECT memory_id FROM memory_stat s WHERE NOT EXISTS "
-        "(SELECT FROM memory m WHERE m.id = s.memory_id)",
-        "vector without memory": "SELECT memory_id FROM memory_vector v WHERE NOT EXISTS "
-        "(SELECT FROM memory m WHERE m.id = v.memory_id)",
         "job without memory": "SELECT id FROM job j WHERE memory_id IS NOT NULL AND NOT EXISTS "
         "(SELECT FROM memory m WHERE m.id = j.memory_id)",
-        "turn without conversation": "SELECT id FROM turn t WHERE NOT EXISTS "
-        "(SELECT FROM conversation c WHERE c.id = t.conversation_id)",
         "turn without source": "SELECT id FROM turn t WHERE NOT EXISTS "
         "(SELECT FROM memory_source s WHERE s.turn_id = t.id) AND NOT EXISTS "
         "(SELECT FROM audit_log a WHERE a.affected_ids @> ARRAY[t.id] AND a.operation = 'store_turn')",
-        "turn without one line in the log": "SELECT id FROM turn t WHERE "
-        "(SELECT count(*) FROM conversation_log l WHERE l.turn_id = t.id AND l.content_hash = t.content_hash) <> 1",
-        "turn without vector or job": "SELECT id FROM turn t WHERE NOT EXISTS "
-        "(SELECT FROM turn_vector v WHERE v.turn_id = t.id) AND NOT EXISTS (SELECT FROM job j WHERE j.kind = 'embed' "
-        "AND j.payload ->> 'conversation_id' = t.conversation_id::text)",
-        "vector without turn": "SELECT turn_id FROM turn_vector v WHERE NOT EXISTS "
-        "(SELECT FROM turn t WHERE t.id = v.turn_id)",
-        "source without memory or turn": "SELECT memory_id FROM memory_source s WHERE NOT EXISTS "
-        "(SELECT FROM memory m WHERE m.id = s.memory_id) OR NOT EXISTS (SELECT FROM turn t WHERE t.id = s.turn_id)",
         "memory of a turn without source": "SELECT id FROM memory m WHERE conversation_id IS NOT NULL AND NOT EXISTS "
         "(SELECT FROM memory_source s WHERE s.memory_id = m.id)",
         "conversation whose turns are not 0 to turn_count - 1": "SELECT c.id FROM conversation c LEFT JOIN turn t "
         "ON t.conversation_id = c.id GROUP BY c.id, c.turn_count HAVING count(t.id) <> c.turn_count "
         "OR min(t.turn_index) <> 0 OR max(t.turn_index) <> c.turn_count - 1",
-        "goal without a line of history per version": "SELECT id FROM goal g WHERE g.version <> "
-        "(SELECT count(*) FROM goal_history h WHERE h.workspace_id = g.workspace_id AND h.goal_id = g.id)",
-        "invocation of an unknown tool": "SELECT i.id FROM tool_invocation i WHERE NOT EXISTS "
-        "(SELECT FROM tool t WHERE t.workspace_id = i.workspace_id AND t.name = i.tool_name)",
-        "strategy without its tools": "SELECT id FROM strategy s WHERE cardinality(s.tool_sequence) <> "
-        "(SELECT count(*) FROM strategy_tool t WHERE t.workspace_id = s.workspace_id AND t.strategy_id = s.id)",
-        "extracted relation without a source": "SELECT id FROM entity_edge e WHERE extracted_by <> 'caller' "
-        "AND NOT EXISTS (SELECT FROM entity_edge_source s WHERE s.edge_id = e.id)",
-        "entity whose aliases differ from its alias rows": "SELECT id FROM entity e WHERE cardinality(e.aliases) <> "
-        "(SELECT count(*) FROM entity_alias a WHERE a.entity_id = e.id)",
-        "idempotency key without answer": "SELECT key FROM idempotency WHERE status IS NULL OR body IS NULL",
-        "stored answer about a memory that does not exist": "SELECT i.key FROM idempotency i, "
-        "jsonb_array_elements(i.body->'results') AS one WHERE one->>'id' IS NOT NULL "
-        "AND NOT EXISTS (SELECT FROM memory_history h WHERE h.memory_id::text = one->>'id')",
     }
 )
+"""What holds as long as nothing is deleted, no job is cleaned up and every request is audited."""
 
 STATES = "SELECT kind, state, count(*) AS jobs FROM job GROUP BY kind, state ORDER BY kind, state"
 
@@ -115,8 +77,10 @@ async def answers(database: str, record: AnswerRecord) -> list[str]:
 async def rows(database: str) -> list[str]:
     """Returns rows that lack others of their transaction, at most five of a kind."""
     wrong = []
+    for found in await doctor.examine(database, examples=5):
+        wrong += [f"{found.check.name}: {row.id} ({found.broken} in all)" for row in found.examples]
     async with _connected(database) as connection:
-        for what, query in INCOMPLETE.items():
+        for what, query in OF_THIS_LOAD.items():
             found = await connection.fetch(query)
             wrong += [f"{what}: {row[0]} ({len(found)} in all)" for row in found[:5]]
     return wrong

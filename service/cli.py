@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 
 CANNOT_START, BAD_SETTINGS = 1, 2
+BROKEN, CANNOT_LOOK = 1, 3  # of the doctor
 
 
 @app.command()
@@ -81,6 +82,23 @@ def migrate(
         migrate_database(settings(), revision)
 
 
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    examples: Annotated[int, typer.Option(min=0, max=1_000, help="Rows that are named of each broken check.")] = 5,
+) -> None:
+    """Look whether the database is whole; exit code 1 when something is broken, 3 when it cannot be looked at."""
+    _without_rich()
+    from service.db.doctor import is_whole
+    from service.launch import doctor
+
+    with errors_in_a_sentence(CANNOT_LOOK):
+        found = doctor.examine_database(settings(), examples=examples)
+    print(doctor.as_json(found) if as_json else doctor.table(found))
+    if not is_whole(found):
+        raise typer.Exit(BROKEN)
+
+
 @app.command("bootstrap-sql")
 def bootstrap_sql(
     passwords: Annotated[
@@ -113,8 +131,9 @@ def settings() -> Settings:
 
 
 @contextmanager
-def errors_in_a_sentence() -> Iterator[None]:
-    """Within the block a problem that a person can cure ends the program with a sentence, not with a traceback."""
+def errors_in_a_sentence(cannot: int = CANNOT_START) -> Iterator[None]:
+    """Within the block a problem that a person can cure ends the program with a sentence, not with a traceback.
+    `cannot`: the exit code where it is not the settings."""
     from service.errors import ServiceError
 
     try:
@@ -122,9 +141,9 @@ def errors_in_a_sentence() -> Iterator[None]:
     except SettingsError as exc:
         _leave(str(exc), BAD_SETTINGS)
     except LaunchError as exc:
-        _leave(str(exc), CANNOT_START)
+        _leave(str(exc), cannot)
     except ServiceError as exc:
-        _leave(exc.detail, CANNOT_START)
+        _leave(exc.detail, cannot)
 
 
 def _leave(message: str, code: int) -> None:

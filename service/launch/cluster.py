@@ -74,6 +74,14 @@ def is_ready(cluster: Path, pid: int) -> bool:
     return written_pid(cluster) == pid and len(lines) >= 8 and lines[7].strip() == "ready"
 
 
+def socket_dir(cluster: Path) -> Path | None:
+    """Where the running server listens, as line 5 of postmaster.pid says; None when none takes connections."""
+    pid = written_pid(cluster)
+    if pid is None or pid not in members(cluster) or not is_ready(cluster, pid):
+        return None
+    return Path(_pid_lines(cluster)[4])
+
+
 def reused_pid(cluster: Path) -> int | None:
     """The pid in postmaster.pid when a process of another kind has it now (a zombie counts), else None.
 

@@ -47,6 +47,11 @@ def ensure_logins(binaries: Path, cluster: Path, database: str, account: Account
     return passwords
 
 
+def passwords(cluster: Path) -> Mapping[str, str]:
+    """The password of each login as the cluster keeps them; empty where none were made."""
+    return {login: word for login, word in _read(cluster / FILE).items() if login != MADE}
+
+
 def _single_user(
     binaries: Path, cluster: Path, database: str, sql: str, account: Account, *, may_fail: bool = False
 ) -> None:

@@ -68,6 +68,13 @@ class Server:
         return f"postgresql+asyncpg://{login}{password}@/{DATABASE}?host={host}&port={self.port}"
 
 
+def running_server(data_dir: Path) -> Server | None:
+    """The server that another process runs on this folder, once it takes connections; None when there is none."""
+    folder = data_dir.absolute() / "postgres"
+    socket_dir = cluster.socket_dir(folder)
+    return None if socket_dir is None else Server(socket_dir, sockets.PORT, logins.passwords(folder))
+
+
 class EmbeddedPostgres:
     """One cluster in `data_dir`/postgres and the server on it. `settings` go on top of SETTINGS.
 

@@ -42,9 +42,9 @@ async def test_a_memory_without_its_rows_is_found(database: str) -> None:
     await _bare_memory(database, "Only a row.")
     found = {line.partition(":")[0] for line in await chaos_checks.rows(database)}
     assert found >= {
-        "memory without stat",
-        "memory without vector",
-        "memory without one ADD",
+        "memory-stat",
+        "memory-vector",
+        "memory-added",
         "memory without audit",
     }
 

@@ -1,0 +1,71 @@
+"""`loxodon doctor`: finds the configured database, has it examined and prints what was found."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from service.db import doctor
+from service.db.doctor import CheckResult
+from service.db.roles import MIGRATE_LOGIN
+from service.launch.postgres import EmbeddedPostgres, running_server
+from service.settings import Settings
+
+
+def examine_database(settings: Settings, *, examples: int) -> list[CheckResult]:
+    """What each check found in the database of the settings. Without DATABASE_URL it is the embedded one: the server
+    that runs, or one that is started for the time. Raises StoreUnavailable, SchemaMismatch or LaunchError."""
+    with _owner_url(settings) as url:
+        return asyncio.run(doctor.examine(url, examples=examples))
+
+
+@contextmanager
+def _owner_url(settings: Settings) -> Iterator[str]:
+    named = settings.owner_database_url or settings.database_url
+    if named is not None:
+        yield named.get_secret_value()
+    elif (server := running_server(settings.data_dir)) is not None:
+        yield server.url(MIGRATE_LOGIN)
+    else:
+        with EmbeddedPostgres(settings.data_dir) as started:
+            yield started.url(MIGRATE_LOGIN)
+
+
+def table(results: Sequence[CheckResult]) -> str:
+    """For a person: a line per check, what is broken below it."""
+    width = max(len(each.check.name) for each in results)
+    lines = []
+    for each in results:
+        state = f"{each.broken} broken" if each.broken else "ok"
+        lines.append(f"{each.check.name:<{width}}  {state:>12}  {each.check.rule}")
+        lines += [f"{'':<{width}}  {'':>12}    {_where(row.workspace_id)}{row.id}" for row in each.examples]
+        if 0 < len(each.examples) < each.broken:
+            lines.append(f"{'':<{width}}  {'':>12}    and {each.broken - len(each.examples)} more")
+    broken = sum(1 for each in results if each.broken)
+    took_s = sum(each.took_s for each in results)
+    verdict = f"{broken} of {len(results)} checks failed" if broken else f"all {len(results)} checks hold"
+    return "\n".join([*lines, "", f"{verdict} ({took_s:.1f} s)"])
+
+
+def as_json(results: Sequence[CheckResult]) -> str:
+    """For a program; docs/doctor.md describes it."""
+    checks = [
+        {
+            "name": each.check.name,
+            "rule": each.check.rule,
+            "broken": each.broken,
+            "examples": [
+                {"workspace_id": str(row.workspace_id) if row.workspace_id else None, "id": row.id}
+                for row in each.examples
+            ],
+            "took_s": round(each.took_s, 3),
+        }
+        for each in results
+    ]
+    return json.dumps({"whole": doctor.is_whole(results), "checks": checks}, indent=1)
+
+
+def _where(workspace_id: object) -> str:
+    return f"workspace {workspace_id}  " if workspace_id is not None else ""
