@@ -1944,6 +1944,10 @@ CREATE INDEX ix_memory_edge_target ON memory_edge (workspace_id, target_id, rel_
 CREATE INDEX ix_memory_edge_source_strength ON memory_edge (workspace_id, source_id, strength DESC, target_id);
 CREATE INDEX ix_memory_edge_target_strength ON memory_edge (workspace_id, target_id, strength DESC, source_id);
 
+-- Pairs that a person may look at (service/db/memories/findings.py), in the order in which they are walked.
+CREATE INDEX ix_memory_edge_finding ON memory_edge (workspace_id, rel_type, source_id, target_id)
+    WHERE rel_type IN ('MAY_OUTDATE', 'CONTRADICTS') OR (rel_type = 'SIMILAR_TO' AND strength >= 0.9);
+
 -- tables/vectors.sql
 -- Vectors of memories, by generation: one generation per embedding model.
 --

@@ -62,7 +62,8 @@ class MemoryResponse(ResponseModel):
     enriched_at: Time | None = Field(description="When that was; null: not yet", examples=["2026-03-02T09:30:04+00:00"])
     enrichment_attempts: int = Field(description="From 0; after 3 it is given up", examples=[1])
     lifecycle_state: str = Field(
-        description="enrichment_queued, active, enrichment_abandoned or archived", examples=["active"]
+        description="enrichment_queued, active, decaying (relevance below 0.25), enrichment_abandoned or archived",
+        examples=["active"],
     )
     archived: bool = Field(description="Retired: reads leave it out unless include_archived is set")
     embedding: EmbeddingStatus = Field(description="Whether its vector is there, or still to be made")

@@ -7,6 +7,7 @@ two rows that say the same cost a line of context, a wrong replacement costs a m
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -112,6 +113,11 @@ def relate(newer: str, older: str, similarity: float, *, correction: bool = Fals
         or _ended(new, old)
         or _surer(_switched(new, old, similarity, correction=correction), _changed_in_other_words(new, old, similarity))
     )
+
+
+def relate_each(pairs: Sequence[tuple[str, str, float]]) -> list[FactLink | None]:
+    """The same for pairs of a newer text and an older one with their similarity."""
+    return [relate(newer, older, similarity) for newer, older, similarity in pairs]
 
 
 _NOT = FactLink(LinkKind.UNSURE, Reason.ANOTHER)

@@ -15,6 +15,9 @@ from typing import Any, Final
 from service.db.scopes import Condition
 from service.domain.filters import ISO_TIME, AllOf, AnyOf, Check, Field, Filter, Not, iso_time, kept
 
+# one row by primary key
+STAT = "(SELECT s.{name} FROM memory_stat s WHERE s.workspace_id = {m}.workspace_id AND s.memory_id = {m}.id)"
+
 COLUMNS: Final[Mapping[str, str]] = {
     "memory": "{m}.content",
     "tag": "{m}.tags",
@@ -27,11 +30,10 @@ COLUMNS: Final[Mapping[str, str]] = {
     "salience": "{stat}",
     "access_count": "{stat}",
     "last_accessed": "{stat}",
+    "stale_at": "{stat}",
+    "stale": f"({STAT.replace('{name}', 'stale_at')} IS NOT NULL)",
 }
 """Fields that are not a column of the same name."""
-
-# one row by primary key
-STAT = "(SELECT s.{name} FROM memory_stat s WHERE s.workspace_id = {m}.workspace_id AND s.memory_id = {m}.id)"
 
 COMPARISONS: Final[Mapping[str, str]] = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 CASTS: Final[Mapping[str, str]] = {

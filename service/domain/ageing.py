@@ -12,6 +12,10 @@ Boost = Annotated[float, Field(ge=0, le=10)]
 Days = Annotated[float, Field(gt=0, le=36_500)]
 
 
+DECAYING_BELOW = 0.25
+"""Relevance below which a memory is said to decay: 27 days without use at 5 % a day. Far above what is let go of."""
+
+
 class Ageing(BaseModel):
     """Of a workspace. Numbers are computed from a stored base and the time since the last use, so a run that is
     repeated gives the same. docs/decisions/059-ageing.md says where the defaults come from."""

@@ -47,6 +47,7 @@ Operation = Literal[
     "retry_job",
     "cancel_job",
     "archive",
+    "optimize",
 ]
 """What was done. A word stays here for as long as the log may hold it, also when nothing writes it any more."""
 

@@ -78,6 +78,7 @@ FIELDS: Final[Mapping[str, Kind]] = {
     "temporal_tag": "text",
     "embedding": "text",
     "enriched": "flag",
+    "stale": "flag",
     "archived": "flag",
     "version": "number",
     "timestamp": "time",
@@ -88,6 +89,7 @@ FIELDS: Final[Mapping[str, Kind]] = {
     "created_at": "time",
     "updated_at": "time",
     "last_accessed": "time",
+    "stale_at": "time",
 }
 """Fields with a column of their own; every other name is a path into metadata."""
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from uuid import UUID
 
-from service.db.memories import fading, history, memories, updates
+from service.db.memories import fading, memories
 from service.db.memories.fading import AgeingScope
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
@@ -42,16 +42,8 @@ def _owner(memory: Memory) -> tuple[str, ...]:
 
 async def _archive(scope: Scope, ids: Sequence[UUID], res: Resources, request: WriteContext) -> int:
     """Under the lock of the scope, so that no store takes one of them for a twin that stays."""
-    archived = []
     async with write_transaction(scope, res, request) as session:
-        for memory_id in ids:
-            was = await history.snapshot(session, scope.workspace_id, memory_id, generation=res.generation)
-            if was is None or was.before["archived"]:
-                continue
-            await updates.set_columns(session, scope.workspace_id, memory_id, {"archived": True}, now=res.clock())
-            text = str(was.before["content"])
-            await write.record(session, scope, memory_id, text, text, was)
-            archived.append(memory_id)
+        archived = [each for each in ids if await write.archive(session, scope, each, res)]
         if archived:
             await append_audit(session, "archive", scope, archived, request, res, why="faded")
     return len(archived)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from uuid import UUID
 
@@ -34,16 +34,31 @@ async def write_transaction(scope: Scope, res: Resources, request: WriteContext)
 
     Locks: the scope in this process, the scope in the database (docs/decisions/006-scope-lock.md), the idempotency key.
     """
-    check_share(scope, request)
-    lock = scopes.lock(scope)
-    async with (
-        res.locks.hold(scope),
-        res.db.begin(scope.workspace_id, lock, generic_plans=True, writes_shared=scope.is_shared) as session,
-    ):
-        if request.idempotency:
-            await idempotency.claim(session, scope.workspace_id, request.idempotency, scope)
+    async with scopes_transaction(scope.workspace_id, [scope], res, request, owner=scope) as session:
         yield session
-        await caches.flush(session, scope.workspace_id)
+
+
+@asynccontextmanager
+async def scopes_transaction(
+    workspace_id: UUID, wanted: Iterable[Scope], res: Resources, request: WriteContext, *, owner: Scope | None = None
+) -> AsyncIterator[Session]:
+    """The same in several scopes of a workspace, whose locks are taken in the order of their names. `owner`: whose data
+    the stored answer holds."""
+    by_name: dict[str, Scope] = {}
+    for each in wanted:
+        check_share(each, request)
+        by_name[each.lock_name] = each
+    ordered = [by_name[name] for name in sorted(by_name)]
+    locks = "; ".join(map(scopes.lock, ordered)) or None
+    shared = any(each.is_shared for each in ordered)
+    async with AsyncExitStack() as held:
+        for each in ordered:
+            await held.enter_async_context(res.locks.hold(each))
+        async with res.db.begin(workspace_id, locks, generic_plans=True, writes_shared=shared) as session:
+            if request.idempotency:
+                await idempotency.claim(session, workspace_id, request.idempotency, owner)
+            yield session
+            await caches.flush(session, workspace_id)
     res.wakeup.notify()  # after the commit: inside it would cost two thirds of the commits per second
 
 

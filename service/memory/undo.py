@@ -27,7 +27,7 @@ from service.domain.request import WriteContext
 from service.domain.text import CleanText, content_hash
 from service.errors import Conflict, NotFound
 from service.memory import write
-from service.memory.transactions import append_audit, store_answer, write_transaction
+from service.memory.transactions import append_audit, scopes_transaction, store_answer
 from service.resources import Resources
 
 ERASED = "The memory was erased since; what is erased cannot be brought back."
@@ -50,9 +50,11 @@ async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, reque
     """Takes a decision back, with those made together with it. Raises NotFound, or Conflict with the reason."""
     async with res.db.read(workspace_id) as session:
         found = await decisions.get(session, workspace_id, decision_id)
+        together = await decisions.of_ruling(session, workspace_id, found) if found else []
     if found is None:
         raise missing()
-    async with write_transaction(found.scope, res, request) as session:
+    scopes = {found.scope, *(each.scope for each in together)}
+    async with scopes_transaction(workspace_id, scopes, res, request, owner=found.scope) as session:
         await undo.lock(session, workspace_id, decision_id, found.ruling_id)
         group = await decisions.of_ruling(session, workspace_id, found)
         if not group:

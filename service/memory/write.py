@@ -180,6 +180,25 @@ async def retire(
     await _withdraw(session, scope.workspace_id, target, Withdrawal("superseded", change_id))
 
 
+async def archive(
+    session: Session,
+    scope: Scope,
+    target: UUID,
+    res: Resources,
+    *,
+    evidence: Evidence | None = None,
+    ruling_id: UUID | None = None,
+) -> bool:
+    """Takes a memory that is as true as before out of searches; False for one that is gone or archived already."""
+    was = await history.snapshot(session, scope.workspace_id, target, generation=res.generation)
+    if was is None or was.before["archived"]:
+        return False
+    await updates.archive(session, scope.workspace_id, target, now=res.clock())
+    text = str(was.before["content"])
+    await record(session, scope, target, text, text, was, evidence=evidence, ruling_id=ruling_id)
+    return True
+
+
 async def supersede(
     session: Session,
     scope: Scope,

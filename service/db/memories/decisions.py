@@ -64,6 +64,10 @@ OF_RULING = text(
     f"{DECISION} WHERE d.workspace_id = :workspace AND d.ruling_id = :id ORDER BY d.created_at, d.id"
 ).columns(**JSON)
 
+FIRST_OF_RULING = text("""
+    SELECT id FROM decision WHERE workspace_id = :workspace AND ruling_id = :id ORDER BY created_at, id LIMIT 1
+""")
+
 
 async def get(session: Session, workspace_id: UUID, decision_id: UUID) -> StoredDecision | None:
     row = (await session.execute(ONE, {"workspace": workspace_id, "id": decision_id})).one_or_none()
@@ -74,6 +78,12 @@ async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID, *, li
     """The decisions about a memory, oldest first; also of a deleted memory."""
     rows = await session.execute(OF_MEMORY, {"workspace": workspace_id, "id": memory_id, "limit": limit})
     return [_decided(workspace_id, row) for row in rows]
+
+
+async def first_of_ruling(session: Session, workspace_id: UUID, ruling_id: UUID) -> UUID | None:
+    """A decision by whose id the whole ruling is undone."""
+    found: UUID | None = await session.scalar(FIRST_OF_RULING, {"workspace": workspace_id, "id": ruling_id})
+    return found
 
 
 async def of_ruling(session: Session, workspace_id: UUID, decided: StoredDecision) -> list[StoredDecision]:

@@ -6,16 +6,19 @@ Python. Only the lexical columns are made anew from the text.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from pgvector import SparseVector
 from pgvector.sqlalchemy import SPARSEVEC
-from sqlalchemy import bindparam, text
+from sqlalchemy import TextClause, bindparam, text
+from sqlalchemy.exc import IntegrityError
 
 from service.db.engine import Session
 from service.db.graph import entity_relations
+from service.db.memories import updates
 from service.db.tables import TERM_DIMENSIONS, MemoryRow
 from service.language import lexemes
 
@@ -210,15 +213,16 @@ async def restore(
 ) -> None:
     """Makes the memory what `before` of the entry says; `text_then` is its text, None when the text did not change.
 
-    A vector of another generation than the one in use does not come back: a job makes a new one.
+    A vector of another generation than the one in use does not come back: a job makes a new one. Raises Conflict when
+    another live memory of the scope has this text by now.
     """
     values: dict[str, Any] = {"workspace": workspace_id, "id": memory_id, "entry": entry}
     if text_then is None:
-        await session.execute(RESTORE_ROW_OF_SAME_TEXT, {**values, "now": now})
+        await _restore_row(session, RESTORE_ROW_OF_SAME_TEXT, {**values, "now": now})
     else:
         weights = lexemes.weights(text_then)
         bm25 = SparseVector(weights, TERM_DIMENSIONS) if weights else None
-        await session.execute(RESTORE_ROW, {**values, "now": now, "terms": sorted(weights), "bm25": bm25})
+        await _restore_row(session, RESTORE_ROW, {**values, "now": now, "terms": sorted(weights), "bm25": bm25})
         here = {"workspace": workspace_id, "id": memory_id}
         await session.execute(REMOVE_VECTOR, here)
         await session.execute(RESTORE_VECTOR, {**values, "generation": generation})
@@ -228,6 +232,13 @@ async def restore(
     for statement in (REMOVE_SOURCES, RESTORE_SOURCES, RESTORE_EDGES):
         await session.execute(statement, values)
     await entity_relations.update_validity(session, workspace_id, [memory_id], now=now)
+
+
+async def _restore_row(session: Session, statement: TextClause, values: Mapping[str, Any]) -> None:
+    try:
+        await session.execute(statement, values)
+    except IntegrityError as exc:
+        raise updates.conflict(exc) from exc
 
 
 async def recreate(session: Session, workspace_id: UUID, memory_id: UUID, entry: UUID) -> None:

@@ -68,7 +68,7 @@ async def set_columns(
     try:
         await session.execute(update(MemoryRow).where(_is(workspace_id, memory_id)).values(changed))
     except IntegrityError as exc:
-        raise _conflict(exc) from exc
+        raise conflict(exc) from exc
     if values.keys() & LIFETIME:
         await entity_relations.update_validity(session, workspace_id, [memory_id], now=now)
 
@@ -215,7 +215,7 @@ async def _copy_memory(
     try:
         await _copy(session, MemoryRow, _is(workspace_id, memory_id), other)
     except IntegrityError as exc:
-        raise _conflict(exc) from exc
+        raise conflict(exc) from exc
     stat = and_(MemoryStatRow.workspace_id == workspace_id, MemoryStatRow.memory_id == memory_id)
     await _copy(session, MemoryStatRow, stat, {"memory_id": new_id, "last_accessed": now, **of_stat})
     rows = and_(MemoryVectorRow.workspace_id == workspace_id, MemoryVectorRow.memory_id == memory_id, vectors)
@@ -264,7 +264,7 @@ def united_columns(old: Memory, new: Memory | NewMemory) -> dict[str, Any]:
     }
 
 
-def _conflict(error: IntegrityError) -> Exception:
+def conflict(error: IntegrityError) -> Exception:
     """The broken constraint as a Conflict; an unknown one stays a bug."""
     cause = getattr(error.orig, "__cause__", None)
     if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name == "uq_memory_dedup":
