@@ -173,7 +173,7 @@ class ApplyOptimizationResponse(ResponseModel):
     applied: int = Field(description="How many changes were done: all, or in a dry run 0")
     changes: list[AppliedChangeItem] = Field(description="In the order of the request")
     decision_id: Id | None = Field(
-        description="UUID of a decision, by which POST /v1/decisions/{id}/undo takes all back that it can; null: nothing"
+        description="UUID of a decision, by which POST /v1/decisions/{id}/undo takes all of it back; null: nothing"
     )
 
 

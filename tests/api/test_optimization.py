@@ -187,7 +187,8 @@ async def test_what_may_be_contradicted_is_retired_and_comes_back(
     assert (found[0]["about"], found[0]["kept"]) == ("Keeps a cat named Tom", "Keeps a dog named Rex")
     done = await applied(client, [found[0]["change"]])
     assert (await read(client, old))["archived"] is True
-    assert (await client.get(f"/v1/memories/{old}/history")).json()["versions"][0]["t_invalid"] == clock().isoformat()
+    held = (await client.get(f"/v1/memories/{old}/history")).json()["versions"]
+    assert clock().isoformat() in {each["t_invalid"] for each in held}, "until the newer one began"
     assert (await report(client, "contradictions"))["total"] == 0
     await undone(client, done["decision_id"])
     assert (await read(client, old))["archived"] is False

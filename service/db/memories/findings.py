@@ -23,7 +23,7 @@ from service.domain.ageing import DECAYING_BELOW
 from service.domain.optimization import IndexSize, Section, StorageReport, TableSize, WalkPlace
 
 LOOKED_AT: Final = 200_000
-"""Rows of a walk: some 0.3 s on the machine of docs/measurements."""
+"""Rows of a walk."""
 
 LOW_IMPORTANCE: Final = 3
 """`importance_level` up to which a memory that nobody uses is of little value: the bands Minor and Low."""
