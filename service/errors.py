@@ -24,6 +24,7 @@
         └── ProviderError     a model did not do its part
             ├── EmbeddingError
             ├── LlmError
+            │   └── ModelBudgetSpent  what the workspace may use of it in a day
             └── RerankError
 
 No HTTP status here: api/errors.py maps a class to one. `detail` is a sentence for the caller; it never
@@ -34,10 +35,12 @@ from __future__ import annotations
 
 
 class ServiceError(Exception):
-    """Base of every error of ours. `code` is stable and for machines; `retryable` is all that the job loop reads."""
+    """Base of every error of ours. `code` is stable and for machines. The job loop reads `retryable`, and `pauses`: the
+    job waits for `retry_after_s` and loses no attempt."""
 
     code = "service_error"
     retryable = False
+    pauses = False
 
     def __init__(self, detail: str, *, field: str | None = None, retry_after_s: float | None = None) -> None:
         super().__init__(detail)
@@ -156,7 +159,20 @@ class EmbeddingError(ProviderError):
 
 
 class LlmError(ProviderError):
+    """`tokens`: what the failed call used, of prompt and answer; None where nobody knows, as after a time-out: it may
+    have to be paid for. `warning`: what an answer that does without the model begins with."""
+
     code = "llm_error"
+    warning = "llm_unavailable"
+    tokens: tuple[int, int] | None = (0, 0)
+
+
+class ModelBudgetSpent(LlmError):
+    """Nothing was sent. `retry_after_s`: until the next day begins, in UTC."""
+
+    code = "model_budget"
+    warning = "model_budget"
+    pauses = True
 
 
 class RerankError(ProviderError):

@@ -29,6 +29,7 @@ from pydantic import (
 from service import postgres_url
 from service.domain.ageing import Ageing
 from service.domain.job import JobIntervals
+from service.domain.model_budget import ModelBudget
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights
 
 PREFIX = "LOXODON_"
@@ -69,6 +70,7 @@ PER_WORKSPACE = frozenset(
         "key_kb_per_s",
         "key_requests_per_s",
         "memory_retention_days",
+        "model_budget",
         "recency_half_life_days",
         "reinforce",
         "search_diversity",
@@ -235,6 +237,7 @@ class Settings(BaseModel):
     llm_concurrency: int = Field(32, ge=1, le=1_000)  # requests in flight per process; more wait for a free slot
     llm_max_calls: int = Field(32, ge=1)  # calls one request may make
     llm_max_request_tokens: int = Field(60_000, ge=100)  # tokens one request may use
+    model_budget: Annotated[ModelBudget, BeforeValidator(_parse_json)] = ModelBudget()  # JSON: of a workspace and day
     llm_retry_transient: bool = True  # also retry time-outs and 5xx
     llm_cache_ttl_s: float = Field(86_400.0, ge=0)  # answers to identical requests
     extraction_model: str | None = None  # instead of llm_model when facts are extracted

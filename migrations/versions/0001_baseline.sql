@@ -121,6 +121,7 @@ BEGIN
         ('idempotency', 'expires_at', at),
         ('llm_cache', 'expires_at', at),
         ('embedding_cache', 'created_at', at - make_interval(days => embedding_days)),
+        ('model_day', 'day', at - interval '400 days'),
         ('operation', 'finished_at', at - make_interval(days => job_days)),
         ('job', 'finished_at', at - make_interval(days => job_days)),
         ('job_run', 'finished_at', at - make_interval(days => job_days))
@@ -1579,6 +1580,21 @@ $$;
 REVOKE EXECUTE ON FUNCTION schema_revision() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION schema_revision() TO loxodon_app;
 
+-- functions/sum_model_day.sql
+-- What all workspaces together spent on the language model on a day.
+CREATE OR REPLACE FUNCTION sum_model_day(of_day date)
+RETURNS TABLE (calls bigint, prompt_tokens bigint, completion_tokens bigint, cost double precision)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT coalesce(sum(d.calls), 0)::bigint, coalesce(sum(d.prompt_tokens), 0)::bigint,
+           coalesce(sum(d.completion_tokens), 0)::bigint, coalesce(sum(d.cost), 0)
+    FROM model_day d WHERE d.day = of_day
+$$;
+
+REVOKE EXECUTE ON FUNCTION sum_model_day(date) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sum_model_day(date) TO loxodon_app;
+
 -- functions/sweep_working.sql
 -- Deletes at most `batch_size` working items of all workspaces that have expired at time `at`; returns how many.
 -- SKIP LOCKED and the limit: the sweeper waits for no request, and no request for the sweeper.
@@ -1737,6 +1753,20 @@ CREATE UNLOGGED TABLE budget (
     refilled_at timestamptz NOT NULL,
     CONSTRAINT pk_budget PRIMARY KEY (workspace_id, subject, unit)
 );
+
+-- What a workspace spent on the language model on a day in UTC. `held`: calls under way, by id, as [tokens, cost, end];
+-- what has passed its end, in seconds since 1970, was left by a process that died, and no longer counts.
+CREATE TABLE model_day (
+    workspace_id uuid NOT NULL,
+    day date NOT NULL,
+    calls bigint NOT NULL DEFAULT 0,
+    prompt_tokens bigint NOT NULL DEFAULT 0,
+    completion_tokens bigint NOT NULL DEFAULT 0,
+    cost double precision NOT NULL DEFAULT 0,
+    held jsonb NOT NULL DEFAULT '{}'::jsonb,
+    CONSTRAINT pk_model_day PRIMARY KEY (workspace_id, day)
+);
+CREATE INDEX ix_model_day_day ON model_day (day);
 
 -- tables/memories.sql
 -- Memories, what reads and jobs change about them, how often terms occur, and the edges between memories.
@@ -2832,7 +2862,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     entity, entity_alias, entity_vector, entity_edge, entity_edge_source, entity_merge,
     goal, goal_edge, goal_memory, goal_vector,
     tool, strategy, strategy_tool, strategy_conversation, strategy_vector,
-    decision, review, job, operation, idempotency, llm_cache, embedding_cache, budget
+    decision, review, job, operation, idempotency, llm_cache, embedding_cache, budget, model_day
     TO loxodon_app;
 
 -- Append-only, but for the end of an interval of history; erasures delete uses of tools.

@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC
 from typing import Annotated, Any, Literal
 
 import structlog
@@ -27,6 +28,7 @@ from service.db import readiness
 from service.db.cognition import working
 from service.db.engine import Database
 from service.db.jobs import overview
+from service.db.tenants import model_days
 from service.domain.access import Caller, Right
 from service.errors import SchemaMismatch, ServiceError
 from service.resources import Resources
@@ -39,6 +41,10 @@ REMEMBERED_S = 1.0
 WORKING_BYTES = Gauge("working_memory_bytes", "Size of working memory with its indexes, of all workspaces")
 
 DEAD_JOBS = Gauge("jobs_dead", "Jobs that failed for good and wait for a person, of all workspaces, by kind", ["kind"])
+
+MODEL_CALLS = Gauge("model_day_calls", "Calls of the language model today (UTC), of all workspaces")
+MODEL_TOKENS = Gauge("model_day_tokens", "Tokens of the language model today (UTC), of all workspaces", ["direction"])
+MODEL_COST = Gauge("model_day_cost", "What they cost by the prices set")
 
 Status = Literal["ok", "unavailable"]
 NOT_DOWN = "ok, or unavailable while the database does not answer within 2 s or has another schema"
@@ -168,9 +174,14 @@ async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Righ
         async with res.db.read() as session:
             WORKING_BYTES.set(await working.size_bytes(session))
             dead = await overview.count_dead_everywhere(session)
+            spent = await model_days.account_everywhere(session, res.clock().astimezone(UTC).date())
         DEAD_JOBS.clear()
         for kind, count in dead.items():
             DEAD_JOBS.labels(kind).set(count)
+        MODEL_CALLS.set(spent.calls)
+        MODEL_TOKENS.labels("prompt").set(spent.prompt_tokens)
+        MODEL_TOKENS.labels("completion").set(spent.completion_tokens)
+        MODEL_COST.set(spent.cost)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 

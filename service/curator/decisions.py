@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
+from uuid import UUID
 
 from service.curator import model_answers, model_calls, prompts
 from service.curator.judge import RULES, judge, settled
@@ -38,16 +39,20 @@ class ShownStatement:
     comparison: Comparison | None = None
 
 
-async def decide(statement: Statement, shown: Sequence[Neighbour], res: Resources, *, llm: bool) -> Decision:
+async def decide(
+    statement: Statement, shown: Sequence[Neighbour], workspace_id: UUID, res: Resources, *, llm: bool
+) -> Decision:
     """The decision on a statement next to `shown` (nearest first), the model's where `llm` says so and there is one.
     Never raises for a failing model."""
     given = ShownStatement(statement, tuple(shown))
     if llm and res.llm is not None and shown:
-        return await _by_model(given, res)
+        return await _by_model(given, workspace_id, res)
     return (await _by_rules(_judge_all, [given], res))[0]
 
 
-async def decide_open(given: Sequence[ShownStatement], res: Resources, *, llm: bool) -> list[Decision]:
+async def decide_open(
+    given: Sequence[ShownStatement], workspace_id: UUID, res: Resources, *, llm: bool
+) -> list[Decision]:
     """A decision on each. The model is asked about what the rules leave open only; about all that are shown something
     where the workspace has an instruction of its own for it."""
     if not llm or res.llm is None:
@@ -62,7 +67,7 @@ async def decide_open(given: Sequence[ShownStatement], res: Resources, *, llm: b
         if settled is not None:
             return settled
         async with slots:
-            return await _by_model(each, res)
+            return await _by_model(each, workspace_id, res)
 
     return list(await asyncio.gather(*map(one, given, found)))
 
@@ -83,18 +88,19 @@ def _settle_all(given: Sequence[ShownStatement]) -> list[Decision | None]:
     return [settled(each.statement, each.shown, each.comparison) for each in given]
 
 
-async def _by_model(given: ShownStatement, res: Resources) -> Decision:
+async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -> Decision:
     assert res.llm is not None
     statement, shown = given.statement, given.shown
     custom = res.settings.custom_prompts.update_decision
     prompt = prompts.decide(statement, shown, instruction=custom)
     prompt_sha256 = hashlib.sha256(f"{prompt.system}\n{prompt.user}".encode()).hexdigest()
     try:
-        reply = await model_calls.complete_uncached(res, prompt)  # an equal text is found before anybody is asked
+        # uncached: an equal text is found before anybody is asked
+        reply = await model_calls.complete_uncached(res, workspace_id, prompt)
     except LlmError as exc:
         [fallback] = await _by_rules(_judge_all, [given], res)
         reason = f"model failed: {exc.detail} {fallback.evidence.reason}"
-        warning = "llm_unavailable: a fact was decided by the rules."
+        warning = f"{exc.warning}: a fact was decided by the rules."
         return replace(fallback, evidence=replace(fallback.evidence, reason=reason), warnings=(warning,))
     ids = tuple(each.id for each in shown)
     evidence = Evidence("llm", reply.model or res.llm.model, "", Reason.MODEL, ids, prompt_sha256, reply.text)

@@ -1,4 +1,4 @@
-"""Calls of the language model through the workspace's answer cache and the request's budget."""
+"""Calls of the language model through the workspace's answer cache and the budgets of request and day."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from service.errors import LlmError
 from service.providers.caches import CachedLlm
 from service.providers.json_reply import validate
-from service.providers.protocols import LlmReply, LlmRequest
+from service.providers.protocols import Llm, LlmReply, LlmRequest
 from service.resources import Resources
 from service.settings import Settings
 
@@ -26,9 +26,17 @@ async def complete(
     stored for the next equal prompt."""
     from service.db.caches import AnswerTable  # the processes for rules do without the database
 
-    assert res.llm is not None
     store = AnswerTable(res.db, ttl_s=res.settings.llm_cache_ttl_s, clock=res.clock)
-    return await CachedLlm(res.llm, store, workspace_id, usable).complete(tuned(prompt, res.settings))
+    return await CachedLlm(_metered(res, workspace_id), store, workspace_id, usable).complete(
+        tuned(prompt, res.settings)
+    )
+
+
+def _metered(res: Resources, workspace_id: UUID) -> Llm:
+    from service.curator.model_days import DayLimitedLlm  # needs the database too
+
+    assert res.llm is not None
+    return DayLimitedLlm(res.llm, res, workspace_id)
 
 
 def tuned(prompt: LlmRequest, settings: Settings) -> LlmRequest:
@@ -41,10 +49,9 @@ def tuned(prompt: LlmRequest, settings: Settings) -> LlmRequest:
     )
 
 
-async def complete_uncached(res: Resources, prompt: LlmRequest) -> LlmReply:
+async def complete_uncached(res: Resources, workspace_id: UUID, prompt: LlmRequest) -> LlmReply:
     """The same without the cache, for a prompt that will hardly be sent again."""
-    assert res.llm is not None
-    return await res.llm.complete(tuned(prompt, res.settings))
+    return await _metered(res, workspace_id).complete(tuned(prompt, res.settings))
 
 
 async def complete_as(

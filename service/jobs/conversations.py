@@ -17,6 +17,7 @@ from service.db.episodes import conversations
 from service.db.episodes.conversations import TurnContent
 from service.db.idempotency import Replay
 from service.db.jobs import operations
+from service.db.tenants.keys import workspace
 from service.domain.decision import Action
 from service.domain.job import Counts, Job
 from service.domain.memory import StoreResult
@@ -41,7 +42,8 @@ async def ingest(job: Job, res: Resources) -> Counts | None:
     if operation is None or operation.finished_at is not None:
         return None
     try:
-        result = await _store(operation_id, deferred.from_json(job.workspace_id, operation.request), res)
+        own = await _own(job, res)
+        result = await _store(operation_id, deferred.from_json(job.workspace_id, operation.request), own)
     except ServiceError as exc:
         if not exc.retryable or job.is_last_attempt:
             async with res.db.begin(job.workspace_id) as session:
@@ -93,7 +95,7 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
     try:
         with caches.deferred():  # what a model says of a conversation that is erased meanwhile must not stay
             context = WriteContext(f"job:{job.id}", idempotency=key, serialize=_ids)
-            curated = await curate(wanted, res, context)
+            curated = await curate(wanted, await _own(job, res), context)
     except Replay:
         return None
     except TurnsGone:
@@ -101,6 +103,13 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
             return None
         raise
     return {"facts": len(curated.outcomes)}
+
+
+async def _own(job: Job, res: Resources) -> Resources:
+    """With the settings of the workspace: its budget for the model, its instructions."""
+    async with res.db.read(job.workspace_id) as session:
+        own = await workspace(session, job.workspace_id)
+    return res.of_workspace(dict(own.settings))
 
 
 async def _kept(job: Job, res: Resources) -> tuple[Scope, Sequence[TurnContent]] | None:

@@ -4,7 +4,7 @@ It runs up to `worker_concurrency` batches of jobs at once. Of quick jobs it cla
 it can start. It survives a database restart. On SIGTERM it claims nothing new, gives running jobs 20 s to end and
 gives the rest back.
 
-Only here and in recorder.py is `Exception` caught: of an error the loop reads `retryable`, nothing else.
+Only here and in recorder.py is `Exception` caught: of an error the loop reads `retryable` and `pauses`, nothing else.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from uuid import uuid4
 
 from prometheus_client import Counter, Histogram
 
+from service.curator import model_days
 from service.db.jobs import queue
 from service.db.jobs.queue import FIRST_LANE, Lane
 from service.db.roles import WORKER
@@ -209,7 +210,8 @@ class Worker:
         began = time.monotonic()
         try:
             async with asyncio.timeout(task.timeout_s):
-                counts = await _call(task, batch, self._res)
+                with model_days.in_background():
+                    counts = await _call(task, batch, self._res)
         except Exception as exc:
             log.warning("%s failed in attempt %d: %s", batch[0].kind, batch[0].attempts, describe(exc))
             if task.retry_alone and len(batch) > 1 and not self._draining:

@@ -97,9 +97,13 @@ def _key(job: Job) -> Key:
 def ending_of_failure(job: Job, error: Exception, *, alone: bool, backoff_s: float) -> Ending:
     """Tried again after `backoff_s` doubled with each attempt, or dead: after the last one, or when none can help.
 
-    Of an error only `retryable` is read; one that does not say is retried. A job that failed in a batch (`alone` is
-    false) is tried alone first: which one of them was at fault is not known.
+    Of an error only `retryable` and `pauses` are read; one that does not say is retried, and one that pauses costs no
+    attempt. A job that failed in a batch (`alone` is false) is tried alone first: which one of them was at fault is not
+    known.
     """
+    if getattr(error, "pauses", False):
+        wait_s = getattr(error, "retry_after_s", None) or backoff_s
+        return Ending(job, "ready", delay_s=wait_s, error=describe(error), counted=False)
     hopeless = alone and not getattr(error, "retryable", True)
     if hopeless or job.is_last_attempt:
         return Ending(job, "dead", error=describe(error))

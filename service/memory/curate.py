@@ -2,7 +2,8 @@
 
 PII, extraction, and for each fact its embedding, its nearest memories and a decision come before the transaction. In
 it, under the scope lock, those memories are checked again; then the turns are written together with what was decided.
-When the model cannot extract, the turns are stored without facts and a job curates them later: nothing is lost.
+When the model cannot extract, the turns are stored without facts and a job curates them later: nothing is lost. When
+its budget of the day is spent, the rules find what they can, and the model reads the same turns on the next day.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from service.curator import decisions
@@ -32,7 +34,7 @@ from service.domain.job import NewJob
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.domain.text import CleanText
-from service.errors import Conflict, EmbeddingError, LlmError, PiiRejected
+from service.errors import Conflict, EmbeddingError, LlmError, ModelBudgetSpent, PiiRejected
 from service.memory import apply, deferred, forget_asked, reading, turns, write
 from service.memory.record import ConversationDraft
 from service.memory.store import DECISIONS
@@ -72,12 +74,19 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     asked = await forget_asked.read(messages, conversation.scope, res)
     said = forget_asked.without_requests([reading.source_message(draft) for draft in messages], asked)
     began = time.perf_counter()
+    read_again_at = None
     try:
         found, vectors = await reading.read(said, messages, conversation, res)
     except LlmError as exc:
         if conversation.stored is not None:
             raise
-        return await _curate_later(conversation, messages, res, request, (*warnings, f"llm_unavailable: {exc.detail}"))
+        warnings = (*warnings, f"{exc.warning}: {exc.detail}")
+        if not isinstance(exc, ModelBudgetSpent):
+            return await _curate_later(conversation, messages, res, request, warnings)
+        warnings += ("read_by_rules: the messages are kept, and the language model will read them then.",)
+        read_again_at = res.clock() + timedelta(seconds=exc.retry_after_s or 0)
+        conversation = _without_model(conversation)
+        found, vectors = await reading.read(said, messages, conversation, res)
     new_turns = await _new_turns(messages, vectors, conversation, res)
     facts, skipped = await _prepared(found, messages, conversation, res, {"extract": _since(began)})
     warnings = (*warnings, *found.warnings, *skipped)
@@ -93,7 +102,15 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
             all_warnings = (*warnings, *_decision_warnings(facts))
             forgetting = forget_asked.ForgettingInTalk(asked, messages, conversation.scope)
             outcomes = await _write(
-                conversation, new_turns, facts, forgetting, all_warnings, res, request, decide_inside=last
+                conversation,
+                new_turns,
+                facts,
+                forgetting,
+                all_warnings,
+                res,
+                request,
+                decide_inside=last,
+                read_again_at=read_again_at,
             )
         except (Stale, write.Gone):
             if last:
@@ -101,6 +118,11 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
             continue
         return StoreResult(outcomes, all_warnings)
     raise AssertionError("the last attempt decides inside the lock")
+
+
+def _without_model(conversation: ConversationDraft) -> ConversationDraft:
+    drafts = [replace(each, options=replace(each.options, use_llm=False)) for each in conversation.drafts]
+    return replace(conversation, drafts=drafts)
 
 
 async def _redacted(drafts: Sequence[Draft], res: Resources) -> tuple[list[Draft], tuple[str, ...]]:
@@ -225,7 +247,8 @@ async def _decided(facts: Sequence[ConsideredFact], res: Resources) -> list[Cons
         for each, draft, decision in zip(facts, drafts, known, strict=True)
         if decision is None
     ]
-    answers = iter(await decisions.decide_open(asked, res, llm=drafts[0].options.use_llm) if asked else ())
+    workspace_id, llm = drafts[0].scope.workspace_id, drafts[0].options.use_llm
+    answers = iter(await decisions.decide_open(asked, workspace_id, res, llm=llm) if asked else ())
     spent_ms = _since(began)
     ready = [
         _with_decision(replace(each, draft=draft), decision or next(answers), spent_ms, res)
@@ -266,11 +289,14 @@ async def _write(
     request: WriteContext,
     *,
     decide_inside: bool,
+    read_again_at: datetime | None,
 ) -> tuple[Outcome, ...]:
+    """Writes turns and facts; with `read_again_at` also a job that lets the model read the turns then."""
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
         facts = [await _confirmed(session, each, res, decide_inside=decide_inside) for each in facts]
-        places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=True)
+        again = read_again_at is not None
+        places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=not again)
         batch = InsertBatch(session)
         batch.add(*turn_rows)
         outcomes, links = await _carry_out(session, facts, places, res, batch)
@@ -286,6 +312,9 @@ async def _write(
         await sources.link(session, scope, unsure)
         await write.withdraw_older(session, scope.workspace_id, outcomes)
         outcomes += await forget_asked.carry_out(session, forgetting, places, res, request)
+        if again:  # what was asked to be forgotten is, and what is said of it until then must stay
+            first = replace(forgetting.messages[0], options=replace(forgetting.messages[0].options, may_delete=False))
+            await _consolidate_later(session, conversation, first, places, run_after=read_again_at)
         await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
     return tuple(outcomes)
 
@@ -407,15 +436,25 @@ async def _curate_later(
     async with write_transaction(scope, res, request) as session:
         places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=False)
         await direct.insert(session, *turn_rows)
-        kept = deferred.consolidation_payload(
-            conversation, messages[0], places[0].conversation_id, places[0].index, places[-1].index
-        )
-        job = NewJob("consolidate", payload=kept, max_attempts=CONSOLIDATE_MAX_ATTEMPTS)
-        await queue.enqueue(session, scope.workspace_id, [job])
+        await _consolidate_later(session, conversation, messages[0], places)
         warnings = (*warnings, f"no_facts: {why}.")
         result = StoreResult((), warnings)
         await store_answer(session, scope.workspace_id, result, request)
     return result
+
+
+async def _consolidate_later(
+    session: Session,
+    conversation: ConversationDraft,
+    first: Draft,
+    places: Sequence[StoredTurn],
+    run_after: datetime | None = None,
+) -> None:
+    kept = deferred.consolidation_payload(
+        conversation, first, places[0].conversation_id, places[0].index, places[-1].index
+    )
+    job = NewJob("consolidate", payload=kept, run_after=run_after, max_attempts=CONSOLIDATE_MAX_ATTEMPTS)
+    await queue.enqueue(session, conversation.scope.workspace_id, [job])
 
 
 def _previews(facts: Sequence[ConsideredFact], res: Resources) -> tuple[Outcome, ...]:

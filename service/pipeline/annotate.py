@@ -54,8 +54,8 @@ async def ask_model(draft: Draft, res: Resources) -> Draft:
     prompt = prompts.annotate(draft.clean, reference=draft.timestamp, timezone=draft.given.timezone)
     try:
         reply, _ = await model_calls.complete_as(res, draft.scope.workspace_id, prompt, AnnotationReply)
-    except LlmError:
-        warning = "llm_unavailable: importance, temporal and categories come from the rules."
+    except LlmError as exc:
+        warning = f"{exc.warning}: importance, temporal and categories come from the rules."
         return replace(draft, annotation=Annotation(), warnings=(*draft.warnings, warning))
     return _with_asked_end(replace(draft, annotation=read_annotation(reply)))
 

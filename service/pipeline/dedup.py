@@ -100,7 +100,8 @@ async def decide(draft: Draft, res: Resources) -> Draft:
     if draft.dedup is not None:
         return draft
     near = draft.seen[0].similarity >= res.settings.dedup_near
-    decision = await decisions.decide(draft.statement, draft.seen, res, llm=draft.options.use_llm and near)
+    ask, workspace_id = draft.options.use_llm and near, draft.scope.workspace_id
+    decision = await decisions.decide(draft.statement, draft.seen, workspace_id, res, llm=ask)
     decided, written = with_decision(draft, decision), decision.edits[0].text
     if written is None or written == draft.clean or decided.is_duplicate:
         return decided

@@ -7,6 +7,7 @@ LlmError: the callers fall back to rules, as for any other failure of the model.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -101,6 +102,13 @@ class Budget:
 def estimate(request: LlmRequest) -> int:
     """The most tokens that `request` is likely to use, answer included."""
     return (len(request.system) + len(request.user)) // CHARS_PER_TOKEN + request.max_tokens
+
+
+def estimate_prompt(request: LlmRequest) -> int:
+    """The tokens that `request` is likely to send. By bytes and rounded up, because a character of another script is
+    more of a token; with the schema of the answer, which is sent too."""
+    texts = (request.system, request.user, json.dumps(request.schema, default=dict) if request.schema else "")
+    return -(-sum(len(each.encode("utf-8", "surrogatepass")) for each in texts) // CHARS_PER_TOKEN)
 
 
 def _exceeded(code: str, limit: str) -> LlmError:

@@ -130,9 +130,18 @@ def _messages(request: LlmRequest, mode: JsonMode) -> list[dict[str, str]]:
 
 def read_completion(completion: ChatCompletion, requested_model: str) -> LlmReply:
     """The first choice of a completion. Raises LlmError when it holds neither text nor readable tool calls."""
+    usage = completion.usage or _Usage()
+    try:
+        return _read(completion, usage, requested_model)
+    except LlmError as unusable:  # and yet paid for
+        unusable.tokens = (usage.prompt_tokens or 0, usage.completion_tokens or 0) if completion.usage else None
+        raise
+
+
+def _read(completion: ChatCompletion, usage: _Usage, requested_model: str) -> LlmReply:
     if not completion.choices:
         raise LlmError("The language model gave no answer.")
-    choice, usage = completion.choices[0], completion.usage or _Usage()
+    choice = completion.choices[0]
     reply = LlmReply(
         text=choice.message.content or "",
         tool_calls=tuple(_tool_call(call.function) for call in choice.message.tool_calls or ()),
@@ -159,4 +168,6 @@ def _tool_call(function: _Function) -> ToolCall:
 def _error(failed: CallFailed) -> LlmError:
     error = LlmError(f"The language model did not answer: {failed}.", retry_after_s=failed.retry_after_s)
     error.retryable = failed.reason is not FailureReason.REFUSED
+    if failed.reason in (FailureReason.TIMEOUT, FailureReason.UNREADABLE):
+        error.tokens = None
     return error

@@ -51,10 +51,12 @@ async def test_the_trips_of_an_add(resources: Resources, tenant: Tenant) -> None
             answer = await scripted.client.post("/v1/memories", json=said("I like blue"))
         assert [each["event"] for each in answer.json()["results"]] == ["ADD"]
         assert trips[-4:] == ["BEGIN ISOLATION", "WITH counted", "WITH part_1", "COMMIT"]
-        assert len(trips) == 4 + 3 + 3 + 4, "turns and memories to read with, the answer's cache, neighbours, the write"
+        assert len(trips) == 4 + 3 + 3 + 3 + 4, (
+            "turns and memories to read with, the answer's cache, its tokens, neighbours, the write"
+        )
         with counted() as trips:
             await scripted.client.post("/v1/memories", json=said("I like blue, really", run_id="r1"))
-        assert len(trips) <= 4 + 3 + 3 + 7
+        assert len(trips) <= 4 + 3 + 3 + 3 + 7
 
 
 async def test_what_several_facts_of_one_message_leave(resources: Resources, tenant: Tenant, tables: Tables) -> None:

@@ -187,6 +187,7 @@ RIGHTS = {
     "api_key": "INSERT,SELECT",
     "audit_log": "INSERT,SELECT",
     "budget": "DELETE,INSERT,SELECT,UPDATE",
+    "model_day": "DELETE,INSERT,SELECT,UPDATE",
     "conversation": "DELETE,INSERT,SELECT,UPDATE",
     "conversation_log": "INSERT,SELECT",
     "decision": "DELETE,INSERT,SELECT,UPDATE",

@@ -136,6 +136,7 @@ CALLERS = {
     "clean_up": {WORKER},
     "count_common_terms": {WORKER},
     "count_dead_jobs": {APP},
+    "sum_model_day": {APP},
     "count_tool_use": BEHIND_A_WALL,
     "create_workspace": {APP},
     "drop_old_audit_partitions": {WORKER},

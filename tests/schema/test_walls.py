@@ -54,6 +54,7 @@ CLOSED = {
     "alembic_version",
     "api_key",
     "budget",
+    "model_day",
     "job_run",
     "partitioned_table",
     "schedule",

@@ -51,7 +51,7 @@ from service.db.tables.procedures import (
     ToolInvocationRow,
     ToolRow,
 )
-from service.db.tables.tenants import ApiKeyRow, BudgetRow, TokenSecretRow, WorkspaceRow
+from service.db.tables.tenants import ApiKeyRow, BudgetRow, ModelDayRow, TokenSecretRow, WorkspaceRow
 
 __all__ = [
     "TERM_DIMENSIONS",
@@ -85,6 +85,7 @@ __all__ = [
     "MemorySourceRow",
     "MemoryStatRow",
     "MemoryVectorRow",
+    "ModelDayRow",
     "OperationRow",
     "ReviewRow",
     "ScheduleRow",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
     ForeignKeyConstraint,
     String,
@@ -98,3 +99,17 @@ class BudgetRow(Table):
     tokens: Mapped[float]
     granted: Mapped[float]
     refilled_at: Mapped[datetime]
+
+
+class ModelDayRow(Table):
+    """What a workspace spent on the language model on a day (UTC). `held`: estimates of the calls under way."""
+
+    __tablename__ = "model_day"
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    day: Mapped[date] = mapped_column(primary_key=True)
+    calls: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    prompt_tokens: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    completion_tokens: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    cost: Mapped[float] = mapped_column(server_default=text("0"))
+    held: Mapped[dict[str, Any]] = empty_object()

@@ -17,6 +17,7 @@ BEGIN
         ('idempotency', 'expires_at', at),
         ('llm_cache', 'expires_at', at),
         ('embedding_cache', 'created_at', at - make_interval(days => embedding_days)),
+        ('model_day', 'day', at - interval '400 days'),
         ('operation', 'finished_at', at - make_interval(days => job_days)),
         ('job', 'finished_at', at - make_interval(days => job_days)),
         ('job_run', 'finished_at', at - make_interval(days => job_days))

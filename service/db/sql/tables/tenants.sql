@@ -60,3 +60,17 @@ CREATE UNLOGGED TABLE budget (
     refilled_at timestamptz NOT NULL,
     CONSTRAINT pk_budget PRIMARY KEY (workspace_id, subject, unit)
 );
+
+-- What a workspace spent on the language model on a day in UTC. `held`: calls under way, by id, as [tokens, cost, end];
+-- what has passed its end, in seconds since 1970, was left by a process that died, and no longer counts.
+CREATE TABLE model_day (
+    workspace_id uuid NOT NULL,
+    day date NOT NULL,
+    calls bigint NOT NULL DEFAULT 0,
+    prompt_tokens bigint NOT NULL DEFAULT 0,
+    completion_tokens bigint NOT NULL DEFAULT 0,
+    cost double precision NOT NULL DEFAULT 0,
+    held jsonb NOT NULL DEFAULT '{}'::jsonb,
+    CONSTRAINT pk_model_day PRIMARY KEY (workspace_id, day)
+);
+CREATE INDEX ix_model_day_day ON model_day (day);
