@@ -514,19 +514,20 @@ REVOKE EXECUTE ON FUNCTION find_outlived(timestamptz, integer, integer) FROM PUB
 GRANT EXECUTE ON FUNCTION find_outlived(timestamptz, integer, integer) TO loxodon_worker;
 
 -- functions/find_unaged.sql
--- Workspaces with memories in which the job of this name did not begin within its interval, as `ageing` in their
--- settings says it, else `interval_min`. With `wanted_by`, the name of a switch there, only those where it is on; `wanted`
+-- Workspaces with memories in which the job of this name did not begin within its interval, as the object `setting` of
+-- their settings says it, else `interval_min`. With `wanted_by`, the name of a switch there, only those where it is on; `wanted`
 -- is what it is where a workspace does not say.
-CREATE OR REPLACE FUNCTION find_unaged(job_name text, interval_min double precision, wanted_by text, wanted boolean)
+CREATE OR REPLACE FUNCTION find_unaged(
+    job_name text, setting text, interval_min double precision, wanted_by text, wanted boolean)
 RETURNS TABLE (workspace_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
     SELECT w.workspace_id
     FROM workspace w CROSS JOIN LATERAL (
-        SELECT coalesce((w.settings #>> ARRAY['ageing', job_name || '_interval_min'])::double precision, interval_min)
+        SELECT coalesce((w.settings #>> ARRAY[setting, job_name || '_interval_min'])::double precision, interval_min)
                    AS minutes,
-               wanted_by IS NULL OR coalesce((w.settings #>> ARRAY['ageing', wanted_by])::boolean, wanted) AS is_on
+               wanted_by IS NULL OR coalesce((w.settings #>> ARRAY[setting, wanted_by])::boolean, wanted) AS is_on
     ) own
     WHERE own.is_on
       AND EXISTS (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id)
@@ -536,8 +537,8 @@ AS $$
     ORDER BY w.workspace_id
 $$;
 
-REVOKE EXECUTE ON FUNCTION find_unaged(text, double precision, text, boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION find_unaged(text, double precision, text, boolean) TO loxodon_worker;
+REVOKE EXECUTE ON FUNCTION find_unaged(text, text, double precision, text, boolean) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_unaged(text, text, double precision, text, boolean) TO loxodon_worker;
 
 -- functions/find_unembedded.sql
 -- Memories without a vector that nothing works on, unchanged for `untouched_for`. Each dead job doubles that
@@ -1930,6 +1931,8 @@ CREATE TABLE memory_stat (
     base_salience double precision NOT NULL DEFAULT 0.5,
     base_confidence double precision,
     stale_at timestamptz,
+    promoted_at timestamptz,
+    seen_in text[],
     CONSTRAINT pk_memory_stat PRIMARY KEY (workspace_id, memory_id),
     CONSTRAINT fk_memory_stat_memory FOREIGN KEY (workspace_id, memory_id)
         REFERENCES memory (workspace_id, id) ON DELETE CASCADE

@@ -25,7 +25,15 @@ from service.db.jobs.overview import JobRecord
 from service.db.jobs.schedule import RunRecord
 from service.domain.access import Caller, Right
 from service.domain.audit import Operation
-from service.domain.job import NOTHING, AgeingJobName, JobName, JobState, Payload, SystemJobName
+from service.domain.job import (
+    NOTHING,
+    WORKSPACE_JOBS,
+    JobName,
+    JobState,
+    Payload,
+    SystemJobName,
+    WorkspaceJobName,
+)
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.errors import Conflict, Forbidden, InvalidInput, NotFound
@@ -197,9 +205,9 @@ async def run_job(
     run_id: RunId = None,
     system: OfSystem = False,
 ) -> JobItem:
-    """Ageing (`relevance`, `decay`, `flag_stale`, `forget`) of the workspace, or of the memories with every given id:
-    needs the right `admin`. With `system` what the clock runs for the whole service: needs `operator`. One that is
-    queued already is answered, and no second one made. The other jobs run because of what was written."""
+    """Ageing (`relevance`, `decay`, `flag_stale`, `forget`) and `promote` of the workspace, or of the memories with
+    every given id: needs the right `admin`. With `system` what the clock runs for the whole service: needs `operator`.
+    One that is queued already is answered, and no second one made. The other jobs run because of what was written."""
     workspace_id = _steered(caller, system=system)
     payload = _payload(name, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, system=system)
     async with res.db.begin(workspace_id) as session:
@@ -218,7 +226,7 @@ async def run_job(
 def _payload(name: JobName, ids: Mapping[str, str | None], *, system: bool) -> Payload:
     """Whom a run is for. Raises InvalidInput for a job that runs because of what was written, and for the ids of one
     that runs for the whole service."""
-    allowed: tuple[str, ...] = get_args(SystemJobName if system else AgeingJobName)
+    allowed: tuple[str, ...] = get_args(SystemJobName if system else WorkspaceJobName)
     if name not in allowed:
         which = "with system=true" if system else "without system=true"
         raise InvalidInput(f"name: only these run by request {which}: {', '.join(allowed)}.", field="name")
@@ -283,10 +291,15 @@ def _workspace(caller: Caller, right: Right, *, system: bool) -> UUID:
 
 
 def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> tuple[float, datetime | None] | None:
-    """Seconds between the runs of a job of ageing in this workspace, and when the next is due; None for another job."""
-    if name not in get_args(AgeingJobName) or (name == "forget" and not res.settings.ageing.auto_archive):
+    """Seconds between the runs of a job that each workspace has, and when the next is due; None for another job."""
+    found = {str(each): of for each, of in WORKSPACE_JOBS.items()}.get(name)
+    if found is None:
         return None
-    interval_s = 60 * float(getattr(res.settings.ageing, f"{name}_interval_min"))
+    setting, wanted_by = found
+    rules = getattr(res.settings, setting)
+    if wanted_by is not None and not getattr(rules, wanted_by):
+        return None
+    interval_s = 60 * float(getattr(rules, f"{name}_interval_min"))
     return interval_s, runs[0].created_at + timedelta(seconds=interval_s) if runs else None
 
 

@@ -30,7 +30,7 @@ from service.domain.bm25 import AVERAGE_CONTEXT_LENGTH
 from service.domain.decision import Action, Evidence
 from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.job import NewJob
-from service.domain.scope import Scope
+from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.temporal import Mention
 from service.language import lexemes
 from service.settings import Settings
@@ -141,12 +141,13 @@ class NewDecision:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """Why a memory was promoted to `_global`: its figures at that moment."""
+    """Why a memory was promoted to `_global`: its figures at that moment, and the thresholds by name."""
 
     from_channel: str
     confidence: float
     access_count: int
     conversation_count: int
+    thresholds: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +337,7 @@ def _audit(entry: AuditEntry) -> dict[str, Any]:
         "session_id": entry.session_id,
         "conversation_id": entry.conversation_id,
         "source_channel": entry.scope.channel,
-        "target_channels": list(entry.target_channels),
+        "target_channels": [GLOBAL_CHANNEL] if promoted else list(entry.target_channels),
         "query_text": entry.query_text,
         "result_count": entry.result_count,
         "latency_ms": entry.latency_ms,
@@ -344,7 +345,7 @@ def _audit(entry: AuditEntry) -> dict[str, Any]:
         "promotion_confidence": promoted.confidence if promoted else None,
         "promotion_access_count": promoted.access_count if promoted else None,
         "promotion_conversation_count": promoted.conversation_count if promoted else None,
-        "config_snapshot": dict(entry.config_snapshot),
+        "config_snapshot": {**entry.config_snapshot, **({"promoting": promoted.thresholds} if promoted else {})},
         "metadata": dict(entry.metadata),
     }
 

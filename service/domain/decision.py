@@ -37,6 +37,7 @@ class Reason(StrEnum):
     EARLIER = "It is older news than a known memory, and became history."
     UNSURE = "It may outdate a known memory; both were kept."
     ECHO = "The assistant said what had been recalled to it."
+    PROMOTED = "What was learned in one channel was promoted."
     MODEL = "The language model decided."
 
 

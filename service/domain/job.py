@@ -30,6 +30,7 @@ JobName = Literal[
     "decay",
     "flag_stale",
     "forget",
+    "promote",
 ]
 """Every kind of job; jobs/registry.py has the task of each."""
 
@@ -37,8 +38,19 @@ JobState = Literal["queued", "running", "failed", "dead", "done", "cancelled"]
 """As a person sees it. `failed` waits for another attempt, `dead` for a person; both waiting states are `ready` in the
 queue."""
 
-AgeingJobName = Literal["relevance", "decay", "flag_stale", "forget"]
+WorkspaceJobName = Literal["relevance", "decay", "flag_stale", "forget", "promote"]
 """Those that run for each workspace, also by request; the clock of the service looks where they are due."""
+
+WORKSPACE_JOBS: Mapping[WorkspaceJobName, tuple[str, str | None]] = MappingProxyType(
+    {
+        "relevance": ("ageing", None),
+        "decay": ("ageing", None),
+        "flag_stale": ("ageing", None),
+        "forget": ("ageing", "auto_archive"),
+        "promote": ("promoting", "auto_promote"),
+    }
+)
+"""The setting that has their interval, and the switch in it without which the clock does not start them."""
 
 SystemJobName = Literal["embed", "count_terms", "audit_partitions", "cleanup", "sweep_working"]
 """Those that run by the clock for the whole service."""
@@ -47,8 +59,8 @@ Minutes = Annotated[float, Field(ge=1, le=44_640)]
 
 
 class JobIntervals(BaseModel):
-    """Minutes between the runs of each job that runs by the clock for the whole service; of ageing, between two
-    looks at which workspaces are due."""
+    """Minutes between the runs of each job that runs by the clock for the whole service; of those
+    that run for each workspace, between two looks at which are due."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -61,6 +73,7 @@ class JobIntervals(BaseModel):
     decay: Minutes = 60
     flag_stale: Minutes = 60
     forget: Minutes = 60
+    promote: Minutes = 15
 
     @property
     def seconds(self) -> Mapping[str, float]:

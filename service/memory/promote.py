@@ -2,7 +2,8 @@
 
 The memory stays where it is; a copy in `_global` for the same user leads back to it by a PROMOTED_FROM edge, which also
 makes promoting twice harmless. A copy is not compared with what lies near it: only a live memory of `_global` with
-exactly this text is taken instead of a second one.
+exactly this text is taken instead of a second one. The copy is a decision that can be undone, and goes with its
+original. By the clock a memory is promoted once: a copy that somebody undid or deleted does not come back by itself.
 
 What is shared with the workspace knows nothing of where it comes from: no edge, no turns, no words of its neighbours.
 It is a memory of its own, and outlives the original.
@@ -20,13 +21,14 @@ from service.db import writes
 from service.db.engine import Session
 from service.db.graph import edges
 from service.db.jobs import queue
-from service.db.memories import history, memories, sources, updates
+from service.db.memories import history, memories, promotable, sources, updates
 from service.db.memories.history import Change
 from service.db.search import deduplication
-from service.db.writes import Promotion
-from service.domain.decision import Action
+from service.db.writes import NewDecision, Promotion
+from service.domain.decision import Action, Evidence, Reason
 from service.domain.draft import EmbeddingStatus
 from service.domain.memory import Memory
+from service.domain.promotion import is_worthy
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
@@ -69,12 +71,35 @@ async def promote(
         check(original.version, expected)
         if original.archived:
             raise Conflict("The memory is archived: restore it first.", field="id")
-        found = await _known(session, original, res)
-        if found is None:
-            found = PromotedMemory(await _copy(session, original, res), memory_id, is_new=True)
-            await _note(session, original, found.memory, because, request, res)
+        found = await _promoted(session, original, await _figures(session, original, res), request, res, reason=because)
         await store_answer(session, workspace_id, found, request)
     return found
+
+
+async def promote_if_worthy(
+    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
+) -> PromotedMemory | None:
+    """By the clock, without anybody asking: the copy of a memory that meets all thresholds of the workspace. None for
+    one that does not, no longer holds, is gone, or was promoted before, even if the copy is gone by now."""
+    async with res.db.read(workspace_id) as session:
+        memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+    if memory is None or memory.scope.channel == GLOBAL_CHANNEL:
+        return None
+    rules, now = res.settings.promoting, res.clock()
+    async with write_transaction(memory.scope, res, request) as session:
+        if not await edges.lock_ends(session, workspace_id, [memory_id], now=now):
+            return None
+        original = await memories.get(session, workspace_id, memory_id)
+        assert original is not None, "it is locked"
+        figures = await _figures(session, original, res)
+        ends = [each for each in (original.t_invalid, original.temporal.valid_until) if each is not None]
+        if original.archived or (ends and min(ends) <= now):
+            return None
+        if not is_worthy(rules, figures.confidence, figures.access_count, figures.conversation_count):
+            return None
+        if await promotable.was_promoted(session, workspace_id, memory_id):
+            return None
+        return await _promoted(session, original, figures, request, res, by="job")
 
 
 async def share(
@@ -102,7 +127,8 @@ async def share(
         is_new = copy is None
         found = PromotedMemory(copy or await _shared_copy(session, original, res), memory_id, is_new)
         if is_new:
-            await _note(session, original, found.memory, because, request, res, shared=True)
+            figures = await _figures(session, original, res)
+            await _note(session, original, found.memory, figures, request, res, reason=because, shared=True)
         await store_answer(session, workspace_id, found, request)
     return found
 
@@ -116,21 +142,35 @@ async def _locked(session: Session, workspace_id: UUID, memory_id: UUID, res: Re
     return original
 
 
-async def _known(session: Session, original: Memory, res: Resources) -> PromotedMemory | None:
-    """The copy of an earlier promotion, or a memory of `_global` that says the same, with the edge it lacked."""
+async def _promoted(
+    session: Session, original: Memory, figures: Promotion, request: WriteContext, res: Resources, **why: str | None
+) -> PromotedMemory:
+    """The memory of `_global`, which is tied to the original, noted and audited unless it was before."""
+    workspace_id = original.scope.workspace_id
+    known = await _known(session, original, res)
+    if known is not None:
+        return PromotedMemory(known, original.id, is_new=False)
+    everywhere = replace(original.scope, channel=GLOBAL_CHANNEL)
+    twin = await deduplication.with_hash(session, everywhere, original.hash, now=res.clock())
+    there = await memories.get(session, workspace_id, twin.id) if twin else None
+    copy = there or await _copy(session, original, res)
+    if there is not None:
+        is_copy = await promotable.is_copy(session, workspace_id, there.id)
+        tie = Relation(there.id, RelationType.PROMOTED_FROM, original.id, properties={edges.COPIED: is_copy})
+        await edges.put(session, workspace_id, tie)
+    await promotable.note_promoted(session, workspace_id, original.id, now=res.clock())
+    await _note(session, original, copy, figures, request, res, copied=there is None, **why)
+    return PromotedMemory(copy, original.id, is_new=there is None)
+
+
+async def _known(session: Session, original: Memory, res: Resources) -> Memory | None:
+    """The copy of an earlier promotion."""
     workspace_id = original.scope.workspace_id
     for copy_id in await edges.sources_of(session, workspace_id, RelationType.PROMOTED_FROM, target_id=original.id):
         copy = await memories.get(session, workspace_id, copy_id, alive_at=res.clock())
         if copy is not None and not copy.archived:
-            return PromotedMemory(copy, original.id, is_new=False)
-    everywhere = replace(original.scope, channel=GLOBAL_CHANNEL)
-    twin = await deduplication.with_hash(session, everywhere, original.hash, now=res.clock())
-    if twin is None:
-        return None
-    await edges.put(session, workspace_id, Relation(twin.id, RelationType.PROMOTED_FROM, original.id))
-    found = await memories.get(session, workspace_id, twin.id)
-    assert found is not None, "the scope is locked"
-    return PromotedMemory(found, original.id, is_new=False)
+            return copy
+    return None
 
 
 async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
@@ -138,7 +178,8 @@ async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
     await writes.release_expired(session, workspace_id, [original.hash], now=now)
     await updates.copy_to_global(session, workspace_id, original.id, new_id, generation=res.generation, now=now)
     await sources.copy(session, workspace_id, original.id, new_id)
-    await edges.put(session, workspace_id, Relation(new_id, RelationType.PROMOTED_FROM, original.id))
+    made = Relation(new_id, RelationType.PROMOTED_FROM, original.id, properties={edges.COPIED: True})
+    await edges.put(session, workspace_id, made)
     return await _written(session, workspace_id, new_id, res)
 
 
@@ -153,25 +194,34 @@ async def _written(session: Session, workspace_id: UUID, new_id: UUID, res: Reso
     """The copy, with its history and the jobs that it needs."""
     copy = await memories.get(session, workspace_id, new_id)
     assert copy is not None, "it has just been written"
-    await history.append(session, workspace_id, [Change(new_id, Action.ADD, copy.scope, None, copy.text)])
+    change = Change(new_id, Action.ADD, copy.scope, None, copy.text)
+    await history.append(session, workspace_id, [change])
+    evidence = Evidence("rules", "promotion", "ADD", Reason.PROMOTED, ())
+    await writes.append_decisions(
+        session, workspace_id, [NewDecision(new_id, evidence, copy.scope, Action.ADD, change.id)]
+    )
     embed = copy.embedding_status is not EmbeddingStatus.STORED
     await queue.enqueue(session, workspace_id, write.follow_up(new_id, res, embed=embed))
     return copy
+
+
+async def _figures(session: Session, original: Memory, res: Resources) -> Promotion:
+    seen = await promotable.count_seen(session, original.scope.workspace_id, original.id)
+    confidence = original.kind.confidence if original.fact_confidence is None else original.fact_confidence
+    rules = res.settings.promoting.model_dump()
+    return Promotion(original.scope.channel, confidence, original.access_count, seen, rules)
 
 
 async def _note(
     session: Session,
     original: Memory,
     copy: Memory,
-    reason: str | None,
+    figures: Promotion,
     request: WriteContext,
     res: Resources,
-    *,
-    shared: bool = False,
+    **details: Any,
 ) -> None:
-    seen = await sources.count_conversations(session, original.scope.workspace_id, original.id)
-    confidence = original.kind.confidence if original.fact_confidence is None else original.fact_confidence
-    promotion = Promotion(original.scope.channel, confidence, original.access_count, seen)
+    """The audit entry, with all that justified the promotion."""
     ids = [original.id, copy.id]
-    details: dict[str, Any] = {"reason": reason, "by": "request", **({"shared": True} if shared else {})}
-    await append_audit(session, "promote", original.scope, ids, request, res, promotion=promotion, **details)
+    details = {"reason": None, "by": "request", **details}
+    await append_audit(session, "promote", original.scope, ids, request, res, promotion=figures, **details)

@@ -17,7 +17,7 @@ from service.curator.judge import judge
 from service.db.direct import InsertBatch
 from service.db.engine import Session
 from service.db.graph import edges
-from service.db.memories import memories, versions
+from service.db.memories import memories, promotable, versions
 from service.db.search.deduplication import Neighbours
 from service.db.writes import PlacedMemory
 from service.domain.decision import Action, Edit, Neighbour
@@ -204,6 +204,8 @@ async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
         assert target is not None, "a duplicate names the memory it equals"
         await write.keep_evidence(session, draft.scope, target, draft.evidence)
         await write.prolong(session, draft.scope, target, draft.given.expires_at, res)
+        if draft.given.session_id is not None:
+            await promotable.note_session(session, draft.scope.workspace_id, target, draft.given.session_id)
         if unchanged is not None and late.is_said_again(draft, unchanged):
             await versions.say_again(session, draft.scope.workspace_id, target, draft.timestamp)
         text = next((each.text for each in draft.seen if each.id == target), None)

@@ -40,6 +40,7 @@ from service.domain.query import (
     VectorPath,
     is_probable,
 )
+from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.language import lexemes
@@ -395,7 +396,8 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
         stopwatch.lap("rerank")
     if not (prepared.parsed.looks_back or prepared.parsed.time):
         ranked = current_first(ranked, currency.newer(found.memories))
-    ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in found.memories][: query.limit]
+    ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in found.memories]
+    ranked = _each_once(ranked, found.memories)[: query.limit]
     hits = tuple(_hit(each, place, found, res) for place, each in enumerate(ranked))
     probable = tuple(each for each in hits if is_probable(each.answer_probability, query.min_probability))
     _record(prepared, found.arm_counts)
@@ -409,6 +411,18 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
         found.entities,
         found.answer.probability if found.answer else None,
     )
+
+
+def _each_once(ranked: Sequence[Ranked], found: Mapping[UUID, Memory]) -> list[Ranked]:
+    """The hits without those that another channel says better: a memory and its promoted copy have one text."""
+    first: dict[tuple[str, Scope], str] = {}
+    kept = []
+    for each in ranked:
+        memory = found[_id(each)]
+        channel, said = memory.scope.channel, (memory.hash, replace(memory.scope, channel=""))
+        if first.setdefault(said, channel) == channel:
+            kept.append(each)
+    return kept
 
 
 def _hit(ranked: Ranked, place: int, found: ReadSearch, res: Resources) -> Hit:

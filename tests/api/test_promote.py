@@ -76,11 +76,25 @@ async def test_what_cannot_be_promoted(client: AsyncClient, other_client: AsyncC
     assert (await other_client.post(f"/v1/memories/{archived}/promote")).status_code == 404
 
 
-async def test_the_copy_outlives_a_delete_of_the_original(client: AsyncClient) -> None:
+async def test_the_copy_goes_with_its_last_original(client: AsyncClient) -> None:
+    """Forgetting reaches copies."""
     memory_id = await store(client, TEXT, channel="atlas")
+    other_id = await store(client, TEXT, channel="borealis")
     copy = await promote(client, memory_id)
+    assert (await promote(client, other_id))["id"] == copy["id"]
     await client.delete(f"/v1/memories/{memory_id}")
-    assert await listed(client, user_id="alice") == {copy["id"]}
+    assert await listed(client, user_id="alice") == {copy["id"]}, "another project still says it"
+    await client.delete("/v1/memories", params={"user_id": "alice", "channel": "borealis"})
+    assert await listed(client, user_id="alice") == set()
+    assert await events(client, copy["id"]) == ["ADD", "DELETE"]
+
+
+async def test_what_was_in_global_by_itself_stays_when_the_promoted_goes(client: AsyncClient) -> None:
+    known = await store(client, TEXT)
+    memory_id = await store(client, TEXT, channel="atlas")
+    await promote(client, memory_id)
+    await client.delete(f"/v1/memories/{memory_id}")
+    assert await listed(client, user_id="alice") == {known}
 
 
 async def test_if_match(client: AsyncClient) -> None:

@@ -85,6 +85,15 @@ DELETE = text("""
     DELETE FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
 """)
 
+# Copies that promotion made, unless another memory that stays says the same and was promoted to it.
+COPIES = text("""
+    SELECT DISTINCT e.source_id FROM memory_edge e
+    WHERE e.workspace_id = :workspace AND e.target_id = ANY (CAST(:ids AS uuid[])) AND e.rel_type = 'PROMOTED_FROM'
+      AND e.properties @> '{"copied": true}'
+      AND NOT EXISTS (SELECT FROM memory_edge o WHERE o.workspace_id = e.workspace_id AND o.source_id = e.source_id
+                      AND o.rel_type = 'PROMOTED_FROM' AND NOT o.target_id = ANY (CAST(:ids AS uuid[])))
+""")
+
 DELETED_BEFORE = text("""
     SELECT DISTINCT memory_id FROM memory_history
     WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) AND event = 'DELETE'
@@ -129,11 +138,13 @@ async def delete_memories(
     generation: int,
     withdraws: withdrawn.Reason | None = "deleted",
 ) -> list[UUID]:
-    """Deletes at most BATCH memories with their past versions, each with a DELETE in its history; returns those of the
-    given ids that existed. `withdraws`: why the sentences they rested on no longer count; None: they still do.
+    """Deletes at most BATCH memories with their past versions and promoted copies, each with a DELETE in its history;
+    returns those of the given ids that existed. `withdraws`: why the sentences they rested on no longer count; None:
+    they still do.
 
     Lock order: memories, edges, entities, relations, turns, each by ascending id or key."""
     wanted = set(ids)
+    ids = [*ids, *await session.scalars(COPIES, {"workspace": workspace_id, "ids": list(ids)})]
     ids = [*ids, *await versions.of_memories(session, workspace_id, ids)]
     # memories whose context holds words of what goes are locked too: two deletes of neighbours would wait in a circle
     neighbours = await contexts.dependents(session, workspace_id, await contexts.places(session, workspace_id, ids))

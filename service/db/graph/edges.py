@@ -109,6 +109,9 @@ MARK_OUTDATED = text("""
     ON CONFLICT DO NOTHING
 """).bindparams(bindparam("newer", type_=Uuid()))
 
+COPIED = "copied"
+"""Property of a PROMOTED_FROM edge: the source was made as a copy of the target, and goes with it."""
+
 SPARE = 4
 """Factor by which more edges are read where some may lead to memories that must not be shown."""
 

@@ -179,7 +179,13 @@ async def copy_to_everyone(
         **dict.fromkeys(("session_id", "role", "speaker", "conversation_id", "turn_index", "context_bm25")),
         "context_terms": [],
     }
-    unused = {"relevance": 1.0, "salience": MemoryStatRow.__table__.c.base_salience, "access_count": 0}
+    unused = {
+        "relevance": 1.0,
+        "salience": MemoryStatRow.__table__.c.base_salience,
+        "access_count": 0,
+        "promoted_at": None,
+        "seen_in": None,
+    }
     vectors = and_(MemoryVectorRow.generation == generation, MemoryVectorRow.kind == "text")
     await _copy_memory(
         session, workspace_id, memory_id, new_id, nobody, vectors, of_memory=unsaid, of_stat=unused, now=now

@@ -133,6 +133,8 @@ class MemoryStatRow(Table):
     base_salience: Mapped[float] = mapped_column(server_default=text("0.5"))
     base_confidence: Mapped[float | None]
     stale_at: Mapped[datetime | None]
+    promoted_at: Mapped[datetime | None]
+    seen_in: Mapped[list[str] | None]
 
 
 class TermStatRow(Table):

@@ -159,6 +159,8 @@ CREATE TABLE memory_stat (
     base_salience double precision NOT NULL DEFAULT 0.5,
     base_confidence double precision,
     stale_at timestamptz,
+    promoted_at timestamptz,
+    seen_in text[],
     CONSTRAINT pk_memory_stat PRIMARY KEY (workspace_id, memory_id),
     CONSTRAINT fk_memory_stat_memory FOREIGN KEY (workspace_id, memory_id)
         REFERENCES memory (workspace_id, id) ON DELETE CASCADE
