@@ -114,10 +114,37 @@ async def settle(draft: Draft, res: Resources, request: WriteContext) -> Outcome
 
 async def _ready(draft: Draft, res: Resources) -> Draft:
     """The draft as far as its decision needs it: what a known text said before it is known to have held is written."""
-    unchanged = _what_stays(draft)
-    if not draft.is_duplicate or draft.kind is not None or unchanged is None or not late.is_older(draft, unchanged):
+    if not draft.is_duplicate or draft.kind is not None or not _becomes_history(draft):
         return draft
     return replace(await run(ANNOTATED, replace(draft, dedup=None), res), dedup=draft.dedup)
+
+
+async def decide_among_others(session: Session, draft: Draft, res: Resources) -> Draft | None:
+    """The draft with a decision that holds under the lock, which others made before it in the same transaction; None
+    where that takes a rule process or the embedder. `draft.dedup`: None if it must be decided anew."""
+    found = await dedup.find_neighbours(session, draft, res)
+    try:
+        if draft.dedup is None:
+            raise Stale
+        decided = still_holds(draft, found, res)
+    except Stale:
+        if len(draft.clean) + sum(len(each.text) for each in found.neighbours) > LONG_CHARS:
+            return None
+        decided = dedup.decide_by_rules(draft, found.neighbours, res.settings)
+    return decided if _can_be_written(decided) else None
+
+
+def _can_be_written(draft: Draft) -> bool:
+    """Whether nothing is left to find out before it is written: no merged text, no annotation."""
+    if draft.is_duplicate:
+        return draft.kind is not None or not _becomes_history(draft)
+    text = draft.decision.edits[0].text if draft.decision else None
+    return draft.kind is not None and text in (None, draft.clean)
+
+
+def _becomes_history(draft: Draft) -> bool:
+    unchanged = _what_stays(draft)
+    return unchanged is not None and late.is_older(draft, unchanged)
 
 
 async def _write(draft: Draft, res: Resources, request: WriteContext, *, decide_inside: bool = False) -> Outcome:
@@ -126,7 +153,7 @@ async def _write(draft: Draft, res: Resources, request: WriteContext, *, decide_
             draft = await _decide_inside_lock(session, draft, res)
         else:
             draft = await _confirm(session, draft, res)
-        outcome = await _apply(session, await _with_chosen_id(session, draft), res)
+        outcome = await apply(session, await _with_chosen_id(session, draft), res)
         await write.audit(session, draft.scope, [outcome], request, res)
         await store_answer(session, draft.scope.workspace_id, StoreResult((outcome,)), request)
     return outcome
@@ -194,7 +221,8 @@ async def _with_chosen_id(session: Session, draft: Draft) -> Draft:
     return replace(draft, dedup=Dedup(DedupAction.UPDATED_EXISTING, chosen, None), merged=None)
 
 
-async def _apply(session: Session, draft: Draft, res: Resources) -> Outcome:
+async def apply(session: Session, draft: Draft, res: Resources) -> Outcome:
+    """Writes what was decided, in the caller's transaction, but no audit. Raises Gone."""
     assert draft.dedup is not None
     target = draft.dedup.existing_id
     unchanged = _what_stays(draft)

@@ -1,14 +1,14 @@
 """Storing many texts at once: those of one scope share look-ups, a transaction and its commit.
 
-Only what is simply new is written together. A text that repeats, changes or outdates something, in the scope or among
-the others, is stored by itself afterwards, and so is every text of a transaction that did not go through: the way of a
-single text is the one that handles everything.
+What is simply new is written together; then, one after the other, what repeats, changes or outdates something, in the
+scope or among the others. A text that cannot be decided about in that transaction is stored by itself afterwards, and
+so is every text of a transaction that did not go through: the way of a single text is the one that handles everything.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -28,7 +28,15 @@ from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.errors import OutcomeUnknown, ServiceError, StoreUnavailable
 from service.memory import write
-from service.memory.store import is_simply_new, outcome_of, settle, still_holds, store
+from service.memory.store import (
+    apply,
+    decide_among_others,
+    is_simply_new,
+    outcome_of,
+    settle,
+    still_holds,
+    store,
+)
 from service.memory.transactions import Stale, store_answer, write_transaction
 from service.pipeline import dedup
 from service.pipeline.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, run, run_all
@@ -54,14 +62,22 @@ class BatchItem:
 
 
 @dataclass(frozen=True, slots=True)
-class NewText:
-    """A text that is to be one of several new memories. `near`: what it saw in the database; `draft.seen` also holds
-    earlier texts of the batch."""
+class GroupedText:
+    """A text of a group, and its id if it becomes a new memory. `near`: what it saw in the database; `draft.seen` also
+    holds earlier texts of the batch."""
 
     number: int
     id: UUID
     draft: Draft
     near: tuple[Neighbour, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The texts of one transaction: those that are simply new, and those that do something to others."""
+
+    new: Sequence[GroupedText] = ()
+    others: Sequence[GroupedText] = ()
 
 
 async def store_batch(items: Sequence[BatchItem], res: Resources, ends: float | None = None) -> list[Result]:
@@ -104,8 +120,8 @@ class _BatchRun:
         drafts = {number: draft for number, draft in zip(numbers, read, strict=True) if draft is not None}
         try:
             async with deadline.answered_by(self._ends):
-                new = await _decided(drafts, self._res)
-                self.results |= {each.number: outcome for each, outcome in await self._write(new)}
+                group = await _decided(drafts, self._res)
+                self.results |= {each.number: outcome for each, outcome in await self._write(group)}
         except (StoreUnavailable, OutcomeUnknown) as exc:
             self.results |= dict.fromkeys(drafts, exc)
         except (Stale, Replay, ServiceError):
@@ -138,34 +154,53 @@ class _BatchRun:
         except (ServiceError, Replay) as exc:
             self.results[number] = exc
 
-    async def _write(self, new: Sequence[NewText]) -> list[tuple[NewText, Outcome]]:
+    async def _write(self, group: Group) -> list[tuple[GroupedText, Outcome]]:
         """One transaction for all, which an answer to each key is part of. Raises what a single write does."""
-        if not new:
+        if not (group.new or group.others):
             return []
-        scope, requests = new[0].draft.scope, [self._items[each.number].request for each in new]
-        audited = replace(requests[0], idempotency=None)
+        scope = (*group.new, *group.others)[0].draft.scope
+        audited = replace(self._items[0].request, idempotency=None)
         async with write_transaction(scope, self._res, audited) as session:
-            for request in requests:
-                if request.idempotency:
-                    await idempotency.claim(session, scope.workspace_id, request.idempotency, scope)
-            drafts = await _confirmed(session, new, self._res)
-            placed = [PlacedMemory(draft.finish(each.id)) for each, draft in zip(new, drafts, strict=True)]
-            outcomes = [
-                outcome_of(draft, one.memory.id, one.memory.text) for draft, one in zip(drafts, placed, strict=True)
-            ]
             rows = InsertBatch(session)
-            await write.add(session, placed, self._res, batch=rows)
-            rows.add(write.audit_rows(scope, outcomes, audited, self._res))
+            written = await self._add_new(session, group.new, rows)
+            if group.others:
+                await rows.flush()
+            for each in group.others:
+                draft = await decide_among_others(session, each.draft, self._res)
+                if draft is not None:
+                    await self._claim(session, each)
+                    written.append((each, await apply(session, draft, self._res)))
+            rows.add(write.audit_rows(scope, [outcome for _, outcome in written], audited, self._res))
             await rows.flush()
-            for outcome, request in zip(outcomes, requests, strict=True):
+            for each, outcome in written:
+                request = self._items[each.number].request
                 await store_answer(session, scope.workspace_id, StoreResult((outcome,)), request)
-        return list(zip(new, outcomes, strict=True))
+        return written
+
+    async def _add_new(
+        self, session: Session, new: Sequence[GroupedText], rows: InsertBatch
+    ) -> list[tuple[GroupedText, Outcome]]:
+        """What is simply new, which joins `rows`."""
+        for each in new:
+            await self._claim(session, each)
+        drafts = await _confirmed(session, new, self._res)
+        placed = [PlacedMemory(draft.finish(each.id)) for each, draft in zip(new, drafts, strict=True)]
+        await write.add(session, placed, self._res, batch=rows)
+        return [
+            (each, outcome_of(draft, one.memory.id, one.memory.text))
+            for each, draft, one in zip(new, drafts, placed, strict=True)
+        ]
+
+    async def _claim(self, session: Session, each: GroupedText) -> None:
+        key, scope = self._items[each.number].request.idempotency, each.draft.scope
+        if key:
+            await idempotency.claim(session, scope.workspace_id, key, scope)
 
 
-async def _decided(drafts: dict[int, Draft], res: Resources) -> list[NewText]:
-    """Those of the texts that are simply new, with everything that their rows need."""
+async def _decided(drafts: dict[int, Draft], res: Resources) -> Group:
+    """The texts with a decision and everything that their rows need; an empty group where each must go alone."""
     if not drafts:
-        return []
+        return Group()
     compared = {number: draft for number, draft in drafts.items() if draft.options.dedup}
     embedded = all(each.embedding_status is EmbeddingStatus.STORED for each in drafts.values())
     near: dict[int, tuple[Neighbour, ...]] = {}
@@ -174,19 +209,29 @@ async def _decided(drafts: dict[int, Draft], res: Resources) -> list[NewText]:
             found = await dedup.find_neighbours_of_many(session, list(compared.values()), res)
         near = {number: each.neighbours for number, each in zip(compared, found or (), strict=bool(found))}
     if not embedded or (compared and not near):
-        return []  # the embedder is down, or the scope is too large
-    new = [NewText(number, uuid7(), draft, near.get(number, ())) for number, draft in drafts.items()]
-    new = await _judged(_beside_each_other(new, res), res)
-    annotated = await run_all(ANNOTATED, [each.draft for each in new], res)
-    return [replace(each, draft=draft) for each, draft in zip(new, annotated, strict=True)]
+        return Group()  # the embedder is down, or the scope is too large
+    texts = [GroupedText(number, uuid7(), draft, near.get(number, ())) for number, draft in drafts.items()]
+    group = await _judged(_beside_each_other(texts, res), res)
+    return Group(await _annotated(group.new, res), await _annotated(group.others, res))
 
 
-def _beside_each_other(new: Sequence[NewText], res: Resources) -> list[NewText]:
+async def _annotated(texts: Sequence[GroupedText], res: Resources) -> list[GroupedText]:
+    """The same with all that a row needs; a duplicate makes no row."""
+    needed = [each for each in texts if not each.draft.is_duplicate]
+    annotated = await run_all(ANNOTATED, [each.draft for each in needed], res)
+    found = {each.number: draft for each, draft in zip(needed, annotated, strict=True)}
+    return [replace(each, draft=found.get(each.number, each.draft)) for each in texts]
+
+
+def _beside_each_other(new: Sequence[GroupedText], res: Resources) -> list[GroupedText]:
     """Each text with the nearest of the database and of the texts before it, which count as if they were stored."""
     vectors = np.stack([each.draft.vector for each in new if each.draft.vector is not None])
     cosines, limit = vectors @ vectors.T, res.settings.dedup_candidates
     found = []
     for place, each in enumerate(new):
+        if not each.draft.options.dedup:
+            found.append(replace(each, draft=replace(each.draft, dedup=dedup.NEW)))
+            continue
         nearest = np.argsort(-cosines[place, :place], kind="stable")[:limit]
         mates = [_as_neighbour(new[at], res.embedder.similarity(float(cosines[place, at]))) for at in nearest]
         seen = sorted((*each.near, *mates), key=lambda one: -one.similarity)
@@ -194,37 +239,40 @@ def _beside_each_other(new: Sequence[NewText], res: Resources) -> list[NewText]:
     return found
 
 
-def _as_neighbour(each: NewText, similarity: float) -> Neighbour:
+def _as_neighbour(each: GroupedText, similarity: float) -> Neighbour:
     draft = each.draft
     times = (draft.timestamp, draft.given.t_valid, draft.given.t_invalid)
     return Neighbour(each.id, draft.clean, draft.hash, 1, similarity, *times)
 
 
-async def _judged(new: Sequence[NewText], res: Resources) -> list[NewText]:
-    """Those that the rules would simply add. The decision of each stands on what comes to be stored alone."""
-    parts = [new[at : at + JUDGED_AT_ONCE] for at in range(0, len(new), JUDGED_AT_ONCE)]
+async def _judged(texts: Sequence[GroupedText], res: Resources) -> Group:
+    """The texts by what the rules decide. The decision of each stands on what comes to be stored alone: where it may
+    rest on a text that is not, it is made again (`draft.dedup` is None)."""
+    parts = [texts[at : at + JUDGED_AT_ONCE] for at in range(0, len(texts), JUDGED_AT_ONCE)]
     decided = await asyncio.gather(
         *(res.rules.run(dedup.decide_each_by_rules, [each.draft for each in part], res.settings) for part in parts)
     )
-    hashes, dropped, kept = set[str](), set[UUID](), []
-    for each, draft in zip(new, (draft for part in decided for draft in part), strict=True):
+    hashes, others = set[str](), dict[UUID, GroupedText]()
+    new = list[GroupedText]()
+    for each, draft in zip(texts, (draft for part in decided for draft in part), strict=True):
+        is_unsure = any(seen.id in others for seen in draft.seen)
         if draft.options.dedup and (draft.hash in hashes or not is_simply_new(draft)):
-            dropped.add(each.id)
+            others[each.id] = replace(each, draft=replace(draft, dedup=None) if is_unsure else draft)
             continue
         hashes.add(draft.hash)
-        kept.append(replace(each, draft=_without(draft, dropped)))
-    return kept
+        new.append(replace(each, draft=_without(draft, others.keys()) if is_unsure else draft))
+    return Group(new, list(others.values()))
 
 
-def _without(draft: Draft, dropped: set[UUID]) -> Draft:
+def _without(draft: Draft, others: Set[UUID]) -> Draft:
     """The draft without texts of the batch that are not stored as new memories."""
-    seen = tuple(each for each in draft.seen if each.id not in dropped)
-    if len(seen) == len(draft.seen) or draft.evidence is None:
+    seen = tuple(each for each in draft.seen if each.id not in others)
+    if draft.evidence is None:
         return replace(draft, seen=seen)
     return replace(draft, seen=seen, evidence=replace(draft.evidence, shown=tuple(each.id for each in seen)))
 
 
-async def _confirmed(session: Session, new: Sequence[NewText], res: Resources) -> list[Draft]:
+async def _confirmed(session: Session, new: Sequence[GroupedText], res: Resources) -> list[Draft]:
     """The drafts, if the decision of each still holds under the scope lock; raises Stale otherwise."""
     compared = [each for each in new if each.draft.options.dedup]
     if not compared:

@@ -123,8 +123,8 @@ def decide_by_rules(draft: Draft, seen: tuple[Neighbour, ...], limits: Settings)
 
 
 def decide_each_by_rules(drafts: Sequence[Draft], limits: Settings) -> list[Draft]:
-    """The same for several drafts, each next to what it has seen."""
-    return [decide_by_rules(each, each.seen, limits) for each in drafts]
+    """The same for several drafts, each next to what it has seen, unless it is decided already."""
+    return [each if each.dedup else decide_by_rules(each, each.seen, limits) for each in drafts]
 
 
 def with_decision(draft: Draft, decision: Decision) -> Draft:
