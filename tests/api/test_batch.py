@@ -102,3 +102,47 @@ async def test_the_same_batch_twice_at_once_with_a_key(client: AsyncClient, tena
     assert all(each == first for each in others)
     counts = await tables.counts(tenant.workspace_id)
     assert (counts["memory"], counts["audit_log"]) == (len(NEWS), len(NEWS))
+
+
+MOVES = [{"content": f"Iris lives in {place}", **USER} for place in ("Oslo", "Lima", "Cairo")]
+
+
+async def test_what_changes_something_joins_the_new_ones(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
+    home = (await client.post("/v1/memories", json=MOVES[0])).json()["results"][0]["id"]
+    found = await send(client, NEWS[0], MOVES[1], NEWS[1], MOVES[2], NEWS[0], NEWS[2])
+    events = [each["results"][0]["event"] for each in found["results"]]
+    assert events == ["ADD", "UPDATE", "ADD", "UPDATE", "NONE", "ADD"]
+    assert (ids(found)[1], ids(found)[3], ids(found)[4]) == (home, home, ids(found)[0])
+    rows = await tables.fetch("SELECT content, xmin::text FROM memory WHERE workspace_id = $1", tenant.workspace_id)
+    now = [row for row in rows if row["content"] != "Iris lives in Oslo" and row["content"] != "Iris lives in Lima"]
+    assert {row["content"] for row in now} == {each["content"] for each in (*NEWS[:3], MOVES[2])}
+    assert len({row["xmin"] for row in rows}) == 1
+    entries = (await client.get(f"/v1/memories/{home}/history")).json()["results"]
+    assert [each["new_memory"] for each in entries] == [each["content"] for each in MOVES]
+    assert (await tables.counts(tenant.workspace_id))["audit_log"] == 1 + 6
+
+
+async def test_a_batch_ends_as_its_texts_do_one_by_one(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
+    texts = [each["content"] for each in (*MOVES[:2], *NEWS[:3], MOVES[2], NEWS[0])] + ["Iris does not live in Cairo"]
+    found = await send(client, *({"content": each, **USER} for each in texts))
+    singly = [await client.post("/v1/memories", json={"content": each, "user_id": "otto"}) for each in texts]
+    assert [each["status"] for each in found["results"]] == [each.status_code for each in singly]
+    kept = "SELECT content, archived, version FROM memory WHERE workspace_id = $1 AND user_id = $2 ORDER BY content"
+    here, there = [await tables.fetch(kept, tenant.workspace_id, each) for each in ("iris", "otto")]
+    assert [tuple(row) for row in here] == [tuple(row) for row in there]
+
+
+async def test_an_item_without_dedup_changes_nothing(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
+    found = await send(client, MOVES[0], {**MOVES[1], "dedup": False}, NEWS[0])
+    assert [each["results"][0]["event"] for each in found["results"]] == ["ADD"] * 3
+    assert found["results"][1]["results"][0]["decision"] is None
+    assert len(set(ids(found))) == 3
+
+
+async def test_changes_of_a_batch_with_a_key_are_made_once(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
+    headers, items = {"Idempotency-Key": "once"}, [*NEWS[:2], *MOVES, NEWS[0]]
+    first, again = [
+        (await client.post("/v1/memories/batch", json={"items": items}, headers=headers)).json() for _ in range(2)
+    ]
+    assert first["results"] == again["results"]
+    assert (await tables.counts(tenant.workspace_id))["memory_history"] == 5
