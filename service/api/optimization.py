@@ -96,7 +96,8 @@ class OptimizationSection(ResponseModel):
     findings: list[OptimizationFinding] = Field(description="At most `limit`")
     total: int = Field(description="How many there are from this page on", examples=[3])
     is_exact: bool = Field(
-        description="Whether `total` is exact; else not all was looked at, and there are more, or of duplicates fewer"
+        description="Whether `total` is exact; else it is of what was looked at: there may be more behind it, and of "
+        "duplicates, whose texts were not all compared, fewer"
     )
     next_cursor: NextCursor = None
 
@@ -193,7 +194,7 @@ async def get_optimization_report(
     limit: Annotated[int, Query(ge=1, le=100, description="Findings of each section")] = 20,
     cursor: Annotated[str | None, Query(max_length=200, description="With one section: where to read on")] = None,
 ) -> OptimizationReport:
-    """Needs the right `admin`. Whatever the workspace holds, a section looks at no more than 200,000 rows. Duplicates
+    """Needs the right `admin`. Whatever the workspace holds, a section looks at no more than 100,000 rows. Duplicates
     are looked for among memories that enrichment found to be near each other, contradictions among those that were
     marked when the newer one was stored."""
     wanted = list(dict.fromkeys(section or SECTIONS))

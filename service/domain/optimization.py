@@ -82,8 +82,8 @@ START: Final = WalkPlace(UUID(int=0), UUID(int=0))
 
 @dataclass(frozen=True, slots=True)
 class SectionReport:
-    """`total`: how many findings there are from the beginning of this page on; not exact, it is a lower bound, but of
-    duplicates an upper one."""
+    """`total`: how many findings there are from this page on. Not exact, it counts those of the part that was looked
+    at: there may be more behind it, and of duplicates, whose texts were not all compared, fewer."""
 
     section: Section
     findings: tuple[CleanupFinding, ...]

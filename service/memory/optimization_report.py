@@ -38,13 +38,13 @@ async def report(
     """The findings of a section behind a place, in the order of their ids; of duplicates none that has a memory in
     common with an earlier one of the page, for it is another one once that is joined."""
     most = COMPARED_AT_ONCE if section == "duplicates" else limit
-    async with res.db.snapshot(workspace_id) as session:
+    async with res.db.read(workspace_id) as session:
         walked = await findings.walk(session, workspace_id, section, after=after, limit=most, now=res.clock())
         there = await _memories_of(session, workspace_id, section, walked.candidates)
     if section == "duplicates":
         return await _duplicates(walked, there, res, limit)
-    shown = tuple(_told(section, each, there) for each in walked.candidates)
-    rest = walked.candidates[-1].place if walked.total > len(shown) else walked.last
+    shown = tuple(_told(section, each, there) for each in _present(section, walked.candidates, there))
+    rest = walked.candidates[-1].place if walked.total > len(walked.candidates) else walked.last
     return SectionReport(section, shown, walked.total, walked.last is None, rest)
 
 
@@ -53,12 +53,13 @@ async def chosen(
 ) -> Mapping[CleanupChange, CleanupFinding]:
     """The findings of a section about the ids of these changes, by what they would change."""
     ids = ids_of(changes)
-    async with res.db.snapshot(workspace_id) as session:
+    async with res.db.read(workspace_id) as session:
         candidates = await findings.among(session, workspace_id, section, ids, now=res.clock())
         there = await _memories_of(session, workspace_id, section, candidates)
     if section == "duplicates":
         return {each.change: each for each in (await _redundant(candidates, there, res)).values()}
-    return {(told := _told(section, each, there)).change: told for each in candidates}
+    told = [_told(section, each, there) for each in _present(section, candidates, there)]
+    return {each.change: each for each in told}
 
 
 def ids_of(changes: Iterable[CleanupChange]) -> list[UUID]:
@@ -73,6 +74,13 @@ async def _memories_of(
         return {}
     ids = {one for each in candidates for one in (each.id, each.kept_id) if one is not None}
     return await memories.get_many(session, workspace_id, sorted(ids))
+
+
+def _present(section: Section, candidates: Iterable[Candidate], there: Mapping[UUID, Memory]) -> Iterable[Candidate]:
+    """Those whose memories were not deleted at this moment."""
+    if section in WITHOUT_MEMORIES:
+        return candidates
+    return [each for each in candidates if {each.id, each.kept_id} - {None} <= there.keys()]
 
 
 async def _duplicates(walked: Walked, there: Mapping[UUID, Memory], res: Resources, limit: int) -> SectionReport:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from service.db.memories import findings
 from service.domain.job import NewJob
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of
-from tests.api.helpers import listed, opened, said, store
+from tests.api.helpers import events, listed, opened, said, store
 from tests.api.judging import decided, judged, tell
 from tests.api.test_auth import made
 from tests.api.test_jobs import add
@@ -42,8 +43,11 @@ async def changes(client: AsyncClient, *sections: str) -> list[dict[str, Any]]:
     return [each["change"] for section in sections for each in (await report(client, section))["findings"]]
 
 
-async def apply(client: AsyncClient, wanted: Sequence[Any], *, dry_run: bool = False, **headers: str) -> Response:
+async def apply(
+    client: AsyncClient, wanted: Sequence[Any], *, dry_run: bool = False, key: str | None = None
+) -> Response:
     body = {"changes": list(wanted), "dry_run": dry_run}
+    headers = {"Idempotency-Key": key} if key else {}
     return await client.post("/v1/optimization/apply", json=body, headers=headers)
 
 
@@ -132,7 +136,7 @@ async def test_several_duplicates_are_joined_into_one(
     client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, embedder: AngleEmbedder, clock: SetClock
 ) -> None:
     texts = ("Rows a boat", "Rows a red boat", "Rows a red boat on Lake Garda")
-    ids = []
+    ids: list[str] = []
     for text, cosine in zip(texts, (0.97, 0.98, 1.0), strict=True):
         embedder.place(text, cosine)
         ids.append(await store(client, text, tags=[f"t{len(ids)}"], dedup=False))
@@ -218,7 +222,8 @@ async def test_what_is_stale_or_of_little_value_of_two_users_is_one_ruling(
     ended = await store(client, "Has a day ticket", user_id="bob")
     low = await store(client, "Hm, all right then", user_id="bob", importance=0.2)
     loved = await store(client, "Is allergic to nuts", importance=0.9)
-    shared = await store(client, "The office is closed", user_id=None, shared=True, importance=0.1)
+    body = {"content": "The office is closed", "shared": True, "importance": 0.1}
+    shared = str((await client.post("/v1/memories", json=body)).json()["results"][0]["id"])
     for each in (stale, ended):
         await tables.fetch(STALE, UUID(each))
     await tables.fetch("UPDATE memory SET valid_until = '2026-03-01' WHERE id = $1", UUID(ended))
@@ -284,7 +289,8 @@ async def test_a_change_between_the_look_and_the_lock_is_noticed(
     memory_id = await store(client, "Owns a horse")
     await tables.fetch(STALE, UUID(memory_id))
     [change] = await changes(client, "stale")
-    seen, looked = findings.among, []
+    seen = findings.among
+    looked: list[bool] = []
 
     async def late(*args: Any, **kwargs: Any) -> Any:
         found = await seen(*args, **kwargs)
@@ -452,9 +458,18 @@ async def test_repeated_with_its_key_it_is_done_once(client: AsyncClient, tables
     memory_id = await store(client, "Rows a red boat")
     await tables.fetch(STALE, UUID(memory_id))
     wanted = await changes(client, "stale")
-    answers = [await apply(client, wanted, **{"Idempotency-Key": "one"}) for _ in range(2)]
+    answers = [await apply(client, wanted, key="one") for _ in range(2)]
     assert [each.status_code for each in answers] == [200, 200]
     assert answers[0].json() == answers[1].json()
+
+
+async def test_of_two_who_apply_the_same_one_does(client: AsyncClient, tables: Tables) -> None:
+    memory_id = await store(client, "Rows a red boat", tags=["sport"])
+    await tables.fetch(STALE, UUID(memory_id))
+    wanted = await changes(client, "stale")
+    answers = await asyncio.gather(*(apply(client, wanted) for _ in range(4)))
+    assert sorted(each.status_code for each in answers) == [200, 409, 409, 409]
+    assert await events(client, memory_id) == ["ADD", "UPDATE"]
 
 
 async def test_an_archived_text_that_was_stored_again_is_not_brought_back_twice(

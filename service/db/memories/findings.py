@@ -1,8 +1,9 @@
 """What could be cleaned up, found in one bounded walk per section: by an index or a primary key, from a place on.
 
-Each walk reads at most LOOKED_AT rows, whatever the workspace holds; its findings are counted, and the first of them
-are returned. Two memories are compared only where an edge or a review ties them already. The same statements check
-chosen ids again before something is done to them, so that nothing is done to what is no finding any more.
+Each walk reads at most LOOKED_AT rows, of pairs PAIRS_LOOKED_AT, whatever the workspace holds; its findings are
+counted, and the first of them are returned. Two memories are compared only where an edge or a review ties them already.
+The same statements check chosen ids again before something is done to them, so that nothing is done to what is no
+finding any more.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from sqlalchemy.dialects.postgresql import JSONB
 from service.db.engine import Session
 from service.db.scopes import typed
 from service.domain.ageing import DECAYING_BELOW
-from service.domain.optimization import IndexSize, Section, StorageReport, TableSize, WalkPlace
+from service.domain.optimization import PAIRS, IndexSize, Section, StorageReport, TableSize, WalkPlace
 
-LOOKED_AT: Final = 200_000
-"""Rows of a walk."""
+LOOKED_AT: Final = 100_000
+PAIRS_LOOKED_AT: Final = 20_000
+"""Rows of a walk: each of a pair reads two memories, wherever they lie."""
 
 LOW_IMPORTANCE: Final = 3
 """`importance_level` up to which a memory that nobody uses is of little value: the bands Minor and Low."""
@@ -207,13 +209,11 @@ async def walk(
     session: Session, workspace_id: UUID, section: Section, *, after: WalkPlace, limit: int, now: datetime
 ) -> Walked:
     """The findings of a section behind a place."""
-    values = {"first": after.first, "limit": limit, "most": LOOKED_AT}
-    if STATEMENTS[section][2] is None:
-        values["second"] = after.second
+    most = PAIRS_LOOKED_AT if section in PAIRS else LOOKED_AT
+    values = {"first": after.first, "second": after.second, "limit": limit, "most": most}
     rows = await _rows(session, workspace_id, section, values, now=now, among=False)
-    candidates = _candidates(rows)
-    last = WalkPlace(rows[0].last_first, rows[0].last_second) if rows[0].seen >= LOOKED_AT else None
-    return Walked(candidates, rows[0].total, last)
+    last = WalkPlace(rows[0].last_first, rows[0].last_second) if rows[0].seen >= most else None
+    return Walked(_candidates(rows), rows[0].total, last)
 
 
 async def among(
@@ -228,18 +228,18 @@ async def _rows(
     session: Session, workspace_id: UUID, section: Section, values: Mapping[str, Any], *, now: datetime, among: bool
 ) -> Sequence[Any]:
     known = {**values, "workspace": workspace_id, "now": now, "nil": UUID(int=0)}
-    statement = _statement(section, among)
-    wanted = statement.compile().params.keys()
-    return (await session.execute(statement, {name: known[name] for name in wanted})).all()
+    query = statement(section, among=among)
+    given = {name: known[name] for name in query.compile().params}
+    return (await session.execute(query.columns(detail=JSONB()), given)).all()
 
 
 @lru_cache(maxsize=16)
-def _statement(section: Section, among: bool) -> TextClause:
+def statement(section: Section, *, among: bool) -> TextClause:
+    """The whole statement of a walk, or with `among` of a look at chosen ids."""
     part, found, key = STATEMENTS[section]
     chosen, behind = (AMONG, BEHIND) if key else (PAIR_AMONG, BEHIND_PAIR)
     which = (chosen if among else behind).format(key=key)
-    statement = typed(text(WALK.format(part=part.format(which=which), found=found)))
-    return statement.columns(detail=JSONB())  # type: ignore[return-value]
+    return typed(text(WALK.format(part=part.format(which=which), found=found)))
 
 
 def _candidates(rows: Sequence[Any]) -> tuple[Candidate, ...]:
