@@ -30,6 +30,7 @@ from service import postgres_url
 from service.domain.ageing import Ageing
 from service.domain.job import JobIntervals
 from service.domain.model_budget import ModelBudget
+from service.domain.patterns import Patterns
 from service.domain.promotion import Promoting
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights
 
@@ -72,6 +73,7 @@ PER_WORKSPACE = frozenset(
         "key_requests_per_s",
         "memory_retention_days",
         "model_budget",
+        "patterns",
         "promoting",
         "recency_half_life_days",
         "reinforce",
@@ -329,6 +331,7 @@ class Settings(BaseModel):
     job_retention_days: int = Field(7, ge=1)  # finished jobs are kept this long
     job_intervals_min: Annotated[JobIntervals, BeforeValidator(_parse_json)] = JobIntervals()  # JSON, by job
     ageing: Annotated[Ageing, BeforeValidator(_parse_json)] = Ageing()  # JSON: how memories and entities age
+    patterns: Annotated[Patterns, BeforeValidator(_parse_json)] = Patterns()  # JSON: which strategies are learned
     promoting: Annotated[Promoting, BeforeValidator(_parse_json)] = Promoting()  # JSON: what becomes known everywhere
     embed_batch: int = Field(20, ge=1)  # late vectors made in one call
     version: Literal["v1.0", "v1.1"] = "v1.1"  # accepted, both answer alike

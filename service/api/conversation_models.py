@@ -67,7 +67,6 @@ class PatchConversationRequest(RequestModel):
     title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
     archived: bool | None = Field(None, description="true: it takes no new turns, and searches leave out its turns")
     consolidated: bool | None = Field(None, description="Whether facts were extracted; a new turn resets it")
-    patterns_extracted: bool | None = Field(None, description="Whether strategies were learned; a new turn resets it")
     metadata: JsonObject = Field(default_factory=dict, description="Merged key by key; null under a key removes it")
 
 
@@ -108,7 +107,9 @@ class ConversationResponse(ResponseModel):
     )
     consolidated: bool = Field(description="Whether facts were extracted from all its turns; a new turn resets it")
     consolidated_at: Time | None = Field(description="When they were extracted; null: not yet")
-    patterns_extracted: bool = Field(description="Whether strategies were learned from it; a new turn resets it")
+    patterns_extracted: bool = Field(
+        description="Whether `patterns` looked at it; a new turn or use of a tool resets it"
+    )
     archived: bool = Field(description="true: it takes no new turns, and searches leave out its turns")
     metadata: dict[str, Any] = Field(description="As you stored it")
     version: int = Field(description="From 1, counts changes of it and of its turns; the ETag")

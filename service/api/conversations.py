@@ -182,7 +182,6 @@ async def patch_conversation(
         title_given="title" in body.model_fields_set,
         archived=body.archived,
         consolidated=body.consolidated,
-        patterns_extracted=body.patterns_extracted,
         metadata=body.metadata,
     )
     async with res.db.snapshot(caller.workspace_id) as session:

@@ -205,7 +205,7 @@ async def run_job(
     run_id: RunId = None,
     system: OfSystem = False,
 ) -> JobItem:
-    """Ageing (`relevance`, `decay`, `flag_stale`, `forget`) and `promote` of the workspace, or of the memories with
+    """Ageing (`relevance`, `decay`, `flag_stale`, `forget`), `promote` and `patterns` of the workspace, or of what has
     every given id: needs the right `admin`. With `system` what the clock runs for the whole service: needs `operator`.
     One that is queued already is answered, and no second one made. The other jobs run because of what was written."""
     workspace_id = _steered(caller, system=system)

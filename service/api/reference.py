@@ -160,7 +160,7 @@ SECTIONS: Mapping[str, Sequence[str]] = MappingProxyType(
         "search": ("search_", "rerank_", "recall_", "expired_factor", "recency_half_life_days", "reinforce"),
         "limits": ("max_body_bytes", "max_page_size", "batch_max_items", "messages_max_items", "request_deadline_s"),
         "working": ("working_",),
-        "jobs": ("worker_", "job_", "embed_batch", "ageing", "promoting"),
+        "jobs": ("worker_", "job_", "embed_batch", "ageing", "patterns", "promoting"),
     }
 )
 """Settings by section of the configuration; what no section names stands under `service`."""

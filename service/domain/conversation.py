@@ -16,8 +16,9 @@ from service.domain.text import CleanText
 class Conversation:
     """`scope.run_id` is the name the caller gave it (its external id). `next_index`: the index of the next turn.
 
-    `consolidated_at`: since when the facts of all turns are extracted; `patterns_extracted`: strategies were learned.
-    A new turn resets both. `version` counts the changes of these fields and of the turns.
+    `consolidated_at`: since when the facts of all turns are extracted; `patterns_extracted`: the job `patterns` looked
+    at it. A new turn resets both, a use of a tool the second. `version` counts the changes of these fields, but for
+    this mark, and of the turns.
     """
 
     id: UUID
@@ -100,5 +101,4 @@ class ConversationChanges:
     title_given: bool = False
     archived: bool | None = None
     consolidated: bool | None = None
-    patterns_extracted: bool | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)

@@ -31,6 +31,7 @@ JobName = Literal[
     "flag_stale",
     "forget",
     "promote",
+    "patterns",
 ]
 """Every kind of job; jobs/registry.py has the task of each."""
 
@@ -38,7 +39,7 @@ JobState = Literal["queued", "running", "failed", "dead", "done", "cancelled"]
 """As a person sees it. `failed` waits for another attempt, `dead` for a person; both waiting states are `ready` in the
 queue."""
 
-WorkspaceJobName = Literal["relevance", "decay", "flag_stale", "forget", "promote"]
+WorkspaceJobName = Literal["relevance", "decay", "flag_stale", "forget", "promote", "patterns"]
 """Those that run for each workspace, also by request; the clock of the service looks where they are due."""
 
 WORKSPACE_JOBS: Mapping[WorkspaceJobName, tuple[str, str | None]] = MappingProxyType(
@@ -48,6 +49,7 @@ WORKSPACE_JOBS: Mapping[WorkspaceJobName, tuple[str, str | None]] = MappingProxy
         "flag_stale": ("ageing", None),
         "forget": ("ageing", "auto_archive"),
         "promote": ("promoting", "auto_promote"),
+        "patterns": ("patterns", "auto_patterns"),
     }
 )
 """The setting that has their interval, and the switch in it without which the clock does not start them."""
@@ -74,6 +76,7 @@ class JobIntervals(BaseModel):
     flag_stale: Minutes = 60
     forget: Minutes = 60
     promote: Minutes = 15
+    patterns: Minutes = 15
 
     @property
     def seconds(self) -> Mapping[str, float]:

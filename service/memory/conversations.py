@@ -116,8 +116,6 @@ def _columns(old: Conversation, changes: ConversationChanges, now: datetime) -> 
         values["archived"] = changes.archived
     if changes.consolidated is not None:
         values["consolidated_at"] = (old.consolidated_at or now) if changes.consolidated else None
-    if changes.patterns_extracted is not None:
-        values["patterns_extracted"] = changes.patterns_extracted
     if changes.metadata:
         merged = {**old.metadata, **changes.metadata}
         values["metadata"] = {key: value for key, value in merged.items() if changes.metadata.get(key, key) is not None}

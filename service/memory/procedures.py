@@ -14,7 +14,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.db.cognition import invocations, strategies
+from service.db.cognition import invocations, strategies, tool_patterns
 from service.db.engine import Session
 from service.db.episodes import conversations
 from service.domain.audit import Operation
@@ -50,6 +50,8 @@ async def record(given: Invocation, res: Resources, request: WriteContext) -> In
                 raise NotFound("turn_id: the conversation has no turn with this id.", field="turn_id")
             clean = replace(clean, turn_index=index)
         row_id, recorded_at = await invocations.add(session, clean)
+        if clean.conversation_id is not None:
+            await tool_patterns.unmark(session, workspace_id, clean.conversation_id)
         recorded = replace(clean, id=row_id, recorded_at=recorded_at)
         await store_answer(session, workspace_id, recorded, request)
     return recorded
@@ -75,7 +77,8 @@ async def _redact(given: Invocation, res: Resources) -> Invocation:
 
 @dataclass(frozen=True, slots=True)
 class NewStrategy:
-    """A strategy to learn, not redacted yet. `success` None: it has not been tried."""
+    """A strategy to learn, not redacted yet. `success` None: it has not been tried. `once`: a conversation that an
+    equal one has counted is not counted again."""
 
     scope: Scope
     description: str
@@ -84,6 +87,7 @@ class NewStrategy:
     tool_sequence: tuple[str, ...] = ()
     success: bool | None = True
     from_conversation_id: UUID | None = None
+    once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,10 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> Lear
         candidates = await _candidates(session, strategy, vector, res)
         if equal is None or equal not in {each.id for each, _ in candidates}:
             equal = _find_equal(strategy, _rated([each for each in candidates if each not in compared], res))
+        if new.once and equal is not None and new.from_conversation_id is not None:
+            known = await strategies.get(session, workspace_id, equal)
+            if known is not None and await strategies.is_linked(session, workspace_id, equal, new.from_conversation_id):
+                return LearnedStrategy(known, is_new=False)
         if equal is None:
             await strategies.add(session, strategy, vector, generation=res.generation)
             if vector is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from httpx2 import AsyncClient
@@ -77,12 +77,14 @@ async def test_messages_of_a_memory_store_are_the_same_conversation(client: Asyn
     ]
 
 
-async def test_a_new_turn_takes_the_marks_back(client: AsyncClient, clock: SetClock) -> None:
+async def test_a_new_turn_takes_the_marks_back(client: AsyncClient, clock: SetClock, tables: Tables) -> None:
     there = await opened(client, "chat")
     await said(client, there, "Something")
-    done = await client.patch(f"/v1/conversations/{there}", json={"consolidated": True, "patterns_extracted": True})
+    done = await client.patch(f"/v1/conversations/{there}", json={"consolidated": True})
     assert done.json()["consolidated_at"] == clock().isoformat()
-    assert done.json()["patterns_extracted"] is True
+    refused = await client.patch(f"/v1/conversations/{there}", json={"patterns_extracted": True})
+    assert refused.status_code == 400, "the mark is the job's alone"
+    await tables.fetch("UPDATE conversation SET patterns_extracted = true WHERE id = $1", UUID(there))
     left = await client.get("/v1/conversations", params={"user_id": "alice", "consolidated": False})
     assert left.json()["results"] == []
     await said(client, there, "Something new")

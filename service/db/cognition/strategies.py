@@ -172,6 +172,16 @@ async def link(
     await session.execute(made)
 
 
+async def is_linked(session: Session, workspace_id: UUID, strategy_id: UUID, conversation_id: UUID) -> bool:
+    """Whether it is recorded that the strategy was used in the conversation."""
+    key = (
+        StrategyConversationRow.workspace_id == workspace_id,
+        StrategyConversationRow.strategy_id == strategy_id,
+        StrategyConversationRow.conversation_id == conversation_id,
+    )
+    return await session.scalar(select(StrategyConversationRow.success).where(*key)) is not None
+
+
 async def remove(session: Session, workspace_id: UUID, strategy_id: UUID) -> None:
     """Deletes the strategy with its tools, conversations and vector."""
     await records.remove(session, StrategyRow, workspace_id, strategy_id)

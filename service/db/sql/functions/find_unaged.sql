@@ -1,4 +1,4 @@
--- Workspaces with memories in which the job of this name did not begin within its interval, as the object `setting` of
+-- Workspaces with memories or conversations in which the job of this name did not begin within its interval, as the object `setting` of
 -- their settings says it, else `interval_min`. With `wanted_by`, the name of a switch there, only those where it is on; `wanted`
 -- is what it is where a workspace does not say.
 CREATE OR REPLACE FUNCTION find_unaged(
@@ -14,7 +14,8 @@ AS $$
                wanted_by IS NULL OR coalesce((w.settings #>> ARRAY[setting, wanted_by])::boolean, wanted) AS is_on
     ) own
     WHERE own.is_on
-      AND EXISTS (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id)
+      AND (EXISTS (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id)
+           OR EXISTS (SELECT FROM conversation c WHERE c.workspace_id = w.workspace_id))
       -- a minute less, for a run that comes a little early
       AND NOT EXISTS (SELECT FROM job_run r WHERE r.workspace_id = w.workspace_id AND r.name = job_name
                       AND r.created_at > now() - make_interval(secs => 60 * (own.minutes - 1)))

@@ -1,0 +1,73 @@
+"""Which ways of doing a task worked, read from the tools that conversations used. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MIN_STEPS, MAX_STEPS = 2, 20
+"""One tool alone is no way of doing something; of a longer sequence nobody can tell what mattered."""
+
+
+class Patterns(BaseModel):
+    """Of a workspace: when strategies are learned from conversations. docs/decisions/062-patterns.md"""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    auto_patterns: bool = Field(default=True, description="Whether `patterns` runs by the clock")
+    patterns_interval_min: float = Field(default=60, ge=15, le=44_640, description="Minutes between runs of `patterns`")
+    min_conversations: int = Field(default=2, ge=1, le=1_000, description="In how many a sequence must have worked")
+    quiet_min: float = Field(
+        default=30, ge=0, le=44_640, description="Minutes after its last tool before a conversation is looked at"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TaskUses:
+    """The tools that a conversation used for one type of task, in their order, and whether each use worked.
+
+    `abandoned`: a goal of the conversation was given up. `learned`: the tool sequences of strategies for this task that
+    have counted this conversation already.
+    """
+
+    conversation_id: UUID
+    task_type: str
+    tools: tuple[str, ...]
+    successes: tuple[bool, ...]
+    abandoned: bool
+    learned: tuple[tuple[str, ...], ...]
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the last use worked, and no goal was given up."""
+        return self.successes[-1] and not self.abandoned
+
+    @property
+    def sequence(self) -> tuple[str, ...]:
+        """The steps: of a success those that worked, of a failure all that were tried. The same tool several times in a
+        row is one step."""
+        uses = zip(self.tools, self.successes, strict=True)
+        steps = [tool for tool, worked in uses if worked or not self.succeeded]
+        return tuple(tool for tool, _ in groupby(steps))
+
+    @property
+    def is_counted(self) -> bool:
+        return self.sequence in self.learned
+
+
+def sharing(uses: TaskUses, others: Sequence[TaskUses], *, at_least: int) -> list[TaskUses]:
+    """Those of the same task and sequence, where it worked in at least so many of them; else nothing. `others` may
+    have `uses` in it."""
+    if not MIN_STEPS <= len(uses.sequence) <= MAX_STEPS:
+        return []
+    same = [each for each in others if each.task_type == uses.task_type and each.sequence == uses.sequence]
+    return same if sum(each.succeeded for each in same) >= at_least else []
+
+
+def description(sequence: Sequence[str]) -> str:
+    """What a strategy of these tools is: their names, and nothing that was not observed."""
+    return ", then ".join(sequence)
