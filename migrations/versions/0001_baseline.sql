@@ -1934,6 +1934,8 @@ CREATE TABLE memory_stat (
     stale_at timestamptz,
     promoted_at timestamptz,
     seen_in text[],
+    confidence double precision,
+    confirmed_at timestamptz,
     CONSTRAINT pk_memory_stat PRIMARY KEY (workspace_id, memory_id),
     CONSTRAINT fk_memory_stat_memory FOREIGN KEY (workspace_id, memory_id)
         REFERENCES memory (workspace_id, id) ON DELETE CASCADE

@@ -41,6 +41,11 @@ class MemoryResponse(ResponseModel):
     fact_confidence: float | None = Field(
         description="0..1: how sure a fact out of a conversation is; null for what was stored as it is", examples=[0.9]
     )
+    current_confidence: float | None = Field(
+        description="0..1: fact_confidence, or what is left of it where the fact was only inferred: it fades by the "
+        "week until the fact is said again; null without a fact_confidence",
+        examples=[0.9],
+    )
     importance: float = Field(description="0..1", examples=[0.6])
     importance_level: int = Field(description="The same as 1..10", examples=[6])
     importance_band: str = Field(description="Critical, Important, Standard, Minor or Low", examples=["Standard"])
@@ -175,6 +180,7 @@ def memory_fields(found: Memory) -> dict[str, Any]:
         "type_confidence": found.kind.confidence,
         "classification_source": found.kind.source,
         "fact_confidence": found.fact_confidence,
+        "current_confidence": found.current_confidence,
         "importance": found.importance.value,
         "importance_level": found.importance.level,
         "importance_band": importance.band(found.importance.value),

@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 IntervalMin = Annotated[float, Field(ge=15, le=44_640)]
 Boost = Annotated[float, Field(ge=0, le=10)]
 Days = Annotated[float, Field(gt=0, le=36_500)]
+INFERRED = 0.7
+"""Facts of at most this confidence were concluded, or are in doubt, and were not said plainly: what a model labels
+`inferred` has 0.7, `uncertain` and a doubt of the speaker 0.5, `implied` 0.85 (curator/extraction_reply.py)."""
 
 
 DECAYING_BELOW = 0.25
@@ -29,6 +32,9 @@ class Ageing(BaseModel):
     kept_per_day: float = Field(
         default=0.95, gt=0, le=1, description="What a day without use leaves of a number: 5 % are lost"
     )
+    confidence_kept_per_week: float = Field(
+        default=0.95, gt=0, le=1, description="What a week leaves of the confidence of an inferred fact"
+    )
     use_boost: Boost = Field(default=0.1, description="Salience grows by this share times ln(1 + uses)")
     recency_boost: Boost = Field(
         default=0.1, description="Added to the salience of what was used; exp(-days) of it later"
@@ -47,3 +53,8 @@ class Ageing(BaseModel):
     def loss_per_day(self) -> float:
         """The rate of the exponential: 0.0513 for 0.95."""
         return -math.log(self.kept_per_day)
+
+    @property
+    def confidence_loss_per_week(self) -> float:
+        """The same of confidence, by the week."""
+        return -math.log(self.confidence_kept_per_week)

@@ -61,6 +61,7 @@ class Memory:
     access_count: int = 0
     last_accessed: datetime | None = None
     stale_at: datetime | None = None
+    current_confidence: float | None = None
     entities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     version_of: UUID | None = None
     may_be_outdated_by: tuple[UUID, ...] = ()

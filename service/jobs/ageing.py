@@ -1,4 +1,5 @@
-"""Ageing: relevance and salience fade without use, what is stale is flagged, what has faded is archived.
+"""Ageing: relevance, salience and the confidence of inferred facts fade, what is stale is flagged, what has faded is
+archived.
 
 By the clock a run in the nil workspace looks where each job is due and starts a run there; in a workspace it works in
 batches of a transaction each. Every number comes from a stored base and the clock, so a run that dies or is repeated
@@ -32,11 +33,13 @@ async def relevance(job: Job, res: Resources) -> Counts:
 
 
 async def decay(job: Job, res: Resources) -> Counts:
-    """The salience of memories and of entities; then entities that faded and nobody mentions go."""
+    """The salience of memories and of entities, and the confidence of inferred facts; then entities that faded and
+    nobody mentions go."""
     if job.workspace_id == NIL_WORKSPACE:
         return await workspaces.start("decay", res)
     own = await workspaces.with_own_settings(job, res)
     memories = await _age(job, fading.MEMORY_SALIENCE, own)
+    facts = await _age(job, fading.CONFIDENCE, own)
     entities = await _age(job, fading.ENTITY_SALIENCE, own, entities=True)
     removed, context = 0, workspaces.context_of(job)
     while True:
@@ -48,6 +51,8 @@ async def decay(job: Job, res: Resources) -> Counts:
             break
     return {
         **memories,
+        "facts": facts["seen"],
+        "facts_changed": facts["changed"],
         "entities": entities["seen"],
         "entities_changed": entities["changed"],
         "entities_removed": removed,

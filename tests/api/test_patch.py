@@ -60,7 +60,7 @@ async def test_tags_replace_the_list_and_its_prefixes(client: AsyncClient) -> No
         ({"importance_level": 2}, {"importance": 0.2, "importance_level": 2}),
         ({"type": "Habit"}, {"type": "Habit", "classification_source": "explicit"}),
         ({"type": "Habit", "confidence": 0.4}, {"type": "Habit", "type_confidence": 0.4}),
-        ({"fact_confidence": 0.3}, {"fact_confidence": 0.3}),
+        ({"fact_confidence": 0.3}, {"fact_confidence": 0.3, "current_confidence": 0.3}),
         ({"t_valid": "2026-01-01T00:00:00Z"}, {"t_valid": "2026-01-01T00:00:00+00:00"}),
         ({"t_invalid": "2027-01-01"}, {"t_invalid": "2027-01-01T00:00:00+00:00"}),
     ],

@@ -13,10 +13,11 @@ from sqlalchemy import text
 
 from service.db.engine import Database
 from service.db.jobs import schedule
-from service.db.memories import fading
+from service.db.memories import fading, memories, versions
 from service.db.tenants import keys
 from service.domain.job import Job
 from service.domain.request import WriteContext
+from service.domain.revision import Revision
 from service.domain.scope import NIL_WORKSPACE
 from service.jobs import ageing
 from service.memory import revise
@@ -147,6 +148,72 @@ async def test_what_is_past_its_end_or_unused_is_stale_until_it_is_used(
         used = text("UPDATE memory_stat SET last_accessed = :at WHERE memory_id = :id")
         await session.execute(used, {"at": START + timedelta(days=91), "id": lasting})
     assert await flagged(days=92) == {ended}
+
+
+async def test_the_confidence_of_what_was_only_inferred_fades_by_the_week(
+    database: Database, res: Resources, workspace: UUID
+) -> None:
+    """Also what was used meanwhile; a fact said plainly keeps its confidence, and so does one that a person has set."""
+    bases = {"concluded": 0.7, "doubted": 0.5, "implied": 0.85, "said": 0.95}
+    ids = {name: await remember(database, workspace, f"A boat, {name}", uses=3) for name in bases}
+    async with database.begin(workspace) as session:
+        for name, memory_id in ids.items():
+            values = {"id": memory_id, "base": bases[name], "at": START}
+            await session.execute(
+                text("UPDATE memory SET fact_confidence = :base, created_at = :at WHERE id = :id"), values
+            )
+            await session.execute(
+                text("UPDATE memory_stat SET base_confidence = :base, last_accessed = :used WHERE memory_id = :id"),
+                {"id": memory_id, "base": bases[name], "used": START + timedelta(days=30)},
+            )
+    [before] = await fetch(database, workspace, "SELECT max(xmin::text::bigint) AS written FROM memory")
+    changed = []
+    for days in (6, 7, 8, 13, 14, 70, 70):
+        counts = await ageing.decay(due(workspace, "decay"), on(res, days=days))
+        changed.append((counts["facts"], counts["facts_changed"]))
+        kept = 0.95 ** (days // 7)
+        async with database.read(workspace) as session:
+            found = await memories.get_many(session, workspace, list(ids.values()))
+        shown = {name: found[each].current_confidence for name, each in ids.items()}
+        assert shown == pytest.approx({**bases, "concluded": 0.7 * kept, "doubted": 0.5 * kept})
+        assert {each.fact_confidence for each in found.values()} == set(bases.values())
+    assert changed == [(2, 0), (2, 2), (2, 0), (2, 0), (2, 2), (2, 2), (2, 0)]
+    [after] = await fetch(database, workspace, "SELECT max(xmin::text::bigint) AS written FROM memory")
+    assert before == after, "the rows of the memories are never written"
+    await revise.revise(workspace, ids["doubted"], Revision(fact_confidence=0.6), on(res, days=71), WriteContext())
+    assert (await ageing.decay(due(workspace, "decay"), on(res, days=90)))["facts"] == 1
+    async with database.read(workspace) as session:
+        corrected = await memories.get(session, workspace, ids["doubted"])
+    assert corrected is not None
+    assert corrected.current_confidence == corrected.fact_confidence == 0.6
+
+
+async def test_what_is_said_again_ages_from_then_on(database: Database, res: Resources, workspace: UUID) -> None:
+    memory_id = await remember(database, workspace, "Rows a red boat")
+    async with database.begin(workspace) as session:
+        for statement in (
+            "UPDATE memory SET fact_confidence = 0.7, created_at = :at, timestamp = :at WHERE id = :id",
+            "UPDATE memory_stat SET base_confidence = 0.7, last_accessed = :at WHERE memory_id = :id",
+        ):
+            await session.execute(text(statement), {"id": memory_id, "at": START})
+
+    async def aged(days: int) -> Any:
+        for run in (ageing.relevance, ageing.decay, ageing.flag_stale):
+            await run(due(workspace, run.__name__), on(res, days=days))
+        return await stat(database, workspace, memory_id)
+
+    found = await aged(100)
+    assert found.stale_at is not None
+    assert found.confidence == pytest.approx(0.7 * 0.95**14)
+    async with database.begin(workspace) as session:
+        await versions.say_again(session, workspace, memory_id, START + timedelta(days=100))
+    found = await aged(107)
+    assert found.stale_at is None
+    assert found.relevance == found.salience == pytest.approx(0.95**7)
+    assert found.confidence == pytest.approx(0.7 * 0.95)
+    async with database.begin(workspace) as session:
+        await versions.say_again(session, workspace, memory_id, START + timedelta(days=50))
+    assert (await aged(107)).confirmed_at == START + timedelta(days=100), "older news confirms nothing later"
 
 
 async def test_what_has_faded_is_archived_and_comes_back(database: Database, res: Resources, workspace: UUID) -> None:

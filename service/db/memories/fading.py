@@ -17,7 +17,7 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 
 from service.db.engine import Session
-from service.domain.ageing import Ageing
+from service.domain.ageing import INFERRED, Ageing
 
 BATCH = 5_000
 MOVED = 0.002
@@ -31,13 +31,16 @@ IN_SCOPE = """
           AND (CAST(:run_id AS text) IS NULL OR m.run_id = :run_id)))
 """
 
-# base * exp(-loss * age), the age in days since the last use
+SINCE = "greatest(s.last_accessed, s.confirmed_at)"
+"""From when on a memory ages: its last use, or the last time it was said again."""
+
+# base * exp(-loss * age), the age in days
 RELEVANCE = text(f"""
     WITH part AS MATERIALIZED (
         SELECT s.memory_id, s.relevance AS old,
                s.base_relevance * exp(-least({MOST}, CAST(:loss AS float8) * days)) AS fresh
         FROM memory_stat s CROSS JOIN LATERAL (SELECT greatest(0,
-            extract(epoch FROM CAST(:now AS timestamptz) - s.last_accessed)::float8 / 86400) AS days) passed
+            extract(epoch FROM CAST(:now AS timestamptz) - {SINCE})::float8 / 86400) AS days) passed
         WHERE s.workspace_id = :workspace AND s.memory_id > :after AND {IN_SCOPE}
         ORDER BY s.memory_id LIMIT :batch
     ), unlocked AS MATERIALIZED (
@@ -66,7 +69,7 @@ DAYS = """
 MEMORY_SALIENCE = text(f"""
     WITH part AS MATERIALIZED (
         SELECT s.memory_id, s.salience AS old, {SALIENCE} AS fresh
-        FROM memory_stat s CROSS JOIN LATERAL (SELECT {DAYS.format(since="s.last_accessed")} AS days) passed
+        FROM memory_stat s CROSS JOIN LATERAL (SELECT {DAYS.format(since=SINCE)} AS days) passed
         WHERE s.workspace_id = :workspace AND s.memory_id > :after AND {IN_SCOPE}
         ORDER BY s.memory_id LIMIT :batch
     ), unlocked AS MATERIALIZED (
@@ -75,6 +78,29 @@ MEMORY_SALIENCE = text(f"""
         WHERE abs(part.fresh - part.old) > {MOVED} ORDER BY s.memory_id FOR NO KEY UPDATE OF s SKIP LOCKED
     ), moved AS (
         UPDATE memory_stat s SET salience = unlocked.fresh FROM unlocked
+        WHERE s.workspace_id = :workspace AND s.memory_id = unlocked.memory_id RETURNING s.memory_id
+    )
+    SELECT count(*) AS seen, (array_agg(memory_id ORDER BY memory_id DESC))[1] AS last,
+           (SELECT count(*) FROM moved) AS changed FROM part
+""")  # noqa: S608 - our own parts
+
+# base * kept ^ weeks, of whole weeks since it was stored or last said again: being used makes nothing truer. Only facts
+# that were inferred; a confidence that a caller has set has no base.
+CONFIDENCE = text(f"""
+    WITH part AS MATERIALIZED (
+        SELECT s.memory_id, coalesce(s.confidence, s.base_confidence) AS old,
+               s.base_confidence * exp(-least({MOST}, CAST(:confidence_loss AS float8) * weeks)) AS fresh
+        FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+        CROSS JOIN LATERAL (SELECT floor(greatest(0, extract(epoch FROM
+            CAST(:now AS timestamptz) - greatest(m.created_at, s.confirmed_at))::float8) / 604800) AS weeks) passed
+        WHERE s.workspace_id = :workspace AND s.memory_id > :after AND s.base_confidence <= {INFERRED} AND {IN_SCOPE}
+        ORDER BY s.memory_id LIMIT :batch
+    ), unlocked AS MATERIALIZED (
+        SELECT s.memory_id, part.fresh FROM part JOIN memory_stat s
+            ON s.workspace_id = :workspace AND s.memory_id = part.memory_id
+        WHERE abs(part.fresh - part.old) > {MOVED} ORDER BY s.memory_id FOR NO KEY UPDATE OF s SKIP LOCKED
+    ), moved AS (
+        UPDATE memory_stat s SET confidence = unlocked.fresh FROM unlocked
         WHERE s.workspace_id = :workspace AND s.memory_id = unlocked.memory_id RETURNING s.memory_id
     )
     SELECT count(*) AS seen, (array_agg(memory_id ORDER BY memory_id DESC))[1] AS last,
@@ -105,7 +131,7 @@ STALE = text(f"""
     WITH part AS MATERIALIZED (
         SELECT s.memory_id, s.stale_at IS NOT NULL AS flagged,
                CASE WHEN m.valid_until IS NOT NULL THEN m.valid_until <= :now
-                    ELSE s.last_accessed < CAST(:now AS timestamptz) - make_interval(secs => 86400 * :stale_days)
+                    ELSE {SINCE} < CAST(:now AS timestamptz) - make_interval(secs => 86400 * :stale_days)
                END AS stale
         FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
         WHERE s.workspace_id = :workspace AND s.memory_id > :after AND {IN_SCOPE}
@@ -182,13 +208,14 @@ async def age(
     now: datetime,
     after: UUID,
 ) -> AgedBatch:
-    """Runs RELEVANCE, MEMORY_SALIENCE, ENTITY_SALIENCE or STALE over the batch behind `after`."""
+    """Runs RELEVANCE, MEMORY_SALIENCE, CONFIDENCE, ENTITY_SALIENCE or STALE over the batch behind `after`."""
     known = {
         "workspace": workspace_id,
         "now": now,
         "after": after,
         "batch": BATCH,
         "loss": rules.loss_per_day,
+        "confidence_loss": rules.confidence_loss_per_week,
         "use_boost": rules.use_boost,
         "recency_boost": rules.recency_boost,
         "stale_days": rules.stale_after_days,

@@ -34,6 +34,7 @@ COLUMNS = ", ".join(f'm."{column.name}"' for column in MemoryRow.__table__.c if 
 # pk_memory, pk_memory_stat, pk_memory_entity, ix_memory_edge_target. `entities`: pairs of type and name.
 BY_IDS = f"""
     SELECT {COLUMNS}, s.relevance, s.salience, s.access_count, s.last_accessed, s.stale_at,
+           coalesce(s.confidence, m.fact_confidence) AS current_confidence,
            ARRAY(SELECT ARRAY[e.type, e.name]
                  FROM memory_entity l CROSS JOIN LATERAL ({by_key("entity", "l.entity_id")}) e
                  WHERE l.workspace_id = :workspace AND l.memory_id = x.id ORDER BY e.type, e.name) AS entities,
@@ -122,6 +123,7 @@ def of_row(row: direct.DriverRow) -> Memory:
         access_count=row.access_count,
         last_accessed=row.last_accessed,
         stale_at=row.stale_at,
+        current_confidence=row.current_confidence,
         entities=_by_type(row.entities),
         version_of=row.version_of,
         may_be_outdated_by=tuple(row.may_be_outdated_by),

@@ -61,6 +61,7 @@ MOST_IMPORTANT = """
 BY_IDS = f"""
     SELECT {COLUMNS}, coalesce(s.relevance, 1.0) AS relevance, coalesce(s.salience, m.importance) AS salience,
            coalesce(s.access_count, 0) AS access_count, s.last_accessed, s.stale_at,
+           m.fact_confidence AS current_confidence,
            ARRAY(SELECT ARRAY[n.type, n.name] FROM entity n
                 WHERE n.workspace_id = :workspace AND n.id IN (
                     SELECT l.entity_id FROM memory_entity l

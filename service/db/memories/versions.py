@@ -89,8 +89,12 @@ KEEP = text(f"""
     bindparam("said_at", type_=ARRAY(DateTime(timezone=True))),
 )
 
-# No history: what the memory says stays as it is.
+# No history: what the memory says stays as it is. From its last confirmation on it ages anew.
 SAY_AGAIN = text("""
+    WITH confirmed AS (
+        UPDATE memory_stat SET confirmed_at = greatest(confirmed_at, :at)
+        WHERE workspace_id = :workspace AND memory_id = :id
+    )
     UPDATE memory SET "timestamp" = greatest("timestamp", :at), said_at = (
         SELECT array_agg(DISTINCT moment ORDER BY moment)
         FROM unnest(coalesce(said_at, ARRAY["timestamp"]) || CAST(:at AS timestamptz)) moment)

@@ -52,7 +52,8 @@ FROM memory m LEFT JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.m
 WHERE s.memory_id IS NULL
    OR NOT (s.relevance BETWEEN 0 AND 1 AND s.salience BETWEEN 0 AND 1
            AND s.base_relevance BETWEEN 0 AND 1 AND s.base_salience BETWEEN 0 AND 1
-           AND coalesce(s.base_confidence, 0) BETWEEN 0 AND 1 AND s.access_count >= 0);
+           AND coalesce(s.base_confidence, 0) BETWEEN 0 AND 1 AND coalesce(s.confidence, 0) BETWEEN 0 AND 1
+           AND s.access_count >= 0);
 
 -- check: memory-hash | the hash of a memory is that of its text
 SELECT workspace_id, id::text AS id FROM memory WHERE hash <> md5(content);

@@ -135,6 +135,8 @@ class MemoryStatRow(Table):
     stale_at: Mapped[datetime | None]
     promoted_at: Mapped[datetime | None]
     seen_in: Mapped[list[str] | None]
+    confidence: Mapped[float | None]
+    confirmed_at: Mapped[datetime | None]
 
 
 class TermStatRow(Table):
