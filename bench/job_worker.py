@@ -1,0 +1,192 @@
+"""A worker of one kind of job that is forked in milliseconds and dies at a moment chosen before.
+
+The server that forks it has everything imported (job_chaos.py), so thirty deaths cost seconds. The worker is the
+service's own, with its own tasks; only the embedder is another, whose vectors cost nothing. Batches are small, so that
+a death falls between two of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numpy as np
+
+from bench.superuser import login_url
+from service.db.engine import Access, Database
+from service.db.erasure import deletion
+from service.db.jobs.queue import Wakeup
+from service.db.memories import fading
+from service.db.roles import APP, WORKER
+from service.domain.job import Job, JobName
+from service.domain.text import CleanText
+from service.errors import LlmError
+from service.jobs import upkeep
+from service.jobs.loop import Worker
+from service.jobs.registry import TASKS
+from service.memory import fade, forget
+from service.providers.caches import CachedEmbedder
+from service.providers.protocols import LlmReply, LlmRequest, Vector
+from service.resources import Resources
+from service.rule_processes import RuleProcesses
+from service.settings import Settings
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DIMENSION = 384
+SETTINGS = Settings.model_validate(
+    {
+        "embedder_provider": "test",
+        "embedding_dim": DIMENSION,
+        "worker_poll_s": 0.05,
+        "job_lease_s": 1.1,
+        "job_backoff_s": 0.05,
+        "exact_scope_rows": 2,  # so that a handful of texts is counted
+        "job_max_attempts": 20,
+    }
+)
+BATCH = 40
+
+
+class StableEmbedder:
+    """A direction for each text, the same in every process."""
+
+    model = "test:stable"
+    dimension = DIMENSION
+
+    async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
+        return [self._vector(text) for text in texts]
+
+    async def embed_query(self, text: CleanText) -> Vector:
+        return self._vector(text)
+
+    def similarity(self, cosine: float) -> float:
+        return round(min(1.0, max(0.0, cosine)), 4)
+
+    def query_similarity(self, cosine: float) -> float:
+        return self.similarity(cosine)
+
+    async def windows(self, _text: CleanText) -> tuple[int, bool]:
+        return 1, True
+
+    async def close(self) -> None:
+        return None
+
+    def _vector(self, text: str) -> Vector:
+        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+        found = np.random.default_rng(seed).standard_normal(DIMENSION).astype(np.float32)
+        return np.asarray(found / np.linalg.norm(found), dtype=np.float32)
+
+
+class AbsentLlm:
+    """A language model that never answers, for what is kept until it does."""
+
+    model = "test:absent"
+
+    async def complete(self, _request: LlmRequest) -> LlmReply:
+        raise LlmError("The language model did not answer.")
+
+    async def close(self) -> None:
+        return None
+
+
+class RulesWithoutProcesses(RuleProcesses):
+    """The same rules without processes of their own: a killed parent would leave them behind for a moment."""
+
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.to_thread(work, *args, **kwargs)
+
+
+def open_resources(url: str, role: str, *, pool_size: int = 5) -> Resources:
+    """`url`: the superuser's, of a server that trusts."""
+    database = Database.open(Access(login_url(url, role), pooled=False), pool_size=pool_size, pool_timeout_s=5)
+    embedder = CachedEmbedder(StableEmbedder(), entries=0)
+    return Resources(database, embedder, 1, None, SETTINGS, Wakeup(login_url(url, APP)), rules=RulesWithoutProcesses())
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """SIGKILL to `pid`, 0 for the worker itself, so many seconds after its first task began."""
+
+    pid: int
+    after_s: float
+
+
+def work(url: str, name: JobName, death: Death | None, said: Connection) -> None:
+    """Works on one kind until SIGTERM. Says how long its first run took, unless it dies or fails."""
+    small_batches()
+    asyncio.run(_work(url, name, death, said))
+
+
+async def _work(url: str, name: JobName, death: Death | None, said: Connection) -> None:
+    stop, first = asyncio.Event(), [True]
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    real = TASKS[name]
+
+    def watched(call: Callable[[Any, Resources], Awaitable[Any]]) -> Callable[[Any, Resources], Awaitable[Any]]:
+        async def run(jobs: Any, res: Resources) -> Any:
+            is_first, first[0] = first[0], False
+            began = time.monotonic()
+            if is_first and death is not None:
+                threading.Thread(target=_die, args=(death,), daemon=True).start()
+            found = await call(jobs, res)
+            if is_first:
+                said.send(time.monotonic() - began)
+            return found
+
+        return run
+
+    together = watched(real.together) if real.together is not None else None
+    task = replace(real, run=watched(real.run), together=together, interval_s=None, at_start=False)
+    res = open_resources(url, WORKER)
+    try:
+        await Worker(res, {name: task}).run(stop)
+    finally:
+        await res.wakeup.close()
+        await res.db.close()
+
+
+def run_once(url: str, jobs: Sequence[Job], said: Connection) -> None:
+    """Runs the task of these jobs as a worker would that has lost its lease and does not know; tries again what
+    fails. Says what failed for good."""
+    small_batches()
+    said.send(asyncio.run(_run_once(url, jobs)))
+
+
+async def _run_once(url: str, jobs: Sequence[Job]) -> list[str]:
+    res = open_resources(url, WORKER)
+    failed = []
+    for job in jobs:
+        for left in reversed(range(SETTINGS.job_max_attempts)):
+            try:
+                await TASKS[cast(JobName, job.kind)].run(job, res)
+                break
+            except Exception as exc:
+                if left == 0 or not getattr(exc, "retryable", True):
+                    failed.append(f"{type(exc).__name__}: {exc}")
+                    break
+    await res.wakeup.close()
+    await res.db.close()
+    return failed
+
+
+def _die(death: Death) -> None:
+    time.sleep(death.after_s)
+    os.kill(death.pid or os.getpid(), signal.SIGKILL)
+
+
+def small_batches() -> None:
+    """In this process: deaths should fall between batches, and few memories be enough for several of them."""
+    fading.BATCH = upkeep.BATCH = fade.ARCHIVED_AT_ONCE = forget.RESET_BATCH = forget.AT_ONCE = BATCH
+    defaults = deletion.next_ids.__kwdefaults__
+    assert defaults is not None, "its limit is a keyword"
+    defaults["limit"] = BATCH

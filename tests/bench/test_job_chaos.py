@@ -1,0 +1,40 @@
+"""One round of kill -9 for each kind of job, the ways in turn. More of them: make job-chaos ROUNDS=30."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import job_cases
+from bench.job_chaos import difference
+from service.jobs.registry import TASKS
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_job_is_disturbed() -> None:
+    """A new name needs a case in bench/job_cases.py: a function that gives the job something to do."""
+    assert {case.split()[0] for case in job_cases.CASES} == set(TASKS)
+
+
+def test_what_differs_is_told() -> None:
+    expected, found = ["history: ADD|a", "memory: a"], ["history: ADD|a", "history: ADD|a", "memory: a"]
+    assert difference(expected, expected) == ""
+    assert difference(expected, found) == "1 lines differ: +history: ADD|a"
+
+
+@pytest.mark.timeout(300)  # 50 s on an idle machine
+def test_disturbed_jobs_end_as_if_undisturbed() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.job_chaos", "--rounds", "1", "--seed", "2"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=290,
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+    assert "all ended as if undisturbed" in done.stdout
+    assert done.stdout.count(" 0 wrong ") == len(job_cases.CASES)
