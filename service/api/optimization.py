@@ -9,9 +9,10 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api import cursors, errors
+from service.api import cursors, errors, model_budget
 from service.api.deps import Admin, ResourcesOf
 from service.api.json_body import JsonRoute
+from service.api.model_budget import ModelBudgetItem
 from service.api.schemas import Id, NextCursor, RequestModel, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.memories import findings
@@ -136,6 +137,9 @@ class OptimizationReport(ResponseModel):
     storage: StorageFigures | None = Field(
         description="Sizes and dead rows; null: the key lacks the right metrics, for they are those of all workspaces"
     )
+    model_budget: ModelBudgetItem | None = Field(
+        description="What was used of the language model today; null: there is none"
+    )
 
 
 class ApplyOptimizationRequest(RequestModel):
@@ -204,10 +208,13 @@ async def get_optimization_report(
     found = [
         await optimization_report.report(caller.workspace_id, each, res, after=after, limit=limit) for each in wanted
     ]
+    async with res.db.read(caller.workspace_id) as session:
+        spent = await model_budget.shown(session, caller, res)
     return OptimizationReport(
         made_at=res.clock(),
         sections=[_section(each) for each in found],
         storage=await _storage(res) if caller.may(Right.METRICS) else None,
+        model_budget=spent,
     )
 
 

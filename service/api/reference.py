@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter
 from pydantic import Field
 
-from service.api import errors
+from service.api import errors, model_budget
 from service.api.deps import Admin, CallerOf, Reader, ReadScopeOf, ResourcesOf
 from service.api.json_body import JsonRoute
-from service.api.schemas import OnePage, ResponseModel, Time
+from service.api.model_budget import ModelBudgetItem
+from service.api.schemas import OnePage, ResponseModel
 from service.db.jobs import overview
 from service.db.memories import stats
-from service.db.tenants import model_days
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
-from service.domain.model_budget import DayAccount, ModelBudget
 from service.domain.relation import RelationType
 from service.language import relation_labels
 
@@ -51,27 +50,6 @@ class ConfigResponse(ResponseModel):
         description="The worker's pace, leases, attempts and back-off, intervals, and how memories age"
     )
     service: dict[str, Any] = Field(description="All other settings")
-
-
-class ModelBudgetItem(ResponseModel):
-    """What the workspace may use of the language model in a day, and what it has used."""
-
-    day: str = Field(description="In UTC", examples=["2026-03-02"])
-    resets_at: Time = Field(description="When the next day begins")
-    state: Literal["open", "soft", "hard"] = Field(
-        description="soft: requests are answered by the rules; hard: the work of jobs waits as well. A call that would "
-        "pass a limit is refused a little before"
-    )
-    calls: int = Field(description="Calls that were answered, or may have been, from 0")
-    prompt_tokens: int = Field(description="Tokens sent, from 0")
-    completion_tokens: int = Field(description="Tokens answered, from 0")
-    cost: float = Field(description="By the prices set, from 0")
-    reserved_tokens: int = Field(description="Set aside for calls under way, from 0")
-    reserved_cost: float = Field(description="The same by the prices set, from 0")
-    soft_tokens: int | None = Field(description="Limit of sent, answered and reserved tokens; null: none")
-    hard_tokens: int | None = Field(description="The same for jobs as well; null: none")
-    soft_cost: float | None = Field(description="Limit of money; null: none")
-    hard_cost: float | None = Field(description="The same for jobs as well; null: none")
 
 
 class StatsResponse(ResponseModel):
@@ -224,8 +202,7 @@ async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     async with res.db.read(caller.workspace_id) as session:
         found = await stats.of_workspace(session, caller.workspace_id)
         dead_jobs = await overview.count_dead(session, caller.workspace_id)
-        shows_budget = res.llm is not None and not caller.wall
-        account = await model_days.account(session, caller.workspace_id, res.clock()) if shows_budget else None
+        budget = await model_budget.shown(session, caller, res)
     return StatsResponse(
         name="memories",
         count=found.memories,
@@ -237,25 +214,7 @@ async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
         conversations=found.conversations,
         entities=found.entities,
         dead_jobs=dead_jobs,
-        model_budget=_shown(account, res.settings.model_budget) if account else None,
-    )
-
-
-def _shown(account: DayAccount, budget: ModelBudget) -> ModelBudgetItem:
-    return ModelBudgetItem(
-        day=account.day.isoformat(),
-        resets_at=account.resets_at,
-        state=account.state(budget),
-        calls=account.calls,
-        prompt_tokens=account.prompt_tokens,
-        completion_tokens=account.completion_tokens,
-        cost=account.cost,
-        reserved_tokens=account.reserved_tokens,
-        reserved_cost=account.reserved_cost,
-        soft_tokens=budget.soft_tokens or None,
-        hard_tokens=budget.hard_tokens or None,
-        soft_cost=budget.soft_cost or None,
-        hard_cost=budget.hard_cost or None,
+        model_budget=budget,
     )
 
 

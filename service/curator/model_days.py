@@ -22,7 +22,7 @@ from service.db.tenants import model_days
 from service.db.tenants.model_days import ModelCall
 from service.domain.model_budget import day_end
 from service.errors import LlmError, ModelBudgetSpent, ServiceError
-from service.providers.budget import estimate_prompt
+from service.providers.budget import current, estimate_prompt
 from service.providers.protocols import Llm, LlmReply, LlmRequest, TokenUsage
 from service.resources import Resources
 
@@ -60,6 +60,8 @@ class DayLimitedLlm:
 
     async def complete(self, request: LlmRequest) -> LlmReply:
         """The model's answer. Raises LlmError, and ModelBudgetSpent where too little is left for this call."""
+        if (of_request := current()) is not None:  # what it refuses needs no statement
+            of_request.check(request)
         call = ModelCall(self.workspace_id, self.res.clock().astimezone(UTC).date(), uuid7())
         estimate = TokenUsage(estimate_prompt(request), request.max_tokens)
         reserved = await self._reserve(call, estimate, request.deadline_s)

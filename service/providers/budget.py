@@ -68,8 +68,8 @@ class Budget:
         limit_s = self._limits.overall_deadline_s
         return None if limit_s is None else max(0.0, self._began + limit_s - self._clock())
 
-    def reserve(self, request: LlmRequest) -> LlmRequest:
-        """The request with its deadline cut to what remains. Raises LlmError when it exceeds the budget."""
+    def check(self, request: LlmRequest) -> None:
+        """Raises LlmError when the request exceeds the budget."""
         if self.used.llm_calls >= self._limits.max_calls:
             raise _exceeded("llm_budget_calls", f"{self._limits.max_calls} calls")
         tokens = self.used.prompt_tokens + self.used.completion_tokens + self._reserved_tokens
@@ -77,6 +77,10 @@ class Budget:
             raise _exceeded("llm_budget_tokens", f"{self._limits.max_tokens} tokens")
         if self.remaining_s <= 0:
             raise _exceeded("llm_budget_deadline", f"{self._limits.deadline_s:g} s")
+
+    def reserve(self, request: LlmRequest) -> LlmRequest:
+        """The request with its deadline cut to what remains. Raises LlmError when it exceeds the budget."""
+        self.check(request)
         self.used = replace(self.used, llm_calls=self.used.llm_calls + 1)
         self._reserved_tokens += estimate(request)
         return replace(request, deadline_s=min(request.deadline_s, self.remaining_s))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,16 +22,18 @@ from service.domain.job import Job
 from service.domain.model_budget import ModelBudget
 from service.errors import LlmError, ModelBudgetSpent
 from service.jobs import conversations
+from service.jobs.loop import Worker
 from service.jobs.recorder import ending_of_failure
+from service.jobs.registry import TASKS
 from service.providers.budget import estimate_prompt
-from service.providers.protocols import LlmRequest
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
+from tests.api.model_victim import PROMPT
 from tests.api.scripted_model import ConversationScript, ModelSetup, with_scripted_model
 from tests.api.working import work
 from tests.conftest import SetClock, Tenant
 
-PROMPT = LlmRequest("annotate", "You rate.", "How important is tea?", max_tokens=100, deadline_s=5)
+ROOT = Path(__file__).parents[2]
 ESTIMATE = estimate_prompt(PROMPT) + 100
 REPORTED = 11 + 7
 TEA = ConversationScript(facts={"tea": ["User likes green tea"]})
@@ -126,6 +130,8 @@ async def test_calls_at_once_do_not_pass_the_limit(resources: Resources, tenant:
         assert (len(scripted.server.chat.requests), len(refused)) == (5, 15)
         assert await tokens(scripted.client) == (5 * ESTIMATE, 0)
         assert (await shown(scripted.client))["state"] == "hard"
+        report = (await scripted.client.get("/v1/optimization/report", params={"section": "stale"})).json()
+        assert report["model_budget"] == await shown(scripted.client)
 
 
 async def test_money_is_a_limit_too(resources: Resources, tenant: Tenant) -> None:
@@ -168,23 +174,38 @@ async def test_one_workspace_does_not_spend_anothers(
 
 
 async def test_the_reservation_of_a_killed_process_ends_by_itself(
-    resources: Resources, tenant: Tenant, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+    resources: Resources, tenant: Tenant, clock: SetClock, owner_url: str
 ) -> None:
     async with model(resources, tenant, hard_tokens=ESTIMATE) as (scripted, llm):
-
-        async def dead(*_: Any) -> None:
-            """A process that was killed settles nothing."""
-
-        with monkeypatch.context() as patch:
-            patch.setattr(DayLimitedLlm, "_settle", dead)
-            await llm.complete(PROMPT)
-        assert await tokens(scripted.client) == (0, ESTIMATE)
+        scripted.server.chat.hang(60)
+        command = [sys.executable, "-m", "tests.api.model_victim", owner_url, str(tenant.workspace_id)]
+        where = scripted.server.base_url, clock().isoformat()
+        process = await asyncio.create_subprocess_exec(*command, *where, cwd=ROOT)
+        try:
+            for _ in range(600):  # until its request is under way
+                if scripted.server.chat.requests:
+                    break
+                await asyncio.sleep(0.05)
+        finally:
+            process.kill()
+            await process.wait()
+        spent, held = await tokens(scripted.client)
+        assert (spent, held) == (0, ESTIMATE)
         with pytest.raises(ModelBudgetSpent):
             await llm.complete(PROMPT)
         clock.forward(seconds=PROMPT.deadline_s + RESERVED_AFTER_S + 1)
         assert await tokens(scripted.client) == (0, 0)
         await llm.complete(PROMPT)
         assert await tokens(scripted.client) == (REPORTED, 0)
+
+
+async def test_a_call_that_is_cut_off_keeps_its_estimate(resources: Resources, tenant: Tenant) -> None:
+    """The provider may go on, and wants to be paid."""
+    async with model(resources, tenant, hard_tokens=1_000) as (scripted, llm):
+        scripted.server.chat.hang(3)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(llm.complete(PROMPT), 0.3)
+        assert await tokens(scripted.client) == (ESTIMATE, 0)
 
 
 async def test_over_the_soft_limit_rules_answer_and_jobs_go_on(
@@ -234,6 +255,29 @@ async def test_over_the_hard_limit_jobs_wait_for_the_next_day(
             await conversations.consolidate(job, scripted.resources)
         ending = ending_of_failure(replace(job, attempts=job.max_attempts), refused.value, alone=True, backoff_s=2)
         assert (ending.state, ending.counted, ending.delay_s) == ("ready", False, 14.5 * 3_600)
+
+
+async def test_a_worker_puts_the_job_off_and_takes_no_attempt(
+    resources: Resources, worker_database: Database, tenant: Tenant, tables: Tables
+) -> None:
+    async with model(resources, tenant, TEA, hard_tokens=1) as (scripted, _):
+        await scripted.client.post("/v1/memories", json=SAID)
+        due = "UPDATE job SET run_after = now() WHERE workspace_id = $1 AND kind = 'consolidate'"
+        await tables.fetch(due, tenant.workspace_id)
+        res = replace(scripted.resources, db=worker_database)
+        stop = asyncio.Event()
+        working = asyncio.create_task(Worker(res, {"consolidate": TASKS["consolidate"]}).run(stop))
+        state = "SELECT state, attempts, last_error, run_after > now() + interval '14 hours' AS later FROM job"
+        state += " WHERE workspace_id = $1 AND kind = 'consolidate'"
+        for _ in range(400):
+            [job] = await tables.fetch(state, tenant.workspace_id)
+            if job["last_error"]:
+                break
+            await asyncio.sleep(0.05)
+        stop.set()
+        await working
+        assert (job["state"], job["attempts"], job["later"]) == ("ready", 0, True)
+        assert job["last_error"].startswith("model_budget: ")
 
 
 async def test_jobs_know_the_budget_of_their_workspace(resources: Resources, tenant: Tenant, tables: Tables) -> None:
