@@ -578,11 +578,15 @@ async def test_poor_contents_get_hints(client: AsyncClient) -> None:
     assert (await store(client, "The parser was rewritten because the old one was quadratic"))["warnings"] == []
 
 
+NOT_STORED = ("embedding_cache", "llm_cache", "model_day")
+
+
 async def test_a_dry_run_stores_nothing(resources: Resources, tenant: Tenant, tables: Tables) -> None:
-    """Not a row in any table; the caches hold digests and vectors of what would have been asked anyway."""
+    """Not a row in any table; the caches hold digests and vectors of what would have been asked anyway, and tokens
+    are counted."""
     async with with_llm(resources, tenant, ScriptedLlm()) as client:
         await store(client, STORED)
-        before = await tables.counts(tenant.workspace_id, leave_out=["embedding_cache", "llm_cache"])
+        before = await tables.counts(tenant.workspace_id, leave_out=NOT_STORED)
         result = await store(client, "Meeting at 3pm tomorrow", 200, dry_run=True, tags=["a:b"])
         assert (result["event"], result["id"], result["enrichment"]) == ("ADD", None, "none")
         assert result["temporal"]["mentions"]
@@ -592,7 +596,7 @@ async def test_a_dry_run_stores_nothing(resources: Resources, tenant: Tenant, ta
         assert (answer.status_code, answer.json()["dry_run"]) == (200, True)
         late = await client.post("/v1/memories", json=said, headers={"Prefer": "respond-async"})
         assert late.status_code == 200
-    assert await tables.counts(tenant.workspace_id, leave_out=["embedding_cache", "llm_cache"]) == before
+    assert await tables.counts(tenant.workspace_id, leave_out=NOT_STORED) == before
 
 
 # -- conversations: infer=false ----------------------------------------------------------------------------------------
