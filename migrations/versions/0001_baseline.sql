@@ -1344,6 +1344,11 @@ BEGIN
               AND (of_run IS NULL OR h.run_id = of_run)
               AND (of_channel IS NULL OR h.before ->> 'channel' = of_channel)
         ) known;
+        memory_ids := memory_ids || ARRAY(  -- copies that promotion made of them
+            SELECT DISTINCT e.source_id FROM memory_edge e
+            WHERE e.workspace_id = this_workspace AND e.target_id = ANY (memory_ids) AND e.rel_type = 'PROMOTED_FROM'
+              AND e.properties @> '{"copied": true}' AND NOT e.source_id = ANY (memory_ids)
+              AND NOT is_outside('memory', e.source_id));
     END IF;
     memory_id_texts := memory_ids::text[];
 

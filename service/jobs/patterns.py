@@ -14,17 +14,23 @@ from uuid import UUID
 from service.db.cognition import tool_patterns
 from service.db.cognition.tool_patterns import UnreadConversation
 from service.db.jobs import queue
-from service.domain import patterns as rules
+from service.db.memories import exemplars
 from service.domain.job import Counts, Job
-from service.domain.patterns import TaskUses
+from service.domain.patterns import TaskUses, description, sharing
+from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE
 from service.errors import InvalidInput, NotFound
 from service.jobs import workspaces
+from service.language import examples
+from service.memory.associate import associate
 from service.memory.procedures import NewStrategy, learn
 from service.resources import Resources
 
 FIRST = UUID(int=0)
+OVERLAP = timedelta(minutes=10)
+"""A memory written while the last run read is looked at by the next."""
+
 AT_ONCE = 100
 
 
@@ -51,7 +57,42 @@ async def patterns(job: Job, res: Resources) -> Counts:
                 seen += 1
                 await queue.advance(session, job, seen, seen)
         last = batch[-1].id if len(batch) == AT_ONCE else None
-    return {"conversations": seen, "learned": learned}
+    counts = {"conversations": seen, "learned": learned}
+    if any(ids.values()):
+        return counts
+    return {**counts, **await _exemplify(job.workspace_id, own, context)}
+
+
+async def _exemplify(workspace_id: UUID, res: Resources, context: WriteContext) -> Counts:
+    """Draws EXEMPLIFIES to memories that tell a pattern from those that tell an instance of it. Counts the edges, and
+    in `examples_until` says until when (seconds since 1970) memories were looked at: the next run goes on there."""
+    now, drawn = res.clock(), 0
+    last: UUID | None = FIRST
+    async with res.db.read(workspace_id) as session:
+        since = await exemplars.read_until(session, workspace_id) - OVERLAP
+    while last is not None:
+        async with res.db.read(workspace_id) as session:
+            found = await exemplars.candidates(session, workspace_id, after=last, since=since, now=now)
+        pairs = [(each.example or "", each.pattern) for each in found]
+        shares = await res.rules.run(examples.shares, pairs) if pairs else []
+        for each, share in zip(found, shares, strict=True):
+            if each.example_id is not None and share is not None:
+                drawn += await _draw(workspace_id, each.example_id, each.pattern_id, share, res, context)
+        ids = dict.fromkeys(each.pattern_id for each in found)
+        last = max(ids) if len(ids) == exemplars.PATTERNS_AT_ONCE else None
+    return {"examples": drawn, "examples_until": int(now.timestamp())}
+
+
+async def _draw(
+    workspace_id: UUID, example: UUID, pattern: UUID, share: float, res: Resources, context: WriteContext
+) -> int:
+    """1, or 0 where one of both is gone by now."""
+    edge = Relation(example, RelationType.EXEMPLIFIES, pattern, round(share, 4), {"extracted_by": "rules"})
+    try:
+        _, is_new = await associate(workspace_id, edge, res, context)
+    except (NotFound, InvalidInput):
+        return 0
+    return int(is_new)
 
 
 async def _learn(
@@ -61,12 +102,12 @@ async def _learn(
     are new."""
     new = 0
     for each in [own for own in uses if own.conversation_id == conversation.id]:
-        for shared in rules.sharing(each, uses, at_least=res.settings.patterns.min_conversations):
+        for shared in sharing(each, uses, at_least=res.settings.patterns.min_conversations):
             if shared.is_counted:
                 continue
             wanted = NewStrategy(
                 conversation.owner,
-                rules.description(shared.sequence),
+                description(shared.sequence),
                 context_pattern=shared.task_type,
                 task_type=shared.task_type,
                 tool_sequence=shared.sequence,

@@ -19,7 +19,7 @@ from service.jobs import patterns
 from service.memory import procedures
 from service.resources import Resources
 from tests.api.conftest import Tables
-from tests.api.helpers import opened, said
+from tests.api.helpers import opened, said, store
 from tests.api.working import work
 from tests.conftest import SetClock, Tenant
 
@@ -187,7 +187,7 @@ async def test_twice_and_by_two_workers_is_once(
     job = Job(tenant.workspace_id, UUID(int=1), "patterns", None, {}, 1, 1, "test")
     counts = await asyncio.gather(*(patterns.patterns(job, resources) for _ in range(3)))
     assert sum(each["learned"] for each in counts if each) == 1
-    assert await patterns.patterns(job, resources) == {"conversations": 0, "learned": 0}
+    assert await patterns.patterns(job, resources) == {**counts[0], "conversations": 0, "learned": 0}
     assert await strategies(client) == {("search_trains", "book_train"): (4, 0)}
 
 
@@ -242,3 +242,35 @@ async def test_a_use_that_is_being_written_is_not_marked_as_read(
         assert after > before
         assert not await marked(client, there)
         clock.forward(minutes=31)
+
+
+async def test_memories_are_tied_to_the_pattern_that_they_exemplify(
+    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock
+) -> None:
+    """And what somebody took away does not come back."""
+    pattern = await store(client, "Ann usually runs tests before deploying", type="Pattern")
+    example = await store(client, "Ann runs the slow tests again before deploying billing", type="Context")
+    for other in ({"user_id": "bob"}, {"channel": "atlas"}):
+        await store(client, "Ann runs the slow tests before deploying the shop", type="Context", **other)
+
+    async def edges() -> list[tuple[str, str, str]]:
+        found = (await client.get(f"/v1/memories/{pattern}/relations")).json()["results"]
+        return [(each["type"], each["source_id"], each["target_id"]) for each in found]
+
+    for _ in range(2):
+        await run(client, resources, tables, tenant, clock)
+        assert await edges() == [("EXEMPLIFIES", example, pattern)]
+    gone = await client.delete(f"/v1/memories/{example}/relations", params={"target_id": pattern})
+    assert gone.status_code == 200, gone.text
+    await tables.fetch(
+        "UPDATE job_run SET state = 'done', counts = jsonb_build_object('examples_until', $2::bigint) "
+        "WHERE workspace_id = $1 AND name = 'patterns'",
+        tenant.workspace_id,
+        int(clock().timestamp()),
+    )
+    clock.forward(minutes=10)
+    await run(client, resources, tables, tenant, clock)
+    assert await edges() == []
+    later = await store(client, "Ann runs unit tests again before deploying mail", type="Context")
+    await run(client, resources, tables, tenant, clock)
+    assert await edges() == [("EXEMPLIFIES", later, pattern)]

@@ -89,6 +89,17 @@ async def test_the_copy_goes_with_its_last_original(client: AsyncClient) -> None
     assert await events(client, copy["id"]) == ["ADD", "DELETE"]
 
 
+async def test_erasing_a_channel_erases_its_copies(client: AsyncClient, tables: Tables) -> None:
+    text = f"Prefers answers of {uuid4()}"
+    copy = await promote(client, await store(client, text, channel="atlas"))
+    known = await store(client, "Keeps bees")
+    scope = {"user_id": "alice", "channel": "atlas", "purge": "true"}
+    assert (await client.request("DELETE", "/v1/memories", params=scope)).status_code == 200
+    assert await listed(client, user_id="alice") == {known}
+    assert (await client.get(f"/v1/memories/{copy['id']}/history")).status_code == 404
+    assert await tables.holding(text) == []
+
+
 async def test_what_was_in_global_by_itself_stays_when_the_promoted_goes(client: AsyncClient) -> None:
     known = await store(client, TEXT)
     memory_id = await store(client, TEXT, channel="atlas")

@@ -1,0 +1,48 @@
+"""Whether a sentence tells an instance of what another one says is usual. Pure, and more careful than clever.
+
+"Ran the slow tests before deploying billing" is an example of "Usually runs tests before deploying": it has all of its
+content words, in the same order, and as many negations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from service.language import contrast, wordlists
+from service.language.lexemes import lexemes, term_id
+
+MIN_WORDS: Final = 3
+"""Content words that a pattern must have: of fewer anything would be an example."""
+
+FREQUENCY: Final = frozenset(
+    lexeme
+    for word in wordlists.words("""
+        usually typically tend tends often consistently generally commonly frequently normally
+    """)
+    for lexeme in lexemes(word)
+)
+"""What says that something is usual; an example need not repeat it."""
+
+FREQUENCY_TERMS: Final = sorted(term_id(each) for each in FREQUENCY)
+
+
+def share(text: str, pattern: str) -> float | None:
+    """How much of the text is the pattern (0..1), if it is an example of it; else None. A question is none."""
+    usual = [each for each in lexemes(pattern) if each not in FREQUENCY]
+    told = lexemes(text)
+    if len(set(usual)) < MIN_WORDS or text.rstrip().endswith("?") or not _in_order(usual, told):
+        return None
+    if contrast.signature(text).negations != contrast.signature(pattern).negations:
+        return None
+    return len(set(usual)) / len(set(told))
+
+
+def shares(pairs: Sequence[tuple[str, str]]) -> list[float | None]:
+    """The same for many pairs of a text and a pattern."""
+    return [share(text, pattern) for text, pattern in pairs]
+
+
+def _in_order(part: list[str], whole: list[str]) -> bool:
+    rest = iter(whole)
+    return all(each in rest for each in part)
