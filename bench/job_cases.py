@@ -204,6 +204,22 @@ async def promote(place: CaseWorkspace) -> None:
     await place.request("promote")
 
 
+async def patterns(place: CaseWorkspace) -> None:
+    """Three tools in the same order in a dozen conversations, an hour ago."""
+    await place.execute(
+        "INSERT INTO conversation (workspace_id, id, user_id, external_id, started_at) "
+        "SELECT '$W', gen_random_uuid(), 'ann', 'talk ' || n, now() FROM generate_series(1, 12) n; "
+        "INSERT INTO tool (workspace_id, name, usage_count) "
+        "SELECT '$W', 'tool ' || n, 12 FROM generate_series(1, 3) n; "
+        "INSERT INTO tool_invocation (workspace_id, conversation_id, user_id, run_id, tool_name, task_type, "
+        'tool_input, success, "timestamp") '
+        "SELECT '$W', c.id, 'ann', c.external_id, 'tool ' || n, 'deploy', '{}', true, "
+        "now() - interval '1 hour' + make_interval(secs => n) "
+        "FROM conversation c CROSS JOIN generate_series(1, 3) n WHERE c.workspace_id = '$W'"
+    )
+    await place.request("patterns")
+
+
 async def cleanup(place: CaseWorkspace) -> None:
     await place.bulk(150)
     await place.execute(
@@ -260,6 +276,7 @@ CASES: Mapping[str, Callable[[CaseWorkspace], Awaitable[None]]] = MappingProxyTy
         "flag_stale": flag_stale,
         "forget": faded,
         "promote": promote,
+        "patterns": patterns,
         "cleanup": cleanup,
         "count_terms": count_terms,
         "sweep_working": sweep_working,
@@ -306,7 +323,8 @@ SELECT 'relation', concat_ws('|', s.name, e.rel_type, t.name, (SELECT count(*) F
 FROM entity_edge e JOIN entity s ON s.workspace_id = $1 AND s.id = e.source_id
 JOIN entity t ON t.workspace_id = $1 AND t.id = e.target_id WHERE e.workspace_id = $1
 UNION ALL
-SELECT 'conversation', concat_ws('|', external_id, turn_count, consolidated_at IS NOT NULL, archived)
+SELECT 'conversation', concat_ws('|', external_id, turn_count, consolidated_at IS NOT NULL, archived,
+    patterns_extracted)
 FROM conversation WHERE workspace_id = $1
 UNION ALL
 SELECT 'turn', concat_ws('|', t.turn_index, t.content, t.shown, v.turn_id IS NOT NULL)
@@ -327,6 +345,13 @@ SELECT 'operation', concat_ws('|', kind, state, jsonb_array_length(result -> 're
 UNION ALL
 SELECT 'idempotency', concat_ws('|', status, jsonb_array_length(body -> 'results'))
 FROM idempotency WHERE workspace_id = $1
+UNION ALL
+SELECT 'strategy', concat_ws('|', description, task_type, tool_sequence, success_count, failure_count, version)
+FROM strategy WHERE workspace_id = $1
+UNION ALL
+SELECT 'lesson', concat_ws('|', s.description, c.external_id, l.success)
+FROM strategy_conversation l JOIN strategy s ON s.workspace_id = $1 AND s.id = l.strategy_id
+JOIN conversation c ON c.workspace_id = $1 AND c.id = l.conversation_id WHERE l.workspace_id = $1
 UNION ALL
 SELECT 'term', concat_ws('|', term, texts, contexts) FROM term_stat WHERE workspace_id = $1
 UNION ALL

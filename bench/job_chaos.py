@@ -55,8 +55,9 @@ UPDATE job SET state = 'done', finished_at = now(), lease_until = NULL
 WHERE kind = $1 AND workspace_id = ANY ($2) AND state = 'running'
 """
 AGAIN = """
-UPDATE job SET state = 'ready', finished_at = NULL, worker = NULL WHERE kind = $1 AND workspace_id = ANY ($2)
-    AND state = 'done' AND finished_at > now() - interval '1 hour'
+UPDATE job SET state = 'ready', finished_at = NULL, worker = NULL, attempts = 0
+WHERE kind = $1 AND workspace_id = ANY ($2) AND state = 'done'
+  AND created_at >= (SELECT created_at FROM workspace WHERE workspace_id = $2[1])  -- of this round
 """
 RUNS = """
 UPDATE job_run r SET state = CASE j.state WHEN 'ready' THEN 'queued' ELSE j.state END, finished_at = j.finished_at
