@@ -16,7 +16,7 @@ from service.db.episodes import contexts
 from service.db.episodes.turns import TURNS_OF
 from service.db.jobs import queue
 from service.db.memories import enrichment
-from service.domain.job import Counts, Job, NewJob
+from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
 from service.memory import late_vectors, turns
 from service.memory.late_vectors import WORDS_OF
@@ -76,11 +76,11 @@ async def sweep(res: Resources) -> Counts:
     """Queues memories without a vector that no job is going to make; returns how many."""
     async with res.db.read(NIL_WORKSPACE) as session:
         found = sorted(await queue.unembedded(session, quiet_s=QUIET_S, limit=SWEEP_LIMIT))
+    queued = 0
     for workspace_id, group in groupby(found, key=itemgetter(0)):
-        jobs = [NewJob("embed", memory_id=memory_id) for _, memory_id in group]
         async with res.db.begin(workspace_id) as session:
-            await queue.enqueue(session, workspace_id, jobs)
-    return {"queued": len(found)}
+            queued += await queue.enqueue_embeds(session, workspace_id, [memory_id for _, memory_id in group])
+    return {"queued": queued}
 
 
 def _as_text(vector: Vector) -> str:

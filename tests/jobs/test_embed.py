@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID, uuid4
@@ -10,7 +11,8 @@ import pytest
 from sqlalchemy import text
 
 from service.db.cognition import goals
-from service.db.engine import Database
+from service.db.engine import Database, Session
+from service.db.jobs import queue
 from service.domain.entity import EntityOwner, EntityUpsert
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
@@ -126,6 +128,27 @@ async def test_the_sweep_queues_what_no_job_would_embed(
     await embed.run(sweeping, res)
     mine = [job for job in await jobs_of(worker_database, "embed") if job.workspace_id == workspace]
     assert [job.memory_id for job in mine] == [forgotten]
+
+
+async def test_two_sweeps_at_once_queue_once(
+    database: Database, worker_database: Database, res: Resources, workspace: UUID, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a lost lease: both have looked before either has queued."""
+    both, look = asyncio.Barrier(2), queue.unembedded
+
+    async def looked(session: Session, *, quiet_s: float, limit: int) -> list[tuple[UUID, UUID]]:
+        found = await look(session, quiet_s=quiet_s, limit=limit)
+        await both.wait()
+        return found
+
+    monkeypatch.setattr(queue, "unembedded", looked)
+    ids = [await insert_memory(database, workspace, f"Boat {number}", status="queued") for number in range(5)]
+    async with database.begin(workspace) as session:
+        await session.execute(text("UPDATE memory SET updated_at = now() - interval '1 hour'"))
+    sweeping = job_for(NIL_WORKSPACE, None, "embed")
+    await asyncio.gather(*(embed.run(sweeping, res) for _ in range(2)))
+    queued = [row.memory_id for row in await jobs_of(worker_database, "embed") if row.workspace_id == workspace]
+    assert sorted(queued) == sorted(ids)
 
 
 async def test_the_sweep_is_patient_with_what_died(

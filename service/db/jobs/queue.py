@@ -86,6 +86,14 @@ ADVANCE = text("""
     WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND worker = :worker AND attempts = :attempts
 """)
 
+# One sweep at a time: two that look at the same moment would each queue what the other has queued.
+LOCK_SWEEP = text("SELECT pg_advisory_xact_lock(hashtextextended('loxodon:sweep', 0))")
+WITHOUT_JOB = text("""
+    SELECT w.id FROM unnest(CAST(:ids AS uuid[])) AS w (id)
+    WHERE NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = :workspace AND j.memory_id = w.id AND j.kind = 'embed'
+                      AND j.state IN ('ready', 'running'))
+    ORDER BY w.id
+""")
 UNEMBEDDED = text("SELECT * FROM find_unembedded(make_interval(secs => :quiet_s), :limit)")
 
 
@@ -190,6 +198,16 @@ async def unembedded(session: Session, *, quiet_s: float, limit: int) -> list[tu
     """Workspace and id of memories that wait for a vector without a job that would make it, untouched for `quiet_s`."""
     rows = await session.execute(UNEMBEDDED, {"quiet_s": quiet_s, "limit": limit})
     return [(row.workspace_id, row.memory_id) for row in rows]
+
+
+async def enqueue_embeds(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> int:
+    """Queues the vectors of these memories, but for those with a job that waits or runs; returns how many. Other sweeps
+    wait until the transaction ends."""
+    await session.execute(LOCK_SWEEP)
+    without = await session.scalars(WITHOUT_JOB, {"workspace": workspace_id, "ids": list(memory_ids)})
+    jobs = [NewJob("embed", memory_id=each) for each in without]
+    await enqueue(session, workspace_id, jobs)
+    return len(jobs)
 
 
 # -- waking the workers ---------------------------------------------------------------------------------------------
