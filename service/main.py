@@ -127,6 +127,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
         version=__version__,
         summary="Memory for AI agents on one Postgres database.",
         description=openapi.DESCRIPTION,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         lifespan=lifespan,
         redirect_slashes=False,
         openapi_url=None,  # openapi.serve_page

@@ -9,7 +9,6 @@ from pydantic.config import JsonDict
 
 from service.api.free_json import JsonObject
 from service.api.memory_models import MemoryResponse
-from service.api.schema_rules import given, refuse_null
 from service.api.schemas import (
     MAX_TTL_S,
     Id,
@@ -21,6 +20,8 @@ from service.api.schemas import (
     Time,
     TypeName,
     Unit,
+    Unlisted,
+    refuse_null,
     refuse_reserved,
 )
 from service.api.store_models import BatchItemError
@@ -50,7 +51,7 @@ class PatchFields(RequestModel):
     importance_level: int | None = Field(None, ge=1, le=10, description="1..10; instead of importance")
     type: TypeName | None = Field(None, description="One of seven types; it stays when the text changes")
     type_confidence: Unit | None = Field(None, description="0..1: how sure the type is")
-    confidence: Unit | None = Field(None, description="The same as type_confidence")
+    confidence: Unlisted[Unit | None] = Field(None, description="The same as type_confidence")
     fact_confidence: Unit | None = Field(None, description="0..1: how sure the fact is")
     metadata: JsonObject | None = Field(
         None,
@@ -102,22 +103,17 @@ class PatchMemoryRequest(PatchFields):
 
 
 class PutMemoryRequest(RequestModel):
-    """The new text, under either name."""
+    """The new text."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [given("text"), given("content")],
-            "examples": [{"text": "Lives in Porto since May."}],
-        }
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"content": "Lives in Porto since May."}]})
 
-    text: str | None = Field(None, min_length=1, max_length=MAX_TEXT, description="The new text")
-    content: str | None = Field(None, min_length=1, max_length=MAX_TEXT, description="The same as text")
+    content: str | None = Field(None, min_length=1, max_length=MAX_TEXT, description="The new text")
+    text: Unlisted[str | None] = Field(None, min_length=1, max_length=MAX_TEXT, description="The same as content")
 
     @model_validator(mode="after")
     def _one_text(self) -> Self:
         if (self.text is None) == (self.content is None):
-            raise ValueError("text: give the new text as text (or as content)")
+            raise ValueError("content: give the new text as content (or as text)")
         if is_blank(self.text or self.content or ""):
             raise ValueError("text: must not be blank")
         return self

@@ -9,7 +9,6 @@ from pydantic import ConfigDict, Field, model_validator
 from service.api.answers import Answerable, AnswerProbability, HitProbability
 from service.api.free_json import JsonObject
 from service.api.memory_models import MemoryResponse
-from service.api.schema_rules import SCOPE_SCHEMA
 from service.api.schemas import (
     Filled,
     Id,
@@ -41,10 +40,7 @@ class CreateConversationRequest(ScopeFields):
     """A conversation to open. Its name is `external_id` (or `run_id`, which means the same); left out, it gets one."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            "anyOf": SCOPE_SCHEMA,
-            "examples": [{"user_id": "alice", "external_id": "chat-17", "title": "Moving to Lisbon"}],
-        }
+        json_schema_extra={"examples": [{"user_id": "alice", "external_id": "chat-17", "title": "Moving to Lisbon"}]}
     )
 
     external_id: Name | None = Field(None, description="Your own name for it; opening the same twice is fine")

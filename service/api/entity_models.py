@@ -9,7 +9,6 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, model_validator
 
 from service.api.free_json import JsonObject
-from service.api.schema_rules import SCOPE_SCHEMA
 from service.api.schemas import (
     Filled,
     Id,
@@ -38,7 +37,6 @@ class UpsertEntityRequest(ScopeFields):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": SCOPE_SCHEMA,
             "examples": [
                 {
                     "name": "Acme Corporation",
@@ -67,9 +65,7 @@ class UpsertEntityRequest(ScopeFields):
 class ListEntitiesRequest(ScopeFields):
     """The scope whose entities to list. At least one of user_id, agent_id, run_id."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"anyOf": SCOPE_SCHEMA, "examples": [{"user_id": "alice", "type": "person"}]}
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": "alice", "type": "person"}]})
 
     type: TypeWord | None = Field(
         None, description="Only these, such as person, organization, location, project; left out: all"

@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
 from starlette.exceptions import HTTPException
 
 from service import errors
 from service.api import suggestions
+from service.api.error_page import HELP, page_of
 from service.api.schemas import ResponseModel
 
 log = structlog.get_logger(__name__)
@@ -40,10 +41,15 @@ STATUS: Mapping[type[errors.ServiceError], int] = {
 """The closest base class of an error counts."""
 
 
+ErrorCode = Annotated[str, WithJsonSchema({"type": "string", "enum": sorted(HELP)})]
+
+
 class Problem(ResponseModel):
     """Every error, whatever the route."""
 
-    type: str = Field(description="Always about:blank: `code` tells errors apart", examples=["about:blank"])
+    type: str = Field(
+        description="The page that explains `code`, on this service", examples=["/docs/errors#invalid_input"]
+    )
     title: str = Field(description="The status in words", examples=["Bad Request"])
     status: int = Field(description="The HTTP status", examples=[400])
     detail: str = Field(
@@ -52,7 +58,7 @@ class Problem(ResponseModel):
     error: str = Field(
         description="The same as detail", examples=["importance: Input should be less than or equal to 1"]
     )
-    code: str = Field(description="What is wrong, for programs", examples=["invalid_input"])
+    code: ErrorCode = Field(description="What is wrong, for programs", examples=["invalid_input"])
     field: str | None = Field(
         None,
         description="Where: the path inside the body, or the parameter; null: no field is to blame",
@@ -92,7 +98,7 @@ def reply(
     """The one error body. `detail` must not hold input, SQL or memory text."""
     request_id = request.scope.get("state", {}).get("request_id") if request else None
     body = Problem(
-        type="about:blank",
+        type=page_of(code),
         title=HTTPStatus(status).phrase,
         status=status,
         detail=detail,

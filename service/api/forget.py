@@ -13,7 +13,6 @@ from service.api import errors
 from service.api.deps import Forgetter, ResourcesOf, scope_of, shared_scope
 from service.api.forgetting import PurgeReceiptResponse, receipt_fields
 from service.api.json_body import JsonRoute
-from service.api.schema_rules import READABLE_SCHEMA, given
 from service.api.schemas import SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields
 from service.api.writes import WriteOf, answer, send
 from service.domain.access import Caller, Right
@@ -35,14 +34,10 @@ UUIDS = Field(json_schema_extra={"format": "uuid"})
 
 
 class ForgetRequest(ScopeFields):
-    """What to forget: `query` or `ids`, within a scope."""
+    """What to forget: exactly one of `query` and `ids`, within a scope: user_id, agent_id, run_id or shared."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            "anyOf": READABLE_SCHEMA,
-            "oneOf": [given("query"), given("ids")],
-            "examples": [{"query": "everything about Wanda", "user_id": "alice", "dry_run": True}],
-        }
+        json_schema_extra={"examples": [{"query": "everything about Wanda", "user_id": "alice", "dry_run": True}]}
     )
 
     query: Annotated[Filled | None, Field(max_length=MAX_QUERY)] = Field(

@@ -29,17 +29,20 @@ def _list_schema(limits: JsonLimits) -> dict[str, Any]:
     return {"type": "array", "maxItems": limits.values, "items": {}}
 
 
-def _json_schema(limits: JsonLimits) -> dict[str, Any]:
-    scalars = [
-        {"type": "string", "maxLength": limits.size},
-        *({"type": each} for each in ("number", "boolean", "null")),
-    ]
-    return {"anyOf": [*scalars, _list_schema(limits), _object_schema(limits)]}
+def any_json(chars: int, items: int, names: int) -> dict[str, Any]:
+    """Any JSON within these limits, without its types: of a choice of types generators make one class each."""
+    return {"maxLength": chars, "maxItems": items, "maxProperties": names}
 
 
 JsonObject = Annotated[dict[str, Any], _within(sizes.KEPT), WithJsonSchema(_object_schema(sizes.KEPT))]
 """Metadata, properties, settings: any JSON under names of the caller's own."""
 
 JsonList = Annotated[list[Any], _within(sizes.KEPT), WithJsonSchema(_list_schema(sizes.KEPT))]
-Payload = Annotated[JsonValue, _within(sizes.PAYLOAD), WithJsonSchema(_json_schema(sizes.PAYLOAD))]
+Payload = Annotated[
+    JsonValue,
+    _within(sizes.PAYLOAD),
+    WithJsonSchema(any_json(sizes.PAYLOAD.size, sizes.PAYLOAD.values, sizes.PAYLOAD.values)),
+]
+"""Any JSON."""
+
 PayloadObject = Annotated[dict[str, Any], _within(sizes.PAYLOAD), WithJsonSchema(_object_schema(sizes.PAYLOAD))]

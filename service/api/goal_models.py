@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
-from service.api.schema_rules import SCOPE_SCHEMA, refuse_null
 from service.api.schemas import (
     Filled,
     Id,
@@ -21,6 +20,7 @@ from service.api.schemas import (
     ResponseModel,
     ScopeFields,
     Time,
+    refuse_null,
 )
 from service.domain.goal import Goal, GoalDetails
 
@@ -36,7 +36,6 @@ class CreateGoalRequest(ScopeFields):
     model_config = ConfigDict(
         json_schema_extra={
             "examples": [{"user_id": "alice", "description": "Move to Oslo before autumn", "priority": 5}],
-            "anyOf": SCOPE_SCHEMA,
         }
     )
 

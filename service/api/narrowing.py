@@ -8,7 +8,19 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
-from service.api.schemas import Channel, ReadScopeFields, RequestModel, Secretless, Time, TypeName, Unit, Zone
+from service.api.free_json import any_json
+from service.api.schemas import (
+    Channel,
+    ListInDocument,
+    ReadScopeFields,
+    RequestModel,
+    Secretless,
+    Time,
+    TypeName,
+    Unit,
+    Unlisted,
+    Zone,
+)
 from service.domain import filters, sizes
 from service.domain.query import Narrow, ScopeId, TagMatch, TagMode, Window
 from service.domain.scope import Scope
@@ -24,21 +36,6 @@ MAX_STORED_CHARS = 20_000
 """Characters of a filter that is stored for a job."""
 
 
-def _given(names: tuple[str, ...], kind: str) -> dict[str, JsonValue]:
-    """One form of a filter in JSON Schema: these are there, and but for the value not null."""
-    kinds: dict[str, JsonValue] = {name: {"type": kind} for name in names if name != "value"}
-    return {"required": list(names), "properties": kinds}
-
-
-SCALARS: list[JsonValue] = [
-    {"type": "string", "maxLength": filters.MAX_TEXT},
-    {"type": "number"},
-    {"type": "boolean"},
-]
-SEVERAL: JsonValue = {"type": "array", "items": {"anyOf": SCALARS}, "maxItems": filters.MAX_VALUES}
-VALUE: dict[str, JsonValue] = {"anyOf": [*SCALARS, {"type": "null"}, SEVERAL]}
-
-
 class FilterInput(RequestModel):
     """A condition (`field`, `operator`, `value`), or exactly one of `AND`, `OR`, `NOT` over further filters.
 
@@ -49,13 +46,6 @@ class FilterInput(RequestModel):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "oneOf": [
-                _given(("field", "operator", "value"), "string"),
-                _given(("field", "op", "value"), "string"),
-                _given(("AND",), "array"),
-                _given(("OR",), "array"),
-                _given(("NOT",), "object"),
-            ],
             "examples": [
                 {"field": "metadata.project", "operator": "eq", "value": "atlas"},
                 {
@@ -74,10 +64,12 @@ class FilterInput(RequestModel):
         description="A column of a memory, or a path into its metadata of at most 8 steps",
         examples=["metadata.project"],
     )
-    operator: filters.Operator | None = Field(None, description="`op` is accepted too", examples=["eq"])
-    op: filters.Operator | None = Field(None, description="The same as operator", examples=["eq"])
-    value: Annotated[JsonValue, WithJsonSchema(VALUE)] = Field(
-        None, description="A list for in and nin; null for eq and ne", examples=["atlas"]
+    operator: filters.Operator | None = Field(None, description="How they are compared", examples=["eq"])
+    op: Unlisted[filters.Operator | None] = Field(None, description="The same as operator", examples=["eq"])
+    value: Annotated[JsonValue, WithJsonSchema(any_json(filters.MAX_TEXT, filters.MAX_VALUES, 0))] = Field(
+        None,
+        description="Text, number, true or false; a list of these for in and nin; null for eq and ne",
+        examples=["atlas"],
     )
     AND: list[FilterInput] | None = Field(
         None, min_length=1, max_length=filters.MAX_PARTS, description="All of these hold; 8 levels deep at most"
@@ -121,6 +113,7 @@ MAX_TIME_QUERY = 200
 Word = Annotated[str, Field(min_length=1, max_length=1_000)]
 Words = Annotated[list[Word], Field(max_length=MAX_WORDS)]
 Comma = Annotated[str, Field(max_length=10_000)]
+WordList = Annotated[Words | Comma, ListInDocument()]
 Types = Annotated[list[TypeName], Field(max_length=7)]
 
 ScopeMode = Literal["given", "exact"]
@@ -142,12 +135,12 @@ class NarrowingFields(ReadScopeFields):
     )
     scope_mode: ScopeMode = Field("given", description=SCOPE_MODE)
     filters: FilterTree | None = Field(None, description="What columns and metadata must be, as a tree of conditions")
-    tags: Words | Comma = Field(
+    tags: WordList = Field(
         default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas"]]
     )
     tag_match: TagMatch = Field("prefix", description=TAG_MATCH)
     tag_mode: TagMode = Field("any", description=TAG_MODE)
-    exclude_tags: Words | Comma = Field(default_factory=list, description="None of these; tag_match counts here, too")
+    exclude_tags: WordList = Field(default_factory=list, description="None of these; tag_match counts here, too")
     categories: Words = Field(default_factory=list, description="At least one of these")
     types: Types = Field(default_factory=list, description="One of these")
     min_confidence: Unit | None = Field(None, description=MIN_CONFIDENCE)

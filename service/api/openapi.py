@@ -7,9 +7,10 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from fastapi import FastAPI
 from fastapi.openapi.docs import get_swagger_ui_html
@@ -17,8 +18,15 @@ from fastapi.responses import HTMLResponse, Response
 from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.staticfiles import StaticFiles
 
+from service.api import error_page
 from service.api.deps import BEARER, HEADER, QUERY, RIGHTS
 from service.api.errors import Problem, documented
+from service.api.narrowing import ScopeMode
+from service.db.jobs.operations import OperationState
+from service.db.tenants.users import OwnerKind
+from service.domain import audit, filters, job, query, ranking, scope
+from service.domain.access import Right
+from service.domain.goal import GoalStatus
 
 DESCRIPTION = """
 Store what an agent learns, find it again, and see why.
@@ -55,6 +63,50 @@ COMMON = {
 """Descriptions of parameters that mean the same on every route."""
 
 
+TAGS = {
+    "memories": "Store, search, read, change, forget and restore memories.",
+    "recall": "All that an agent should know before it answers, as one bundle within a budget of tokens.",
+    "conversations": "Conversations and their turns, kept as they were said.",
+    "entities": "People, places and things that memories name, and how they are related.",
+    "relations": "Edges between memories.",
+    "goals": "What a user or an agent wants to achieve.",
+    "procedures": "Uses of tools, and strategies that worked.",
+    "working memory": "Short-lived notes of a session.",
+    "profiles": "What is known of a user as a person.",
+    "decisions": "Rulings about memories, and taking them back.",
+    "reviews": "Changes that wait for a person.",
+    "scopes": "Users, agents and runs that have memories.",
+    "operations": "The progress of what was accepted and is done later.",
+    "jobs": "Work in the background.",
+    "audit": "Who did what.",
+    "API keys": "Keys, their rights and walls, and tokens.",
+    "workspaces": "Workspaces and their settings.",
+    "reference": "What this service is and how it is set.",
+    "health": "Whether the service lives and serves.",
+}
+"""Groups of operations, in the order in which a newcomer meets them."""
+
+CLOSED_SETS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "AuditOperation": ("What was done", get_args(audit.Operation)),
+    "AuditSubject": ("To what kind of thing it was done", get_args(audit.Subject)),
+    "FilterOperator": ("How a field and a value are compared", get_args(filters.Operator)),
+    "Fusion": ("How signals become one score", get_args(ranking.Fusion)),
+    "GoalStatus": ("Where a goal stands", tuple(GoalStatus)),
+    "JobName": ("A kind of work in the background", get_args(job.JobName)),
+    "JobState": ("Where a job stands", get_args(job.JobState)),
+    "OperationState": ("Where an operation stands", get_args(OperationState)),
+    "OwnerKind": ("Whose memories they are", get_args(OwnerKind)),
+    "Right": ("What a key may do", tuple(sorted(Right))),
+    "ScopeMatch": ("Whether all of several ids are meant, or any", get_args(scope.ScopeMatch)),
+    "ScopeMode": ("Whether ids that are left out count", get_args(ScopeMode)),
+    "TagMatch": ("Whether a tag also finds those below it", get_args(query.TagMatch)),
+    "TagMode": ("Whether any of several tags is enough", get_args(query.TagMode)),
+    "Validity": ("What is done with memories that do not hold now", get_args(query.Validity)),
+    "VectorPath": ("How vectors were searched", get_args(query.VectorPath)),
+}
+"""Words that several places take, each set once in the document: clients get one type of it."""
+
+
 def install(app: FastAPI, *, key_in_query: bool) -> None:
     """`key_in_query`: whether ?api_key= is taken, and so told."""
     original = app.openapi
@@ -86,6 +138,10 @@ def _tell_rights(app: FastAPI) -> None:
 def _adapted(found: dict[str, Any]) -> dict[str, Any]:
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
     schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas["ErrorCode"] = schemas["Problem"]["properties"]["code"]
+    schemas["Problem"]["properties"]["code"] = {"$ref": "#/components/schemas/ErrorCode"}
+    found["servers"] = [{"url": "/", "description": "The service that this document comes from"}]
+    found["tags"] = [{"name": name, "description": each} for name, each in TAGS.items()]
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     for operations in found["paths"].values():
@@ -99,7 +155,32 @@ def _adapted(found: dict[str, Any]) -> dict[str, Any]:
                     each["schema"]["format"] = "uuid"
                 if each["name"] in COMMON:
                     each.setdefault("description", COMMON[each["name"]])
-    return found
+    return _sharing_sets(found)
+
+
+def _sharing_sets(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with a reference wherever a closed set is spelt out."""
+    own = {
+        name: {"type": "string", "enum": list(words), "title": name, "description": told}
+        for name, (told, words) in CLOSED_SETS.items()
+    }
+    own |= {name: schema for name, schema in document["components"]["schemas"].items() if "enum" in schema}
+    names = {tuple(schema["enum"]): name for name, schema in own.items()}
+
+    def referring(part: Any) -> Any:
+        if isinstance(part, list):
+            return [referring(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        words = part.get("enum")
+        name = names.get(tuple(words)) if isinstance(words, list) else None
+        kept = part if name is None else {key: part[key] for key in part if key not in ("enum", "type", "title")}
+        refers = {} if name is None else {"$ref": f"#/components/schemas/{name}"}
+        return refers | {key: referring(each) for key, each in kept.items()}
+
+    made: dict[str, Any] = referring(document)
+    made["components"]["schemas"] |= own
+    return made
 
 
 def _add_implied_errors(operation: dict[str, Any]) -> None:
@@ -167,6 +248,14 @@ def serve_page(app: FastAPI) -> None:
         ).body
     ).decode()
     policy = _content_policy(page)
+
+    explained = error_page.html()
+
+    @app.get(error_page.PAGE, include_in_schema=False)
+    async def error_codes() -> HTMLResponse:
+        return HTMLResponse(
+            explained, headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
+        )
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:

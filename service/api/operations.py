@@ -5,18 +5,23 @@ from __future__ import annotations
 from typing import Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import Field
 
 from service.api import errors
-from service.api.deps import Reader, ResourcesOf
+from service.api.deps import Reader, ResourcesOf, Writer
 from service.api.json_body import JsonRoute
 from service.api.preconditions import uuid_of
 from service.api.schemas import Id, ResponseModel, Time
-from service.api.writes import answer
+from service.api.store_drafts import conversation_draft
+from service.api.store_models import StoreRequest
+from service.api.writes import WriteOf, answer, send
 from service.db.jobs import operations
-from service.domain.request import StoredAnswer
-from service.errors import NotFound
+from service.domain.access import Caller
+from service.domain.request import StoredAnswer, WriteContext
+from service.errors import InvalidInput, NotFound
+from service.memory.deferred import accept
+from service.resources import Resources
 
 router = APIRouter(prefix="/v1/operations", tags=["operations"], route_class=JsonRoute)
 
@@ -31,6 +36,31 @@ class AcceptedResponse(ResponseModel):
 
 def accepted(operation_id: UUID) -> StoredAnswer:
     return answer(202, AcceptedResponse(operation_id=operation_id, url=f"/v1/operations/{operation_id}"))
+
+
+@router.post(
+    "",
+    operation_id="store_conversation_later",
+    summary="Store a conversation later",
+    status_code=202,
+    response_model=AcceptedResponse,
+    responses=errors.documented(400, 401, 403, 409, 413, 422, 503),
+)
+async def store_conversation_later(body: StoreRequest, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+    """Takes `messages` as POST /v1/memories does, keeps them safe, and answers before facts are read from them."""
+    if body.messages is None:
+        raise InvalidInput(
+            "messages: are what is stored later; send a single text to POST /v1/memories.", field="messages"
+        )
+    if body.dry_run:
+        raise InvalidInput("dry_run: is answered by POST /v1/memories, at once.", field="dry_run")
+    return await accept_conversation(body, caller, res, write)
+
+
+async def accept_conversation(body: StoreRequest, caller: Caller, res: Resources, write: WriteContext) -> Response:
+    """202 with the operation, once the conversation is safe."""
+    conversation, _ = await conversation_draft(body, caller, res)
+    return send(accepted(await accept(conversation, res, write.answered_by(accepted))))
 
 
 class OperationProgress(ResponseModel):

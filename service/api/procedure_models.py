@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from service.api.free_json import Payload
-from service.api.schema_rules import SCOPE_SCHEMA, given
 from service.api.schemas import (
     Filled,
     Id,
@@ -47,8 +46,7 @@ class RecordToolInvocationRequest(ScopeFields):
                     "success": True,
                     "latency_ms": 340,
                 }
-            ],
-            "anyOf": [*SCOPE_SCHEMA, given("conversation_id")],
+            ]
         }
     )
 
@@ -160,7 +158,6 @@ class LearnStrategyRequest(ScopeFields):
                     "success": True,
                 }
             ],
-            "anyOf": SCOPE_SCHEMA,
         }
     )
 

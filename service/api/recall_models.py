@@ -14,7 +14,6 @@ from service.api.goal_models import GoalResponse, goal_response
 from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.procedure_models import StrategySearchHit, strategy_search_hit
 from service.api.profiles import ProfileResponse
-from service.api.schema_rules import READABLE_SCHEMA, given
 from service.api.schemas import (
     Channel,
     Filled,
@@ -24,6 +23,7 @@ from service.api.schemas import (
     ResponseModel,
     Time,
     Unit,
+    Unlisted,
 )
 from service.api.search_models import TechniqueMetrics
 from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
@@ -75,8 +75,6 @@ class RecallRequest(ReadScopeFields):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": READABLE_SCHEMA,
-            "oneOf": [given("query"), given("q")],
             "examples": [
                 {"query": "Where does Alice want to live?", "user_id": "alice"},
                 {
@@ -90,10 +88,8 @@ class RecallRequest(ReadScopeFields):
         }
     )
 
-    query: Filled | None = Field(
-        None, min_length=1, max_length=MAX_QUERY, description="The query text; `q` is accepted too"
-    )
-    q: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY, description="The same as query")
+    query: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY, description="The query text; needed")
+    q: Unlisted[Filled | None] = Field(None, min_length=1, max_length=MAX_QUERY, description="The same as query")
     channels: list[Channel] | None = Field(
         None, max_length=50, description="Searched in addition to channel and _global"
     )

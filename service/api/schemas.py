@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -19,8 +19,10 @@ from pydantic import (
     PlainSerializer,
     WithJsonSchema,
 )
+from pydantic.annotated_handlers import GetJsonSchemaHandler
 from pydantic.config import JsonDict
-from pydantic_core import PydanticCustomError
+from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from service.domain import sizes
 from service.domain.scope import ScopeMatch
@@ -179,11 +181,50 @@ def _few_tags(given: list[str] | str) -> list[str] | str:
     return given
 
 
+# -- what the document leaves out: code generators lose a whole body over a choice between forms ----------------------
+
+Value = TypeVar("Value")
+Unlisted = Annotated[Value, SkipJsonSchema()]
+"""A second name of a field. It is taken, and the document shows the first one alone."""
+
+
+class _OneForm:
+    """Of the forms that a value may have the document shows one, of this JSON type."""
+
+    shown: str
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return next(each for each in handler(core)["anyOf"] if each["type"] == self.shown)
+
+
+class ListInDocument(_OneForm):
+    """A list in the document, also where one text is taken."""
+
+    shown = "array"
+
+
+class TextInDocument(_OneForm):
+    """A text in the document, also where a list is taken."""
+
+    shown = "string"
+
+
+def refuse_null(schema: JsonDict, *, but: Collection[str] = ()) -> None:
+    """Takes null from the types of all fields that are not in `but`: leaving a field out is not the same."""
+    fields = schema["properties"]
+    assert isinstance(fields, dict)
+    for name, shape in fields.items():
+        if name not in but and isinstance(shape, dict) and isinstance(shape.get("anyOf"), list):
+            kinds = [each for each in shape.pop("anyOf") if each != {"type": "null"}]  # type: ignore[union-attr]
+            shape.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})  # type: ignore[arg-type]
+
+
 Tag = Annotated[str, Field(max_length=sizes.MAX_TAG)]
 Tags = Annotated[
     Annotated[list[Tag], Field(max_length=sizes.MAX_TAGS)]
     | Annotated[str, Field(max_length=sizes.MAX_TAGS * (sizes.MAX_TAG + 1))],
     AfterValidator(_few_tags),
+    ListInDocument(),
 ]
 """A list, or one comma-separated string."""
 

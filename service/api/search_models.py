@@ -10,9 +10,8 @@ from pydantic import ConfigDict, Field, model_validator
 from service.api.answers import MIN_PROBABILITY, Answerable, AnswerProbability, HitProbability
 from service.api.connected import ConnectedMemoryItem
 from service.api.memory_models import MemoryResponse
-from service.api.narrowing import Comma, NarrowingFields, Words
-from service.api.schema_rules import READABLE_SCHEMA
-from service.api.schemas import Id, RequestModel, ResponseModel, Time, Unit
+from service.api.narrowing import NarrowingFields, WordList
+from service.api.schemas import Id, RequestModel, ResponseModel, Time, Unit, Unlisted
 from service.domain.query import Validity, VectorPath
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights, over
 
@@ -25,31 +24,30 @@ VALIDITY = "What is over, or not valid yet: exclude leaves it out, demote ranks 
 CONNECTED = "Show with each hit the memories it is connected to, 5 by default"
 
 
-class RankingFields(RequestModel):
-    """What ranks, for this request; what it leaves out is the workspace's."""
+class RankingTuning(RequestModel):
+    """What ranks, for this request; what it leaves out is the workspace's, which nobody needs to change."""
 
     fusion: Fusion | None = Field(
-        None,
+        default=None,
         description="Sum signals by value (weighted, zscore) or by rank (rrf); default weighted",
     )
     weights: Weights | None = Field(
-        None, description="What each signal counts; the others keep theirs", examples=[{"text_vector": 2.0}]
+        default=None, description="What each signal counts; the others keep theirs", examples=[{"text_vector": 2.0}]
     )
     factors: Factors | None = Field(
-        None, description="What the sum is multiplied by; the others keep theirs", examples=[{"importance": 0.2}]
+        default=None,
+        description="What the sum is multiplied by; the others keep theirs",
+        examples=[{"importance": 0.2}],
     )
     techniques: Techniques | None = Field(
-        None,
+        default=None,
         description="What is done with the query; the others keep theirs",
         examples=[{"query_expansion": True}],
     )
-    diversity: Unit | None = Field(None, description="0..1: how much a hit loses for repeating one above it; default 0")
-    rerank: bool | None = Field(None, description="Let the reranker, if there is one, look at the first hits")
-    reinforce: bool = Field(True, description="Count the hits as used; false for previews")
-    explain: bool = Field(False, description="Show with each hit the terms that its score is made of")
-    explain_id: Id | None = Field(
-        None, description="UUID of a memory: the answer says in `why` if it was found or why not"
+    diversity: Unit | None = Field(
+        default=None, description="0..1: how much a hit loses for repeating one above it; default 0"
     )
+    rerank: bool | None = Field(default=None, description="Let the reranker, if there is one, look at the first hits")
 
     def merged_into(self, base: Ranking) -> Ranking:
         """The workspace's ranking with what the request says."""
@@ -64,13 +62,42 @@ class RankingFields(RequestModel):
         )
 
 
+class RankingFields(RequestModel):
+    """How a search ranks, and how much it tells of that. What `tuning` holds may also stand beside it."""
+
+    tuning: RankingTuning = Field(
+        default_factory=lambda: RankingTuning(), description="How hits are ranked; left out: as the workspace does"
+    )
+    fusion: Unlisted[Fusion | None] = Field(None, description="The same in tuning")
+    weights: Unlisted[Weights | None] = Field(None, description="The same in tuning")
+    factors: Unlisted[Factors | None] = Field(None, description="The same in tuning")
+    techniques: Unlisted[Techniques | None] = Field(None, description="The same in tuning")
+    diversity: Unlisted[Unit | None] = Field(None, description="The same in tuning")
+    rerank: Unlisted[bool | None] = Field(None, description="The same in tuning")
+    reinforce: bool = Field(True, description="Count the hits as used; false for previews")
+    explain: bool = Field(False, description="Show with each hit the terms that its score is made of")
+    explain_id: Id | None = Field(
+        None, description="UUID of a memory: the answer says in `why` if it was found or why not"
+    )
+
+    @model_validator(mode="after")
+    def _tuned_once(self) -> Self:
+        if twice := sorted(self.tuning.model_fields_set & self.model_fields_set):
+            raise ValueError(f"{twice[0]}: give it in tuning or beside it, not both")
+        return self
+
+    def merged_into(self, base: Ranking) -> Ranking:
+        """The workspace's ranking with what the request says."""
+        beside = {name: getattr(self, name) for name in RankingTuning.model_fields if getattr(self, name) is not None}
+        return self.tuning.model_copy(update=beside).merged_into(base)
+
+
 class SearchRequest(NarrowingFields, RankingFields):
     """A query in a scope. Without one, but with tags, filters or whatever else narrows, the most important memories
     are listed."""
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": READABLE_SCHEMA,
             "examples": [
                 {"query": "What does Alice drink in the morning?", "user_id": "alice", "limit": 5},
                 {
@@ -91,13 +118,13 @@ class SearchRequest(NarrowingFields, RankingFields):
         }
     )
 
-    query: str | None = Field(
-        None, max_length=MAX_QUERY, description="The query; `q` is accepted too", examples=["Where is the boat?"]
+    query: str | None = Field(None, max_length=MAX_QUERY, description="The query", examples=["Where is the boat?"])
+    q: Unlisted[str | None] = Field(
+        None, max_length=MAX_QUERY, description="The same as query", examples=["Where is the boat?"]
     )
-    q: str | None = Field(None, max_length=MAX_QUERY, description="The same as query", examples=["Where is the boat?"])
     limit: Limit = Field(100, description=LIMIT)
-    top_k: Limit | None = Field(None, description="The same as limit")
-    prefer_tags: Words | Comma = Field(default_factory=list, description="Hits with one of these rank higher")
+    top_k: Unlisted[Limit | None] = Field(None, description="The same as limit")
+    prefer_tags: WordList = Field(default_factory=list, description="Hits with one of these rank higher")
     min_score: Unit = Field(0.0, description=MIN_SCORE)
     min_probability: Unit = Field(0.0, description=MIN_PROBABILITY)
     validity: Validity = Field("exclude", description=VALIDITY)

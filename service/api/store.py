@@ -39,7 +39,6 @@ from service.domain.memory import Outcome, StoreResult
 from service.domain.request import StoredAnswer, WriteContext
 from service.errors import InvalidInput, ServiceError
 from service.memory.curate import curate
-from service.memory.deferred import accept
 from service.memory.record import record
 from service.memory.store import store
 from service.memory.store_batch import BatchItem, store_batch
@@ -50,9 +49,9 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRou
 
 BATCH_AT_ONCE = 4
 
-Prefer = Annotated[
-    str | None, Header(max_length=sizes.MAX_HEADER, description="`respond-async`: answer before the slow work is done")
-]
+Prefer = Annotated[str | None, Header(max_length=sizes.MAX_HEADER, include_in_schema=False)]
+"""`respond-async`: answer before the slow work is done. The document has POST /v1/operations for it: an answer of
+another form under the same address would make every user of a generated client tell the two apart."""
 
 
 @router.post(
@@ -63,7 +62,6 @@ Prefer = Annotated[
     response_model=StoreResponse,
     responses={
         200: {"model": StoreResponse, "description": "Nothing new: a duplicate, an update, or a dry run"},
-        202: {"model": operations.AcceptedResponse, "description": "Accepted with Prefer: respond-async"},
         **errors.documented(400, 401, 403, 409, 413, 422, 503),
     },
 )
@@ -82,9 +80,7 @@ async def store_memory(
     """
     later = prefer is not None and "respond-async" in prefer.lower()
     if later and body.messages is not None and not body.dry_run:
-        conversation, _ = await conversation_draft(body, caller, res)
-        operation_id = await accept(conversation, res, write.answered_by(operations.accepted))
-        response = send(operations.accepted(operation_id))
+        response = await operations.accept_conversation(body, caller, res, write)
     else:
         with budget(res) as spending, caches.deferred():
             response = send(await _stored(body, caller, res, write, spending, later=later))

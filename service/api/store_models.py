@@ -9,10 +9,10 @@ from pydantic import ConfigDict, Field, model_validator
 
 from service.api.free_json import JsonObject
 from service.api.narrowing import FilterTree
-from service.api.schema_rules import READABLE_SCHEMA, given
 from service.api.schemas import (
     MAX_TTL_S,
     Id,
+    ListInDocument,
     Name,
     RequestModel,
     ResponseModel,
@@ -22,9 +22,11 @@ from service.api.schemas import (
     Tags,
     TemporalDetails,
     Text,
+    TextInDocument,
     Time,
     TypeName,
     Unit,
+    Unlisted,
     Vector,
     Zone,
     refuse_reserved,
@@ -47,13 +49,16 @@ class MessageInput(RequestModel):
     """One message of a conversation, as clients send them: parts without text are left out with a warning."""
 
     role: Role = Field(description="user, assistant, system or tool; others are taken with a warning")
-    content: Said | Parts | None = Field(
+    content: Annotated[Said | Parts, TextInDocument()] | None = Field(
         None,
         examples=["I moved to Lisbon last week."],
         description="What was said; of a list of parts those with text are kept",
     )
     name: Speaker | None = Field(None, description="The speaker's name")
     timestamp: Time | None = Field(None, description="When it was said; default the request's")
+
+
+Messages = Annotated[list[MessageInput], Field(max_length=MAX_MESSAGES)]
 
 
 class MemoryFields(ScopeFields):
@@ -68,7 +73,7 @@ class MemoryFields(ScopeFields):
     type_confidence: Unit | None = Field(
         None, description="0..1: how sure the type is; left out: 0.9 for one that is given"
     )
-    confidence: Unit | None = Field(None, description="The same as type_confidence")
+    confidence: Unlisted[Unit | None] = Field(None, description="The same as type_confidence")
     importance: Unit | None = Field(None, description="0..1; rated by the service when left out")
     importance_level: int | None = Field(None, ge=1, le=10, description="1..10, ten times importance; instead of it")
     tags: Tags = Field(
@@ -108,14 +113,11 @@ class MemoryFields(ScopeFields):
 
 
 class StoreRequest(MemoryFields):
-    """Exactly one of `content` (one memory) and `messages` (a conversation)."""
+    """Exactly one of `content` (one memory) and `messages` (a conversation), and whose it is: user_id, agent_id, run_id
+    or shared."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [given("content"), given("messages")],
-            "anyOf": READABLE_SCHEMA,
-            "examples": [{"content": "Prefers tea over coffee in the morning.", "user_id": "alice"}],
-        }
+        json_schema_extra={"examples": [{"content": "Prefers tea over coffee in the morning.", "user_id": "alice"}]}
     )
 
     content: Text | None = Field(
@@ -123,7 +125,7 @@ class StoreRequest(MemoryFields):
         description="One memory, as a text",
         examples=["Prefers tea over coffee in the morning."],
     )
-    messages: Annotated[list[MessageInput], Field(max_length=MAX_MESSAGES)] | Said | None = Field(
+    messages: Annotated[Messages | Said, ListInDocument()] | None = Field(
         None,
         description="A conversation that facts are read from; a string is one message of the user",
         examples=[[{"role": "user", "content": "I moved to Lisbon last week."}]],

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Self
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from service.api.free_json import Payload, PayloadObject
-from service.api.schema_rules import given
 from service.api.schemas import (
     Id,
     Name,
@@ -61,12 +60,7 @@ class PushThoughtRequest(RequestModel):
 class SetActiveGoalRequest(RequestModel):
     """What the session works on: a description, the id of a goal, or both."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "anyOf": [given("goal_id"), given("description")],
-            "examples": [{"description": "Plan the trip to Oslo"}],
-        }
-    )
+    model_config = ConfigDict(json_schema_extra={"examples": [{"description": "Plan the trip to Oslo"}]})
 
     goal_id: Id | None = Field(None, description="UUID of a goal")
     description: Text | None = Field(None, description="What the session works on")

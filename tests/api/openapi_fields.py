@@ -107,6 +107,8 @@ class Document:
             elif each.get("properties"):
                 for name, inside in each["properties"].items():
                     yield from self._texts(inside, (*_replaced(steps, each), (name, inside)))
+            elif kind is None and each.get("maxProperties") == 0:  # no object
+                yield _replaced(steps, each)
             elif kind in ("object", None):
                 here = _replaced(steps, each)
                 yield (*here, (KEY, {}))
@@ -167,12 +169,17 @@ class Document:
         return each["enum"][0] if "enum" in each else plain.get(kind)
 
 
+EXCLUDING = (frozenset({"content", "messages"}), frozenset({"query", "ids"}), frozenset({"field", "AND", "OR", "NOT"}))
+"""Fields of which a request has one: the document says so in words only."""
+
+
 def _make_room(inside: Any, name: str | int, schema: Schema) -> None:
     """Takes out what excludes the field."""
-    excluding = {each for form in schema.get("oneOf", ()) for each in form["required"]}
-    if name in excluding and name not in inside:
-        for each in excluding:
-            inside.pop(each, None)
+    fields = schema.get("properties", {}).keys()
+    for excluding in EXCLUDING:
+        if name in excluding and excluding <= fields and name not in inside:
+            for each in excluding:
+                inside.pop(each, None)
 
 
 def _replaced(steps: tuple[Step, ...], schema: Schema) -> tuple[Step, ...]:

@@ -20,7 +20,7 @@ from tests.conftest import SetClock, Tenant
 
 SCOPE_SENTENCE = "At least one of user_id, agent_id, or run_id must be provided."
 NOTE = {"content": "Feeds the heron", "user_id": "iris"}
-OPEN = {"/livez", "/readyz", "/v1/health", "/docs", "/openapi.json"}
+OPEN = {"/livez", "/readyz", "/v1/health", "/docs", "/docs/errors", "/openapi.json"}
 LIST = "/v1/memories?user_id=iris"
 
 
@@ -170,7 +170,14 @@ async def test_each_route_wants_its_right(
 
 
 WRITE_ALONE = {
-    *("store_memory", "store_memories", "put_user_profile", "create_goal", "untie_memory_from_goal"),
+    *(
+        "store_memory",
+        "store_memories",
+        "store_conversation_later",
+        "put_user_profile",
+        "create_goal",
+        "untie_memory_from_goal",
+    ),
     *("create_relation", "delete_relation", "delete_entity_relation", "record_tool_invocation"),
     *("set_working_item", "delete_working_item", "add_working_turn", "push_thought", "set_session_data"),
     "clear_working_context",
@@ -279,7 +286,7 @@ async def test_open_routes_are_exactly_these(app: FastAPI, anonymous: AsyncClien
             if answer.status_code != 401:
                 open_ones.add(path)
                 assert answer.status_code == 200, (method, path, answer.text)
-    for path in ("/docs", "/openapi.json", "/redoc", "/docs/oauth2-redirect", "/", "/v1", "/health"):
+    for path in ("/docs", "/docs/errors", "/openapi.json", "/redoc", "/docs/oauth2-redirect", "/", "/v1", "/health"):
         if (await anonymous.get(path)).status_code == 200:
             open_ones.add(path)
     assert open_ones - {"/health"} == OPEN  # /health: the unversioned name of /v1/health

@@ -40,7 +40,7 @@ NOT_FREE = {
     "create_api_key body rights.0",
     "forget body ids.0",
     "list_entities body cursor",
-    *(f"{each} body timezone" for each in ("search_memories", "store_memory")),
+    *(f"{each} body timezone" for each in ("search_memories", "store_memory", "store_conversation_later")),
     "store_memories body items.0.timezone",
 }
 """Fields of bodies that take no words, although the document says no more than that they are texts."""
@@ -55,6 +55,7 @@ PARTS: dict[str, Any] = {
 NESTED = [{"filters": each} for each in (AMONG, {"AND": [AMONG]}, {"OR": [AMONG]}, {"NOT": AMONG})]
 MORE: dict[str, list[dict[str, Any]]] = {
     "store_memory": [*TALKS, PARTS, *({**TALK, **each} for each in NESTED)],
+    "store_conversation_later": [*TALKS, *({**TALK, **each} for each in NESTED)],
     "search_memories": [{"q": "tea", "user_id": USER}, *({"query": "tea", "user_id": USER, **each} for each in NESTED)],
     "recall": [{"q": "tea", "user_id": USER}],
     "create_conversation": [{"run_id": "r", "user_id": USER}],

@@ -65,7 +65,8 @@ def unbounded(document: dict[str, Any], schema: Mapping[str, Any], where: str, i
             for name, shape in schema.get("properties", {}).items():
                 yield from unbounded(document, shape, f"{where}.{name}", inside)
         case None:
-            yield from [] if forms or {"enum", "const"} & schema.keys() else [f"{where}: anything"]
+            any_json = {"maxLength", "maxItems", "maxProperties"} <= schema.keys()
+            yield from [] if forms or any_json or {"enum", "const"} & schema.keys() else [f"{where}: anything"]
 
 
 def test_whatever_is_sent_has_a_limit_in_the_document(document: dict[str, Any]) -> None:
@@ -109,6 +110,8 @@ def strings(document: dict[str, Any], schema: Mapping[str, Any], inside: frozens
     match schema.get("type"):
         case "string":
             yield ()
+        case None if "maxLength" in schema:  # any JSON
+            yield from ((), (0,), *([("*",), ("key",)] if schema["maxProperties"] else []))
         case "array":
             yield from ((0, *rest) for rest in strings(document, schema["items"] or {"type": "string"}, inside))
         case "object":

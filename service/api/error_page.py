@@ -1,0 +1,202 @@
+"""The page /docs/errors, which the `type` of every problem points at: each code, when it comes and what to do then.
+
+docs/errors.md says the same with more around it; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from types import MappingProxyType
+
+PAGE = "/docs/errors"
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorHelp:
+    """`status`: as the service answers it; `when` it comes, and what `then` a client does."""
+
+    status: str
+    when: str
+    then: str
+
+
+def page_of(code: str) -> str:
+    """Where a code is explained, relative to the address of the service."""
+    return f"{PAGE}#{code}"
+
+
+def html() -> bytes:
+    """The page; it loads nothing."""
+    rows = (
+        (f'<tr id="{code}"><td><code>{code}</code>', each.status, each.when, each.then) for code, each in HELP.items()
+    )
+    cells = "\n".join("<td>".join((begin, *map(escape, said))) for begin, *said in rows)
+    return SHELL.format(rows=cells).encode()
+
+
+SHELL = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Loxodon: errors</title>
+<style>
+body {{ font: 16px/1.5 sans-serif; max-width: 70em; margin: 2em auto; padding: 0 1em }}
+td, th {{ text-align: left; vertical-align: top; padding: .4em .8em; border-bottom: 1px solid #ddd }}
+:target {{ background: #fff3c4 }}
+</style>
+<h1>Errors</h1>
+<p>Programs read <code>code</code>, people read <code>detail</code>; <code>field</code> names the part of the request
+that is to blame. 429 and 503 carry <code>Retry-After</code> in seconds.
+<table><tr><th>code<th>status<th>when<th>what a client does
+{rows}</table></html>
+"""
+
+HELP: Mapping[str, ErrorHelp] = MappingProxyType(
+    {
+        "invalid_input": ErrorHelp(
+            "400",
+            "The request cannot be used: a field is missing, unknown, of the wrong type or out of range",
+            "Mend the request; field says where",
+        ),
+        "scope_error": ErrorHelp(
+            "400",
+            "No user_id, agent_id or run_id, neither in the request nor as the key's default",
+            "Name at least one",
+        ),
+        "too_large": ErrorHelp(
+            "400, 413",
+            "A text, a list or a value is over its limit (400), or the whole body is (413)",
+            "Send less",
+        ),
+        "pii_rejected": ErrorHelp(
+            "422",
+            "The text announces a secret that cannot be cut out of it, or an id, a header or another name "
+            "holds one (redaction)",
+            "Take the secret out; nothing is stored",
+        ),
+        "too_costly": ErrorHelp(
+            "422",
+            "Reading a text or a conversation takes more CPU than LOXODON_RULE_CPU_S. Nothing was written",
+            "Send the text in smaller parts",
+        ),
+        "unauthenticated": ErrorHelp(
+            "401",
+            "No API key, one that is unknown, expired or revoked, a token that is malformed, has expired or "
+            "whose key has ended, or one in the URL (?api_key=) where the service does not take it",
+            "Send a valid key in Authorization: Bearer",
+        ),
+        "forbidden": ErrorHelp(
+            "403",
+            "The key is good and lacks the right, or is made for another user, agent, run or channel (keys)",
+            "Use a key with the right that detail names, or that reaches the field",
+        ),
+        "not_found": ErrorHelp(
+            "404",
+            "There is no such thing in the key's workspace, or no such route",
+            "Do not repeat",
+        ),
+        "method_not_allowed": ErrorHelp(
+            "405",
+            "The address takes other methods; Allow lists them",
+            "Use one of them",
+        ),
+        "http_error": ErrorHelp(
+            "as sent",
+            "Any other refusal of the HTTP layer",
+            "Read detail",
+        ),
+        "conflict": ErrorHelp(
+            "409",
+            "The request collides with what is stored, such as an id of another scope",
+            "Read the current state and decide anew",
+        ),
+        "idempotency_mismatch": ErrorHelp(
+            "409",
+            "The Idempotency-Key was used with another request within 24 hours",
+            "Take a new key for a new request",
+        ),
+        "precondition_failed": ErrorHelp(
+            "412",
+            "If-Match names a version that is no longer the current one",
+            "Read again, change that, send its ETag",
+        ),
+        "request_timeout": ErrorHelp(
+            "408",
+            "The body came too slowly",
+            "Send it again, in one go",
+        ),
+        "rate_limited": ErrorHelp(
+            "429",
+            "A budget of the key or its workspace is used up, or too many wrong keys came from this address (limits)",
+            "Wait for Retry-After",
+        ),
+        "too_many_requests": ErrorHelp(
+            "429",
+            "As many requests of the workspace wait already as may (limits)",
+            "Wait for Retry-After; send fewer at once",
+        ),
+        "unavailable": ErrorHelp(
+            "503",
+            "The service cannot do it now, or too many requests wait already",
+            "Wait for Retry-After, then repeat",
+        ),
+        "store_unavailable": ErrorHelp(
+            "503",
+            "Postgres cannot be reached, is overloaded, or a lock was not free in time. Nothing was written",
+            "Wait for Retry-After, then repeat",
+        ),
+        "schema_mismatch": ErrorHelp(
+            "503",
+            "A newer version of the service has changed the schema: this process serves reads only, or "
+            "nothing. Nothing was written",
+            "Wait for Retry-After, then repeat; upgrades",
+        ),
+        "outcome_unknown": ErrorHelp(
+            "503",
+            "The connection to Postgres was lost during COMMIT. It was written as a whole, or not at all; the "
+            "service cannot know which",
+            "Repeat with the same Idempotency-Key: it gets the stored answer, or the write is done now. "
+            "Without a key read the state first",
+        ),
+        "deadline_exceeded": ErrorHelp(
+            "503",
+            "A search or recall took longer than LOXODON_SEARCH_DEADLINE_S, or any request longer than "
+            "LOXODON_REQUEST_DEADLINE_S. Nothing was written",
+            "Repeat later, or ask for less; send less at once, or store with Prefer: respond-async",
+        ),
+        "client_gone": ErrorHelp(
+            "503",
+            "The client closed the connection during a search; it stands in the log only",
+            "Nothing",
+        ),
+        "provider_error": ErrorHelp(
+            "503",
+            "A model server failed or was not reached",
+            "Wait for Retry-After, then repeat",
+        ),
+        "embedding_error": ErrorHelp(
+            "503",
+            "The text could not be embedded. Nothing was written",
+            "The same",
+        ),
+        "llm_error": ErrorHelp(
+            "503",
+            "The language model failed where nothing can go on without it",
+            "The same",
+        ),
+        "rerank_error": ErrorHelp(
+            "503",
+            "The reranker failed; searches go on without it and warn",
+            "The same",
+        ),
+        "internal_error": ErrorHelp(
+            "500",
+            "A fault of the service; the log has it under the request id",
+            "Report it with request_id",
+        ),
+        "service_error": ErrorHelp(
+            "500",
+            "The base of all errors; no route answers it",
+            "Report it with request_id",
+        ),
+    }
+)
