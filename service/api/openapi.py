@@ -210,8 +210,8 @@ def _tell_keys(document: dict[str, Any], *, key_in_query: bool) -> None:
     }
     for operations in document["paths"].values():
         for operation in operations.values():
-            if "401" in operation["responses"]:
-                operation["security"] = [{name: []} for name in schemes]
+            needs_key = "401" in operation["responses"]
+            operation["security"] = [{name: []} for name in schemes] if needs_key else []
 
 
 PATH_IDS = frozenset({"id", "memory"})

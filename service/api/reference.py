@@ -89,7 +89,7 @@ class MemoryTypeItem(ResponseModel):
 
     type: MemoryType = Field(description="Its name, case-sensitive")
     meaning: str = Field(description="What is stored under it")
-    typical_importance: tuple[float, float] = Field(description="From and to, 0..1")
+    typical_importance: list[float] = Field(min_length=2, max_length=2, description="From and to, 0..1")
 
 
 class MemoryTypesResponse(ResponseModel):
@@ -243,7 +243,7 @@ async def get_memory_types(caller: CallerOf) -> MemoryTypesResponse:
     """What each is for, and how important its memories usually are."""
     return MemoryTypesResponse(
         results=[
-            MemoryTypeItem(type=kind, meaning=MEANINGS[kind], typical_importance=TYPICAL_IMPORTANCE[kind])
+            MemoryTypeItem(type=kind, meaning=MEANINGS[kind], typical_importance=list(TYPICAL_IMPORTANCE[kind]))
             for kind in MemoryType
         ]
     )
