@@ -26,7 +26,8 @@ def _object_schema(limits: JsonLimits) -> dict[str, Any]:
 
 
 def _list_schema(limits: JsonLimits) -> dict[str, Any]:
-    return {"type": "array", "maxItems": limits.values, "items": {}}
+    """Texts, in the document: whatever else there may be in it is no type for a client."""
+    return {"type": "array", "maxItems": limits.values, "items": {"type": "string", "maxLength": limits.size}}
 
 
 def any_json(chars: int, items: int, names: int) -> dict[str, Any]:

@@ -138,7 +138,7 @@ def _tell_rights(app: FastAPI) -> None:
 def _adapted(found: dict[str, Any]) -> dict[str, Any]:
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
     schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
-    schemas["ErrorCode"] = schemas["Problem"]["properties"]["code"]
+    schemas["ErrorCode"] = schemas["Problem"]["properties"]["code"] | {"title": "ErrorCode"}
     schemas["Problem"]["properties"]["code"] = {"$ref": "#/components/schemas/ErrorCode"}
     found["servers"] = [{"url": "/", "description": "The service that this document comes from"}]
     found["tags"] = [{"name": name, "description": each} for name, each in TAGS.items()]
@@ -155,7 +155,32 @@ def _adapted(found: dict[str, Any]) -> dict[str, Any]:
                     each["schema"]["format"] = "uuid"
                 if each["name"] in COMMON:
                     each.setdefault("description", COMMON[each["name"]])
+    bodies = [
+        operation.get("requestBody") for operations in found["paths"].values() for operation in operations.values()
+    ]
+    for name in _named(schemas, bodies):
+        _say_defaults(schemas[name])
     return _sharing_sets(found)
+
+
+def _named(schemas: dict[str, Any], part: Any) -> set[str]:
+    """The schemas that this part is made of, by name."""
+    waiting, known = set(SCHEMA_NAME.findall(json.dumps(part))), set[str]()
+    while waiting:
+        known.add(name := waiting.pop())
+        waiting |= set(SCHEMA_NAME.findall(json.dumps(schemas[name]))) - known
+    return known
+
+
+SCHEMA_NAME = re.compile(r'"#/components/schemas/(\w+)"')
+
+
+def _say_defaults(schema: dict[str, Any]) -> None:
+    """Tells defaults of a request in words: generators take a field with a default for one that is always sent."""
+    for shape in schema.get("properties", {}).values():
+        value = shape.pop("default", None)
+        if value not in (None, [], {}) and "default" not in shape.get("description", ""):
+            shape["description"] = f"{shape.get('description', '')}; default {json.dumps(value)}".lstrip("; ")
 
 
 def _sharing_sets(document: dict[str, Any]) -> dict[str, Any]:
