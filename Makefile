@@ -46,6 +46,9 @@ golden: install-dev ## write tests/db/golden again, after a change of a search s
 openapi: install-dev ## write docs/openapi.json again, after a change of the API
 	@WRITE_OPENAPI=1 $(IN) -m pytest -q tests/api/test_openapi.py -k repository
 
+sdk: install-dev ## generate clients, check their types, walk with them (needs node for some): make sdk ARGS="openapi-typescript"
+	@$(IN) -m tests.sdk $(ARGS)
+
 lint: install-dev ## ruff (rules and format) and the house rules
 	@$(IN) -m ruff check .
 	@$(IN) -m ruff format --check .

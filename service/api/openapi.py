@@ -24,7 +24,7 @@ from service.api.errors import Problem, documented
 from service.api.narrowing import ScopeMode
 from service.db.jobs.operations import OperationState
 from service.db.tenants.users import OwnerKind
-from service.domain import audit, filters, job, query, ranking, scope
+from service.domain import audit, filters, job, optimization, query, ranking, scope
 from service.domain.access import Right
 from service.domain.goal import GoalStatus
 
@@ -76,6 +76,7 @@ TAGS = {
     "decisions": "Rulings about memories, and taking them back.",
     "reviews": "Changes that wait for a person.",
     "scopes": "Users, agents and runs that have memories.",
+    "optimization": "What could be cleaned up, and doing what is confirmed.",
     "operations": "The progress of what was accepted and is done later.",
     "jobs": "Work in the background.",
     "audit": "Who did what.",
@@ -89,6 +90,8 @@ TAGS = {
 CLOSED_SETS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "AuditOperation": ("What was done", get_args(audit.Operation)),
     "AuditSubject": ("To what kind of thing it was done", get_args(audit.Subject)),
+    "FindingSection": ("What kind of finding it is", get_args(optimization.Section)),
+    "FindingRemedy": ("What would be done about it", get_args(optimization.Remedy)),
     "FilterOperator": ("How a field and a value are compared", get_args(filters.Operator)),
     "Fusion": ("How signals become one score", get_args(ranking.Fusion)),
     "GoalStatus": ("Where a goal stands", tuple(GoalStatus)),
