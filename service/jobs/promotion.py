@@ -12,9 +12,10 @@ from uuid import UUID
 from service.db.jobs import queue
 from service.db.memories import promotable
 from service.domain.job import Counts, Job
+from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE
 from service.jobs import workspaces
-from service.memory.promote import promote_if_worthy
+from service.memory.promote import archive_outdated, promote_if_worthy
 from service.resources import Resources
 
 FIRST = UUID(int=0)
@@ -27,6 +28,7 @@ async def promote(job: Job, res: Resources) -> Counts:
         return await workspaces.start("promote", res)
     own = await workspaces.with_own_settings(job, res)
     ids, context = asdict(workspaces.scope_of(job)), workspaces.context_of(job)
+    archived = await _archive_outdated(job.workspace_id, own, context)
     seen = promoted = 0
     last: UUID | None = FIRST
     while last is not None:
@@ -40,4 +42,17 @@ async def promote(job: Job, res: Resources) -> Counts:
         async with own.db.begin(job.workspace_id) as session:
             await queue.advance(session, job, seen, seen)
         last = found[-1] if len(found) == AT_ONCE else None
-    return {"seen": seen, "promoted": promoted}
+    return {"seen": seen, "promoted": promoted, "archived": archived}
+
+
+async def _archive_outdated(workspace_id: UUID, res: Resources, context: WriteContext) -> int:
+    """Archives copies of what was changed or ended since; returns how many."""
+    archived = 0
+    last: UUID | None = FIRST
+    while last is not None:
+        async with res.db.read(workspace_id) as session:
+            found = await promotable.outdated(session, workspace_id, after=last, now=res.clock(), batch=AT_ONCE)
+        for copy_id in found:
+            archived += await archive_outdated(workspace_id, copy_id, res, context)
+        last = found[-1] if len(found) == AT_ONCE else None
+    return archived

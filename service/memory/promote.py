@@ -102,6 +102,24 @@ async def promote_if_worthy(
         return await _promoted(session, original, figures, request, res, by="job")
 
 
+async def archive_outdated(workspace_id: UUID, copy_id: UUID, res: Resources, request: WriteContext) -> bool:
+    """Archives a copy whose originals all say something else by now, or hold no more; what they say now may be promoted
+    in its turn. False for one that is gone, or was changed by hand."""
+    async with res.db.read(workspace_id) as session:
+        copy = await memories.get(session, workspace_id, copy_id)
+    if copy is None:
+        return False
+    async with write_transaction(copy.scope, res, request) as session:
+        still = await promotable.outdated(
+            session, workspace_id, after=UUID(int=0), now=res.clock(), batch=1, only=copy_id
+        )
+        if not still or not await write.archive(session, copy.scope, copy_id, res):
+            return False
+        await promotable.free_originals(session, workspace_id, copy_id)
+        await append_audit(session, "archive", copy.scope, [copy_id], request, res, why="original_changed")
+    return True
+
+
 async def share(
     workspace_id: UUID,
     memory_id: UUID,

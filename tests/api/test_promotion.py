@@ -118,7 +118,7 @@ async def test_twice_and_by_two_workers_is_once(
     job = Job(tenant.workspace_id, UUID(int=1), "promote", None, {}, 1, 1, "test")
     counts = await asyncio.gather(*(promotion.promote(job, resources) for _ in range(3)))
     assert sum(each["promoted"] for each in counts if each) == 5
-    assert await promotion.promote(job, resources) == {"seen": 0, "promoted": 0}
+    assert await promotion.promote(job, resources) == {"seen": 0, "promoted": 0, "archived": 0}
     assert len(await promoted(client)) == len(await listed(client, user_id="alice")) == 5
 
 
@@ -144,7 +144,7 @@ async def test_a_run_that_dies_goes_on(
     job = Job(tenant.workspace_id, UUID(int=1), "promote", None, {}, 1, 1, "test")
     with pytest.raises(ConnectionError):
         await promotion.promote(job, resources)
-    assert await promotion.promote(job, resources) == {"seen": 2, "promoted": 2}
+    assert await promotion.promote(job, resources) == {"seen": 2, "promoted": 2, "archived": 0}
     assert len(await listed(client, user_id="alice")) == 3
 
 
@@ -198,3 +198,23 @@ async def test_a_search_shows_it_once(
         query = {"q": "short answers", "user_id": "alice", **params}
         found = (await client.get("/v1/memories/search", params=query)).json()["results"]
         assert [each["memory"] for each in found] == [TEXT], params
+
+
+async def test_the_copy_follows_what_its_original_says(
+    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
+) -> None:
+    """Unless somebody changed the copy by hand."""
+    memory_id = await told(client, tables)
+    await run(client, resources, tables, tenant)
+    [copy] = await listed(client, user_id="alice")
+    changed = {"content": "Prefers long answers"}
+    assert (await client.patch(f"/v1/memories/{memory_id}", json=changed)).status_code == 200
+    await run(client, resources, tables, tenant)
+    [later] = await listed(client, user_id="alice")
+    assert later != copy
+    assert (await client.get(f"/v1/memories/{later}")).json()["memory"] == "Prefers long answers"
+    assert (await client.get(f"/v1/memories/{copy}")).json()["archived"] is True
+    assert (await client.patch(f"/v1/memories/{later}", json={"importance": 0.9})).status_code == 200
+    await tables.fetch("UPDATE memory SET t_invalid = '2000-01-01' WHERE id = $1", UUID(memory_id))
+    await run(client, resources, tables, tenant)
+    assert await listed(client, user_id="alice") == {later}

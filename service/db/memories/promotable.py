@@ -66,6 +66,26 @@ WAS_PROMOTED = text("""
     SELECT promoted_at IS NOT NULL FROM memory_stat WHERE workspace_id = :workspace AND memory_id = :id
 """)
 
+# Copies that nobody changed since, and whose originals all say something else by now, or hold no more.
+OUTDATED = text("""
+    SELECT c.id FROM memory c
+    WHERE c.workspace_id = :workspace AND c.id > :after AND c.channel = '_global' AND NOT c.archived AND c.version = 1
+      AND (CAST(:only AS uuid) IS NULL OR c.id = :only)
+      AND EXISTS (SELECT FROM memory_edge e WHERE e.workspace_id = c.workspace_id AND e.source_id = c.id
+                  AND e.rel_type = 'PROMOTED_FROM' AND e.properties @> '{"copied": true}')
+      AND NOT EXISTS (SELECT FROM memory_edge e JOIN memory o ON o.workspace_id = e.workspace_id AND o.id = e.target_id
+                      WHERE e.workspace_id = c.workspace_id AND e.source_id = c.id AND e.rel_type = 'PROMOTED_FROM'
+                        AND o.hash = c.hash AND (o.t_invalid IS NULL OR o.t_invalid > :now))
+    ORDER BY c.id LIMIT :batch
+""")
+
+# What the original says now may be promoted in its turn.
+FREE_ORIGINALS = text("""
+    UPDATE memory_stat s SET promoted_at = NULL FROM memory_edge e
+    WHERE e.workspace_id = :workspace AND e.source_id = :id AND e.rel_type = 'PROMOTED_FROM'
+      AND s.workspace_id = e.workspace_id AND s.memory_id = e.target_id
+""")
+
 IS_COPY = text("""
     SELECT EXISTS (SELECT FROM memory_edge WHERE workspace_id = :workspace AND source_id = :id
                    AND rel_type = 'PROMOTED_FROM' AND properties @> '{"copied": true}')
@@ -121,3 +141,16 @@ async def was_promoted(session: Session, workspace_id: UUID, memory_id: UUID) ->
 async def is_copy(session: Session, workspace_id: UUID, memory_id: UUID) -> bool:
     """Whether promotion made the memory, and what it was made of is there."""
     return bool(await session.scalar(IS_COPY, {"workspace": workspace_id, "id": memory_id}))
+
+
+async def outdated(
+    session: Session, workspace_id: UUID, *, after: UUID, now: datetime, batch: int, only: UUID | None = None
+) -> Sequence[UUID]:
+    """The next copies whose originals say something else by now, or hold no more; with `only` whether this one is."""
+    values = {"workspace": workspace_id, "after": after, "now": now, "batch": batch, "only": only}
+    return list(await session.scalars(OUTDATED, values))
+
+
+async def free_originals(session: Session, workspace_id: UUID, copy_id: UUID) -> None:
+    """Lets the originals of a copy be promoted by the clock again."""
+    await session.execute(FREE_ORIGINALS, {"workspace": workspace_id, "id": copy_id})
