@@ -92,15 +92,16 @@ def typed(statement: TextClause) -> TextClause:
     return statement.bindparams(*(bindparam(name, type_=kind) for name, kind in kinds.items()))
 
 
-def by_key(table: str, value: str, *, key: str = "id", more: str = "") -> str:
-    """SQL of the row of the workspace with this key; for LATERAL, with the key alone in the order of its index.
+def by_key(table: str, value: str, *, key: str = "id", more: str = "", most: int = 1) -> str:
+    """SQL of the row of the workspace with this key, or of `most` where it begins the key of so many; for LATERAL, with
+    the key alone in the order of its index.
 
     A join, or an equality, is planned by what is known of the table: of a small one, or one never analysed, another
     index looks as good, by which the whole workspace is read for each row. Only the key's gives the row in this order
     without a sort.
     """
     where = f"{table}.workspace_id = :workspace AND {table}.{key} >= {value} AND {table}.{key} <= {value}"
-    return f"SELECT * FROM {table} WHERE {where}{more} ORDER BY {table}.{key} LIMIT 1"  # noqa: S608 - our own names
+    return f"SELECT * FROM {table} WHERE {where}{more} ORDER BY {table}.{key} LIMIT {most}"  # noqa: S608 - our own names
 
 
 # -- the conditions of a scope -----------------------------------------------------------------------------------------

@@ -39,10 +39,11 @@ ALWAYS: Mapping[str, str] = {
     "ids": "m.id",
     "text_lexical": "-(m.bm25 <#> :text_idf)",
     "context_lexical": "-(m.context_bm25 <#> :context_idf)",
-    "text_vector": cosine("t.embedding"),
-    "context_vector": cosine("c.embedding"),
-    "goal_linked": "goals.is_linked",
-    "goal_cosine": "goals.cosine",
+    "text_vector": "near.text_vector",
+    "context_vector": "near.context_vector",
+    "goal_linked": """(SELECT bool_or(EXISTS (SELECT FROM goal_memory gm WHERE gm.workspace_id = m.workspace_id
+            AND gm.goal_id = a.id AND gm.memory_id = m.id)) FROM active_goals a)""",
+    "goal_cosine": "near.goal_cosine",
     "phrasing": f"CASE WHEN {HAS_QUESTION} THEN m.content END",
 }
 
@@ -51,7 +52,7 @@ SHORT_TEXTS, SHORT_BYTES = "short_texts", 2_000
 messages, are stored out of line, and are too much to hand over for each candidate."""
 
 OPTIONAL: Mapping[str, str] = {
-    "original_cosine": cosine("t.embedding", ":original_vector"),
+    "original_cosine": "near.original_cosine",
     "speaker": "m.speaker",
     "role": "m.role",
     "timestamp": 'm."timestamp"',
@@ -65,9 +66,9 @@ OPTIONAL: Mapping[str, str] = {
     "importance": "m.importance",
 }
 
-# Each candidate and each vector is found by its key alone: with the scope next to it the planner would rather read the
-# scope's whole btree, 3 ms in one of 20,000 rows. The active goals of the scope are read once; a memory is linked to
-# one of them by hand, or close to its description. Without active goals both columns are NULL.
+# Each candidate is found by its key alone, its vectors in one step by theirs: with the scope next to it the planner
+# would rather read the scope's whole btree, 3 ms in one of 20,000 rows. The active goals of the scope are read once; a
+# memory is linked to one by hand, or close to its description. Without active goals both columns are NULL.
 FEATURES = """
 WITH active_goals AS MATERIALIZED (
     SELECT g.id, gv.embedding FROM (
@@ -79,14 +80,13 @@ WITH active_goals AS MATERIALIZED (
 SELECT {columns}
 FROM unnest(CAST(:ids AS uuid[])) AS x (id)
 CROSS JOIN LATERAL ({memory}) m
-LEFT JOIN LATERAL ({text_vector}) t ON true
-LEFT JOIN LATERAL ({context_vector}) c ON true
-LEFT JOIN LATERAL (
-    SELECT bool_or(EXISTS (SELECT FROM goal_memory gm WHERE gm.workspace_id = m.workspace_id AND gm.goal_id = a.id
-                           AND gm.memory_id = m.id)) AS is_linked,
-           max({goal_cosine}) AS cosine
-    FROM active_goals a
-) goals ON true
+CROSS JOIN LATERAL (
+    SELECT max({cosine}) FILTER (WHERE v.kind = 'text') AS text_vector,
+           max({cosine}) FILTER (WHERE v.kind = 'context') AS context_vector,
+           max({original}) FILTER (WHERE v.kind = 'text') AS original_cosine,
+           max((SELECT max({goal_cosine}) FROM active_goals a)) FILTER (WHERE v.kind = 'text') AS goal_cosine
+    FROM ({vectors}) v
+) near
 WHERE {scope} AND {rows}
 """
 
@@ -175,15 +175,14 @@ def _statement(scope: str, goal_scope: str, rows: str, generation: int, wanted: 
         scope=scope,
         rows=rows,
         goal_scope=goal_scope,
-        goal_cosine=cosine("a.embedding", "t.embedding"),
+        cosine=cosine("v.embedding"),
+        original=cosine("v.embedding", ":original_vector"),
+        goal_cosine=cosine("a.embedding", "v.embedding"),
         max_goals=MAX_GOALS,
         memory=by_key("memory", "x.id"),
-        text_vector=by_key("memory_vector", "x.id", key="memory_id", more=f" AND {made} AND kind = 'text'"),
-        context_vector=by_key("memory_vector", "x.id", key="memory_id", more=f" AND {made} AND kind = 'context'"),
+        vectors=by_key("memory_vector", "x.id", key="memory_id", more=f" AND {made}", most=3),
         goal_vector=by_key("goal_vector", "g.id", key="goal_id", more=f" AND {made}"),
     )
     sparse = SPARSEVEC(TERM_DIMENSIONS)
-    vectors = [bindparam(name, type_=Half()) for name in ("query_vector", "original_vector") if f":{name}" in shape]
-    return typed(text(shape)).bindparams(
-        *vectors, bindparam("text_idf", type_=sparse), bindparam("context_idf", type_=sparse)
-    )
+    kinds = {"query_vector": Half(), "original_vector": Half(), "text_idf": sparse, "context_idf": sparse}
+    return typed(text(shape)).bindparams(*(bindparam(name, type_=kind) for name, kind in kinds.items()))

@@ -37,10 +37,11 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set with_tags '''{travel}'''
 \set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
 
-WITH term AS MATERIALIZED (
-    -- each term of the query as a sparse vector; places begin at 1 when written out, at 0 in the driver
+WITH term AS NOT MATERIALIZED (
+    -- each term as a sparse vector; places begin at 1 when written out, at 0 in the driver. Not stored: a stored one is
+    -- packed, and unpacked again for each row that it is compared with
     SELECT term, ('{' || term + 1 || ':' || '1}/1000000000')::sparsevec AS vector
-    FROM unnest(CAST(:terms AS integer[])) AS given (term)
+    FROM unnest(CAST(:terms AS integer[])) AS given (term) OFFSET 0
 ), any_term AS MATERIALIZED (
     SELECT ('{' || coalesce(string_agg(term + 1 || ':' || '1', ',' ORDER BY term), '') || '}/1000000000')::sparsevec
         AS vector
@@ -177,7 +178,7 @@ UNION ALL (SELECT 'context_vector', v.memory_id, NULL, 0, 0 FROM memory_vector v
 UNION ALL (SELECT 'time', t.id, NULL, 0, 0
     FROM (SELECT unnest(timed_ids) AS id, unnest(timestamps) AS "timestamp" FROM scan) t
     WHERE (SELECT is_small FROM counted)
-    ORDER BY abs(extract(epoch FROM t."timestamp" - CAST(:asked_at AS timestamptz))), t.id LIMIT :arm_limit)
+    ORDER BY abs(date_part('epoch', t."timestamp" - CAST(:asked_at AS timestamptz))), t.id LIMIT :arm_limit)
 UNION ALL (SELECT 'tag', t.id, NULL, 0, 0
     FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
     WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit)

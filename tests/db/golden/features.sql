@@ -29,12 +29,13 @@ WITH active_goals AS MATERIALIZED (
 SELECT m.id AS ids,
        -(m.bm25 <#> :text_idf) AS text_lexical,
        -(m.context_bm25 <#> :context_idf) AS context_lexical,
-       1 - (t.embedding <=> :query_vector) AS text_vector,
-       1 - (c.embedding <=> :query_vector) AS context_vector,
-       goals.is_linked AS goal_linked,
-       goals.cosine AS goal_cosine,
+       near.text_vector AS text_vector,
+       near.context_vector AS context_vector,
+       (SELECT bool_or(EXISTS (SELECT FROM goal_memory gm WHERE gm.workspace_id = m.workspace_id
+            AND gm.goal_id = a.id AND gm.memory_id = m.id)) FROM active_goals a) AS goal_linked,
+       near.goal_cosine AS goal_cosine,
        CASE WHEN strpos(m.content, '?') > 0 OR strpos(m.content, '？') > 0 OR strpos(m.content, '؟') > 0 THEN m.content END AS phrasing,
-       1 - (t.embedding <=> :original_vector) AS original_cosine,
+       near.original_cosine AS original_cosine,
        m.speaker AS speaker,
        m.role AS role,
        m."timestamp" AS timestamp,
@@ -50,22 +51,16 @@ FROM unnest(CAST(:ids AS uuid[])) AS x (id)
 CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
     AND memory.id >= x.id
     AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m
-LEFT JOIN LATERAL (SELECT * FROM memory_vector WHERE memory_vector.workspace_id = :workspace
-    AND memory_vector.memory_id >= x.id
-    AND memory_vector.memory_id <= x.id
-    AND generation = 1
-    AND kind = 'text' ORDER BY memory_vector.memory_id LIMIT 1) t ON true
-LEFT JOIN LATERAL (SELECT * FROM memory_vector WHERE memory_vector.workspace_id = :workspace
-    AND memory_vector.memory_id >= x.id
-    AND memory_vector.memory_id <= x.id
-    AND generation = 1
-    AND kind = 'context' ORDER BY memory_vector.memory_id LIMIT 1) c ON true
-LEFT JOIN LATERAL (
-    SELECT bool_or(EXISTS (SELECT FROM goal_memory gm WHERE gm.workspace_id = m.workspace_id AND gm.goal_id = a.id
-                           AND gm.memory_id = m.id)) AS is_linked,
-           max(1 - (a.embedding <=> t.embedding)) AS cosine
-    FROM active_goals a
-) goals ON true
+CROSS JOIN LATERAL (
+    SELECT max(1 - (v.embedding <=> :query_vector)) FILTER (WHERE v.kind = 'text') AS text_vector,
+           max(1 - (v.embedding <=> :query_vector)) FILTER (WHERE v.kind = 'context') AS context_vector,
+           max(1 - (v.embedding <=> :original_vector)) FILTER (WHERE v.kind = 'text') AS original_cosine,
+           max((SELECT max(1 - (a.embedding <=> v.embedding)) FROM active_goals a)) FILTER (WHERE v.kind = 'text') AS goal_cosine
+    FROM (SELECT * FROM memory_vector WHERE memory_vector.workspace_id = :workspace
+        AND memory_vector.memory_id >= x.id
+        AND memory_vector.memory_id <= x.id
+        AND generation = 1 ORDER BY memory_vector.memory_id LIMIT 3) v
+) near
 WHERE m.workspace_id = :workspace
     AND m.user_id = :user_id
     AND m.channel = :channel
