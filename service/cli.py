@@ -99,6 +99,27 @@ def doctor(
         raise typer.Exit(BROKEN)
 
 
+@app.command()
+def reembed(
+    rollback: Annotated[bool, typer.Option("--rollback", help="Go back to the vectors of before.")] = False,
+    drop_old: Annotated[bool, typer.Option("--drop-old", help="Delete the vectors that are not in use.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Make all vectors anew with the embedder in use.")] = False,
+) -> None:
+    """Change over to the embedder that the settings name: its vectors are made by the worker while searches go on."""
+    from service.launch import reembed
+
+    if rollback + drop_old + again > 1:
+        raise typer.BadParameter("--rollback, --drop-old and --again exclude each other")
+    with errors_in_a_sentence():
+        found = settings()
+        if rollback:
+            print(reembed.roll_back(found))
+        elif drop_old:
+            print(reembed.drop_old(found))
+        else:
+            print(reembed.begin(found, again=again))
+
+
 @app.command("bootstrap-sql")
 def bootstrap_sql(
     passwords: Annotated[

@@ -6,17 +6,14 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from service import idle
-from service.db import generations, readiness
-from service.db.caches import VectorTable
+from service.db import readiness
 from service.db.engine import Access, Database
 from service.db.jobs.queue import Wakeup
 from service.db.rights import find_access
 from service.db.roles import APP, URL_VARIABLES, WORKER
+from service.embedding import active_embedder, noted
 from service.errors import SchemaMismatch, StoreUnavailable
-from service.providers.caches import CachedEmbedder
-from service.providers.choose import embedder_model, open_embedder, open_llm, open_reranker
-from service.providers.lent import LentEmbedder
-from service.providers.protocols import Embedder
+from service.providers.choose import open_llm, open_reranker
 from service.resources import Resources
 from service.rule_processes import RuleProcesses
 from service.settings import Settings
@@ -34,14 +31,14 @@ async def app_access(settings: Settings, role: str) -> Access:
     return await find_access(url, wanted_role=role, pooled=settings.pooler == "transaction")
 
 
-async def preflight(settings: Settings, *, role: str = APP) -> None:
+async def preflight(settings: Settings, *, role: str = APP) -> str | None:
     """Raises a ServiceError when the database cannot be served: see open_resources. Before a server starts, a sentence
-    can be printed in place of its traceback."""
+    can be printed in place of its traceback. Returns one to be printed where the service starts all the same, but not
+    as the settings say: another embedder made the vectors."""
     database = Database.open(await app_access(settings, role), pool_size=1, pool_timeout_s=settings.pool_timeout_s)
     try:
         await _check(database, role)
-        generation = await generations.active(database)
-        generation.must_be(embedder_model(settings), settings.embedding_dim)
+        return await noted(database, settings)
     finally:
         await database.close()
 
@@ -55,7 +52,7 @@ async def _check(database: Database, role: str) -> None:
 @asynccontextmanager
 async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterator[Resources]:
     """Opens pool and providers. Refuses a role that row-level security does not hold back, a schema that this code
-    cannot read (or, for the worker, write), and another embedder than the recorded one."""
+    cannot read (or, for the worker, write)."""
     async with AsyncExitStack() as stack:
         database = Database.open(
             await app_access(settings, role),
@@ -66,11 +63,7 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
         )
         stack.push_async_callback(database.close)
         await _check(database, role)
-        generation = await generations.active(database)
-        opened = open_embedder(settings, seldom_used=role == WORKER)
-        embedder = cached(opened, settings, database)
-        stack.push_async_callback(embedder.close)
-        generation.must_be(embedder.model, embedder.dimension)
+        active = await stack.enter_async_context(active_embedder(database, settings, seldom_used=role == WORKER))
         llm = open_llm(settings)
         if llm is not None:
             stack.push_async_callback(llm.close)
@@ -81,15 +74,20 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
         stack.push_async_callback(wakeup.close)
         rules = RuleProcesses(limit_s=settings.rule_cpu_s, keeps_server=role != WORKER)
         stack.callback(rules.close)
-        lent = [opened.end_idle] if isinstance(opened, LentEmbedder) else []
-        await stack.enter_async_context(idle.given_back(database, [rules.end_idle, *lent], keep=KEPT[role]))
-        yield Resources(database, embedder, generation.number, llm, settings, wakeup, rules=rules, reranker=reranker)
-
-
-def cached(embedder: Embedder, settings: Settings, database: Database) -> CachedEmbedder:
-    """The embedder with its caches: the table only for one behind a network, the local one is as fast."""
-    store = None if embedder.model.startswith("local:") else VectorTable(database)
-    return CachedEmbedder(embedder, entries=settings.embedding_cache_entries, store=store)
+        end_idle = [rules.end_idle, active.end_idle]
+        await stack.enter_async_context(idle.given_back(database, end_idle, keep=KEPT[role]))
+        now = active.now
+        yield Resources(
+            database,
+            now.embedder,
+            now.generation.number,
+            llm,
+            settings,
+            wakeup,
+            rules=rules,
+            reranker=reranker,
+            active=active,
+        )
 
 
 def _listen_url(settings: Settings, role: str) -> str:

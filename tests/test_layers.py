@@ -16,6 +16,7 @@ HEIGHT = {
     "curator": 3,
     "resources": 2,
     "opening": 2.5,
+    "embedding": 1.7,
     "idle": 1.5,
     "db": 1,
     "providers": 0.9,  # db/ implements the protocols that providers/ declares

@@ -3,6 +3,27 @@
 
 SET LOCAL check_function_bodies = off;  -- functions are made before the tables they read
 
+-- functions/activate_generation.sql
+-- The cut-over: from its commit on searches use the vectors of this generation. False, and nothing changes, unless it is
+-- being built: somebody may have gone back meanwhile. docs/decisions/065-re-embedding.md
+CREATE OR REPLACE FUNCTION activate_generation(wanted integer)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    PERFORM FROM embedding_generation g ORDER BY g.generation FOR UPDATE;
+    IF NOT EXISTS (SELECT FROM embedding_generation g WHERE g.generation = wanted AND g.state = 'building') THEN
+        RETURN false;
+    END IF;
+    UPDATE embedding_generation SET state = 'retired' WHERE state = 'active';
+    UPDATE embedding_generation SET state = 'active', activated_at = now() WHERE generation = wanted;
+    RETURN true;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION activate_generation(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION activate_generation(integer) TO loxodon_worker;
+
 -- functions/claim_jobs.sql
 -- Takes up to `batch_size` due jobs for a worker and returns them; each is leased for `lease_s` seconds.
 --
@@ -563,6 +584,19 @@ $$;
 
 REVOKE EXECUTE ON FUNCTION find_unembedded(interval, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION find_unembedded(interval, integer) TO loxodon_worker;
+
+-- functions/find_workspaces.sql
+-- All workspaces, for upkeep that goes over each of them.
+CREATE OR REPLACE FUNCTION find_workspaces()
+RETURNS TABLE (workspace_id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT w.workspace_id FROM workspace w ORDER BY w.workspace_id
+$$;
+
+REVOKE EXECUTE ON FUNCTION find_workspaces() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_workspaces() TO loxodon_worker;
 
 -- functions/in_wall.sql
 -- Whether a row with these ids and channel lies inside the wall of the transaction; true where it has none. For functions
@@ -1996,14 +2030,19 @@ CREATE INDEX ix_memory_edge_finding ON memory_edge (workspace_id, rel_type, sour
 -- has a CHECK on its length and a partial HNSW index of its own. `:dimension` is the length of generation 1.
 -- docs/decisions/005-vector-generations.md
 
+-- building: vectors are being made; active: searches use it; retired: kept, so that one can go back; dropped: its vectors
+-- are gone or going, and its number is never given again, because history names it.
 CREATE TABLE embedding_generation (
     generation smallint CONSTRAINT pk_embedding_generation PRIMARY KEY,
     model text NOT NULL,
     dimension integer NOT NULL,
     calibration jsonb NOT NULL DEFAULT '{}'::jsonb,
-    state text NOT NULL CONSTRAINT ck_embedding_generation_state CHECK (state IN ('active', 'building', 'retired')),
-    created_at timestamptz NOT NULL DEFAULT now()
+    state text NOT NULL
+        CONSTRAINT ck_embedding_generation_state CHECK (state IN ('active', 'building', 'retired', 'dropped')),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    activated_at timestamptz
 );
+CREATE UNIQUE INDEX ix_embedding_generation_active ON embedding_generation (state) WHERE state IN ('active', 'building');
 
 CREATE TABLE memory_vector (
     workspace_id uuid NOT NULL,

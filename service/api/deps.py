@@ -218,7 +218,7 @@ async def resources(request: Request) -> Resources:
     """The process's resources under the settings of the caller's workspace."""
     known: Resources | None = getattr(request.state, "resources", None)
     if known is None:
-        base: Resources = request.app.state.resources
+        base: Resources = request.app.state.resources.latest()
         known = request.state.resources = base.of_workspace(dict(identified(request).settings))
     return known
 

@@ -61,7 +61,9 @@ class HealthDetailsResponse(ResponseModel):
 
     status: Status = Field(description=NOT_DOWN)
     detail: str | None = Field(
-        default=None, description="What is wrong, or that only reads are served; null: nothing is wrong"
+        default=None,
+        description="What is wrong, that only reads are served, or that the settings name another embedder than the "
+        "one that made the vectors; null: nothing is wrong",
     )
     version: str = Field(description="Of this service")
     database: Literal["up", "down"] = Field(description="Whether it answers")
@@ -156,7 +158,7 @@ async def health(request: Request) -> Response:
 async def health_details(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
     """Versions, models, the length of the queue, and what is wrong. 503 while the database does not answer within 2
     s, or has a schema that this version cannot serve."""
-    found = await _details(request.app.state.resources)
+    found = await _details(request.app.state.resources.latest())
     return JSONResponse(found.model_dump(), _http_status(found.status))
 
 
@@ -198,7 +200,7 @@ async def _details(res: Resources) -> HealthDetailsResponse:
         return HealthDetailsResponse(status="unavailable", version=__version__, database="down")
     return HealthDetailsResponse(
         status="ok",
-        detail=res.db.write_refusal,
+        detail=res.db.write_refusal or (res.active.note if res.active else None),
         version=__version__,
         database="up",
         postgres=found.postgres,

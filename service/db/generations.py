@@ -1,21 +1,29 @@
 """Embedding generations: the embedder that made the vectors, as the database records it.
 
-docs/decisions/005-vector-generations.md
+One is active: all searches use its vectors. Another may be in the making; earlier ones are kept until they are dropped.
+docs/decisions/005-vector-generations.md, 065-re-embedding.md
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, cast
 
-from sqlalchemy import select, text
+from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from service.db import roles
-from service.db.engine import Database
+from service.db.engine import Database, Session
 from service.db.tables import EmbeddingGenerationRow
 from service.errors import StoreUnavailable
+
+GenerationState = Literal["active", "building", "retired", "dropped"]
+"""building: its vectors are being made; retired: kept, so that one can go back to it; dropped: its vectors are gone, or
+going."""
+
+ACTIVATE = text("SELECT activate_generation(:number)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,27 +33,46 @@ class Generation:
     number: int
     model: str
     dimension: int
+    state: GenerationState = "active"
 
-    def must_be(self, model: str, dimension: int) -> None:
-        """Raises StoreUnavailable when another embedder is configured than the one that made the vectors."""
-        if (self.model, self.dimension) != (model, dimension):
-            raise StoreUnavailable(
-                f"This database was embedded with {self.model} ({self.dimension} dimensions), but {model} "
-                f"({dimension}) is configured. Set LOXODON_EMBEDDER_PROVIDER and LOXODON_EMBEDDER_MODEL back, "
-                "or re-embed."
-            )
+    def __str__(self) -> str:
+        return f"{self.model} ({self.dimension} dimensions)"
+
+
+async def listed(database: Database) -> list[Generation]:
+    """All generations, the oldest first; raises StoreUnavailable before the first migration."""
+    async with database.read() as session:
+        return await listed_in(session)
+
+
+async def listed_in(session: Session) -> list[Generation]:
+    """The same in the caller's transaction."""
+    table = EmbeddingGenerationRow
+    rows = await session.execute(
+        select(table.generation, table.model, table.dimension, table.state).order_by(table.generation)
+    )
+    found = [Generation(row.generation, row.model, row.dimension, cast(GenerationState, row.state)) for row in rows]
+    if not any(each.state == "active" for each in found):
+        raise StoreUnavailable("The database has no embedding generation yet: run the migrations first.")
+    return found
+
+
+def in_state(found: list[Generation], state: GenerationState) -> Generation | None:
+    """The last of them in this state."""
+    return next((each for each in reversed(found) if each.state == state), None)
 
 
 async def active(database: Database) -> Generation:
     """The generation that searches use; raises StoreUnavailable before the first migration."""
-    async with database.read() as session:
-        table = EmbeddingGenerationRow
-        row = (
-            await session.execute(select(table.generation, table.model, table.dimension).where(table.state == "active"))
-        ).one_or_none()
-    if row is None:
-        raise StoreUnavailable("The database has no embedding generation yet: run the migrations first.")
-    return Generation(*row)
+    found = in_state(await listed(database), "active")
+    assert found is not None, "listed() has seen one"
+    return found
+
+
+async def activate(session: Session, number: int) -> bool:
+    """The cut-over: searches that begin after the commit use this generation, and the active one is retired. False
+    when it is not being built any more. As loxodon_worker only."""
+    return bool(await session.scalar(ACTIVATE, {"number": number}))
 
 
 async def record_first(owner_url: str, model: str, dimension: int) -> None:
@@ -55,6 +82,7 @@ async def record_first(owner_url: str, model: str, dimension: int) -> None:
         async with engine.begin() as session:
             await session.execute(text(f"SET LOCAL ROLE {roles.OWNER}"))
             row = {"generation": 1, "model": model, "dimension": dimension, "state": "active"}
-            await session.execute(insert(EmbeddingGenerationRow).values(row).on_conflict_do_nothing())
+            first = insert(EmbeddingGenerationRow).values(row, activated_at=func.now())
+            await session.execute(first.on_conflict_do_nothing())
     finally:
         await engine.dispose()

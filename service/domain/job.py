@@ -32,6 +32,7 @@ JobName = Literal[
     "forget",
     "promote",
     "patterns",
+    "reembed",
 ]
 """Every kind of job; jobs/registry.py has the task of each."""
 
@@ -54,7 +55,7 @@ WORKSPACE_JOBS: Mapping[WorkspaceJobName, tuple[str, str | None]] = MappingProxy
 )
 """The setting that has their interval, and the switch in it without which the clock does not start them."""
 
-SystemJobName = Literal["embed", "count_terms", "audit_partitions", "cleanup", "sweep_working"]
+SystemJobName = Literal["embed", "count_terms", "audit_partitions", "cleanup", "sweep_working", "reembed"]
 """Those that run by the clock for the whole service."""
 
 Minutes = Annotated[float, Field(ge=1, le=44_640)]
@@ -77,6 +78,7 @@ class JobIntervals(BaseModel):
     forget: Minutes = 60
     promote: Minutes = 15
     patterns: Minutes = 15
+    reembed: Minutes = 1_440
 
     @property
     def seconds(self) -> Mapping[str, float]:
@@ -90,6 +92,9 @@ Counts = Mapping[str, int]
 """What a run did, for its job_run row: {"dropped": 2}."""
 
 MAX_ATTEMPTS = 3
+LONG_MAX_ATTEMPTS = 150
+"""For work of hours, whose worker may be replaced meanwhile, or its model be unavailable: with the longest wait of
+service/jobs/recorder.py, 10 minutes, about a day."""
 NOTHING: Payload = MappingProxyType({})
 
 

@@ -211,7 +211,7 @@ class Worker:
         try:
             async with asyncio.timeout(task.timeout_s):
                 with model_days.in_background():
-                    counts = await _call(task, batch, self._res)
+                    counts = await _call(task, batch, self._res.latest())
         except Exception as exc:
             log.warning("%s failed in attempt %d: %s", batch[0].kind, batch[0].attempts, describe(exc))
             if task.retry_alone and len(batch) > 1 and not self._draining:

@@ -4,33 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 from service.db import doctor
 from service.db.doctor import CheckResult
-from service.db.roles import MIGRATE_LOGIN
-from service.launch.postgres import EmbeddedPostgres, running_server
+from service.launch.owner import owner_url
 from service.settings import Settings
 
 
 def examine_database(settings: Settings, *, examples: int) -> list[CheckResult]:
     """What each check found in the database of the settings. Without DATABASE_URL it is the embedded one: the server
     that runs, or one that is started for the time. Raises StoreUnavailable, SchemaMismatch or LaunchError."""
-    with _owner_url(settings) as url:
+    with owner_url(settings) as url:
         return asyncio.run(doctor.examine(url, examples=examples))
-
-
-@contextmanager
-def _owner_url(settings: Settings) -> Iterator[str]:
-    named = settings.owner_database_url or settings.database_url
-    if named is not None:
-        yield named.get_secret_value()
-    elif (server := running_server(settings.data_dir)) is not None:
-        yield server.url(MIGRATE_LOGIN)
-    else:
-        with EmbeddedPostgres(settings.data_dir) as started:
-            yield started.url(MIGRATE_LOGIN)
 
 
 def table(results: Sequence[CheckResult]) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import os
 import socket
+import sys
 from typing import Any
 
 from service import garbage, logs, rule_processes
@@ -31,7 +32,9 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
 
     if gate is not None:
         _wait_at(gate)
-    asyncio.run(preflight(settings))
+    note = asyncio.run(preflight(settings))
+    if note is not None:
+        print(f"\nloxodon: {note}\n", file=sys.stderr, flush=True)
     options: dict[str, Any] = {
         "factory": True,
         "access_log": False,  # it would print ?q= and ?api_key=

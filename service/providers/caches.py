@@ -26,7 +26,7 @@ PASSAGE, QUERY = b"p", b"q"
 
 
 class VectorStore(Protocol):
-    """The `embedding_cache` table; `model` is the embedder's id, a digest has 32 bytes."""
+    """The `embedding_cache` table; `model` is the embedder's identity, a digest has 32 bytes."""
 
     async def get_many(self, owner: UUID, model: str, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
         """The stored vectors; the others are missing from the result."""
@@ -53,6 +53,11 @@ class CachedEmbedder:
     @property
     def dimension(self) -> int:
         return self._embedder.dimension
+
+    @property
+    def identity(self) -> str:
+        """Tells its vectors from those of every other: some models make them of several lengths."""
+        return f"{self.model}/{self.dimension}"
 
     def similarity(self, cosine: float) -> float:
         """The embedder's calibrated cosine, 0..1."""
@@ -108,7 +113,7 @@ class CachedEmbedder:
             self._vectors.move_to_end((owner, digest))
         missing = [digest for digest in digests if digest not in found]
         if missing and self._store is not None:
-            stored = dict(await self._store.get_many(owner, self.model, missing))
+            stored = dict(await self._store.get_many(owner, self.identity, missing))
             self._remember(owner, stored)
             found |= stored
         return found
@@ -116,7 +121,7 @@ class CachedEmbedder:
     async def _keep(self, owner: UUID, vectors: dict[bytes, Vector]) -> dict[bytes, Vector]:
         self._remember(owner, vectors)
         if self._store is not None:
-            await self._store.put_many(owner, self.model, vectors)
+            await self._store.put_many(owner, self.identity, vectors)
         return vectors
 
     def _remember(self, owner: UUID, vectors: Mapping[bytes, Vector]) -> None:

@@ -6,7 +6,8 @@ from pydantic import SecretStr
 
 from service.providers.budget import MeteredLlm
 from service.providers.lent import LentEmbedder
-from service.providers.local import LocalEmbedder
+from service.providers.local import DIMENSION, LocalEmbedder
+from service.providers.missing import MissingEmbedder
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm
@@ -25,10 +26,38 @@ def embedder_model(settings: Settings) -> str:
     return endpoint.id if endpoint else LOCAL_MODEL
 
 
+def embedder_dimension(settings: Settings) -> int:
+    """The length of the vectors of the configured embedder."""
+    return settings.embedding_dim if _embedder_endpoint(settings) else DIMENSION
+
+
 def open_embedder(settings: Settings, *, seldom_used: bool = False) -> Embedder:
     """The configured embedder, ready; loading the local one takes about a second. `seldom_used`: the local one is
     loaded when it is needed, in a process of its own."""
-    endpoint = _embedder_endpoint(settings)
+    return _open_embedder(settings, _embedder_endpoint(settings), settings.embedding_dim, seldom_used=seldom_used)
+
+
+def open_embedder_of(settings: Settings, model: str, dimension: int, *, seldom_used: bool = False) -> Embedder:
+    """The embedder that a generation records: the configured one, or another that these settings still reach. In its
+    place, where they do not, one that fails each call and says why."""
+    if (model, dimension) == (embedder_model(settings), embedder_dimension(settings)):
+        return open_embedder(settings, seldom_used=seldom_used)
+    if model == LOCAL_MODEL:
+        return _open_embedder(settings, None, dimension, seldom_used=seldom_used)
+    provider, _, name = model.partition(":")
+    is_same = provider == settings.embedder_provider.strip().lower()
+    key = settings.old_embedder_api_key or (settings.embedder_api_key if is_same else None)
+    url = settings.old_embedder_base_url or (settings.embedder_base_url if is_same else None)
+    try:
+        endpoint = choose_embedder(
+            provider=provider, model=name, api_key=_secret(key), base_url=url, keys=_keys(settings)
+        )
+    except ValueError as exc:
+        return MissingEmbedder(model, dimension, str(exc))
+    return _open_embedder(settings, endpoint, dimension, seldom_used=seldom_used)
+
+
+def _open_embedder(settings: Settings, endpoint: Endpoint | None, dimension: int, *, seldom_used: bool) -> Embedder:
     if endpoint is None:
         open_local = LentEmbedder if seldom_used else LocalEmbedder.load
         return open_local(
@@ -39,7 +68,7 @@ def open_embedder(settings: Settings, *, seldom_used: bool = False) -> Embedder:
         )
     return OpenAiEmbedder(
         endpoint,
-        settings.embedding_dim,
+        dimension,
         options=ClientOptions(timeout_s=settings.embedder_timeout_s, retries=_retries(settings)),
         deadline_s=settings.embedder_timeout_s,
     )

@@ -162,11 +162,11 @@ async def mean_vector(
 
 async def _generic_request(owner: UUID, res: Resources) -> Vector:
     """The mean vector of requests for nothing in particular; computed once per process."""
-    found = res.common.get(res.embedder.model)
+    found = res.common.get(res.embedder.identity)
     if found is None:
         queries = [await res.embedder.embed_query(owner, text) for text in GENERIC_REQUESTS]
         notes = await res.embedder.embed(owner, GENERIC_REQUESTS)
-        found = res.common[res.embedder.model] = np.mean([*queries, *notes], axis=0, dtype=np.float32)
+        found = res.common[res.embedder.identity] = np.mean([*queries, *notes], axis=0, dtype=np.float32)
     return found
 
 

@@ -11,7 +11,7 @@ import pytest
 from httpx2 import AsyncClient, Response
 
 from service.db.roles import APP
-from service.opening import cached
+from service.embedding import cached
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import Tenant, open_as

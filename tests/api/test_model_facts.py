@@ -11,9 +11,9 @@ import pytest
 
 from service.domain.job import Job
 from service.domain.text import CleanText
+from service.embedding import cached
 from service.errors import EmbeddingError
 from service.jobs import conversations
-from service.opening import cached
 from service.providers.protocols import Vector
 from service.resources import Resources
 from tests.api.conftest import Tables

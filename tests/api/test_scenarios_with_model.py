@@ -10,8 +10,8 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.domain.text import CleanText
+from service.embedding import cached
 from service.errors import EmbeddingError
-from service.opening import cached
 from service.providers.protocols import Vector
 from service.resources import Resources
 from tests.api.conftest import Tables

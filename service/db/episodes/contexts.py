@@ -108,7 +108,12 @@ NO_VECTORS = text("""
     WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) AND kind = 'context'
 """)
 
+# A vector of another generation was made of the text before.
 VECTOR = text("""
+    WITH outdated AS (
+        DELETE FROM memory_vector WHERE workspace_id = :workspace AND memory_id = :id AND kind = 'context'
+            AND generation <> :generation
+    )
     INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
     SELECT workspace_id, id, :generation, 'context', user_id, agent_id, run_id, channel, :embedding
     FROM memory WHERE workspace_id = :workspace AND id = :id

@@ -97,7 +97,11 @@ TAKEN = text("""
                     AND (e.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND e.user_id IS NULL)))
 """)
 
+# A vector of another generation was made of the text before.
 VECTOR = text("""
+    WITH outdated AS (
+        DELETE FROM entity_vector WHERE workspace_id = :workspace AND entity_id = :id AND generation <> :generation
+    )
     INSERT INTO entity_vector (workspace_id, entity_id, generation, embedding)
     VALUES (:workspace, :id, :generation, :vector)
     ON CONFLICT (workspace_id, entity_id, generation) DO UPDATE SET embedding = excluded.embedding

@@ -15,11 +15,11 @@ from sqlalchemy.dialects import postgresql
 
 from service.db.engine import Session
 from service.db.tables import Table
+from service.domain.job import LONG_MAX_ATTEMPTS
 from service.domain.text import CleanText
 from service.providers.protocols import Vector
 
-EMBED_MAX_ATTEMPTS = 150
-"""Attempts: with the longest wait of service/jobs/recorder.py, 10 minutes, about a day."""
+EMBED_MAX_ATTEMPTS = LONG_MAX_ATTEMPTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,10 @@ class LateVectors:
     async def store(
         self, session: Session, workspace_id: UUID, made: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
     ) -> int:
-        """How many rows got a vector; a row whose text has changed gets none. The rows are locked against deletion."""
+        """How many rows got a vector; a row whose text has changed gets none. The rows are locked against changes."""
         row = self.table.__table__.c
         query = select(*row).where(row.workspace_id == workspace_id, row.id.in_(made)).order_by(row.id)
-        locked = await session.execute(query.with_for_update(key_share=True, read=True))
+        locked = await session.execute(query.with_for_update(read=True))
         same = [each.id for each in locked if self.text_of(each) == made[each.id][0]]
         rows = [
             {"workspace_id": workspace_id, self.owner: each, "generation": generation, "embedding": made[each][1]}

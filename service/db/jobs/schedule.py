@@ -18,7 +18,7 @@ from uuid_utils.compat import uuid7
 
 from service.db.engine import Session
 from service.db.tables import JobRunRow
-from service.domain.job import MAX_ATTEMPTS, NOTHING, JobName, Payload, RunReason
+from service.domain.job import LONG_MAX_ATTEMPTS, MAX_ATTEMPTS, NOTHING, JobName, Payload, RunReason
 from service.domain.scope import NIL_WORKSPACE
 
 REGISTER = text("""
@@ -123,7 +123,8 @@ async def request(
     if waiting is not None:
         return waiting
     run = uuid7()
-    await session.execute(REQUEST, {**told, "id": run, "max_attempts": MAX_ATTEMPTS, "reason": reason})
+    max_attempts = LONG_MAX_ATTEMPTS if name == "reembed" else MAX_ATTEMPTS
+    await session.execute(REQUEST, {**told, "id": run, "max_attempts": max_attempts, "reason": reason})
     return run
 
 

@@ -20,7 +20,8 @@ WORKSPACE = text("""
                AS archived,
            (SELECT count(*) FROM memory WHERE workspace_id = :workspace AND embedding_status <> 'stored')
                AS pending_embeddings,
-           (SELECT count(*) FROM memory_vector WHERE workspace_id = :workspace AND kind = 'text') AS vectors,
+           (SELECT count(*) FROM memory_vector WHERE workspace_id = :workspace AND kind = 'text' AND generation =
+               (SELECT generation FROM embedding_generation WHERE state = 'active')) AS vectors,
            (SELECT count(*) FROM conversation WHERE workspace_id = :workspace) AS conversations,
            (SELECT count(*) FROM entity WHERE workspace_id = :workspace) AS entities
 """)

@@ -180,7 +180,7 @@ class EmbeddingGenerationRow(Table):
     """One embedding generation, for all workspaces: the model that made its vectors, and their length."""
 
     __tablename__ = "embedding_generation"
-    __table_args__ = (CheckConstraint("state IN ('active', 'building', 'retired')", "state"),)
+    __table_args__ = (CheckConstraint("state IN ('active', 'building', 'retired', 'dropped')", "state"),)
 
     generation: Mapped[int] = mapped_column(SmallInteger, primary_key=True, autoincrement=False)
     model: Mapped[str]
@@ -188,6 +188,7 @@ class EmbeddingGenerationRow(Table):
     calibration: Mapped[dict[str, Any]] = empty_object()
     state: Mapped[str]
     created_at: Mapped[datetime] = set_now()
+    activated_at: Mapped[datetime | None]
 
 
 class MemoryVectorRow(Table):

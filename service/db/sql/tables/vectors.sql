@@ -4,14 +4,19 @@
 -- has a CHECK on its length and a partial HNSW index of its own. `:dimension` is the length of generation 1.
 -- docs/decisions/005-vector-generations.md
 
+-- building: vectors are being made; active: searches use it; retired: kept, so that one can go back; dropped: its vectors
+-- are gone or going, and its number is never given again, because history names it.
 CREATE TABLE embedding_generation (
     generation smallint CONSTRAINT pk_embedding_generation PRIMARY KEY,
     model text NOT NULL,
     dimension integer NOT NULL,
     calibration jsonb NOT NULL DEFAULT '{}'::jsonb,
-    state text NOT NULL CONSTRAINT ck_embedding_generation_state CHECK (state IN ('active', 'building', 'retired')),
-    created_at timestamptz NOT NULL DEFAULT now()
+    state text NOT NULL
+        CONSTRAINT ck_embedding_generation_state CHECK (state IN ('active', 'building', 'retired', 'dropped')),
+    created_at timestamptz NOT NULL DEFAULT now(),
+    activated_at timestamptz
 );
+CREATE UNIQUE INDEX ix_embedding_generation_active ON embedding_generation (state) WHERE state IN ('active', 'building');
 
 CREATE TABLE memory_vector (
     workspace_id uuid NOT NULL,

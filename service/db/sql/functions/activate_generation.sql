@@ -1,0 +1,19 @@
+-- The cut-over: from its commit on searches use the vectors of this generation. False, and nothing changes, unless it is
+-- being built: somebody may have gone back meanwhile. docs/decisions/065-re-embedding.md
+CREATE OR REPLACE FUNCTION activate_generation(wanted integer)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    PERFORM FROM embedding_generation g ORDER BY g.generation FOR UPDATE;
+    IF NOT EXISTS (SELECT FROM embedding_generation g WHERE g.generation = wanted AND g.state = 'building') THEN
+        RETURN false;
+    END IF;
+    UPDATE embedding_generation SET state = 'retired' WHERE state = 'active';
+    UPDATE embedding_generation SET state = 'active', activated_at = now() WHERE generation = wanted;
+    RETURN true;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION activate_generation(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION activate_generation(integer) TO loxodon_worker;

@@ -1,0 +1,11 @@
+-- All workspaces, for upkeep that goes over each of them.
+CREATE OR REPLACE FUNCTION find_workspaces()
+RETURNS TABLE (workspace_id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT w.workspace_id FROM workspace w ORDER BY w.workspace_id
+$$;
+
+REVOKE EXECUTE ON FUNCTION find_workspaces() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_workspaces() TO loxodon_worker;

@@ -1,0 +1,41 @@
+"""`reembed`: begins a change of the embedder, goes back, or drops the old vectors. The worker does the work."""
+
+from __future__ import annotations
+
+import asyncio
+
+from service.db import reembedding
+from service.launch.owner import owner_url
+from service.providers.choose import embedder_dimension, embedder_model
+from service.settings import Settings
+
+PROGRESS = "GET /v1/jobs/reembed?system=true (right metrics) tells how far it is."
+
+
+def begin(settings: Settings, *, again: bool = False) -> str:
+    """What was begun, as a sentence. Raises Conflict or StoreUnavailable."""
+    model, dimension = embedder_model(settings), embedder_dimension(settings)
+    with owner_url(settings) as url:
+        generation, queued = asyncio.run(reembedding.begin(url, model, dimension, again=again))
+    what = "A worker makes" if queued else "A worker is making"
+    return (
+        f"{what} the vectors of {generation}, as generation {generation.number}. Searches use the old ones until "
+        f"all are there, and the new ones from then on. {PROGRESS}"
+    )
+
+
+def roll_back(settings: Settings) -> str:
+    """What searches use now, as a sentence. Raises Conflict or StoreUnavailable."""
+    with owner_url(settings) as url:
+        active, given_up = asyncio.run(reembedding.roll_back(url))
+    return (
+        f"Searches use the vectors of {active} (generation {active.number}); those of {given_up} (generation "
+        f"{given_up.number}) are kept. A worker makes what is missing. Set EMBEDDER_PROVIDER and EMBEDDER_MODEL back."
+    )
+
+
+def drop_old(settings: Settings) -> str:
+    """What was dropped, as a sentence. Raises Conflict or StoreUnavailable."""
+    with owner_url(settings) as url:
+        dropped = asyncio.run(reembedding.drop_retired(url))
+    return f"A worker deletes the vectors of {' and of '.join(map(str, dropped))}. {PROGRESS}"
