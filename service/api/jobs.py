@@ -131,6 +131,7 @@ class JobDetails(ResponseModel):
     interval_s: float | None = Field(description="Seconds between runs by the clock; null: the clock starts none")
     next_run: Time | None = Field(description="When the clock starts the next run; null: never")
     states: list[JobStateCount] = Field(description="How many are queued, running, failed or dead; none left out: 0")
+    progress: JobProgress | None = Field(description="Of the newest that runs; null: none runs, or it has none")
     runs: list[JobRunItem] = Field(description=f"The last {LAST_RUNS} runs, newest first")
 
 
@@ -177,12 +178,14 @@ async def get_job(name: Named, caller: CallerOf, res: ResourcesOf, system: OfSys
     async with res.db.read(workspace_id) as session:
         states = await overview.counts(session, workspace_id, name)
         runs = await overview.runs(session, workspace_id, name, limit=LAST_RUNS)
+        running = await overview.page(session, workspace_id, ["running"], name=name, before=None, limit=1)
         clock = await overview.interval(session, name) if system else _own_interval(name, runs, res)
     return JobDetails(
         name=name,
         interval_s=clock[0] if clock else None,
         next_run=clock[1] if clock else None,
         states=[JobStateCount.of(each) for each in states],
+        progress=next((JobItem.describing(each).progress for each in running), None),
         runs=[JobRunItem.of(each) for each in runs],
     )
 

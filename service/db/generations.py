@@ -7,7 +7,7 @@ docs/decisions/005-vector-generations.md, 065-re-embedding.md
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import insert
@@ -81,8 +81,8 @@ async def record_first(owner_url: str, model: str, dimension: int) -> None:
     try:
         async with engine.begin() as session:
             await session.execute(text(f"SET LOCAL ROLE {roles.OWNER}"))
-            row = {"generation": 1, "model": model, "dimension": dimension, "state": "active"}
-            first = insert(EmbeddingGenerationRow).values(row, activated_at=func.now())
+            row: dict[str, Any] = {"generation": 1, "model": model, "dimension": dimension, "state": "active"}
+            first = insert(EmbeddingGenerationRow).values(row | {"activated_at": func.now()})
             await session.execute(first.on_conflict_do_nothing())
     finally:
         await engine.dispose()

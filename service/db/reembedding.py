@@ -57,9 +57,10 @@ LEAVES = text("""
 IS_BROKEN = text("SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:name)")
 IS_ATTACHED = text("SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass(:name))")
 HAS_CHECK = text("SELECT convalidated FROM pg_constraint WHERE conrelid = CAST(:on AS regclass) AND conname = :name")
+# One that runs and has made nothing yet may have looked before there was anything to do.
 WORKING = text("""
     SELECT EXISTS (SELECT FROM job WHERE workspace_id = :workspace AND kind = 'reembed' AND run_after <= now()
-                   AND state IN ('ready', 'running'))
+                   AND (state = 'ready' OR (state = 'running' AND progress IS NOT NULL)))
 """)
 
 

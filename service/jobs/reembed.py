@@ -6,6 +6,7 @@ a cut-over and after a roll-back, and deletes the vectors of dropped ones. docs/
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -32,11 +33,20 @@ LATER = (timedelta(seconds=10), timedelta(minutes=10))
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
-    """Fills the generation that is being built and cuts over to it, or fills what the active one lacks."""
+    """Fills the generation that is being built and cuts over to it, or fills what the active one lacks, and does so
+    again where the next one was begun meanwhile."""
+    total: Counter[str] = Counter()
     found = await generations.listed(res.db)
+    while len(found) > 1:
+        total.update(await _run(job, found, res))
+        found = await generations.listed(res.db)
+        if generations.in_state(found, "building") is None:
+            break
+    return dict(total) or None
+
+
+async def _run(job: Job, found: list[Generation], res: Resources) -> Counts:
     building = generations.in_state(found, "building")
-    if len(found) == 1:
-        return None
     async with res.db.read(NIL_WORKSPACE) as session:
         workspaces = await missing_vectors.workspaces(session)
     counts = await _build(job, building, workspaces, res) if building else await _complete(job, workspaces, res)
