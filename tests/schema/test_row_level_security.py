@@ -149,6 +149,8 @@ CALLERS = {
     "find_api_key": {APP},
     "find_large_workspaces": {WORKER},
     "find_outlived": {WORKER},
+    "activate_generation": {WORKER},
+    "find_workspaces": {WORKER},
     "find_unaged": {WORKER},
     "find_unembedded": {WORKER},
     "in_wall": set(),
