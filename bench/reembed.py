@@ -36,7 +36,7 @@ BUILD_S = 6 * 3_600
 
 
 @dataclass
-class Load:
+class ClientNotes:
     """What the clients noticed. `failed`: no answer, an error, or a warning."""
 
     search_ms: list[float] = field(default_factory=list)
@@ -54,7 +54,7 @@ async def post(client: Client, path: str, body: object) -> tuple[bool, float, di
     return answer.status < 400 and not answer.json.get("warnings"), answer.ms, answer.json
 
 
-async def searches(service: Service, questions: Sequence[str], load: Load, over: asyncio.Event) -> None:
+async def searches(service: Service, questions: Sequence[str], load: ClientNotes, over: asyncio.Event) -> None:
     client, at = Client(service.url, service.key), 0
     while not over.is_set():
         good, ms, _ = await post(client, "/v1/memories/search", {"query": questions[at % len(questions)], **USER})
@@ -63,7 +63,7 @@ async def searches(service: Service, questions: Sequence[str], load: Load, over:
     await client.close()
 
 
-async def stores(service: Service, texts: Sequence[str], load: Load, over: asyncio.Event) -> None:
+async def stores(service: Service, texts: Sequence[str], load: ClientNotes, over: asyncio.Event) -> None:
     client = Client(service.url, service.key)
     for content in texts:
         if over.is_set():
@@ -101,7 +101,7 @@ async def run(service: Service, memories: int, kills: int, questions: Sequence[s
         assert good, answer
     loaded_s = time.monotonic() - began
     before = await found(service, questions)
-    quiet, busy, over = Load(), Load(), asyncio.Event()
+    quiet, busy, over = ClientNotes(), ClientNotes(), asyncio.Event()
     new = sentences.distinct(memories + 20_000, 2)[memories:]
     clients = [asyncio.create_task(searches(service, questions, quiet, over))]
     clients += [asyncio.create_task(stores(service, new[:1_000], quiet, over))]
