@@ -183,6 +183,12 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
             "The language model failed where nothing can go on without it",
             "The same",
         ),
+        "model_budget": ErrorHelp(
+            "503",
+            "The workspace has used up what it may spend on the language model today (limits). No route answers "
+            "it: requests go on without the model, and jobs wait",
+            "Wait until the day ends in UTC, or raise the limit",
+        ),
         "rerank_error": ErrorHelp(
             "503",
             "The reranker failed; searches go on without it and warn",

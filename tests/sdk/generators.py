@@ -19,16 +19,10 @@ PINNED = ROOT / "requirements" / "sdk.txt"
 TOOLS = BUILD / "tools" / "bin"
 NODE = BUILD / "node_modules" / ".bin"
 TSC = (
-    str(NODE / "tsc"),
-    "--strict",
-    "--noUncheckedIndexedAccess",
-    "--skipLibCheck",
-    "--types",
-    "node",
-    "--rootDir",
-    ".",
+    *(str(NODE / "tsc"), "--strict", "--skipLibCheck", "--types", "node"),
+    *("--rootDir", ".", "--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext"),
+    *("--outDir", "out"),
 )
-TSC_NODE = (*TSC, "--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext", "--outDir", "out")
 
 
 @dataclass(frozen=True, slots=True)

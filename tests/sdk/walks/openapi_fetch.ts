@@ -47,11 +47,14 @@ async function main(): Promise<void> {
   const moved = good(await client.POST("/v1/memories", { body: { content: "Alice lives in Bergen now.", user_id } }));
   const home = { id: moved.results[0]!.id! };
   const decisions = good(await client.GET("/v1/memories/{id}/decisions", { params: { path: home } }));
-  good(await client.POST("/v1/decisions/{id}/undo", { params: { path: { id: decisions.results[0]!.id } } }));
+  good(await client.POST("/v1/decisions/{id}/undo", { params: { path: { id: decisions.results.at(-1)!.id } } }));
   good(await client.POST("/v1/forget", { body: { query: "tea", user_id, dry_run: true } }));
 
   const refused = await client.POST("/v1/memories/search", { body: { query: "tea" } });
   if (refused.error?.code !== "scope_error") throw new Error("a search without a scope was answered");
 }
 
-await main();
+main().catch((failed: unknown) => {
+  console.error(failed);
+  process.exit(1);
+});

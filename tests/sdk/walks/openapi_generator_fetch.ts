@@ -33,7 +33,7 @@ async function main(): Promise<void> {
   await memories.storeMemory({ storeRequest: { content: "Alice lives in Oslo.", userId } });
   const moved = await memories.storeMemory({ storeRequest: { content: "Alice lives in Bergen now.", userId } });
   const made = await decisions.getMemoryDecisions({ id: moved.results[0]!.id! });
-  await decisions.undoDecision({ id: made.results[0]!.id });
+  await decisions.undoDecision({ id: made.results.at(-1)!.id });
   await memories.forget({ forgetRequest: { query: "tea", userId, dryRun: true } });
   try {
     await memories.searchMemories({ searchRequest: { query: "tea" } });
@@ -44,4 +44,7 @@ async function main(): Promise<void> {
   throw new Error("a search without a scope was answered");
 }
 
-await main();
+main().catch((failed: unknown) => {
+  console.error(failed);
+  process.exit(1);
+});

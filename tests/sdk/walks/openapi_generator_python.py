@@ -32,12 +32,12 @@ def main(client: loxodon_generated.ApiClient) -> None:
         .facts
     )
 
-    assert memories.patch_memory(str(tea), loxodon_generated.PatchMemoryRequest(importance=0.9)).importance == 0.9
-    assert len(memories.get_memory_history(str(tea)).results) == 2
+    assert memories.patch_memory(tea, loxodon_generated.PatchMemoryRequest(importance=0.9)).importance == 0.9
+    assert len(memories.get_memory_history(tea).results) == 2
     page = memories.list_memories(user_id=USER, limit=1)
     assert page.next_cursor
     assert memories.list_memories(user_id=USER, limit=1, cursor=page.next_cursor).results[0].id != page.results[0].id
-    memories.delete_memory(str(tea))
+    memories.delete_memory(tea)
 
     memories.store_memory(loxodon_generated.StoreRequest(content="Alice lives in Oslo.", user_id=USER))
     home = (
@@ -45,7 +45,8 @@ def main(client: loxodon_generated.ApiClient) -> None:
         .results[0]
         .id
     )
-    decisions.undo_decision(str(decisions.get_memory_decisions(str(home)).results[0].id))
+    assert home is not None
+    decisions.undo_decision(decisions.get_memory_decisions(home).results[-1].id)
     memories.forget(loxodon_generated.ForgetRequest(query="tea", user_id=USER, dry_run=True))
     assert refusal(memories) == (400, True)
 

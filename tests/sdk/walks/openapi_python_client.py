@@ -80,7 +80,7 @@ def main() -> None:
     assert home is not None
     decisions = get_memory_decisions.sync(home, client=client)
     assert isinstance(decisions, models.DecisionPage), decisions
-    undone = undo_decision.sync(decisions.results[0].id, client=client)
+    undone = undo_decision.sync(decisions.results[-1].id, client=client)
     assert isinstance(undone, models.UndoDecisionResponse), undone
 
     shown = forget.sync(client=client, body=models.ForgetRequest(query="tea", user_id=USER, dry_run=True))
