@@ -28,6 +28,7 @@ from pydantic import (
 
 from service import postgres_url
 from service.domain.ageing import Ageing
+from service.domain.consolidation import Consolidation
 from service.domain.job import JobIntervals
 from service.domain.model_budget import ModelBudget
 from service.domain.patterns import Patterns
@@ -61,6 +62,7 @@ PER_WORKSPACE = frozenset(
         "ageing",
         "audit_level",
         "classifier_use_llm",
+        "consolidation",
         "content_limits",
         "contradiction_policy",
         "custom_prompts",
@@ -335,6 +337,7 @@ class Settings(BaseModel):
     job_retention_days: int = Field(7, ge=1)  # finished jobs are kept this long
     job_intervals_min: Annotated[JobIntervals, BeforeValidator(_parse_json)] = JobIntervals()  # JSON, by job
     ageing: Annotated[Ageing, BeforeValidator(_parse_json)] = Ageing()  # JSON: how memories and entities age
+    consolidation: Annotated[Consolidation, BeforeValidator(_parse_json)] = Consolidation()  # JSON: when facts are read
     patterns: Annotated[Patterns, BeforeValidator(_parse_json)] = Patterns()  # JSON: which strategies are learned
     promoting: Annotated[Promoting, BeforeValidator(_parse_json)] = Promoting()  # JSON: what becomes known everywhere
     embed_batch: int = Field(20, ge=1)  # late vectors made in one call

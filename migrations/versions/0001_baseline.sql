@@ -2096,6 +2096,7 @@ CREATE TABLE conversation (
     started_at timestamptz NOT NULL,
     turn_count integer NOT NULL DEFAULT 0,
     consolidated_at timestamptz,
+    consolidated_turns integer NOT NULL DEFAULT 0,
     patterns_extracted boolean NOT NULL DEFAULT false,
     archived boolean NOT NULL DEFAULT false,
     created_at timestamptz NOT NULL DEFAULT now(),

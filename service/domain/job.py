@@ -40,7 +40,7 @@ JobState = Literal["queued", "running", "failed", "dead", "done", "cancelled"]
 """As a person sees it. `failed` waits for another attempt, `dead` for a person; both waiting states are `ready` in the
 queue."""
 
-WorkspaceJobName = Literal["relevance", "decay", "flag_stale", "forget", "promote", "patterns"]
+WorkspaceJobName = Literal["relevance", "decay", "flag_stale", "forget", "promote", "patterns", "consolidate"]
 """Those that run for each workspace, also by request; the clock of the service looks where they are due."""
 
 WORKSPACE_JOBS: Mapping[WorkspaceJobName, tuple[str, str | None]] = MappingProxyType(
@@ -51,6 +51,7 @@ WORKSPACE_JOBS: Mapping[WorkspaceJobName, tuple[str, str | None]] = MappingProxy
         "forget": ("ageing", "auto_archive"),
         "promote": ("promoting", "auto_promote"),
         "patterns": ("patterns", "auto_patterns"),
+        "consolidate": ("consolidation", "auto_consolidate"),
     }
 )
 """The setting that has their interval, and the switch in it without which the clock does not start them."""
@@ -78,6 +79,7 @@ class JobIntervals(BaseModel):
     forget: Minutes = 60
     promote: Minutes = 15
     patterns: Minutes = 15
+    consolidate: Minutes = 15
     reembed: Minutes = 1_440
 
     @property

@@ -1,33 +1,47 @@
 """Conversations stored or curated after the request that brought them.
 
 `ingest`: accepted with `Prefer: respond-async`, stored now. `consolidate`: stored, but without its facts, because the
-model was unavailable. Both call the verb that a direct request calls, as that request wanted it, under an idempotency
-key of their own: a job that dies after the commit and runs again finds that it is done. Turns that were erased
-meanwhile leave nothing.
+model was unavailable or the caller wanted it kept as it was said; by the clock a run looks for conversations with turns
+that nobody has read, and queues a job for each. Both call the verb that a direct request calls, as that request wanted
+it, under an idempotency key of their own: a job that dies after the commit and runs again finds that it is done. Turns
+that were erased meanwhile leave nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from service.db import caches
-from service.db.episodes import conversations
+from service.db.episodes import conversations, unread
 from service.db.episodes.conversations import TurnContent
+from service.db.episodes.unread import UnreadTurns
 from service.db.idempotency import Replay
-from service.db.jobs import operations
+from service.db.jobs import operations, queue
 from service.db.tenants.keys import workspace
+from service.domain import filters
 from service.domain.decision import Action
-from service.domain.job import Counts, Job
+from service.domain.draft import CallerFields, Draft, Options
+from service.domain.job import LONG_MAX_ATTEMPTS, Counts, Job, NewJob
 from service.domain.memory import StoreResult
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
-from service.domain.scope import Scope
+from service.domain.scope import NIL_WORKSPACE, Scope
+from service.domain.text import CleanText
 from service.errors import ServiceError
+from service.jobs import workspaces
 from service.memory import deferred
 from service.memory.curate import TurnsGone, curate
 from service.memory.record import ConversationDraft, record
 from service.resources import Resources
+
+NO_MESSAGES = filters.read({"field": "turn_index", "operator": "eq", "value": None})
+"""A fact is compared with facts: beside the message that it was read from it would be no news."""
+
+AT_ONCE = 100
+"""Conversations that one transaction looks at."""
 
 REMEMBERED_S = 30 * 86_400.0
 """How long it is known that a job is done: longer than it can be retried."""
@@ -85,8 +99,10 @@ def _results(stored: StoreResult) -> StoredAnswer:
 
 
 async def consolidate(job: Job, res: Resources) -> Counts | None:
-    """Makes the facts of the turns in the payload. Done when no turn is left; tried again while the model is
-    unavailable."""
+    """Makes the facts of the turns in the payload; without any in it, queues a job for each conversation that has
+    unread ones. Done when no turn is left; tried again while the model is unavailable."""
+    if "conversation_id" not in job.payload:
+        return await (workspaces.start("consolidate", res) if job.workspace_id == NIL_WORKSPACE else _queue(job, res))
     found = await _kept(job, res)
     if found is None:
         return None
@@ -103,6 +119,30 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
             return None
         raise
     return {"facts": len(curated.outcomes)}
+
+
+async def _queue(job: Job, res: Resources) -> Counts:
+    """A job for each conversation of the run's scope that is quiet and has unread turns."""
+    own = await workspaces.with_own_settings(job, res)
+    quiet = timedelta(minutes=own.settings.consolidation.quiet_min)
+    owner, queued = asdict(workspaces.scope_of(job)), 0
+    last: UUID | None = NIL_WORKSPACE
+    while last is not None:
+        async with own.db.begin(job.workspace_id) as session:
+            found = await unread.find(session, job.workspace_id, owner, after=last, quiet=quiet, batch=AT_ONCE)
+            await queue.enqueue(session, job.workspace_id, [_job_of(each, own) for each in found])
+            queued += len(found)
+        last = found[-1].conversation_id if len(found) == AT_ONCE else None
+    own.wakeup.notify()
+    return {"conversations": queued}
+
+
+def _job_of(found: UnreadTurns, res: Resources) -> NewJob:
+    given = CallerFields(timezone=res.settings.timezone, session_id=found.name, compare=NO_MESSAGES)
+    draft = Draft(found.scope, CleanText(""), given, Options(), res.clock())
+    conversation = ConversationDraft(found.scope, [draft], None, infer=True)
+    payload = deferred.consolidation_payload(conversation, draft, found.conversation_id, found.first, found.last)
+    return NewJob("consolidate", payload=payload, max_attempts=LONG_MAX_ATTEMPTS)
 
 
 async def _own(job: Job, res: Resources) -> Resources:

@@ -46,7 +46,7 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "embed": Task(embed.run, interval_s=EVERY_S["embed"], together=embed.run_together),
         "enrich": Task(enrich.run, together=enrich.run_together, max_batch=enrich.TOGETHER, retry_alone=True),
         "ingest": Task(conversations.ingest),
-        "consolidate": Task(conversations.consolidate),
+        "consolidate": Task(conversations.consolidate, interval_s=EVERY_S["consolidate"]),
         "forget_scope": Task(forget_scope.run, timeout_s=60 * MINUTE_S),
         "count_terms": Task(
             upkeep.count_terms, interval_s=EVERY_S["count_terms"], at_start=True, timeout_s=60 * MINUTE_S

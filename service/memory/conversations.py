@@ -116,6 +116,7 @@ def _columns(old: Conversation, changes: ConversationChanges, now: datetime) -> 
         values["archived"] = changes.archived
     if changes.consolidated is not None:
         values["consolidated_at"] = (old.consolidated_at or now) if changes.consolidated else None
+        values["consolidated_turns"] = old.next_index if changes.consolidated else 0
     if changes.metadata:
         merged = {**old.metadata, **changes.metadata}
         values["metadata"] = {key: value for key, value in merged.items() if changes.metadata.get(key, key) is not None}

@@ -20,7 +20,7 @@ from prometheus_client import Histogram
 
 from service.db import scopes, walls
 from service.db.engine import Session
-from service.db.memories import memories, recorded, stats
+from service.db.memories import memories, recorded, sources, stats
 from service.db.memories.recorded import RecordedScope
 from service.db.scopes import Condition
 from service.db.search import candidates, entity_arm, features, visibility
@@ -301,6 +301,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
             session, query.explain_id, prepared.plan, context, measured.features, measured.wanted
         )
     by_id = await _memories(session, query, [_id(each) for each in ranked])
+    by_id = await _without_told(session, query, by_id)
     stopwatch.lap("rows")
     arm_counts = {name: len(arm) for name, arm in found.arms.items()}
     entities, warnings = context.entities.ids, measured.warnings
@@ -346,6 +347,16 @@ async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> Mapp
     if query.as_of is not None:
         return await recorded.get_many(session, query.scope.workspace_id, ids, query.as_of)
     return await memories.get_many(session, query.scope.workspace_id, ids)
+
+
+async def _without_told(session: Session, query: Query, found: Mapping[UUID, Memory]) -> Mapping[UUID, Memory]:
+    """Without messages of which a fact is among the hits: a fact leads, the message is its source."""
+    messages = {key: each.conversation_id for key, each in found.items() if each.turn_index is not None}
+    facts = [key for key, each in found.items() if key not in messages and each.conversation_id in messages.values()]
+    if not (messages and facts) or query.as_of is not None:
+        return found
+    told = await sources.told(session, query.scope.workspace_id, facts, list(messages))
+    return {key: each for key, each in found.items() if key not in told}
 
 
 async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:

@@ -29,8 +29,9 @@ from service.language.context import ContextTurn
 
 INSERT = text("""
     INSERT INTO conversation (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
-                              consolidated_at)
-    VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at)
+                              consolidated_at, consolidated_turns)
+    VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at,
+            :consolidated_turns)
 """)
 
 # New turns make a consolidated conversation unconsolidated, unless their facts are extracted with them; a conversation
@@ -38,12 +39,16 @@ INSERT = text("""
 # Uses uq_conversation_workspace_id_user_id_agent_id_external_id.
 EXTEND = text("""
     INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
-                                   consolidated_at)
-    VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at)
+                                   consolidated_at, consolidated_turns)
+    VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at,
+            :consolidated_turns)
     ON CONFLICT ON CONSTRAINT uq_conversation_workspace_id_user_id_agent_id_external_id DO UPDATE
     SET turn_count = c.turn_count + :turn_count, patterns_extracted = false, version = c.version + 1,
         updated_at = now(),
-        consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL THEN :consolidated_at END
+        consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL THEN :consolidated_at END,
+        consolidated_turns = CASE WHEN (c.turn_count = 0 OR c.consolidated_at IS NOT NULL)
+                                   AND CAST(:consolidated_at AS timestamptz) IS NOT NULL
+                                  THEN c.turn_count + :turn_count ELSE c.consolidated_turns END
     RETURNING id, turn_count
 """).bindparams(
     bindparam("workspace_id", type_=Uuid()),
@@ -51,6 +56,7 @@ EXTEND = text("""
     bindparam("started_at", type_=DateTime(timezone=True)),
     bindparam("turn_count", type_=Integer()),
     bindparam("consolidated_at", type_=DateTime(timezone=True)),
+    bindparam("consolidated_turns", type_=Integer()),
 )
 
 
@@ -80,6 +86,7 @@ async def append_turns(
         "started_at": turns[0].timestamp,
         "turn_count": len(turns),
         "consolidated_at": consolidated_at,
+        "consolidated_turns": len(turns) if consolidated_at else 0,
     }
     created: tuple[NewRows, ...] = ()
     if external_id is None:
@@ -105,7 +112,13 @@ async def insert_turn(
     await session.execute(
         update(ConversationRow)
         .where(ConversationRow.workspace_id == conversation.scope.workspace_id, ConversationRow.id == conversation.id)
-        .values({**CHANGED_BY_A_TURN, "turn_count": func.greatest(ConversationRow.turn_count, index + 1)})
+        .values(
+            {
+                **CHANGED_BY_A_TURN,
+                "turn_count": func.greatest(ConversationRow.turn_count, index + 1),
+                "consolidated_turns": func.least(ConversationRow.consolidated_turns, index),
+            }
+        )
     )
     await direct.insert(session, *new_rows(conversation.scope, [(new, place)], generation=generation))
     return place
@@ -131,14 +144,27 @@ async def lock_turns(session: Session, scope: Scope, turns: Sequence[StoredTurn]
     return len(await direct.fetch(session, LOCK_TURNS, values)) == len(turns)
 
 
+# Nothing between what was read before and these turns may be left unread: they would be skipped for good.
+MARK_READ = text("""
+    UPDATE conversation c SET consolidated_turns = :last + 1, consolidated_at = CASE WHEN NOT EXISTS (
+        SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id
+        AND t.turn_index > :last AND t.shown IS DISTINCT FROM '') THEN now() END
+    WHERE c.workspace_id = :workspace AND c.id = :conversation AND c.consolidated_turns <= :last
+      AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id
+                      AND t.turn_index >= c.consolidated_turns AND t.turn_index < :first
+                      AND t.shown IS DISTINCT FROM '')
+""")
+
+
 async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> None:
-    """Marks the conversation as consolidated, if these are all its turns."""
-    await session.execute(
-        update(ConversationRow)
-        .where(ConversationRow.workspace_id == scope.workspace_id, ConversationRow.id == turns[0].conversation_id)
-        .where(ConversationRow.turn_count == len(turns))
-        .values(consolidated_at=func.now())
-    )
+    """Notes that the facts of these turns, in order, are stored; the conversation is consolidated when none is left."""
+    values = {
+        "workspace": scope.workspace_id,
+        "conversation": turns[0].conversation_id,
+        "first": turns[0].index,
+        "last": turns[-1].index,
+    }
+    await direct.fetch(session, MARK_READ, values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,13 @@ COUNT_CONVERSATIONS = text("""
     WHERE s.workspace_id = :workspace AND s.memory_id = :id
 """)
 
+# Uses pk_memory_source and ix_memory_source_turn.
+TOLD = text("""
+    SELECT DISTINCT said.memory_id AS id FROM memory_source fact
+    JOIN memory_source said ON said.workspace_id = fact.workspace_id AND said.turn_id = fact.turn_id
+    WHERE fact.workspace_id = :workspace AND fact.memory_id = ANY (:facts) AND said.memory_id = ANY (:messages)
+""")
+
 # For a deleted memory the last sources are read from its history.
 QUOTES = text("""
     WITH present AS (
@@ -97,6 +104,12 @@ class SourceQuote:
     start: int | None
     end: int | None
     quote: str
+
+
+async def told(session: Session, workspace_id: UUID, facts: Sequence[UUID], messages: Sequence[UUID]) -> set[UUID]:
+    """Which of these messages one of the facts was read from."""
+    values = {"workspace": workspace_id, "facts": list(facts), "messages": list(messages)}
+    return {row.id for row in await direct.fetch(session, TOLD, values)}
 
 
 async def link(session: Session, scope: Scope, links: Sequence[SourceLink]) -> None:

@@ -50,6 +50,7 @@ class ConversationRow(Table):
     started_at: Mapped[datetime]
     turn_count: Mapped[int] = mapped_column(server_default=text("0"))
     consolidated_at: Mapped[datetime | None]
+    consolidated_turns: Mapped[int] = mapped_column(server_default=text("0"))
     patterns_extracted: Mapped[bool] = switched_off()
     archived: Mapped[bool] = switched_off()
     extra: Mapped[dict[str, Any]] = mapped_column("metadata", server_default=text("'{}'::jsonb"))

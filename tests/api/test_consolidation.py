@@ -1,0 +1,155 @@
+"""Conversations that were kept as they were said become facts, once, and only what nobody has read."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from httpx2 import AsyncClient
+
+from service.domain.job import Job
+from service.jobs import conversations
+from service.resources import Resources
+from tests.api.conftest import Tables
+from tests.api.helpers import opened, said
+from tests.api.working import work
+from tests.conftest import Tenant
+
+TALK = [
+    {"role": "user", "content": "I work as a nurse in Bergen.", "timestamp": "2026-01-05T09:00:00Z"},
+    {"role": "assistant", "content": "That sounds demanding."},
+    {"role": "user", "content": "My sister Ana lives in Lisbon.", "timestamp": "2026-01-05T09:01:00Z"},
+]
+
+
+async def keep(client: AsyncClient, user_id: str = "alice", **more: Any) -> None:
+    answer = await client.post("/v1/memories", json={"messages": TALK, "user_id": user_id, "infer": False, **more})
+    assert answer.status_code == 201, answer.text
+
+
+async def consolidate(client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, **scope: str) -> int:
+    """Runs it over what is quiet at once; returns how many conversations it read."""
+    await client.patch("/v1/workspaces/current", json={"settings": {"consolidation": {"quiet_min": 0}}})
+    assert (await client.post("/v1/jobs/consolidate/run", params=scope)).status_code == 202
+    assert await work(resources, tables, tenant.workspace_id, "consolidate") == 1
+    return await work(resources, tables, tenant.workspace_id, "consolidate")
+
+
+async def facts(tables: Tables, tenant: Tenant, user_id: str = "alice") -> list[str]:
+    """Texts of the memories that are no messages, in order."""
+    rows = await tables.fetch(
+        "SELECT content FROM memory WHERE workspace_id = $1 AND user_id = $2 AND fact_confidence IS NOT NULL "
+        "ORDER BY content",
+        tenant.workspace_id,
+        user_id,
+    )
+    return [row["content"] for row in rows]
+
+
+async def test_kept_messages_become_the_facts_of_an_inferred_store(
+    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
+) -> None:
+    await client.post("/v1/memories", json={"messages": TALK, "user_id": "bob"})
+    await keep(client)
+    assert await facts(tables, tenant) == []
+    assert await consolidate(client, resources, tables, tenant) == 1
+    assert await facts(tables, tenant) == await facts(tables, tenant, "bob") != []
+    [conversation] = (await client.get("/v1/conversations", params={"user_id": "alice"})).json()["results"]
+    assert conversation["consolidated"]
+    sources = await tables.fetch(
+        "SELECT m.timestamp, t.timestamp AS said FROM memory m JOIN memory_source s ON s.memory_id = m.id "
+        "JOIN turn t ON t.id = s.turn_id WHERE m.workspace_id = $1 AND m.user_id = 'alice' "
+        "AND m.fact_confidence IS NOT NULL",
+        tenant.workspace_id,
+    )
+    assert sources
+    assert all(row["timestamp"] == row["said"] for row in sources), "a fact is dated by its turn"
+
+
+async def test_what_was_read_is_not_read_again(
+    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
+) -> None:
+    conversation = await opened(client, "talk", user_id="alice")
+    await said(client, conversation, "I work as a nurse in Bergen.")
+    assert await consolidate(client, resources, tables, tenant) == 1
+    known = await facts(tables, tenant)
+    assert len(known) == 1
+    assert await consolidate(client, resources, tables, tenant) == 0
+
+    await said(client, conversation, "My sister Ana lives in Lisbon.")
+    assert await consolidate(client, resources, tables, tenant) == 1
+    [payload] = await tables.fetch(
+        "SELECT (payload ->> 'first')::int AS first FROM job WHERE workspace_id = $1 AND kind = 'consolidate' "
+        "AND payload ? 'first' ORDER BY created_at DESC LIMIT 1",
+        tenant.workspace_id,
+    )
+    assert payload["first"] == 1
+    assert len(await facts(tables, tenant)) == 2
+
+
+async def test_a_talk_that_goes_on_is_left_alone(
+    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
+) -> None:
+    await keep(client)
+    await client.post("/v1/jobs/consolidate/run")
+    await work(resources, tables, tenant.workspace_id, "consolidate")
+    assert await work(resources, tables, tenant.workspace_id, "consolidate") == 0
+
+
+async def test_a_run_can_be_for_one_user(
+    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
+) -> None:
+    await keep(client)
+    await keep(client, "carol")
+    assert await consolidate(client, resources, tables, tenant, user_id="carol") == 1
+    assert await facts(tables, tenant) == []
+    assert await facts(tables, tenant, "carol") != []
+
+
+async def test_two_runs_at_once_queue_a_conversation_once(
+    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
+) -> None:
+    await keep(client)
+    await client.patch("/v1/workspaces/current", json={"settings": {"consolidation": {"quiet_min": 0}}})
+    [row] = await tables.fetch("SELECT gen_random_uuid() AS id")
+    job = Job(tenant.workspace_id, row["id"], "consolidate", None, {}, 1, 1, "test")
+    counts = await asyncio.gather(*(conversations.consolidate(job, resources) for _ in range(4)))
+    assert sum(each["conversations"] for each in counts if each) == 1
+    assert await work(resources, tables, tenant.workspace_id, "consolidate") == 1
+
+
+async def test_a_job_that_ran_before_its_worker_died_leaves_the_facts_once(
+    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
+) -> None:
+    await keep(client)
+    assert await consolidate(client, resources, tables, tenant) == 1
+    known = await facts(tables, tenant)
+    await tables.fetch(
+        "UPDATE job SET state = 'ready' WHERE workspace_id = $1 AND payload ? 'conversation_id'", tenant.workspace_id
+    )
+    assert await work(resources, tables, tenant.workspace_id, "consolidate") == 1
+    assert await facts(tables, tenant) == known
+
+
+async def test_marking_it_by_hand_moves_what_is_read(
+    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
+) -> None:
+    await keep(client)
+    [conversation] = (await client.get("/v1/conversations", params={"user_id": "alice"})).json()["results"]
+    await client.patch(f"/v1/conversations/{conversation['id']}", json={"consolidated": True})
+    assert await consolidate(client, resources, tables, tenant) == 0
+    await client.patch(f"/v1/conversations/{conversation['id']}", json={"consolidated": False})
+    assert await consolidate(client, resources, tables, tenant) == 1
+
+
+async def test_a_fact_stands_for_the_message_it_was_read_from(
+    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
+) -> None:
+    await keep(client)
+    await consolidate(client, resources, tables, tenant)
+    query = {"query": "Where does Ana live?", "user_id": "alice"}
+    hits = (await client.post("/v1/memories/search", json=query)).json()["results"]
+    told = [each["memory"] for each in hits if "Lisbon" in each["memory"]]
+    assert told == ["User: My sister Ana lives in Lisbon."]
+    kept = (await client.get("/v1/memories", params={"user_id": "alice"})).json()["results"]
+    assert "My sister Ana lives in Lisbon." in [each["memory"] for each in kept], "the message stays"
