@@ -38,11 +38,14 @@ class ListedFailure:
 TWO = "Two parameters or two fields, of which one is enough; the descriptions say it"
 
 LISTED = (
-    # -- rules between parameters, which OpenAPI has not, and between synonyms (service/api/schema_rules.py)
+    # -- rules between parameters and fields, which the document tells in words (docs/decisions/069-flat-contract.md)
     ListedFailure(REFUSED, ANY, "At least one of user_id, agent_id", "One of three parameters, or the key's own id"),
     ListedFailure(REFUSED, ANY, "[a-z_]+: what is shared belongs to everyone", TWO),
     ListedFailure(REFUSED, ANY, "include_shared: contradicts shared", TWO),
-    ListedFailure(REFUSED, ANY, r".*: give .*, not both", TWO),
+    ListedFailure(REFUSED, ANY, r"[\w.\[\]]+: give ", "What excludes or needs what; the descriptions say it"),
+    ListedFailure(
+        REFUSED, "POST /v1/operations", "(messages|dry_run): (are|is) ", "What is stored later is a conversation"
+    ),
     ListedFailure(REFUSED, ANY, "scope_mode: exact asks for all ids", TWO),
     ListedFailure(
         REFUSED, ANY, "(query|q): give (a query|q)", "A search needs one of several, and empty lists do not count"

@@ -16,8 +16,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_job_is_disturbed() -> None:
-    """A new name needs a case in bench/job_cases.py: a function that gives the job something to do."""
-    assert {case.split()[0] for case in job_cases.CASES} == set(TASKS)
+    """A new name needs a case in bench/job_cases.py: a function that gives the job something to do. A new generation of
+    vectors concerns the whole service: tests/jobs/test_reembed.py kills its workers."""
+    assert {case.split()[0] for case in job_cases.CASES} == set(TASKS) - {"reembed"}
 
 
 def test_what_differs_is_told() -> None:

@@ -154,7 +154,7 @@ async def call(work: Callable[..., str], env: Mapping[str, str], **options: bool
     return await asyncio.to_thread(lambda: work(Settings.from_env(env), **options))
 
 
-async def wait_for(condition: Callable[[], Awaitable[bool]], *, timeout_s: float = 150) -> None:
+async def wait_for(condition: Callable[[], Awaitable[bool]], *, timeout_s: float = 280) -> None:
     await until(condition, timeout_s=timeout_s)
 
 
