@@ -68,6 +68,11 @@ class FairGate:
                 raise self._refusal(own=self._has_its_share(tenant)) from None
             raise
 
+    @property
+    def waiting(self) -> int:
+        """How many wait to be let in."""
+        return self._waiting
+
     def leave(self, tenant: Hashable) -> None:
         self._free += 1
         self._inside[tenant] -= 1

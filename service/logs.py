@@ -1,4 +1,7 @@
-"""Logging: one JSON line per event on standard error: ids and counts, never memory text."""
+"""Logging: one line per event on standard error: ids and counts, never memory text.
+
+For people on a terminal, one JSON object a line otherwise (LOXODON_LOG_FORMAT).
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,18 @@ import sys
 
 import structlog
 
-QUIET = ("httpx", "httpx2", "openai", "asyncio", "alembic")
+from service.settings import Settings
+
+QUIET = ("httpx", "httpx2", "openai", "asyncio", "alembic", "opentelemetry", "urllib3")
 """Libraries whose chatter would quote requests."""
 
+FROM_LIBRARY = structlog.stdlib.ExtraAdder(["frames"])
+"""What a line of the standard library's loggers may bring beside its words."""
 
-def set_up(level: str) -> None:
+
+def set_up(settings: Settings) -> None:
     """Routes structlog and the standard library's loggers to one place. Call once per process."""
+    level = settings.log_level
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -27,13 +36,27 @@ def set_up(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.processors.JSONRenderer(),
-            ],
+            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name, FROM_LIBRARY],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendered(settings.log_format)],
         )
     )
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _rendered(form: str) -> list[structlog.typing.Processor]:
+    if form == "json" or (form == "auto" and not sys.stderr.isatty()):
+        return [structlog.processors.JSONRenderer()]
+    colors = sys.stderr.isatty()
+    return [
+        _frames_below,
+        structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback),
+    ]
+
+
+def _frames_below(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """The frames of an unexpected error on lines of their own, as people read them."""
+    if frames := event.pop("frames", None):
+        event["exception"] = "\n".join(f"    {frame}" for frame in frames)
+    return event

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
 
-from service import __version__, garbage, logs, warmup
+from service import __version__, garbage, logs, tracing, warmup
 from service.api import (
     answer_headers,
     api_keys,
@@ -57,6 +58,7 @@ from service.db.idempotency import Replay
 from service.memory.write_behind import KeyUses, ReadLog, UseCounter, in_background
 from service.opening import open_resources
 from service.resources import Resources
+from service.scrape import Scrape
 from service.settings import Settings
 
 # search, tags and bulk stand before memories, or "search" would be taken for an id; so does
@@ -120,7 +122,9 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.budgets = Budgets(resources.db)
             app.state.keys = KeyRing(resources.db, failed_per_min=resources.settings.failed_keys_per_min)
             app.state.probe = health.Probe(resources.db)
+            app.state.scrape = Scrape(resources)
             yield
+        await asyncio.to_thread(tracing.shut_down)
 
     app = FastAPI(
         title="Loxodon",
@@ -150,7 +154,8 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
 def app_from_env() -> FastAPI:
     """The factory that uvicorn calls."""
     settings = Settings.from_env(os.environ)
-    logs.set_up(settings.log_level)
+    logs.set_up(settings)
+    tracing.set_up(os.environ, "api")
     app = create_app(settings, lambda settings: warmup.opened(settings, app))
     garbage.collect_rarely()
     return app

@@ -196,7 +196,8 @@ class Settings(BaseModel):
     auth_allow_query: bool = False  # ?api_key=...: proxies and browsers keep URLs, and so the key
     cors_origins: Origins = ()  # pages whose scripts may call the API, e.g. https://app.example, between commas
     serve_docs: bool = True  # /docs and /openapi.json, which need no key
-    log_level: Literal["debug", "info", "warning", "error"] = "info"  # JSON lines on standard error
+    log_level: Literal["debug", "info", "warning", "error"] = "info"  # of the lines on standard error
+    log_format: Literal["auto", "json", "text"] = "auto"  # text on a terminal, one JSON object a line otherwise
 
     # -- the database; TLS stands before the URLs, which look at it
     database_tls: postgres_url.LeastTls = "prefer"  # at least so much of a URL to another machine
@@ -331,6 +332,8 @@ class Settings(BaseModel):
     idempotency_ttl_s: float = Field(86_400.0, gt=0)  # how long an Idempotency-Key gets its first answer again
     worker_concurrency: int = Field(4, ge=1, le=64)  # jobs a worker runs at once
     worker_poll_s: float = Field(2.0, gt=0)  # how often a worker looks when nothing wakes it
+    worker_host: str = "127.0.0.1"  # where the worker's health and metrics are served; 0.0.0.0 for every interface
+    worker_port: int | None = Field(None, ge=1, le=65535)  # TCP port of the same; None serves none
     job_lease_s: float = Field(60.0, gt=1)  # a job whose worker is silent this long is given to another
     job_max_attempts: int = Field(3, ge=1)  # then the job is dead, for a person to look at
     job_backoff_s: float = Field(2.0, ge=0)  # wait before a second attempt, doubled with each attempt

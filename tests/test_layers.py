@@ -18,6 +18,7 @@ HEIGHT = {
     "opening": 2.5,
     "embedding": 1.7,
     "idle": 1.5,
+    "scrape": 2.3,
     "db": 1,
     "providers": 0.9,  # db/ implements the protocols that providers/ declares
     "language": 0.5,
@@ -27,7 +28,10 @@ HEIGHT = {
     "settings": 0.3,
     "postgres_url": 0.25,
     "domain": 0.2,
+    "tracing": 0.1,
+    "metrics": 0.1,
     "errors": 0,
+    "faults": 0.1,
     "garbage": 0,
 }
 """A part may import lower ones. Entry points (main, cli, launch, __main__, logs) stand above all."""

@@ -184,19 +184,6 @@ END $$;
 REVOKE EXECUTE ON FUNCTION count_common_terms(integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION count_common_terms(integer) TO loxodon_worker;
 
--- functions/count_dead_jobs.sql
--- How many jobs of all workspaces are dead, by kind.
-CREATE OR REPLACE FUNCTION count_dead_jobs()
-RETURNS TABLE (kind varchar, dead bigint)
-LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = public, pg_temp
-AS $$
-    SELECT j.kind, count(*) FROM job j WHERE j.state = 'dead' GROUP BY j.kind
-$$;
-
-REVOKE EXECUTE ON FUNCTION count_dead_jobs() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION count_dead_jobs() TO loxodon_app;
-
 -- functions/count_scope_rows.sql
 -- How many memories the scope has, counted up to `max_rows` + 1. Called by narrow_ids() alone.
 CREATE OR REPLACE FUNCTION count_scope_rows(
@@ -868,6 +855,49 @@ BEGIN
 END $$;
 
 REVOKE EXECUTE ON FUNCTION make_partition(text, timestamptz, timestamptz, text) FROM PUBLIC;
+
+-- functions/measure_queue.sql
+-- The queue of all workspaces by kind: jobs that are due, that run and that are dead, and for how many seconds the oldest
+-- of them has been so.
+CREATE OR REPLACE FUNCTION measure_queue()
+RETURNS TABLE (kind varchar, state varchar, jobs bigint, oldest_s double precision)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    -- counting stops at 100,000 that are due: monitors ask every few seconds, also when the queue is long
+    SELECT j.kind, 'due', count(*), extract(epoch FROM now() - min(j.run_after))::double precision
+    FROM (SELECT kind, run_after FROM job WHERE state = 'ready' AND run_after <= now() LIMIT 100000) j
+    GROUP BY j.kind
+    UNION ALL
+    SELECT j.kind, j.state, count(*), extract(epoch FROM now() - min(coalesce(j.finished_at, j.started_at)))
+    FROM job j WHERE j.state = 'running' OR j.state = 'dead' GROUP BY j.kind, j.state
+$$;
+
+REVOKE EXECUTE ON FUNCTION measure_queue() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION measure_queue() TO loxodon_app;
+
+-- functions/measure_replication.sql
+-- How far standbys are behind: how many there are, the longest time and the most bytes of WAL that one of them has still
+-- to replay, and the most that is kept for a replication slot. Null: nobody may know, see docs/metrics.md, or there is
+-- none.
+CREATE OR REPLACE FUNCTION measure_replication()
+RETURNS TABLE (standbys bigint, lag_s double precision, lag_bytes bigint, slot_bytes bigint)
+LANGUAGE sql VOLATILE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    WITH here AS (
+        SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END AS lsn
+    )
+    SELECT (SELECT count(*) FROM pg_stat_replication),
+           (SELECT max(extract(epoch FROM coalesce(r.replay_lag, CASE WHEN r.state = 'streaming' THEN interval '0' END)))
+            FROM pg_stat_replication r)::double precision,
+           (SELECT max(pg_wal_lsn_diff(here.lsn, r.replay_lsn)) FROM pg_stat_replication r)::bigint,
+           (SELECT max(pg_wal_lsn_diff(here.lsn, s.restart_lsn)) FROM pg_replication_slots s)::bigint
+    FROM here
+$$;
+
+REVOKE EXECUTE ON FUNCTION measure_replication() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION measure_replication() TO loxodon_app;
 
 -- functions/memory_filter_keys.sql
 -- The filter keys of a row: hashes of its tags, tag prefixes, categories, `words` made of columns, and metadata.

@@ -40,6 +40,11 @@ class Admission:
         await place.take(patience_s=self._patience_s)
         return place
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a place."""
+        return self._gate.waiting + self._large.waiting
+
     @contextmanager
     def holding(self, workspace: UUID, size: int) -> Iterator[None]:
         """Within the block a body of this size is held; raises TooManyRequests or Unavailable where they are too

@@ -14,7 +14,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
 from starlette.exceptions import HTTPException
 
-from service import errors
+from service import errors, faults
 from service.api import suggestions
 from service.api.error_page import HELP, page_of
 from service.api.schemas import ResponseModel
@@ -247,19 +247,12 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
 
 def log_unexpected(exc: Exception) -> None:
     """Logs class and place of an unexpected exception. Its message may hold a user's text and is left out."""
-    log.error("unexpected", kind=type(exc).__name__, where=_where(exc))
+    found = {"kind": faults.classes(exc), "where": faults.place(exc), **faults.details(exc)}
+    log.error("unexpected", **found, frames=faults.frames(exc))
 
 
 def unexpected(request: Request) -> JSONResponse:
     return reply(request, 500, code="internal_error", detail="Something went wrong on our side.")
-
-
-def _where(exc: BaseException) -> str:
-    """File and line of the failure."""
-    trace = exc.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "unknown"
 
 
 def path(parts: list[Any]) -> str:

@@ -9,14 +9,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from datetime import UTC
 from typing import Annotated, Any, Literal
 
 import structlog
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import JSONResponse, PlainTextResponse
-from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 from pydantic import Field
 
 from service import __version__
@@ -25,27 +22,18 @@ from service.api.deps import needs
 from service.api.json_body import JsonRoute
 from service.api.schemas import ResponseModel
 from service.db import readiness
-from service.db.cognition import working
 from service.db.engine import Database
-from service.db.jobs import overview
-from service.db.tenants import model_days
 from service.domain.access import Caller, Right
 from service.errors import SchemaMismatch, ServiceError
+from service.metrics import HTTP_WAITING
 from service.resources import Resources
+from service.scrape import CONTENT_TYPE, Scrape
 
 router = APIRouter(tags=["health"], route_class=JsonRoute)
 log = structlog.get_logger(__name__)
 
 READY_TIMEOUT_S = 2.0
 REMEMBERED_S = 1.0
-WORKING_BYTES = Gauge("working_memory_bytes", "Size of working memory with its indexes, of all workspaces")
-
-DEAD_JOBS = Gauge("jobs_dead", "Jobs that failed for good and wait for a person, of all workspaces, by kind", ["kind"])
-
-MODEL_CALLS = Gauge("model_day_calls", "Calls of the language model today (UTC), of all workspaces")
-MODEL_TOKENS = Gauge("model_day_tokens", "Tokens of the language model today (UTC), of all workspaces", ["direction"])
-MODEL_COST = Gauge("model_day_cost", "What they cost by the prices set")
-
 Status = Literal["ok", "unavailable"]
 NOT_DOWN = "ok, or unavailable while the database does not answer within 2 s or has another schema"
 
@@ -170,21 +158,11 @@ async def health_details(request: Request, caller: Annotated[Caller, Depends(nee
     responses=errors.documented(401, 403),
 )
 async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
-    """In the text format of Prometheus. No workspace and no user is a label."""
-    res: Resources = request.app.state.resources
-    with suppress(ServiceError):  # the counters of this process are served whatever the database does
-        async with res.db.read() as session:
-            WORKING_BYTES.set(await working.size_bytes(session))
-            dead = await overview.count_dead_everywhere(session)
-            spent = await model_days.account_everywhere(session, res.clock().astimezone(UTC).date())
-        DEAD_JOBS.clear()
-        for kind, count in dead.items():
-            DEAD_JOBS.labels(kind).set(count)
-        MODEL_CALLS.set(spent.calls)
-        MODEL_TOKENS.labels("prompt").set(spent.prompt_tokens)
-        MODEL_TOKENS.labels("completion").set(spent.completion_tokens)
-        MODEL_COST.set(spent.cost)
-    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+    """In the text format of Prometheus. No workspace and no user is a label. What the database tells is some seconds
+    old at most, and left as it was while the database is away."""
+    scrape: Scrape = request.app.state.scrape
+    HTTP_WAITING.set(request.app.state.admission.waiting)
+    return Response(await scrape.text(), media_type=CONTENT_TYPE)
 
 
 def _http_status(status: Status) -> int:

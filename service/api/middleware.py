@@ -8,6 +8,8 @@ request, without its query.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import unquote_to_bytes
 
 import structlog
@@ -16,12 +18,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
-from service import deadline
+from service import deadline, metrics, tracing
 from service.api import deps, errors, json_body
 from service.api.admission import Admission
 from service.api.budgets import of_request, rate_headers
 from service.api.request_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
 from service.db import walls
+from service.domain.access import Caller
 from service.errors import InvalidInput, ServiceError
 from service.fair_gate import inside
 from service.language import pii
@@ -55,10 +58,10 @@ class RequestMiddleware:
             await self._app(scope, receive, send)
             return
         began = time.perf_counter()
-        request_id = _request_id(scope)
-        scope.setdefault("state", {})["request_id"] = request_id
+        scope.setdefault("state", {})["request_id"] = _request_id(scope)
         answer = _Answer(scope, send, body_unread=may_be_long(scope))
-        with structlog.contextvars.bound_contextvars(request_id=request_id), walls.apart():
+        metrics.HTTP_RUNNING.inc()
+        with tracing.request(scope["method"], scope["headers"]) as span, _logged(scope), walls.apart():
             try:
                 await self._enter(scope, receive, answer)
             except Exception as exc:  # the server would log its message, which may hold a user's text
@@ -66,9 +69,12 @@ class RequestMiddleware:
                 if not answer.begun:
                     await errors.unexpected(Request(scope))(scope, receive, answer.send)
             finally:
-                took_ms = round((time.perf_counter() - began) * 1000, 1)
+                took_s, method, route = time.perf_counter() - began, scope["method"], _route(scope)
+                metrics.HTTP_RUNNING.dec()
+                metrics.request_answered(method, route, answer.status, took_s)
+                tracing.answered(span, method, route, answer.status, _who(scope))
                 say = log.debug if scope["path"] in PROBES else log.info
-                say("request", method=scope["method"], path=_route(scope), status=answer.status, took_ms=took_ms)
+                say("request", method=method, path=route, status=answer.status, took_ms=round(took_s * 1000, 1))
 
     async def _enter(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
         path: str = scope["path"]
@@ -90,6 +96,7 @@ class RequestMiddleware:
         before the key was found good and the announced size was."""
         caller = await deps.authenticate(request)
         workspace = caller.workspace_id
+        structlog.contextvars.bind_contextvars(**_who(request.scope))  # until _logged ends
         admission: Admission = request.app.state.admission
         announced = 0 if request.method in WITHOUT_BODY else announced_bytes(request.scope)
         self._limits.check(announced)
@@ -165,6 +172,28 @@ def _request_id(scope: Scope) -> str:
     text: str = given.decode("latin-1")
     usable = 0 < len(text) <= REQUEST_ID_CHARS and text.isascii() and text.isprintable()
     return text if usable and not pii.holds_secret(text) else str(uuid7())
+
+
+@contextmanager
+def _logged(scope: Scope) -> Iterator[None]:
+    """Within the block each line of the log says which request, key, workspace and trace it is about."""
+    state = scope["state"]
+    about = {"request_id": state["request_id"], "trace_id": tracing.trace_id(scope["headers"])}
+    tokens = structlog.contextvars.bind_contextvars(**{name: value for name, value in about.items() if value})
+    try:
+        yield
+    finally:
+        structlog.contextvars.reset_contextvars(**tokens)
+        structlog.contextvars.unbind_contextvars(*WHO)
+
+
+WHO = ("workspace", "key_id")
+
+
+def _who(scope: Scope) -> dict[str, str]:
+    """The workspace and the id of the key, once they are known. The key itself is logged nowhere."""
+    caller: Caller | None = scope["state"].get("caller")
+    return dict(zip(WHO, (str(caller.workspace_id), str(caller.key_id)), strict=True)) if caller else {}
 
 
 def _route(scope: Scope) -> str:

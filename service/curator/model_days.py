@@ -17,19 +17,21 @@ from uuid import UUID
 from prometheus_client import Counter
 from uuid_utils.compat import uuid7
 
+from service import metrics
 from service.db import walls
 from service.db.tenants import model_days
 from service.db.tenants.model_days import ModelCall
 from service.domain.model_budget import day_end
 from service.errors import LlmError, ModelBudgetSpent, ServiceError
 from service.providers.budget import current, estimate_prompt
+from service.providers.choose import task_models
 from service.providers.protocols import Llm, LlmReply, LlmRequest, TokenUsage
 from service.resources import Resources
 
 RESERVED_AFTER_S = 10.0
 """How long after the deadline of its call a reservation ends that nobody has settled: its process was killed."""
 
-REFUSED = Counter("model_budget_refused_total", "Calls of the language model that a budget refused", ["work"])
+REFUSED = Counter("loxodon_model_budget_refused_total", "Calls of the language model that a budget refused", ["work"])
 NOTHING = TokenUsage()
 
 log = logging.getLogger(__name__)
@@ -70,12 +72,12 @@ class DayLimitedLlm:
         except LlmError as exc:
             used = TokenUsage(*exc.tokens) if exc.tokens is not None else estimate
             if reserved or used != NOTHING:
-                await self._settle(call, used)
+                await self._settle(call, used, request.task)
             raise
         except BaseException:  # cancelled: the provider may go on
-            await self._settle(call, estimate)
+            await self._settle(call, estimate, request.task)
             raise
-        await self._settle(call, estimate if reply.usage == NOTHING else reply.usage)
+        await self._settle(call, estimate if reply.usage == NOTHING else reply.usage, request.task)
         return reply
 
     async def close(self) -> None:
@@ -100,11 +102,13 @@ class DayLimitedLlm:
             retry_after_s=(resets_at - now).total_seconds(),
         )
 
-    async def _settle(self, call: ModelCall, used: TokenUsage) -> None:
+    async def _settle(self, call: ModelCall, used: TokenUsage, task: str) -> None:
         """Never raises for the database: the answer is there, and a reservation ends by itself."""
         if self.res.db.write_refusal is not None:
             return
         cost = self.res.settings.model_budget.cost(used.prompt_tokens, used.completion_tokens)
+        provider, _, usual = self.llm.model.partition(":")
+        metrics.MODEL_COST.labels(provider, task_models(self.res.settings).get(task) or usual).inc(cost)
         try:
             with walls.apart():
                 await model_days.settle(

@@ -18,6 +18,10 @@ from typing import Any, Protocol
 from sqlalchemy import Dialect, TextClause
 
 from service.db.engine import Session, driver
+from service.db.measured import Timed
+
+INSERTS = "direct.insert"
+"""The name of new rows of several tables that a verb writes at once."""
 
 Parameter = tuple[str, Callable[[Any], Any] | None]
 
@@ -49,7 +53,8 @@ async def first(session: Session, statement: TextClause, values: Mapping[str, An
 async def many(session: Session, statement: TextClause, values: Sequence[Mapping[str, Any]]) -> None:
     """Runs the statement once for each set of values, in one round trip."""
     arguments = [_prepared(session, statement, each)[1] for each in values]
-    await (await driver(session)).executemany(compiled(statement, session.dialect)[0], arguments)
+    with Timed(otherwise=INSERTS):
+        await (await driver(session)).executemany(compiled(statement, session.dialect)[0], arguments)
 
 
 JOINED_ROWS = 2
@@ -94,7 +99,8 @@ async def insert(session: Session, *groups: NewRows) -> None:
                 for (_, row), names in zip(each, parameters, strict=True)
                 for name, convert in names
             ]
-            await (await driver(session)).fetch(sql, *arguments)
+            with Timed(otherwise=INSERTS):
+                await (await driver(session)).fetch(sql, *arguments)
         else:
             for group in run:
                 await many(session, group.statement, group.rows)
@@ -121,7 +127,8 @@ def _renumbered(sql: str, count: int) -> str:
 
 async def _records(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[Any]:
     text, arguments = _prepared(session, statement, values)
-    found: list[Any] = await (await driver(session)).fetch(text, *arguments)
+    with Timed():
+        found: list[Any] = await (await driver(session)).fetch(text, *arguments)
     return found
 
 

@@ -28,8 +28,10 @@ from sqlalchemy.util.queue import Empty
 
 from service import deadline
 from service.db import roles, vectors, walls
+from service.db.measured import Timed, TimedConnection
 from service.domain.scope import NIL_WORKSPACE
 from service.errors import Conflict, Forbidden, OutcomeUnknown, SchemaMismatch, ServiceError, StoreUnavailable
+from service.metrics import DATABASE_ERRORS, POOL_WAIT, SCOPE_LOCK_WAIT
 
 Session = AsyncConnection
 
@@ -40,7 +42,20 @@ SHUTTING_DOWN = frozenset({"57P01", "57P02", "57P03"})
 LOST = (OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError)
 RETRY_AFTER_S = 1.0
 
+PASSING = {LOCK_TIMEOUT: "lock_timeout", DEADLOCK: "deadlock", QUERY_CANCELLED: "cancelled"}
+UNAVAILABLE = {
+    "unreachable": "The database cannot be reached.",
+    "pool_busy": "Every database connection is busy.",
+    "lock_timeout": "Another write to this scope takes too long.",
+    "deadlock": "Two writes waited for each other and this one gave way.",
+    "cancelled": "The database took too long.",
+    "other": "The database cannot do this right now.",
+}
+"""What is told of a transaction that the database did not do, by the reason that the metrics have."""
+
 DRIVER, USED_AT = "driver", "used_at"
+BEGIN, LOCKED, COMMIT = "begin", "begin.locked", "commit"
+"""What they are called among the timed statements."""
 
 MAX_PREPARED_S = 60
 """Seconds until a prepared statement is prepared and planned again, so that a plan made while a table was empty does
@@ -97,6 +112,16 @@ def in_transaction() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class PoolState:
+    """Connections that there may be, are in use and idle; transactions that wait for one, or just get it."""
+
+    size: int
+    in_use: int
+    idle: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """How a process connects: `url` for SQLAlchemy, and whether through a pooler in transaction mode."""
 
@@ -133,6 +158,7 @@ class Database:
         self.engine = engine
         self.write_refusal: str | None = None  # a sentence: the schema is newer than this code (readiness.check)
         self._pool_size = pool_size
+        self._waiting = 0  # for a connection
         self._write = (
             f"SET LOCAL lock_timeout = {int(lock_timeout_s * 1000)}; "
             f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
@@ -188,7 +214,7 @@ class Database:
         shared = WRITES_SHARED if writes_shared else None
         settings = "; ".join(filter(None, (self._write, GENERIC_PLANS if generic_plans else None, shared, lock)))
         mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
-        async with self._transaction(mode, settings, workspace_id, writes=True) as session:
+        async with self._transaction(mode, settings, workspace_id, writes=True, locks=lock is not None) as session:
             yield session
             if not aside:
                 deadline.lift()  # COMMIT is never cut off: nobody would know what it did
@@ -222,10 +248,10 @@ class Database:
 
     @asynccontextmanager
     async def _transaction(
-        self, mode: str, settings: str, workspace_id: UUID, *, writes: bool = False
+        self, mode: str, settings: str, workspace_id: UUID, *, writes: bool = False, locks: bool = False
     ) -> AsyncIterator[Session]:
         opening = f"{mode}; SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}{walls.opening()}"
-        connection = await self._connect(opening)
+        connection = await self._connect(opening, locks=locks)
         depth = _open.set(_open.get() + 1)
         try:
             with translated_errors():
@@ -238,14 +264,18 @@ class Database:
             _open.reset(depth)
             await connection.close()
 
-    async def _connect(self, opening: str) -> Session:
+    async def _connect(self, opening: str, *, locks: bool) -> Session:
         """A connection with its transaction begun. Connections that died in the pool, perhaps all of them, are
         replaced: nothing was sent yet."""
         with translated_errors():
             for left in range(self._pool_size, -1, -1):
-                connection = await self.engine.connect()
+                connection = await self._free_connection()
                 try:
-                    await (await driver(connection)).execute(opening)
+                    with Timed(LOCKED if locks else BEGIN):
+                        began = time.perf_counter()
+                        await (await driver(connection)).execute(opening)
+                    if locks:
+                        SCOPE_LOCK_WAIT.observe(time.perf_counter() - began)
                     connection.info[USED_AT] = time.monotonic()
                     return connection
                 except LOST:
@@ -258,6 +288,22 @@ class Database:
                     await connection.close()
                     raise
         raise AssertionError("unreachable")
+
+    async def _free_connection(self) -> Session:
+        """A connection of the pool, once one is free."""
+        self._waiting += 1
+        began = time.perf_counter()
+        try:
+            return await TimedConnection(self.engine)
+        finally:
+            self._waiting -= 1
+            POOL_WAIT.observe(time.perf_counter() - began)
+
+    @property
+    def pool(self) -> PoolState:
+        """The connections of this moment."""
+        pool = cast(ShrinkingPool, self.engine.pool)
+        return PoolState(self._pool_size, pool.checkedout(), pool.checkedin(), self._waiting)
 
     async def close_idle(self, idle_s: float, *, keep: int) -> int:
         """Closes connections that were not used for so long, all but `keep`, and returns how many: each is 7 to 15 MB
@@ -296,16 +342,18 @@ async def use_steady_plans(session: Session) -> None:
 async def _commit(session: Session, *, writes: bool) -> None:
     """Ends the transaction. `writes`: it may have written, so that a lost connection leaves the outcome unknown."""
     try:
-        await (await driver(session)).execute("COMMIT")
+        with Timed(COMMIT):
+            await (await driver(session)).execute("COMMIT")
     except (*LOST, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError) as exc:
         if not writes:
-            raise StoreUnavailable("The database cannot be reached.", retry_after_s=RETRY_AFTER_S) from exc
+            raise _unavailable("unreachable") from exc
+        DATABASE_ERRORS.labels("commit_lost").inc()
         raise OutcomeUnknown(
             "The connection was lost while committing; repeat with the same Idempotency-Key to learn the outcome.",
             retry_after_s=RETRY_AFTER_S,
         ) from exc
     except asyncpg.PostgresError as exc:  # a deferred constraint, or a cancelled statement: nothing was written
-        raise _unavailable(exc) from exc
+        raise _cancelled(exc) from exc
 
 
 async def _abandon(session: Session) -> None:
@@ -337,17 +385,17 @@ def translated_errors() -> Iterator[None]:
 def _translated(error: Exception) -> ServiceError | None:
     """Our error for the driver's; None for a bug."""
     if isinstance(error, sqlalchemy.exc.TimeoutError):
-        return StoreUnavailable("Every database connection is busy.", retry_after_s=RETRY_AFTER_S)
+        return _unavailable("pool_busy")
     cause = getattr(getattr(error, "orig", None), "__cause__", None) or error
     invalidated = isinstance(error, sqlalchemy.exc.DBAPIError) and error.connection_invalidated
     if invalidated or isinstance(cause, LOST):
-        return StoreUnavailable("The database cannot be reached.", retry_after_s=RETRY_AFTER_S)
+        return _unavailable("unreachable")
     if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name in CLASHES:
         return CLASHES[cause.constraint_name]()
     if isinstance(cause, asyncpg.InsufficientPrivilegeError) and walls.current():
         return Forbidden("This key reaches a part of the workspace only, and that lies outside of it.")
     if isinstance(cause, asyncpg.PostgresError) and _is_passing(cause):
-        return _unavailable(cause)
+        return _cancelled(cause)
     return None
 
 
@@ -357,14 +405,14 @@ def _is_passing(error: asyncpg.PostgresError) -> bool:
     return state in {LOCK_TIMEOUT, QUERY_CANCELLED, DEADLOCK} | SHUTTING_DOWN or state.startswith("53")
 
 
-def _unavailable(error: asyncpg.PostgresError) -> StoreUnavailable:
-    if error.sqlstate == LOCK_TIMEOUT:
-        return StoreUnavailable("Another write to this scope takes too long.", retry_after_s=RETRY_AFTER_S)
-    if error.sqlstate == DEADLOCK:
-        return StoreUnavailable("Two writes waited for each other and this one gave way.", retry_after_s=RETRY_AFTER_S)
-    if error.sqlstate == QUERY_CANCELLED:
-        return StoreUnavailable("The database took too long.", retry_after_s=RETRY_AFTER_S)
-    return StoreUnavailable("The database cannot do this right now.", retry_after_s=RETRY_AFTER_S)
+def _cancelled(error: asyncpg.PostgresError) -> StoreUnavailable:
+    return _unavailable(PASSING.get(error.sqlstate or "", "other"))
+
+
+def _unavailable(reason: str) -> StoreUnavailable:
+    """The error of a transaction that the database did not do; counted."""
+    DATABASE_ERRORS.labels(reason).inc()
+    return StoreUnavailable(UNAVAILABLE[reason], retry_after_s=RETRY_AFTER_S)
 
 
 def connect_arguments(access: Access) -> dict[str, Any]:

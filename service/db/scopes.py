@@ -29,6 +29,7 @@ from sqlalchemy.types import TypeEngine
 
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.errors import StoreUnavailable
+from service.metrics import DATABASE_ERRORS
 
 TYPES: Mapping[str, TypeEngine[Any]] = {
     "now": DateTime(timezone=True),
@@ -222,6 +223,7 @@ class ScopeLocks:
             async with asyncio.timeout(self._timeout_s):
                 await lock.acquire()
         except TimeoutError as exc:
+            DATABASE_ERRORS.labels("lock_timeout").inc()
             raise StoreUnavailable("Another write to this scope takes too long.", retry_after_s=1.0) from exc
         try:
             yield

@@ -21,7 +21,9 @@ from contextlib import suppress
 from uuid import uuid4
 
 from prometheus_client import Counter, Histogram
+from structlog.contextvars import bound_contextvars
 
+from service import faults, tracing
 from service.curator import model_days
 from service.db.jobs import queue
 from service.db.jobs.queue import FIRST_LANE, Lane
@@ -31,9 +33,11 @@ from service.domain.scope import NIL_WORKSPACE
 from service.errors import SchemaMismatch, ServiceError
 from service.jobs import batches
 from service.jobs.batches import Batch, ClaimGroup
+from service.jobs.health_port import HealthPort, served
 from service.jobs.recorder import JobRecorder, describe, ending_of_failure
 from service.jobs.registry import TASKS, Task
 from service.jobs.timetable import LOOK_S, Timetable
+from service.metrics import JOB_COUNTS
 from service.opening import open_resources
 from service.resources import Resources
 from service.settings import Settings
@@ -46,15 +50,15 @@ STUCK_S = 2.0  # after this wait a job that was claimed ahead and not started is
 log = logging.getLogger(__name__)
 
 # labels are names of work, never a workspace or a user: docs/decisions/021-open-routes.md
-JOBS_DONE = Counter("jobs_done_total", "Attempts that ended, by kind of work and how", ["kind", "outcome"])
+JOBS_DONE = Counter("loxodon_jobs_done_total", "Attempts that ended, by kind of work and how", ["kind", "outcome"])
 JOB_WAIT = Histogram(
-    "job_wait_seconds",
+    "loxodon_job_wait_seconds",
     "From the moment a job was due to its claim",
     ["kind"],
     buckets=(0.01, 0.05, 0.1, 0.5, 1, 2, 5, 15, 60, 300, 1800),
 )
 JOB_RUN = Histogram(
-    "job_run_seconds", "How long a run took", ["kind"], buckets=(0.001, 0.01, 0.05, 0.1, 0.5, 1, 5, 20, 60, 300)
+    "loxodon_job_run_seconds", "How long a run took", ["kind"], buckets=(0.001, 0.01, 0.05, 0.1, 0.5, 1, 5, 20, 60, 300)
 )
 
 
@@ -64,17 +68,20 @@ async def run_worker(settings: Settings) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    pause_s = PAUSE_S[0]
-    while not stop.is_set():
-        try:
-            async with open_resources(settings, role=WORKER) as res:
-                await Worker(res, TASKS).run(stop)
-        except SchemaMismatch:
-            raise
-        except ServiceError as exc:
-            log.warning("the worker cannot start yet: %s", exc.detail)
-            await _wait(stop, pause_s)
-            pause_s = min(2 * pause_s, PAUSE_S[1])
+    pause_s, port = PAUSE_S[0], HealthPort()
+    async with served(settings, port):
+        while not stop.is_set():
+            try:
+                async with open_resources(settings, role=WORKER) as res:
+                    port.working(res)
+                    await Worker(res, TASKS).run(stop)
+            except SchemaMismatch:
+                raise
+            except ServiceError as exc:
+                port.stopped(exc.detail)
+                log.warning("the worker cannot start yet: %s", exc.detail)
+                await _wait(stop, pause_s)
+                pause_s = min(2 * pause_s, PAUSE_S[1])
 
 
 class Worker:
@@ -206,14 +213,29 @@ class Worker:
         return True
 
     async def _run(self, batch: Batch) -> None:
+        """Runs a batch; each line of the log says for which job, and in which workspace."""
+        job = batch[0]
+        about = {"job": job.kind, "job_id": str(job.id), "workspace": str(job.workspace_id), "jobs": len(batch)}
+        with tracing.span(f"job {job.kind}", "CONSUMER", {"loxodon.jobs": len(batch), "loxodon.job_id": str(job.id)}):
+            about |= {"trace_id": found} if (found := tracing.trace_id()) else {}
+            with bound_contextvars(**about):
+                await self._run_logged(batch)
+
+    async def _run_logged(self, batch: Batch) -> None:
         task = self._tasks[batch[0].kind]
         began = time.monotonic()
         try:
             async with asyncio.timeout(task.timeout_s):
                 with model_days.in_background():
                     counts = await _call(task, batch, self._res.latest())
+            for what, number in (counts or {}).items():
+                JOB_COUNTS.labels(batch[0].kind, what).inc(max(0, number))
         except Exception as exc:
-            log.warning("%s failed in attempt %d: %s", batch[0].kind, batch[0].attempts, describe(exc))
+            log.warning(
+                "%s failed in attempt %d: %s",
+                *(batch[0].kind, batch[0].attempts, describe(exc)),
+                extra={"frames": faults.frames(exc)} if faults.is_unexpected(exc) else None,
+            )
             if task.retry_alone and len(batch) > 1 and not self._draining:
                 for job in batch:
                     self._start((job,))

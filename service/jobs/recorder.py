@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import traceback
 from collections.abc import Iterable
 from uuid import UUID
 
+from service import faults
 from service.db.engine import Database
 from service.db.jobs import queue
 from service.domain.job import Ending, Job
@@ -115,5 +115,5 @@ def describe(error: BaseException) -> str:
     """Our own errors in their words, of others only class and place, because their message may quote a memory."""
     if isinstance(error, ServiceError):
         return f"{error.code}: {error.detail}"
-    frames = traceback.extract_tb(error.__traceback__)[-1:]
-    return " ".join([type(error).__name__, *(f"at {frame.name}:{frame.lineno}" for frame in frames)])
+    state = faults.details(error).get("sqlstate")
+    return f"{faults.classes(error)}{f' ({state})' if state else ''} at {faults.place(error)}"

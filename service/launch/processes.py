@@ -9,7 +9,7 @@ import socket
 import sys
 from typing import Any
 
-from service import garbage, logs, rule_processes
+from service import garbage, logs, rule_processes, tracing
 from service.launch import listener
 from service.settings import Settings
 
@@ -68,10 +68,14 @@ def work(settings: Settings, *, nice: int = 0) -> int:
 
     os.nice(nice)
     rule_processes.preload("service.jobs.enrich")
-    logs.set_up(settings.log_level)
+    logs.set_up(settings)
+    tracing.set_up(os.environ, "worker")
     garbage.collect_rarely()
-    with asyncio.Runner(loop_factory=_loop) as runner:
-        runner.run(run_worker(settings))
+    try:
+        with asyncio.Runner(loop_factory=_loop) as runner:
+            runner.run(run_worker(settings))
+    finally:
+        tracing.shut_down()
     return 0
 
 

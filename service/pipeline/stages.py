@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from service import metrics, tracing
 from service.domain.draft import Draft
 from service.pipeline import annotate, dedup, embed, pii, size
 from service.resources import Resources
@@ -107,8 +108,9 @@ async def run(profile: Sequence[Stage], draft: Draft, res: Resources) -> Draft:
         if draft.is_duplicate:
             break
         began = time.perf_counter()
-        draft = await stage(draft, res)
-        spent_ms[TIMED_AS[stage]] = _since(began)
+        with tracing.span(TIMED_AS[stage]):
+            draft = await stage(draft, res)
+        spent_ms[TIMED_AS[stage]] = _since(began, stage)
     return timed(draft, spent_ms)
 
 
@@ -117,19 +119,22 @@ async def run_all(profile: Sequence[Stage], drafts: Sequence[Draft], res: Resour
     found, spent_ms = list(drafts), {}
     for stage in profile:
         began = time.perf_counter()
-        if stage in TOGETHER:
-            found = await TOGETHER[stage](found, res)
-        elif len(found) == 1:
-            found = [await stage(found[0], res)]
-        else:
-            found = list(await asyncio.gather(*(stage(draft, res) for draft in found)))
-        spent_ms[TIMED_AS[stage]] = _since(began)
+        with tracing.span(TIMED_AS[stage]):
+            if stage in TOGETHER:
+                found = await TOGETHER[stage](found, res)
+            elif len(found) == 1:
+                found = [await stage(found[0], res)]
+            else:
+                found = list(await asyncio.gather(*(stage(draft, res) for draft in found)))
+        spent_ms[TIMED_AS[stage]] = _since(began, stage)
     return [timed(draft, spent_ms) for draft in found]
 
 
-def _since(began: float) -> float:
-    """Milliseconds."""
-    return (time.perf_counter() - began) * 1000
+def _since(began: float, stage: Stage) -> float:
+    """Milliseconds, which the metrics get, too."""
+    took_s = time.perf_counter() - began
+    metrics.STAGES.add(TIMED_AS[stage], took_s)
+    return took_s * 1000
 
 
 def timed(draft: Draft, spent_ms: Mapping[str, float]) -> Draft:

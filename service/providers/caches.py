@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
+from service import metrics, tracing
 from service.domain.text import CleanText
 from service.providers import budget
 from service.providers.json_reply import parse_reply
@@ -77,21 +80,41 @@ class CachedEmbedder:
         found = await self._look_up(owner, list(wanted))
         missing = [digest for digest in wanted if digest not in found]
         if missing:
-            vectors = await self._embedder.embed([wanted[digest] for digest in missing])
+            with self._measured(len(missing)):
+                vectors = await self._embedder.embed([wanted[digest] for digest in missing])
             found |= await self._keep(owner, dict(zip(missing, vectors, strict=True)))
         budget.note(embedded_texts=len(missing), cached=len(wanted) - len(missing))
+        metrics.looked_up("embedding", hits=len(wanted) - len(missing), misses=len(missing))
         return [found[self.digest(PASSAGE, text)] for text in texts]
 
     async def embed_query(self, owner: UUID, text: CleanText) -> Vector:
         """The vector of a search query. Raises EmbeddingError."""
         digest = self.digest(QUERY, text)
         found = await self._look_up(owner, [digest])
+        metrics.looked_up("embedding", hits=len(found), misses=1 - len(found))
         if digest in found:
             budget.note(cached=1)
             return found[digest]
-        vector = await self._embedder.embed_query(text)
+        with self._measured(1):
+            vector = await self._embedder.embed_query(text)
         budget.note(embedded_texts=1)
         return (await self._keep(owner, {digest: vector}))[digest]
+
+    @contextmanager
+    def _measured(self, texts: int) -> Iterator[None]:
+        """Around a call of the embedder."""
+        began = time.perf_counter()
+        metrics.EMBEDDER_WAITING.inc(texts)
+        try:
+            with tracing.span("embed", attributes={"gen_ai.request.model": self.model, "loxodon.texts": texts}):
+                yield
+        except Exception:
+            metrics.EMBEDDER_ERRORS.labels(self.model).inc()
+            raise
+        finally:
+            metrics.EMBEDDER_WAITING.dec(texts)
+        metrics.EMBEDDER_BATCH.labels(self.model).observe(texts)
+        metrics.EMBEDDER_SECONDS.labels(self.model).observe(time.perf_counter() - began)
 
     def forget(self, owner: UUID) -> None:
         """Drops what this process keeps for the owner; the table is emptied by the erasure itself."""
@@ -163,6 +186,7 @@ class CachedLlm:
             return await self.llm.complete(request)
         key = (self.owner, request.task, self.model, fingerprint(request))
         cached = await self.store.get(*key)
+        metrics.looked_up("model_answer", hits=int(cached is not None), misses=int(cached is None))
         if cached is not None:
             budget.note(cached=1)
             return LlmReply(cached, model=self.model)

@@ -81,11 +81,7 @@ def open_llm(settings: Settings) -> Llm | None:
         model=settings.llm_model,
         api_key=_secret(settings.llm_api_key),
         base_url=settings.llm_base_url,
-        models={
-            "extract": settings.extraction_model or "",
-            "decide": settings.decision_model or "",
-            "classify": settings.classifier_model or "",
-        },
+        models=task_models(settings),
         keys=_keys(settings),
     )
     if endpoint is None:
@@ -93,6 +89,15 @@ def open_llm(settings: Settings) -> Llm | None:
     attempt_s = min(settings.llm_attempt_timeout_s, settings.llm_timeout_s)
     options = ClientOptions(timeout_s=attempt_s, concurrency=settings.llm_concurrency, retries=_retries(settings))
     return MeteredLlm(OpenAiLlm(endpoint, options))
+
+
+def task_models(settings: Settings) -> dict[str, str]:
+    """The models of tasks that have one of their own; empty where they have not."""
+    return {
+        "extract": settings.extraction_model or "",
+        "decide": settings.decision_model or "",
+        "classify": settings.classifier_model or "",
+    }
 
 
 def open_reranker(settings: Settings) -> Reranker | None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from service import tracing
 from service.fair_gate import outside
 from service.providers.presets import Endpoint
 from service.providers.retry import CallFailed, FailureReason, RetryPolicy, retry_after_s, run
@@ -164,7 +165,8 @@ class OpenAiClient:
         try:
             async with asyncio.timeout(self._options.timeout_s):
                 head = await self._head(path, str(body.get("model")))
-                async with self._open_session().post(head.url, data=content, headers=head.headers) as got:
+                headers = {**head.headers, **tracing.headers()}
+                async with self._open_session().post(head.url, data=content, headers=headers) as got:
                     return RawResponse(got.status, got.headers, await got.read())
         except TimeoutError as exc:
             raise CallFailed(FailureReason.TIMEOUT) from exc

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import BaseModel
 
+from service import tracing
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.providers import windows
@@ -106,7 +107,9 @@ class OpenAiEmbedder:
         if model.startswith(preset.sized_models):
             body["dimensions"] = self._dimension
         try:
-            answer = await self._client.post(PATH, body, EmbeddingsResponse, deadline_s=self._deadline_s)
+            about = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": model}
+            with tracing.span(f"embeddings {model}", "CLIENT", about):
+                answer = await self._client.post(PATH, body, EmbeddingsResponse, deadline_s=self._deadline_s)
         except CallFailed as failed:
             error = EmbeddingError(f"The embedder did not answer: {failed}.", retry_after_s=failed.retry_after_s)
             error.retryable = failed.reason is not FailureReason.REFUSED

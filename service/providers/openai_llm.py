@@ -6,10 +6,12 @@ An answer is text or tool calls. An empty answer, a refusal or an unreadable bod
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from pydantic import BaseModel
 
+from service import metrics, tracing
 from service.errors import LlmError
 from service.providers.json_reply import parse_reply
 from service.providers.openai_client import ClientOptions, OpenAiClient
@@ -66,13 +68,27 @@ class OpenAiLlm:
     async def complete(self, request: LlmRequest) -> LlmReply:
         """The answer to `request`. Raises LlmError within its deadline, `retryable` unless the request is at fault."""
         model = self._endpoint.models.get(request.task, self._endpoint.model)
+        provider, began = self._endpoint.preset.name, time.perf_counter()
+        about = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model, "gen_ai.provider.name": provider}
+        outcome = "cancelled"
         try:
-            completion = await self._client.post(
-                PATH, self._body(request, model), ChatCompletion, deadline_s=request.deadline_s
-            )
+            with tracing.span(f"chat {model}", "CLIENT", about):
+                completion = await self._client.post(
+                    PATH, self._body(request, model), ChatCompletion, deadline_s=request.deadline_s
+                )
+                _count_tokens(completion.usage, provider, model)
+                reply = read_completion(completion, model)
+            outcome = "answered"
         except CallFailed as failed:
+            outcome = failed.reason.name.lower()
             raise _error(failed) from failed
-        return read_completion(completion, model)
+        except LlmError:
+            outcome = "unusable"
+            raise
+        finally:
+            metrics.MODEL_CALLS.labels(provider, model, request.task, outcome).inc()
+            metrics.MODEL_SECONDS.labels(provider, model).observe(time.perf_counter() - began)
+        return reply
 
     async def close(self) -> None:
         await self._client.close()
@@ -90,6 +106,12 @@ class OpenAiLlm:
         if request.tools:
             body["tools"] = [_function(tool) for tool in request.tools]
         return body
+
+
+def _count_tokens(usage: _Usage | None, provider: str, model: str) -> None:
+    if usage is not None:
+        metrics.MODEL_TOKENS.labels(provider, model, "prompt").inc(usage.prompt_tokens or 0)
+        metrics.MODEL_TOKENS.labels(provider, model, "completion").inc(usage.completion_tokens or 0)
 
 
 def response_format(mode: JsonMode, task: str, schema: Mapping[str, object]) -> dict[str, object] | None:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from service import tracing
 from service.errors import RerankError
 from service.fair_gate import outside
 
@@ -53,6 +54,7 @@ class HttpReranker:
         self._client: httpx2.AsyncClient = httpx2.AsyncClient(headers=headers, timeout=timeout_s, trust_env=False)
         self._url, self._api, self._model, self._timeout_s = url, api, model, timeout_s
 
+    @tracing.traced("rerank")
     async def relevance(self, query: str, texts: Sequence[str]) -> list[float | None]:
         """0..1 for each text, in their order. Raises RerankError."""
         import httpx2
@@ -62,7 +64,7 @@ class HttpReranker:
             async with (
                 outside(),
                 asyncio.timeout(self._timeout_s),
-                self._client.stream("POST", self._url, json=body) as answer,
+                self._client.stream("POST", self._url, json=body, headers=tracing.headers()) as answer,
             ):
                 if answer.status_code != 200:
                     raise RerankError(f"The reranker refused with status {answer.status_code}.")

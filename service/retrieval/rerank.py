@@ -29,7 +29,7 @@ MAX_FOR_LLM = 20
 
 LLM_CHARS = 1_000
 
-RERANKS = Counter("search_reranks_total", "Hits shown to a reranker, by how it ended", ["outcome"])
+RERANKS = Counter("loxodon_search_reranks_total", "Hits shown to a reranker, by how it ended", ["outcome"])
 
 
 class _Scores(BaseModel):

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from prometheus_client import Histogram
 
+from service import metrics, tracing
 from service.db import scopes, walls
 from service.db.engine import Session
 from service.db.memories import memories, recorded, sources, stats
@@ -79,10 +80,12 @@ MAX_DIVERSIFIED: Final = 50
 """Hits that are chosen one by one with diversity: each is compared with all that are left."""
 
 BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
-STAGES = Histogram("search_stage_seconds", "Where the time of a search goes", ["stage"], buckets=BUCKETS_S)
-TECHNIQUE_SECONDS = Histogram("search_technique_seconds", "What a technique took", ["technique"], buckets=BUCKETS_S)
+STAGES = Histogram("loxodon_search_stage_seconds", "Where the time of a search goes", ["stage"], buckets=BUCKETS_S)
+TECHNIQUE_SECONDS = Histogram(
+    "loxodon_search_technique_seconds", "What a technique took", ["technique"], buckets=BUCKETS_S
+)
 TECHNIQUE_RESULTS = Histogram(
-    "search_technique_results",
+    "loxodon_search_technique_results",
     "What a technique gave: candidates, texts or filters",
     ["technique"],
     buckets=(0, 1, 2, 5, 10, 20, 50, 100, 200, 500),
@@ -172,6 +175,7 @@ async def _prepare_and_read(
 # -- before the snapshot ----------------------------------------------------------------------------------------------
 
 
+@tracing.traced("prepare")
 async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
     """The query parsed, widened and embedded, with nothing held."""
     stopwatch, now, on = Stopwatch(), query.as_of or res.clock(), query.ranking.techniques
@@ -252,7 +256,9 @@ async def _part_summary(part: Condition, query: Query, res: Resources) -> ScopeS
     count_to = max(res.settings.exact_scope_rows, res.settings.binary_scope_rows)
     key = (part.sql, repr(part.values), count_to, walls.current())
     kept_until, known = res.scope_summaries.get(key, (0.0, None))
-    if known is not None and time.monotonic() < kept_until:
+    fresh = known is not None and time.monotonic() < kept_until
+    metrics.looked_up("scope", hits=int(fresh), misses=int(not fresh))
+    if known is not None and fresh:
         return known
     async with res.db.read(query.scope.workspace_id, generic_plans=True) as session:
         found = await candidates.summary(session, part, count_to=count_to)
@@ -284,6 +290,7 @@ class Measured:
     warnings: tuple[str, ...] = ()
 
 
+@tracing.traced("read")
 async def read(session: Session, prepared: PreparedSearch, res: Resources) -> ReadSearch:
     """The hits, read in the caller's snapshot; more than wanted when a reranker is to see them."""
     query, stopwatch = prepared.query, prepared.stopwatch
@@ -312,9 +319,11 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
 
 async def _measured(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
     query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
-    found = await candidates.find(session, plan, prepared.scope_rows, binary_rows=res.settings.binary_scope_rows)
+    with tracing.span("candidates"):
+        found = await candidates.find(session, plan, prepared.scope_rows, binary_rows=res.settings.binary_scope_rows)
     stopwatch.lap("candidates")
-    entities = await _entities(session, prepared)
+    with tracing.span("entities"):
+        entities = await _entities(session, prepared)
     if entities.memories:
         found = replace(found, arms={**found.arms, "entity": list(entities.memories)})
     stopwatch.lap("entities")
@@ -396,6 +405,7 @@ def _cosines(measured: Features) -> dict[UUID, float | None]:
 # -- after the snapshot -----------------------------------------------------------------------------------------------
 
 
+@tracing.traced("finish")
 async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) -> SearchResult:
     """The hits as they are given, after the reranker has seen them; holds nothing."""
     query, stopwatch = prepared.query, prepared.stopwatch

@@ -74,7 +74,7 @@ async def test_a_dead_job_is_seen_and_tried_again(
     assert (job["name"], job["reason"]) == ("embed", "embedding_error: no answer")
     assert (await client.get("/v1/stats")).json()["dead_jobs"] == 1
     assert (await other_client.get("/v1/stats")).json()["dead_jobs"] == 0
-    assert 'jobs_dead{kind="embed"}' in (await client.get("/metrics")).text
+    assert 'loxodon_queue_jobs{kind="embed",state="dead"}' in (await client.get("/metrics")).text
     details = (await client.get("/v1/jobs/embed")).json()
     assert [(each["state"], each["jobs"]) for each in details["states"]] == [("dead", 1)]
     retry = f"/v1/jobs/{job['id']}/retry"

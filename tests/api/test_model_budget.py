@@ -305,9 +305,9 @@ async def test_metrics_count_all_workspaces(resources: Resources, tenant: Tenant
     async with model(resources, tenant) as (scripted, llm):
         await llm.complete(PROMPT)
         text = (await scripted.client.get("/metrics")).text
-        lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("model_day_"))
-        assert float(lines["model_day_calls"]) >= 1
-        assert float(lines['model_day_tokens{direction="prompt"}']) >= 11
+        lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("loxodon_model_day_"))
+        assert float(lines["loxodon_model_day_calls"]) >= 1
+        assert float(lines['loxodon_model_day_tokens{direction="prompt"}']) >= 11
 
 
 async def test_settings_name_the_field(client: AsyncClient) -> None:

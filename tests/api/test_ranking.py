@@ -465,7 +465,9 @@ async def test_techniques_are_counted(boats: AsyncClient) -> None:
     """In the answer and for Prometheus."""
 
     def seen() -> float:
-        return REGISTRY.get_sample_value("search_technique_seconds_count", {"technique": "query_expansion"}) or 0.0
+        return (
+            REGISTRY.get_sample_value("loxodon_search_technique_seconds_count", {"technique": "query_expansion"}) or 0.0
+        )
 
     before = seen()
     found = await ask(boats, techniques={"query_expansion": True})

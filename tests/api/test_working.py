@@ -167,7 +167,7 @@ async def test_the_least_recently_used_value_goes(resources: Resources, tenant: 
 async def test_the_size_of_the_table_is_a_metric(client: AsyncClient) -> None:
     await put(client, "cart", "x" * 1000)
     shown = (await client.get("/metrics")).text
-    [line] = [line for line in shown.splitlines() if line.startswith("working_memory_bytes ")]
+    [line] = [line for line in shown.splitlines() if line.startswith("loxodon_working_memory_bytes ")]
     assert float(line.split()[1]) > 8_000
 
 

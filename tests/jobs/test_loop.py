@@ -99,7 +99,7 @@ async def test_what_may_be_retried_is_retried_and_then_dead(
     assert row.attempts == attempts
     assert row.finished_at is not None
     assert "secret text" not in row.last_error
-    assert REGISTRY.get_sample_value("jobs_done_total", {"kind": kind, "outcome": "dead"}) == 1
+    assert REGISTRY.get_sample_value("loxodon_jobs_done_total", {"kind": kind, "outcome": "dead"}) == 1
 
 
 async def test_the_pause_doubles_with_each_attempt(

@@ -62,7 +62,6 @@ COUNTS = text(f"""
 """)  # noqa: S608 - our own parts
 
 DEAD = text("SELECT count(*) FROM job WHERE workspace_id = :workspace AND state = 'dead'")
-DEAD_EVERYWHERE = text("SELECT kind, dead FROM count_dead_jobs()")
 
 RUNS = text("""
     SELECT id, name, reason, state, attempts, counts, error, created_at, started_at, finished_at FROM job_run
@@ -179,11 +178,6 @@ async def interval(session: Session, name: JobName) -> tuple[float, datetime] | 
 
 async def count_dead(session: Session, workspace_id: UUID) -> int:
     return int(await session.scalar(DEAD, {"workspace": workspace_id}) or 0)
-
-
-async def count_dead_everywhere(session: Session) -> dict[str, int]:
-    """Dead jobs of all workspaces, by name."""
-    return {row.kind: row.dead for row in await session.execute(DEAD_EVERYWHERE)}
 
 
 async def retry(session: Session, workspace_id: UUID, job_id: UUID) -> bool:

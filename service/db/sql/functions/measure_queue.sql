@@ -1,0 +1,18 @@
+-- The queue of all workspaces by kind: jobs that are due, that run and that are dead, and for how many seconds the oldest
+-- of them has been so.
+CREATE OR REPLACE FUNCTION measure_queue()
+RETURNS TABLE (kind varchar, state varchar, jobs bigint, oldest_s double precision)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    -- counting stops at 100,000 that are due: monitors ask every few seconds, also when the queue is long
+    SELECT j.kind, 'due', count(*), extract(epoch FROM now() - min(j.run_after))::double precision
+    FROM (SELECT kind, run_after FROM job WHERE state = 'ready' AND run_after <= now() LIMIT 100000) j
+    GROUP BY j.kind
+    UNION ALL
+    SELECT j.kind, j.state, count(*), extract(epoch FROM now() - min(coalesce(j.finished_at, j.started_at)))
+    FROM job j WHERE j.state = 'running' OR j.state = 'dead' GROUP BY j.kind, j.state
+$$;
+
+REVOKE EXECUTE ON FUNCTION measure_queue() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION measure_queue() TO loxodon_app;

@@ -1,0 +1,86 @@
+"""The worker's own port: what probes and monitors get, while the database is there and while it is not."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from service.jobs.health_port import HealthPort, served
+from service.resources import Resources
+from service.settings import Settings, SettingsError
+
+
+@pytest.fixture
+def settings_with_port(settings: Settings) -> Settings:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return settings.model_copy(update={"worker_port": free.getsockname()[1]})
+
+
+@pytest.fixture
+async def port(settings_with_port: Settings) -> AsyncIterator[HealthPort]:
+    found = HealthPort()
+    async with served(settings_with_port, found):
+        yield found
+
+
+@pytest.fixture
+async def monitor(settings_with_port: Settings) -> AsyncIterator[httpx2.AsyncClient]:
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{settings_with_port.worker_port}") as found:
+        yield found
+
+
+async def test_a_worker_is_alive_before_it_is_ready(
+    port: HealthPort, monitor: httpx2.AsyncClient, res: Resources
+) -> None:
+    for path in ("/livez", "/healthz"):
+        assert (await monitor.get(path)).json() == {"status": "ok"}
+    waiting = await monitor.get("/readyz")
+    assert (waiting.status_code, waiting.json()["status"]) == (503, "unavailable")
+    assert "database" in waiting.json()["detail"]
+    assert (await monitor.get("/metrics")).status_code == 503
+    port.working(res)
+    assert (await monitor.get("/readyz?verbose")).json() == {"status": "ok"}
+    shown = await monitor.get("/metrics")
+    assert shown.headers["content-type"].startswith("text/plain")
+    assert "loxodon_queue_age_seconds" in shown.text
+    assert "loxodon_job_run_seconds" in shown.text
+    port.stopped("The embedder is missing.")
+    assert (await monitor.get("/readyz")).json()["detail"] == "The embedder is missing."
+
+
+async def test_a_schema_that_does_not_fit_is_told(
+    port: HealthPort, monitor: httpx2.AsyncClient, res: Resources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port.working(res)
+    monkeypatch.setattr("service.db.readiness.write_refusal", lambda *_: "It is newer: start the newer version.")
+    told = await monitor.get("/readyz")
+    assert (told.status_code, told.json()["detail"]) == (503, "It is newer: start the newer version.")
+    monkeypatch.undo()
+    assert (await monitor.get("/readyz")).status_code == 200
+
+
+async def test_nothing_else_is_served(
+    port: HealthPort, monitor: httpx2.AsyncClient, settings_with_port: Settings
+) -> None:
+    assert (await monitor.get("/v1/memories")).status_code == 404
+    assert (await monitor.post("/metrics", content="x")).status_code == 405
+    with socket.create_connection(("127.0.0.1", settings_with_port.worker_port or 0)) as rude:
+        rude.sendall(b"\r\n\r\n")
+        assert json.loads((await monitor.get("/livez")).content)["status"] == "ok"
+
+
+async def test_a_port_that_is_taken_is_told_by_its_variable(port: HealthPort, settings_with_port: Settings) -> None:
+    with pytest.raises(SettingsError, match="LOXODON_WORKER_PORT"):
+        async with served(settings_with_port, port):
+            pass
+
+
+async def test_without_a_number_no_port_is_open(settings: Settings) -> None:
+    assert settings.worker_port is None
+    async with served(settings, HealthPort()):
+        pass
