@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import jwt
 import pytest
@@ -128,7 +128,7 @@ async def test_forged_tokens(client: AsyncClient, app: FastAPI, anonymous: Async
     head, body, signature = good.split(".")
     for forged in (
         jwt.encode(claims, "x" * 48, algorithm="HS256"),
-        jwt.encode(claims, None, algorithm="none"),
+        jwt.encode(claims, cast(Any, None), algorithm="none"),
         jwt.encode(claims, app.state.tokens.secret, algorithm="HS512"),
         jwt.encode({**claims, "exp": None}, app.state.tokens.secret, algorithm="HS256"),
         jwt.encode({**claims, "iss": "other"}, app.state.tokens.secret, algorithm="HS256"),
