@@ -12,6 +12,7 @@
     ├── NotFound              no such row in the caller's workspace
     ├── Conflict              the request collides with what is stored
     │   └── IdempotencyMismatch
+    ├── PlaceLost             the feed cannot be read on from there
     ├── PreconditionFailed    If-Match names another version
     ├── RequestTimeout        the body came too slowly
     ├── TooManyRequests       as many of the workspace's requests wait already as may
@@ -103,6 +104,10 @@ class Conflict(ServiceError):
 
 class IdempotencyMismatch(Conflict):
     code = "idempotency_mismatch"
+
+
+class PlaceLost(ServiceError):
+    code = "place_lost"
 
 
 class PreconditionFailed(ServiceError):

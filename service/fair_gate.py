@@ -209,6 +209,13 @@ def inside(place: RequestPlace) -> Iterator[None]:
         place.end()
 
 
+def leave() -> None:
+    """The running request gives its place up for good: what is still to come is mostly waiting."""
+    place = _place.get()
+    if place is not None:
+        place.end()
+
+
 @asynccontextmanager
 async def outside() -> AsyncIterator[None]:
     """For waiting on a service elsewhere: others have the place meanwhile."""

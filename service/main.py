@@ -15,6 +15,7 @@ from service.api import (
     api_keys,
     audit,
     bulk,
+    changes,
     conversations,
     decisions,
     entities,
@@ -51,6 +52,7 @@ from service.api import (
 )
 from service.api.admission import Admission
 from service.api.budgets import Budgets
+from service.api.change_stream import OpenStreams
 from service.api.deps import KeyRing
 from service.api.middleware import RequestMiddleware
 from service.api.token_signing import TokenSigner
@@ -86,6 +88,7 @@ PARTS = (
     scopes,
     profiles,
     audit,
+    changes,
     operations,
     optimization,
     jobs,
@@ -119,6 +122,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.key_uses = key_uses
             app.state.admission = Admission(resources.settings)
             app.state.tokens = TokenSigner(resources.db, resources.settings.token_secret_value)
+            app.state.streams = OpenStreams(per_key=settings.streams_per_key, in_all=settings.streams)
             app.state.budgets = Budgets(resources.db)
             app.state.keys = KeyRing(resources.db, failed_per_min=resources.settings.failed_keys_per_min)
             app.state.probe = health.Probe(resources.db)

@@ -178,6 +178,8 @@ class Settings(BaseModel):
     body_timeout_s: float = Field(20.0, gt=0, le=600)  # a body that took longer is refused with 408
     body_min_bytes_per_s: int = Field(10_000, ge=1)  # so many have to come a second, after the first five seconds
     max_connections: int = Field(800, ge=1)  # open connections of a process; with more of them requests get 503
+    streams_per_key: int = Field(4, ge=1)  # streams of changes that a key has open in a process; then 429
+    streams: int = Field(200, ge=1)  # of all keys together; then 503
     trusted_proxies: str = "127.0.0.1"  # addresses whose X-Forwarded-For is believed, between commas; * is all
     failed_keys_per_min: int = Field(100, ge=0)  # wrong keys an address may send to a process, then 429; 0 is no limit
     key_requests_per_s: float = Field(0.0, ge=0)  # of each key, over all processes; 0 is no limit

@@ -33,6 +33,7 @@ HEIGHT = {
     "errors": 0,
     "faults": 0.1,
     "garbage": 0,
+    "draining": 0,
 }
 """A part may import lower ones. Entry points (main, cli, launch, __main__, logs) stand above all."""
 

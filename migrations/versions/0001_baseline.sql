@@ -129,6 +129,7 @@ CREATE OR REPLACE FUNCTION clean_up(
     at timestamptz,
     job_days integer,
     embedding_days integer,
+    history_days integer,
     batch_size integer
 )
 RETURNS TABLE (name text, removed bigint)
@@ -142,6 +143,7 @@ BEGIN
         ('idempotency', 'expires_at', at),
         ('llm_cache', 'expires_at', at),
         ('embedding_cache', 'created_at', at - make_interval(days => embedding_days)),
+        ('erased_memory', 'erased_at', at - make_interval(days => history_days)),
         ('model_day', 'day', at - interval '400 days'),
         ('operation', 'finished_at', at - make_interval(days => job_days)),
         ('job', 'finished_at', at - make_interval(days => job_days)),
@@ -157,8 +159,8 @@ BEGIN
     END LOOP;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer) TO loxodon_worker;
+REVOKE EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer, integer) TO loxodon_worker;
 
 -- functions/count_common_terms.sql
 -- Sums term_stat over all workspaces into the rows of the nil workspace; returns how many were made.
@@ -390,7 +392,8 @@ REVOKE EXECUTE ON FUNCTION erase_conversation_log(timestamptz, integer) FROM PUB
 GRANT EXECUTE ON FUNCTION erase_conversation_log(timestamptz, integer) TO loxodon_app;
 
 -- functions/erase_history.sql
--- Deletes at most `batch_size` rows of the workspace's history, recorded until `until`; returns how many.
+-- Deletes at most `batch_size` rows of the workspace's history, recorded until `until`; returns how many. The change
+-- feed keeps the ids.
 CREATE OR REPLACE FUNCTION erase_history(until timestamptz, batch_size integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
@@ -400,13 +403,21 @@ DECLARE
     removed bigint;
 BEGIN
     -- a SECURITY DEFINER function reads past the policy, so the workspace is a condition here
-    DELETE FROM memory_history h USING (
-        SELECT workspace_id, recorded_at, id FROM memory_history
-        WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
-        LIMIT batch_size
-    ) old
-    WHERE h.workspace_id = old.workspace_id AND h.recorded_at = old.recorded_at AND h.id = old.id;
-    GET DIAGNOSTICS removed = ROW_COUNT;
+    WITH erased AS (
+        DELETE FROM memory_history h USING (
+            SELECT workspace_id, recorded_at, id FROM memory_history
+            WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
+            LIMIT batch_size
+        ) old
+        WHERE h.workspace_id = old.workspace_id AND h.recorded_at = old.recorded_at AND h.id = old.id
+        RETURNING h.workspace_id, h.memory_id, h.recorded_to
+    ), told AS (  -- the last entry of a memory is the open one
+        INSERT INTO erased_memory (workspace_id, memory_id)
+        SELECT workspace_id, memory_id FROM erased e
+        WHERE recorded_to IS NULL
+          AND NOT EXISTS (SELECT FROM memory m WHERE m.workspace_id = e.workspace_id AND m.id = e.memory_id)
+    )
+    SELECT count(*) INTO removed FROM erased;
     RETURN removed;
 END $$;
 
@@ -1503,7 +1514,11 @@ BEGIN
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 
-    -- history, audit and decisions
+    -- history, audit and decisions; the change feed keeps the ids, behind all that it has told of them
+    INSERT INTO erased_memory (workspace_id, memory_id, position)
+    SELECT this_workspace, h.memory_id, greatest(pg_current_xact_id()::text::bigint, max(h.position))
+    FROM memory_history h
+    WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids) GROUP BY h.memory_id;
     name := 'memory_history';
     DELETE FROM memory_history WHERE workspace_id = this_workspace AND memory_id = ANY (memory_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;
@@ -2671,9 +2686,13 @@ CREATE TABLE memory_history (
     agent_id text,
     run_id text,
     recorded_to timestamptz,
+    position bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
     CONSTRAINT pk_memory_history PRIMARY KEY (workspace_id, recorded_at, id)
 ) PARTITION BY RANGE (recorded_at);
 CREATE INDEX ix_memory_history_memory ON memory_history (workspace_id, memory_id, recorded_at);
+-- The order of the change feed: by the transaction that wrote the entry, or a later one where that had changed the same
+-- memory before. Below the oldest transaction that still runs nothing can be added. docs/decisions/074-change-feed.md
+CREATE INDEX ix_memory_history_position ON memory_history (workspace_id, position, seq);
 -- What of a scope has changed since a moment, for reads with as_of. An ADD has no `before` and is not in them.
 CREATE INDEX ix_memory_history_user ON memory_history (workspace_id, user_id, recorded_at)
     WHERE before IS NOT NULL AND user_id IS NOT NULL;
@@ -2684,6 +2703,17 @@ CREATE INDEX ix_memory_history_run ON memory_history (workspace_id, run_id, reco
 CREATE INDEX ix_memory_history_shared ON memory_history (workspace_id, recorded_at)
     WHERE before IS NOT NULL AND user_id IS NULL AND agent_id IS NULL AND run_id IS NULL;
 CREATE INDEX ix_memory_history_recorded ON memory_history USING brin (recorded_at);
+
+-- What the feed still has of memories whose history was erased: that they are gone, and nothing else.
+CREATE TABLE erased_memory (
+    workspace_id uuid NOT NULL,
+    position bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
+    seq bigint NOT NULL DEFAULT nextval('memory_history_seq'),
+    memory_id uuid NOT NULL,
+    erased_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT pk_erased_memory PRIMARY KEY (workspace_id, position, seq)
+);
+CREATE INDEX ix_erased_memory_erased ON erased_memory USING brin (erased_at);
 
 CREATE TABLE audit_log (
     workspace_id uuid NOT NULL,
@@ -2947,6 +2977,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     TO loxodon_app;
 
 -- Append-only, but for the end of an interval of history; erasures delete uses of tools.
+GRANT SELECT ON erased_memory TO loxodon_app;
 GRANT SELECT, INSERT ON audit_log, conversation_log, goal_history TO loxodon_app;
 GRANT SELECT, INSERT, UPDATE (recorded_to) ON memory_history TO loxodon_app;
 GRANT SELECT, INSERT, DELETE ON tool_invocation TO loxodon_app;

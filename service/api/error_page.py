@@ -114,6 +114,12 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
             "The Idempotency-Key was used with another request within 24 hours",
             "Take a new key for a new request",
         ),
+        "place_lost": ErrorHelp(
+            "410",
+            "The change feed cannot be read on from this `after`: the database was restored from a dump, or the changes "
+            "behind it are no longer kept",
+            "Begin with `after=now`, and read all memories again",
+        ),
         "precondition_failed": ErrorHelp(
             "412",
             "If-Match names a version that is no longer the current one",

@@ -36,6 +36,7 @@ async def clean_up(_job: Job, res: Resources) -> Counts:
                 res.clock(),
                 job_days=res.settings.job_retention_days,
                 embedding_days=EMBEDDING_DAYS,
+                history_days=res.settings.history_retention_days,
                 batch=BATCH,
             )
         total.update(removed)

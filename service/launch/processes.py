@@ -9,7 +9,7 @@ import socket
 import sys
 from typing import Any
 
-from service import garbage, logs, rule_processes, tracing
+from service import draining, garbage, logs, rule_processes, tracing
 from service.launch import listener
 from service.settings import Settings
 
@@ -51,7 +51,13 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
         uvicorn.run(APP, reload=True, reload_dirs=["service"], **where, **options)
         return 0
     listening = socket.socket(fileno=fd) if fd is not None else listener.listen(settings.host, settings.port)
-    server = uvicorn.Server(uvicorn.Config(APP, **options))
+
+    class DrainingServer(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            draining.begin()
+            await super().shutdown(sockets)
+
+    server = DrainingServer(uvicorn.Config(APP, **options))
     server.run(sockets=[listening])
     return 0 if server.started else 1
 

@@ -81,7 +81,7 @@ async def test_every_partition_is_behind_the_wall(worker_database: Database, res
 
 
 async def test_the_application_makes_and_drops_nothing(database: Database) -> None:
-    for call in ("ensure_partitions(now())", "drop_partitions('audit_log', now())", "clean_up(now(), 0, 0, 1)"):
+    for call in ("ensure_partitions(now())", "drop_partitions('audit_log', now())", "clean_up(now(), 0, 0, 0, 1)"):
         with pytest.raises(DBAPIError, match="permission denied"):
             await fetch(database, NIL_WORKSPACE, f"SELECT {call}")
 

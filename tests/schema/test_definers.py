@@ -110,7 +110,7 @@ async def test_queue_depth_is_a_number_and_nothing_else(database: Database, tena
         "make_partition('audit_log', now(), now(), 'x')",
         "protect('memory')",
         "expire_leases()",
-        "clean_up(now(), 1, 1, 1)",
+        "clean_up(now(), 1, 1, 1, 1)",
         "find_unembedded('1 s', 1)",
         "find_outlived(now(), 1, 1)",
         "find_large_workspaces(1)",
@@ -156,7 +156,7 @@ async def test_clean_up_deletes_what_has_expired_and_nothing_else(
         await session.execute(row, {"w": tenant.workspace_id, "k": "old", "at": now - timedelta(seconds=1)})
         await session.execute(row, {"w": tenant.workspace_id, "k": "new", "at": now + timedelta(hours=1)})
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        await schedule.clean_up(session, now, job_days=7, embedding_days=30, batch=1_000)
+        await schedule.clean_up(session, now, job_days=7, embedding_days=30, history_days=3_650, batch=1_000)
     async with database.read(tenant.workspace_id) as session:
         assert list(await session.scalars(text("SELECT key FROM idempotency"))) == ["new"]
 

@@ -54,6 +54,7 @@ CLOSED = {
     "alembic_version",
     "api_key",
     "budget",
+    "erased_memory",
     "model_day",
     "job_run",
     "partitioned_table",

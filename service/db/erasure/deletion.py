@@ -47,19 +47,23 @@ LOCK_EDGES = text("""
 WRITE_HISTORY = text(
     f"""
     WITH last AS (
-        SELECT memory_id, max(recorded_at) AS at FROM memory_history
+        SELECT memory_id, max(recorded_at) AS at, max(position) AS position FROM memory_history
         WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) GROUP BY memory_id
     ), next AS (
-        SELECT memory_id, greatest(clock_timestamp(), at + interval '1 microsecond') AS at FROM last
+        SELECT memory_id, greatest(clock_timestamp(), at + interval '1 microsecond') AS at,
+               greatest(pg_current_xact_id()::text::bigint, position) AS position
+        FROM last
     ), closed AS (
         UPDATE memory_history h SET recorded_to = next.at FROM next
         WHERE h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[]))
           AND h.memory_id = next.memory_id AND h.recorded_to IS NULL
     )
     INSERT INTO memory_history (workspace_id, id, memory_id, event, old_memory, before, before_embedding,
-                                before_generation, is_deleted, user_id, agent_id, run_id, recorded_at)
+                                before_generation, is_deleted, user_id, agent_id, run_id, recorded_at,
+                                position)
     SELECT m.workspace_id, gen_random_uuid(), m.id, 'DELETE', m.content, {BEFORE}, v.embedding, v.generation, true,
-           m.user_id, m.agent_id, m.run_id, coalesce(next.at, clock_timestamp())
+           m.user_id, m.agent_id, m.run_id, coalesce(next.at, clock_timestamp()),
+           coalesce(next.position, pg_current_xact_id()::text::bigint)
     FROM memory m {TEXT_VECTOR} LEFT JOIN next ON next.memory_id = m.id
     WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[])) ORDER BY m.id
     """  # noqa: S608 - both parts are constants of history.py

@@ -141,7 +141,7 @@ async def runs(session: Session, workspace_id: UUID, *, limit: int) -> list[RunR
 # These functions are SECURITY DEFINER and granted to loxodon_worker: no workspace is known here.
 ENSURE_PARTITIONS = text("SELECT ensure_partitions(:upto)")
 DROP_PARTITIONS = text("SELECT drop_partitions(:parent, :older_than)")
-CLEAN_UP = text("SELECT * FROM clean_up(:at, :job_days, :embedding_days, :batch)")
+CLEAN_UP = text("SELECT * FROM clean_up(:at, :job_days, :embedding_days, :history_days, :batch)")
 FIND_UNAGED = text("""
     SELECT workspace_id FROM find_unaged(:name, :setting, :interval_min, CAST(:wanted_by AS text), :wanted)
 """)
@@ -206,8 +206,12 @@ async def outlived(
     return [(row.workspace_id, row.memory_id) for row in await session.execute(FIND_OUTLIVED, values)]
 
 
-async def clean_up(session: Session, at: datetime, *, job_days: int, embedding_days: int, batch: int) -> dict[str, int]:
+async def clean_up(
+    session: Session, at: datetime, *, job_days: int, embedding_days: int, history_days: int, batch: int
+) -> dict[str, int]:
     """Rows removed by table, at most `batch` each: what expired before `at`, jobs and runs finished more than
-    `job_days` before it, vectors cached more than `embedding_days` before it."""
-    limits = {"at": at, "job_days": job_days, "embedding_days": embedding_days, "batch": batch}
+    `job_days` before it, vectors cached more than `embedding_days` before it, erasures that the change feed
+    told more than `history_days` before it."""
+    limits = {"at": at, "job_days": job_days, "embedding_days": embedding_days, "history_days": history_days}
+    limits |= {"batch": batch}
     return {row.name: row.removed for row in await session.execute(CLEAN_UP, limits)}

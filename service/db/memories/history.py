@@ -30,27 +30,30 @@ from service.domain.decision import Action
 from service.domain.memory import HistoryEntry
 from service.domain.scope import Scope
 
-# Closes the open entry of each memory and returns when the next one begins. Uses ix_memory_history_memory.
+# Closes the open entry of each memory and returns when the next one begins, and its position in the change feed. Uses ix_memory_history_memory.
 CLOSE = text("""
     WITH last AS (
-        SELECT memory_id, max(recorded_at) AS at FROM memory_history
+        SELECT memory_id, max(recorded_at) AS at, max(position) AS position FROM memory_history
         WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) GROUP BY memory_id
     ), next AS (
-        SELECT memory_id, greatest(clock_timestamp(), at + interval '1 microsecond') AS at FROM last
+        SELECT memory_id, greatest(clock_timestamp(), at + interval '1 microsecond') AS at,
+               greatest(pg_current_xact_id()::text::bigint, position) AS position
+        FROM last
     )
     UPDATE memory_history h SET recorded_to = next.at FROM next
     WHERE h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[])) AND h.memory_id = next.memory_id
       AND h.recorded_to IS NULL
-    RETURNING h.memory_id, h.recorded_to
+    RETURNING h.memory_id, h.recorded_to, next.position
 """)
 
 INSERT = text("""
     INSERT INTO memory_history (
         workspace_id, id, memory_id, event, old_memory, new_memory, before, before_embedding, before_generation,
-        is_deleted, user_id, agent_id, run_id, recorded_at)
+        is_deleted, user_id, agent_id, run_id, recorded_at, position)
     VALUES (
         :workspace_id, :id, :memory_id, :event, :old_memory, :new_memory, :before, :before_embedding,
-        :before_generation, :is_deleted, :user_id, :agent_id, :run_id, coalesce(:recorded_at, clock_timestamp()))
+        :before_generation, :is_deleted, :user_id, :agent_id, :run_id, coalesce(:recorded_at, clock_timestamp()),
+        coalesce(:position, pg_current_xact_id()::text::bigint))
 """).bindparams(bindparam("before", type_=JSONB(none_as_null=True)), bindparam("before_embedding", type_=Half()))
 
 # An edge, a source or an entity link needs a share lock on the memory's key, so behind this lock none is added or
@@ -131,7 +134,7 @@ async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]
     """Closes the open entries of these memories and writes the new ones, in their order."""
     ids = [change.memory_id for change in changes]
     closed = await session.execute(CLOSE, {"workspace": workspace_id, "ids": ids})
-    begins = {row.memory_id: row.recorded_to for row in closed}
+    begins = {row.memory_id: (row.recorded_to, row.position) for row in closed}
     rows = [
         {
             "workspace_id": workspace_id,
@@ -147,9 +150,11 @@ async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]
             "user_id": change.scope.user_id,
             "agent_id": change.scope.agent_id,
             "run_id": change.scope.run_id,
-            "recorded_at": begins.get(change.memory_id),
+            "recorded_at": begin,
+            "position": position,
         }
         for change in changes
+        for begin, position in (begins.get(change.memory_id, (None, None)),)
     ]
     await direct.insert(session, NewRows(INSERT, rows))
 

@@ -11,6 +11,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     TO loxodon_app;
 
 -- Append-only, but for the end of an interval of history; erasures delete uses of tools.
+GRANT SELECT ON erased_memory TO loxodon_app;
 GRANT SELECT, INSERT ON audit_log, conversation_log, goal_history TO loxodon_app;
 GRANT SELECT, INSERT, UPDATE (recorded_to) ON memory_history TO loxodon_app;
 GRANT SELECT, INSERT, DELETE ON tool_invocation TO loxodon_app;

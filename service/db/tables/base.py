@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     DateTime,
     Double,
@@ -74,6 +75,13 @@ def channel_name() -> Mapped[str]:
 
 def switched_off() -> Mapped[bool]:
     return mapped_column(server_default=text("false"))
+
+
+def written_by(*, primary_key: bool = False) -> Mapped[int]:
+    """The place of a row in the order of the change feed: unless it says otherwise its own transaction."""
+    return mapped_column(
+        BigInteger, primary_key=primary_key, server_default=text("(pg_current_xact_id()::text)::bigint")
+    )
 
 
 def child_of(table: str, *columns: str, target: str = "id", name: str | None = None) -> ForeignKeyConstraint:

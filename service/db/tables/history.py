@@ -25,6 +25,7 @@ from service.db.tables.base import (
     part_of_key,
     set_now,
     switched_off,
+    written_by,
 )
 from service.db.vectors import Half
 
@@ -55,6 +56,21 @@ class MemoryHistoryRow(Table):
     agent_id: Mapped[str | None]
     run_id: Mapped[str | None]
     recorded_to: Mapped[datetime | None]
+    position: Mapped[int] = written_by()
+
+
+class ErasedMemoryRow(Table):
+    """A memory whose history was erased: what the change feed still says of it."""
+
+    __tablename__ = "erased_memory"
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    position: Mapped[int] = written_by(primary_key=True)
+    seq: Mapped[int] = mapped_column(
+        BigInteger, primary_key=True, server_default=text("nextval('memory_history_seq'::regclass)")
+    )
+    memory_id: Mapped[UUID]
+    erased_at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
 
 
 class AuditLogRow(Table):

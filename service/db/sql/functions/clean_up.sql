@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION clean_up(
     at timestamptz,
     job_days integer,
     embedding_days integer,
+    history_days integer,
     batch_size integer
 )
 RETURNS TABLE (name text, removed bigint)
@@ -17,6 +18,7 @@ BEGIN
         ('idempotency', 'expires_at', at),
         ('llm_cache', 'expires_at', at),
         ('embedding_cache', 'created_at', at - make_interval(days => embedding_days)),
+        ('erased_memory', 'erased_at', at - make_interval(days => history_days)),
         ('model_day', 'day', at - interval '400 days'),
         ('operation', 'finished_at', at - make_interval(days => job_days)),
         ('job', 'finished_at', at - make_interval(days => job_days)),
@@ -32,5 +34,5 @@ BEGIN
     END LOOP;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer) TO loxodon_worker;
+REVOKE EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer, integer) TO loxodon_worker;

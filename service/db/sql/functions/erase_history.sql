@@ -1,4 +1,5 @@
--- Deletes at most `batch_size` rows of the workspace's history, recorded until `until`; returns how many.
+-- Deletes at most `batch_size` rows of the workspace's history, recorded until `until`; returns how many. The change
+-- feed keeps the ids.
 CREATE OR REPLACE FUNCTION erase_history(until timestamptz, batch_size integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
@@ -8,13 +9,21 @@ DECLARE
     removed bigint;
 BEGIN
     -- a SECURITY DEFINER function reads past the policy, so the workspace is a condition here
-    DELETE FROM memory_history h USING (
-        SELECT workspace_id, recorded_at, id FROM memory_history
-        WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
-        LIMIT batch_size
-    ) old
-    WHERE h.workspace_id = old.workspace_id AND h.recorded_at = old.recorded_at AND h.id = old.id;
-    GET DIAGNOSTICS removed = ROW_COUNT;
+    WITH erased AS (
+        DELETE FROM memory_history h USING (
+            SELECT workspace_id, recorded_at, id FROM memory_history
+            WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
+            LIMIT batch_size
+        ) old
+        WHERE h.workspace_id = old.workspace_id AND h.recorded_at = old.recorded_at AND h.id = old.id
+        RETURNING h.workspace_id, h.memory_id, h.recorded_to
+    ), told AS (  -- the last entry of a memory is the open one
+        INSERT INTO erased_memory (workspace_id, memory_id)
+        SELECT workspace_id, memory_id FROM erased e
+        WHERE recorded_to IS NULL
+          AND NOT EXISTS (SELECT FROM memory m WHERE m.workspace_id = e.workspace_id AND m.id = e.memory_id)
+    )
+    SELECT count(*) INTO removed FROM erased;
     RETURN removed;
 END $$;
 

@@ -163,7 +163,11 @@ BEGIN
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 
-    -- history, audit and decisions
+    -- history, audit and decisions; the change feed keeps the ids, behind all that it has told of them
+    INSERT INTO erased_memory (workspace_id, memory_id, position)
+    SELECT this_workspace, h.memory_id, greatest(pg_current_xact_id()::text::bigint, max(h.position))
+    FROM memory_history h
+    WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids) GROUP BY h.memory_id;
     name := 'memory_history';
     DELETE FROM memory_history WHERE workspace_id = this_workspace AND memory_id = ANY (memory_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;

@@ -21,9 +21,13 @@ CREATE TABLE memory_history (
     agent_id text,
     run_id text,
     recorded_to timestamptz,
+    position bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
     CONSTRAINT pk_memory_history PRIMARY KEY (workspace_id, recorded_at, id)
 ) PARTITION BY RANGE (recorded_at);
 CREATE INDEX ix_memory_history_memory ON memory_history (workspace_id, memory_id, recorded_at);
+-- The order of the change feed: by the transaction that wrote the entry, or a later one where that had changed the same
+-- memory before. Below the oldest transaction that still runs nothing can be added. docs/decisions/074-change-feed.md
+CREATE INDEX ix_memory_history_position ON memory_history (workspace_id, position, seq);
 -- What of a scope has changed since a moment, for reads with as_of. An ADD has no `before` and is not in them.
 CREATE INDEX ix_memory_history_user ON memory_history (workspace_id, user_id, recorded_at)
     WHERE before IS NOT NULL AND user_id IS NOT NULL;
@@ -34,6 +38,17 @@ CREATE INDEX ix_memory_history_run ON memory_history (workspace_id, run_id, reco
 CREATE INDEX ix_memory_history_shared ON memory_history (workspace_id, recorded_at)
     WHERE before IS NOT NULL AND user_id IS NULL AND agent_id IS NULL AND run_id IS NULL;
 CREATE INDEX ix_memory_history_recorded ON memory_history USING brin (recorded_at);
+
+-- What the feed still has of memories whose history was erased: that they are gone, and nothing else.
+CREATE TABLE erased_memory (
+    workspace_id uuid NOT NULL,
+    position bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,
+    seq bigint NOT NULL DEFAULT nextval('memory_history_seq'),
+    memory_id uuid NOT NULL,
+    erased_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT pk_erased_memory PRIMARY KEY (workspace_id, position, seq)
+);
+CREATE INDEX ix_erased_memory_erased ON erased_memory USING brin (erased_at);
 
 CREATE TABLE audit_log (
     workspace_id uuid NOT NULL,

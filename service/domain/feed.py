@@ -1,0 +1,93 @@
+"""The change feed: what happened to the memories of a workspace, in one order for all readers.
+
+A reader keeps a copy when it writes `memory` for every kind but two, and removes what was deleted or erased.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+ChangeKind = Literal[
+    "memory.added",
+    "memory.updated",
+    "memory.ended",
+    "memory.archived",
+    "memory.restored",
+    "memory.deleted",
+    "memory.erased",
+]
+"""What happened. `ended`: from some moment on it does not hold any more; `erased`: gone with all that was known of it."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FeedPosition:
+    """Where an entry stands in the order of the feed; nothing is before (0, 0)."""
+
+    position: int = 0
+    seq: int = 0
+
+
+FEED_START = FeedPosition()
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPlace:
+    """How far a reader has come: all up to `at`, as of `moment`, in the tables named by `source`, which a restore from
+    a dump makes anew."""
+
+    source: str
+    at: FeedPosition
+    moment: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryState:
+    """What the kind of a change depends on. `hidden`: a past version, or waiting for a review: no reader sees it."""
+
+    archived: bool
+    hidden: bool
+    t_invalid: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEntry:
+    """One change. `memory`: columns of the memory as the change left it; None when it is gone."""
+
+    at: FeedPosition
+    kind: ChangeKind
+    memory_id: UUID
+    changed_at: datetime
+    user_id: str | None = None
+    agent_id: str | None = None
+    run_id: str | None = None
+    memory: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPage:
+    """Changes in order. `end`: the place behind them. `held_since`: when the oldest change was written that cannot be
+    told yet, because a transaction that began before it has not ended; None: all is told."""
+
+    entries: tuple[FeedEntry, ...]
+    end: FeedPlace
+    has_more: bool
+    held_since: datetime | None = None
+
+
+def kind_of(before: MemoryState | None, after: MemoryState | None) -> ChangeKind | None:
+    """What a reader is told of a change between two states; None for one that it does not see."""
+    was = None if before is None or before.hidden else before
+    now = None if after is None or after.hidden else after
+    if now is None:
+        return None if was is None else "memory.deleted"
+    if was is None:
+        return "memory.added"
+    if was.archived != now.archived:
+        return "memory.archived" if now.archived else "memory.restored"
+    if now.t_invalid is not None and (was.t_invalid is None or now.t_invalid < was.t_invalid):
+        return "memory.ended"
+    return "memory.updated"
