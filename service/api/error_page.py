@@ -116,8 +116,8 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
         ),
         "place_lost": ErrorHelp(
             "410",
-            "The change feed cannot be read on from this `after`: the database was restored from a dump, or the changes "
-            "behind it are no longer kept",
+            "The change feed cannot be read on from this `after`: the database was restored from a dump, or the "
+            "changes behind it are no longer kept",
             "Begin with `after=now`, and read all memories again",
         ),
         "precondition_failed": ErrorHelp(

@@ -103,6 +103,8 @@ async def upgrade_async(owner_url: str, settings: Settings, revision: str = "hea
     def run(connection: Connection) -> None:
         _check_known(connection)
         command.upgrade(config(settings, connection), revision)
+        if revision == "head":
+            renumber_feed(connection)
 
     await _as_owner(owner_url, run)
 
@@ -130,6 +132,23 @@ def _become_owner(connection: Connection) -> None:
     connection.execute(text("SELECT pg_advisory_lock(hashtextextended('loxodon:migrate', 0))"))
     connection.execute(text(f"SET ROLE {roles.OWNER}"))
     connection.commit()
+
+
+# ix_memory_history_position: the last entry of each workspace.
+RENUMBER_FEED = text("""
+    UPDATE memory_history SET position = 0 WHERE EXISTS (
+        SELECT FROM workspace w CROSS JOIN LATERAL (
+            SELECT h.position FROM memory_history h WHERE h.workspace_id = w.workspace_id
+            ORDER BY h.position DESC LIMIT 1) last
+        WHERE last.position >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
+""")
+
+
+def renumber_feed(connection: Connection) -> int:
+    """After a restore from a dump into another server, whose transactions count from their own beginning: puts all of
+    history behind each other at the start of the change feed, as it was written. Returns how many entries; 0 where none
+    is ahead of the server's count."""
+    return connection.execute(RENUMBER_FEED).rowcount
 
 
 def _check_known(connection: Connection) -> None:

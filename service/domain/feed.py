@@ -20,7 +20,7 @@ ChangeKind = Literal[
     "memory.deleted",
     "memory.erased",
 ]
-"""What happened. `ended`: from some moment on it does not hold any more; `erased`: gone with all that was known of it."""
+"""What happened. `ended`: from some moment on it holds no more; `erased`: gone with all that was known of it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

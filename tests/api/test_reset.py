@@ -16,7 +16,7 @@ from tests.api.helpers import events, listed, store
 from tests.api.test_delete_scope import fill, work_off
 from tests.conftest import Tenant
 
-KEPT = {"workspace", "api_key", "audit_log", "job", "job_run", "operation"}
+KEPT = {"workspace", "api_key", "audit_log", "job", "job_run", "operation", "erased_memory"}
 
 
 async def left(tables: Tables, tenant: Tenant) -> dict[str, Any]:

@@ -46,14 +46,13 @@ PAGE = f"""
            (c.before ->> 't_invalid')::timestamptz AS was_invalid,
            coalesce(m.version_of::text, m.review_status) IS NOT NULL AS is_hidden,
            {", ".join(f'm."{name}"' for name in COLUMNS)}
-    FROM (
+    FROM (SELECT * FROM (
         (SELECT h.position, h.seq, h.memory_id, h.event, h.before, h.recorded_at AS at, h.user_id, h.agent_id, h.run_id
          FROM memory_history h
          WHERE h.workspace_id = :workspace AND (h.position, h.seq) > (:position, :seq) AND h.position < {SETTLED}
          ORDER BY h.position, h.seq LIMIT :limit)
         {{erased}}
-        ORDER BY position, seq LIMIT :limit
-    ) c
+    ) told ORDER BY position, seq LIMIT :limit) c
     LEFT JOIN LATERAL (
         SELECT n.id, n.before FROM memory_history n
         WHERE c.event IS NOT NULL AND n.workspace_id = :workspace AND n.memory_id = c.memory_id

@@ -30,7 +30,8 @@ from service.domain.decision import Action
 from service.domain.memory import HistoryEntry
 from service.domain.scope import Scope
 
-# Closes the open entry of each memory and returns when the next one begins, and its position in the change feed. Uses ix_memory_history_memory.
+# Closes the open entry of each memory and returns when the next one begins, and its position in the change feed. Uses
+# ix_memory_history_memory.
 CLOSE = text("""
     WITH last AS (
         SELECT memory_id, max(recorded_at) AS at, max(position) AS position FROM memory_history
