@@ -116,9 +116,9 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
         ),
         "place_lost": ErrorHelp(
             "410",
-            "The change feed cannot be read on from this `after`: the database was restored from a dump, or the "
+            "The change feed cannot be read on from this after: the database was restored from a dump, or the "
             "changes behind it are no longer kept",
-            "Begin with `after=now`, and read all memories again",
+            "Begin with after=now, and read all memories again",
         ),
         "precondition_failed": ErrorHelp(
             "412",

@@ -28,7 +28,9 @@ from tests.conftest import Tenant
 CANARY = "Zanzibarine"
 BOB = {"user_id": "bob"}
 RIGHTS = ["memory:read", "memory:write", "memory:delete", "memory:purge", "memory:admin", "memory:share"]
-NOT_HIS = frozenset({"api_key", "budget", "model_day", "tool", "llm_cache", "embedding_cache", "workspace"})
+NOT_HIS = frozenset(
+    {"api_key", "budget", "erased_memory", "model_day", "tool", "llm_cache", "embedding_cache", "workspace"}
+)
 """Tables of the workspace, not of Bob: keys, budgets, totals of tools, caches."""
 
 KIND_OF_PATH = {

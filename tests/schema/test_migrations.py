@@ -193,6 +193,7 @@ RIGHTS = {
     "decision": "DELETE,INSERT,SELECT,UPDATE",
     "embedding_cache": "DELETE,INSERT,SELECT,UPDATE",
     "embedding_generation": "SELECT",
+    "erased_memory": "SELECT",
     "entity": "DELETE,INSERT,SELECT,UPDATE",
     "entity_alias": "DELETE,INSERT,SELECT,UPDATE",
     "entity_edge": "DELETE,INSERT,SELECT,UPDATE",

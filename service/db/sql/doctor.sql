@@ -32,6 +32,18 @@ FROM (SELECT workspace_id, memory_id, recorded_to, lead(recorded_at) OVER (
           PARTITION BY workspace_id, memory_id ORDER BY recorded_at, seq) AS next FROM memory_history) h
 WHERE h.recorded_to IS DISTINCT FROM h.next;
 
+-- check: feed-order | changes of a memory stand in the change feed in the order of its history
+SELECT h.workspace_id, h.memory_id::text AS id
+FROM (SELECT workspace_id, memory_id, position, lead(position) OVER (
+          PARTITION BY workspace_id, memory_id ORDER BY recorded_at, seq) AS next FROM memory_history) h
+WHERE h.position > h.next;
+
+-- A dump that was restored into another server comes with that server's numbers: `python -m service migrate` mends it.
+-- check: feed-ahead | no change has a position that the server's transactions have not reached
+SELECT workspace_id, id::text AS id FROM memory_history
+WHERE position >= greatest(pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
+                           pg_current_xact_id_if_assigned()::text::bigint + 1);
+
 -- A reset takes the memories first and then their history, batch by batch.
 -- check: memory-lost | a memory that is gone was deleted, as its history says
 SELECT h.workspace_id, h.memory_id::text AS id
