@@ -34,7 +34,8 @@ HOLDS = {
     "audit_log": "affected_ids = ARRAY[$1::uuid]",
     "job": "memory_id = $1 AND kind = 'enrich'",
 }
-BY_DEFAULT = frozenset({"seq", "recorded_at", "binary_embedding"})  # what the service leaves to the server, so do we
+# what the service leaves to the server, so do we
+BY_DEFAULT = frozenset({"seq", "recorded_at", "position", "binary_embedding"})
 TURN = 0.02  # noise per dimension: cosine about .93 to the original
 BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL loxodon.workspace = '{}'; SET LOCAL lock_timeout = 5000"
 
