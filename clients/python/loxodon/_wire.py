@@ -1,0 +1,201 @@
+"""What the two clients share: settings, one request made ready, and when it is sent again. No I/O here."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeAlias
+from urllib.parse import quote
+from uuid import UUID, uuid4
+
+import httpx
+
+from loxodon._operations import OPERATIONS
+from loxodon.errors import ApiError, LoxodonError, NoAnswerError, error_of
+
+URL = "http://127.0.0.1:8080"
+__version__ = "0.1.0"
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.25, 8.0
+AGAIN = frozenset({408, 429, 502, 503, 504})
+"""Statuses after which the same request may be answered."""
+NOT_AGAIN = frozenset({"deadline_exceeded", "model_budget"})
+"""What would take as long, or cost as much, again."""
+Query: TypeAlias = list[tuple[str, str | int | float | bool | None]]
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a client reaches the service. `timeout_s`: for one attempt; `retries`: attempts after the first, from 0;
+    `longest_retry_after_s`: a service that wants a longer wait is not waited for."""
+
+    url: str
+    api_key: str
+    timeout_s: float = 60.0
+    retries: int = 4
+    longest_retry_after_s: float = 60.0
+
+    def __repr__(self) -> str:
+        return f"Settings(url={self.url!r}, timeout_s={self.timeout_s}, retries={self.retries})"
+
+    @classmethod
+    def read(cls, url: str | None, api_key: str | None, **more: Any) -> Settings:
+        """What is not given comes from LOXODON_URL and LOXODON_API_KEY. Raises LoxodonError without a key."""
+        key = api_key or os.environ.get("LOXODON_API_KEY")
+        if not key:
+            raise LoxodonError(
+                "No API key. Pass api_key=, or set LOXODON_API_KEY; `make run` of the service prints one."
+            )
+        return cls((url or os.environ.get("LOXODON_URL") or URL).rstrip("/"), key, **more)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.api_key}", "User-Agent": f"loxodon-client/{__version__}"}
+
+    @property
+    def timeout(self) -> httpx.Timeout:
+        return httpx.Timeout(self.timeout_s, connect=min(5.0, self.timeout_s))
+
+
+@dataclass(slots=True)
+class Attempts:
+    """One request through all its attempts: the same bytes and the same Idempotency-Key each time."""
+
+    settings: Settings
+    method: str
+    path: str
+    query: Query = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
+    content: bytes | None = None
+    repeatable: bool = False
+    made: int = 0
+
+    def failed(self, error: httpx.TransportError) -> float:
+        """Seconds to wait before the next attempt; raises NoAnswerError where there is none."""
+        sent = not isinstance(error, NOT_SENT)
+        self.made += 1
+        if self.made > self.settings.retries or (sent and not self.repeatable):
+            told = str(error) or type(error).__name__
+            count = f"{self.made} attempt{'s' * (self.made > 1)}"
+            raise NoAnswerError(
+                f"No answer from {self.settings.url} to {self.method} {self.path} after {count}: {told}", sent=sent
+            ) from error
+        return self._backoff()
+
+    def answered(self, answer: httpx.Response) -> float | None:
+        """Seconds to wait before the next attempt, None where this answer is the one; raises ApiError."""
+        if answer.is_success:
+            return None
+        after = retry_after_s(answer.headers.get("Retry-After"))
+        error = error_of(answer.status_code, answer.content, retry_after_s=after)
+        self.made += 1
+        if self.made > self.settings.retries or not self._may_repeat(error):
+            raise error
+        return self._backoff() if after is None else after + random.uniform(0, FIRST_WAIT_S)  # noqa: S311
+
+    def _may_repeat(self, error: ApiError) -> bool:
+        if error.status not in AGAIN or error.code in NOT_AGAIN:
+            return False
+        if (error.retry_after_s or 0) > self.settings.longest_retry_after_s:
+            return False
+        return self.repeatable or error.status == 429  # refused before any work
+
+    def _backoff(self) -> float:
+        """Twice as long each time, and anything from half of it on, so that clients do not come back together."""
+        longest = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** (self.made - 1))
+        return longest * random.uniform(0.5, 1)  # noqa: S311
+
+
+def operation(settings: Settings, name: str, options: Mapping[str, Any]) -> Attempts:
+    """The request of an operation; raises TypeError for an argument that it does not have. None is left out, but in a
+    body that changes things, where it means: remove."""
+    found = OPERATIONS[name]
+    path, query, headers, body = found.path, Query(), dict[str, str](), dict[str, Any]()
+    for key, value in options.items():
+        if key not in found.arguments:
+            raise TypeError(f"{name} takes no argument {key!r}. It takes: {', '.join(sorted(found.arguments))}")
+        place, wire = found.arguments[key]
+        if place == "body":
+            if value is not None or found.method == "PATCH":
+                body[wire] = value
+        elif value is None:
+            continue
+        elif place == "path":
+            path = path.replace(f"{{{wire}}}", quote(_text(value), safe=""))
+        elif place == "header":
+            headers[wire] = _text(value)
+        else:
+            query += [(wire, _text(each)) for each in (value if isinstance(value, (list, tuple)) else [value])]
+    if found.keyed:
+        headers.setdefault("Idempotency-Key", uuid4().hex)
+    has_body = any(place == "body" for place, _ in found.arguments.values())
+    if has_body:
+        headers["Content-Type"] = "application/json"
+    return Attempts(
+        *(settings, found.method, path, query, headers),
+        content=encoded(body) if has_body else None,
+        repeatable=found.keyed or found.repeatable,
+    )
+
+
+def any_request(
+    settings: Settings, method: str, path: str, query: Mapping[str, Any] | None, body: Any, key: str | None
+) -> Attempts:
+    """A request to a route that has no method of its own here."""
+    found = Attempts(settings, method.upper(), path, repeatable=key is not None or method.upper() == "GET")
+    for name, value in (query or {}).items():
+        found.query += [(name, _text(each)) for each in (value if isinstance(value, (list, tuple)) else [value])]
+    if body is not None:
+        found.content, found.headers["Content-Type"] = encoded(body), "application/json"
+    if key is not None:
+        found.headers["Idempotency-Key"] = key
+    return found
+
+
+def said(what: str | Sequence[Any]) -> dict[str, Any]:
+    """A text is one memory, a list of messages a conversation."""
+    return {"content": what} if isinstance(what, str) else {"messages": list(what)}
+
+
+def decoded(answer: httpx.Response) -> Any:
+    """The JSON of an answer; raises LoxodonError where it is none, such as a page of a proxy."""
+    if not answer.content:
+        return None
+    try:
+        return answer.json()
+    except ValueError as error:
+        raise LoxodonError(f"{answer.request.url} answered {answer.status_code} and no JSON. Is it Loxodon?") from error
+
+
+def encoded(body: Any) -> bytes:
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, default=_text).encode()
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return encoded(value).decode()
+    if isinstance(value, (str, int, float, UUID)):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} cannot be sent; text, numbers, datetime, UUID, lists and dicts can.")
+
+
+def retry_after_s(value: str | None) -> float | None:
+    """Seconds of a Retry-After, which may be a number or a date; None where there is none, or it makes no sense."""
+    if value is None:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        try:
+            return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+        except (TypeError, ValueError):
+            return None

@@ -1,0 +1,2699 @@
+"""What goes in and comes out, as the OpenAPI document says it: an answer is the JSON, as it came."""
+
+# Written by clients/python/generate.py: change that, or what it reads.
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, NotRequired, Required, TypeAlias, TypedDict
+from uuid import UUID
+
+Moment: TypeAlias = str | datetime
+Id: TypeAlias = str | UUID
+
+
+class AbandonGoalRequest(TypedDict):
+    """How a goal ended that is given up."""
+
+    result: NotRequired[str | None]
+
+
+class AcceptedResponse(TypedDict):
+    """The request is stored and will be carried out; `url` tells the progress."""
+
+    operation_id: str
+    status: Literal["queued"]
+    url: str
+
+
+Action: TypeAlias = Literal["ADD", "UPDATE", "DELETE", "NONE"]
+"""What is done to a memory. A curator's DELETE archives it, NONE leaves everything as it is.."""
+
+
+class BatchItemError(TypedDict):
+    """Why one item of a batch failed."""
+
+    status: int
+    code: str
+    detail: str
+    field: str | None
+
+
+class BlockGoalRequest(TypedDict):
+    """`blocked_by` adds to the goals that it waits for."""
+
+    result: NotRequired[str | None]
+    blocked_by: NotRequired[list[Id]]
+
+
+ClassificationSource: TypeAlias = Literal["explicit", "regex", "llm", "rules", "default"]
+"""What a type was found by: the caller, patterns, a model, the rules' guess, or nothing.."""
+
+
+class CompleteGoalRequest(TypedDict):
+    """How a goal ended."""
+
+    status: NotRequired[Literal["completed", "abandoned"]]
+    result: NotRequired[str | None]
+
+
+class ConnectedMemoryItem(TypedDict):
+    """A memory at the other end of an edge."""
+
+    id: str
+    memory: str
+    type: RelationType
+    strength: float
+
+
+class ContextMemoryItem(TypedDict):
+    """A memory that is relevant to the conversation."""
+
+    id: str
+    memory: str
+    hash: str
+    type: MemoryType
+    type_confidence: float
+    classification_source: ClassificationSource
+    fact_confidence: float | None
+    current_confidence: float | None
+    importance: float
+    importance_level: int
+    importance_band: str
+    tags: list[str]
+    tag_prefixes: list[str]
+    categories: list[str]
+    metadata: dict[str, Any]
+    temporal: TemporalDetails
+    entities: dict[str, list[str]]
+    summary: str | None
+    enriched: bool
+    enriched_at: str | None
+    enrichment_attempts: int
+    lifecycle_state: str
+    archived: bool
+    embedding: EmbeddingStatus
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    shared: bool
+    session_id: str | None
+    role: str | None
+    speaker: str | None
+    conversation_id: str | None
+    turn_index: int | None
+    timestamp: str
+    t_valid: str | None
+    t_invalid: str | None
+    relevance: float
+    salience: float
+    access_count: int
+    last_accessed: str | None
+    stale_at: str | None
+    version: int
+    created_at: str
+    updated_at: str
+    expires_at: str | None
+    version_of: str | None
+    may_be_outdated_by: list[str]
+    score: float
+    similarity: float | None
+
+
+class ConversationContextResponse(TypedDict):
+    """Turns and memories for a prompt, as lists and as one text."""
+
+    conversation_id: str
+    turns: list[TurnResponse]
+    memories: list[ContextMemoryItem]
+    context: str
+    tokens: int
+    max_tokens: int
+    warnings: list[str]
+
+
+class ConversationDetailsResponse(TypedDict):
+    """A conversation with a page of its turns, in order; send `next_cursor` back for the next page."""
+
+    id: str
+    external_id: str
+    user_id: str | None
+    agent_id: str | None
+    run_id: str
+    channel: str
+    title: str | None
+    started_at: str
+    turn_count: int
+    next_index: int
+    consolidated: bool
+    consolidated_at: str | None
+    patterns_extracted: bool
+    archived: bool
+    metadata: dict[str, Any]
+    version: int
+    created_at: str
+    updated_at: str
+    turns: list[TurnResponse]
+    next_cursor: str | None
+
+
+class ConversationPage(TypedDict):
+    """Newest first."""
+
+    results: list[ConversationResponse]
+    next_cursor: str | None
+
+
+class ConversationResponse(TypedDict):
+    """A conversation without its turns."""
+
+    id: str
+    external_id: str
+    user_id: str | None
+    agent_id: str | None
+    run_id: str
+    channel: str
+    title: str | None
+    started_at: str
+    turn_count: int
+    next_index: int
+    consolidated: bool
+    consolidated_at: str | None
+    patterns_extracted: bool
+    archived: bool
+    metadata: dict[str, Any]
+    version: int
+    created_at: str
+    updated_at: str
+
+
+class CreateConversationRequest(TypedDict):
+    """A conversation to open. Its name is `external_id` (or `run_id`, which means the same); left out, it gets one."""
+
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    run_id: NotRequired[str | None]
+    channel: NotRequired[str | None]
+    external_id: NotRequired[str | None]
+    title: NotRequired[str | None]
+    started_at: NotRequired[Moment | None]
+    metadata: NotRequired[dict[str, Any]]
+
+
+class CreateGoalRequest(TypedDict):
+    """At least one of user_id, agent_id, run_id."""
+
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    run_id: NotRequired[str | None]
+    channel: NotRequired[str | None]
+    description: str
+    priority: NotRequired[int]
+    deadline: NotRequired[Moment | None]
+    parent_id: NotRequired[Id | None]
+    blocked_by: NotRequired[list[Id]]
+    memory_ids: NotRequired[list[Id]]
+
+
+class DecisionEvidence(TypedDict):
+    """Who decided about a similar memory, and why."""
+
+    source: str
+    model: str
+    verdict: str
+    reason: str
+    rejected: bool
+
+
+class DecisionPage(TypedDict):
+    """Oldest first."""
+
+    results: list[DecisionResponse]
+    next_cursor: str | None
+
+
+class DecisionResponse(TypedDict):
+    """A decision with its evidence."""
+
+    id: str
+    memory_id: str | None
+    event: Action | None
+    source: str
+    model: str
+    prompt_sha256: str | None
+    candidates: list[str]
+    reply: str | None
+    verdict: str
+    reason: str
+    rejected: bool
+    state: Literal["applied", "rejected", "undone"]
+    before: str | None
+    after: str | None
+    ruling_id: str | None
+    history_id: str | None
+    created_at: str
+    undone_at: str | None
+
+
+DedupAction: TypeAlias = Literal["duplicate_exact", "updated_existing", "stored_new"]
+"""What became of the text next to its neighbours.."""
+
+
+class DedupOutcome(TypedDict):
+    """`similarity`: calibrated cosine 0..1 to the nearest memory of the scope; null when nothing was compared."""
+
+    action: DedupAction
+    existing_id: str | None
+    similarity: float | None
+
+
+class DeletedCountResponse(TypedDict):
+    """How much a deletion took."""
+
+    deleted: int
+
+
+class DeletedEntityResponse(TypedDict):
+    """The deleted entity."""
+
+    id: str
+    deleted: bool
+
+
+class DeletedMemoryResponse(TypedDict):
+    """The outcome of deleting a memory."""
+
+    id: str
+    deleted: bool
+    already_deleted: bool
+    message: str
+
+
+class DeletedTalkResponse(TypedDict):
+    """The outcome of deleting a conversation or a turn."""
+
+    id: str
+    deleted: bool
+    already_deleted: bool
+    turns: int
+    memories: int
+
+
+EmbeddingStatus: TypeAlias = Literal["stored", "queued", "placeholder"]
+"""Where a memory's vector stands: kept, to be made by a job, or a stand-in while the provider is down.."""
+
+
+class EntityPage(TypedDict):
+    """By name; send `next_cursor` back for the next page."""
+
+    results: list[EntityResponse]
+    next_cursor: str | None
+
+
+class EntityRelationPage(TypedDict):
+    """Strongest first. A name may mean several entities: one per user and channel."""
+
+    entities: list[EntityResponse]
+    results: list[EntityRelationResponse]
+    next_cursor: str | None
+
+
+class EntityRelationResponse(TypedDict):
+    """A relation, to be read from source to target."""
+
+    id: str
+    source_id: str
+    source: str
+    type: str
+    label: str
+    target_id: str
+    target: str
+    strength: float
+    confidence: float
+    properties: dict[str, Any]
+    t_valid: str | None
+    t_invalid: str | None
+    extracted_by: str
+    memory_ids: list[str]
+    created_at: str | None
+    updated_at: str | None
+
+
+class EntityResponse(TypedDict):
+    """A person, place, organisation or other thing that memories mention."""
+
+    id: str
+    name: str
+    type: str
+    aliases: list[str]
+    description: str | None
+    properties: dict[str, Any]
+    salience: float
+    user_id: str | None
+    channel: str
+    mentions: int
+    extracted_by: str
+    first_seen: str
+    last_accessed: str | None
+    access_count: int
+    version: int
+    created_at: str
+    updated_at: str
+
+
+class EntitySearchHit(TypedDict):
+    """An entity found by a search."""
+
+    id: str
+    name: str
+    type: str
+    aliases: list[str]
+    description: str | None
+    properties: dict[str, Any]
+    salience: float
+    user_id: str | None
+    channel: str
+    mentions: int
+    extracted_by: str
+    first_seen: str
+    last_accessed: str | None
+    access_count: int
+    version: int
+    created_at: str
+    updated_at: str
+    score: float
+    similarity: float | None
+
+
+class EntitySearchResponse(TypedDict):
+    """Best first."""
+
+    results: list[EntitySearchHit]
+    next_cursor: str | None
+    warnings: list[str]
+
+
+ErrorCode: TypeAlias = Literal[
+    "client_gone",
+    "conflict",
+    "deadline_exceeded",
+    "embedding_error",
+    "forbidden",
+    "http_error",
+    "idempotency_mismatch",
+    "internal_error",
+    "invalid_input",
+    "llm_error",
+    "method_not_allowed",
+    "model_budget",
+    "not_found",
+    "outcome_unknown",
+    "pii_rejected",
+    "precondition_failed",
+    "provider_error",
+    "rate_limited",
+    "request_timeout",
+    "rerank_error",
+    "schema_mismatch",
+    "scope_error",
+    "service_error",
+    "store_unavailable",
+    "too_costly",
+    "too_large",
+    "too_many_requests",
+    "unauthenticated",
+    "unavailable",
+]
+"""What is wrong, for programs."""
+
+
+class ExplainMemoryResponse(TypedDict):
+    """The origin of a memory. One that was stored directly has no sources, nor has one whose turns are gone."""
+
+    id: str
+    memory: str | None
+    sources: list[MemorySourceItem]
+    decisions: list[DecisionResponse]
+    changes: list[MemoryHistoryItem]
+
+
+class Factors(TypedDict):
+    """Factors that multiply the sum. A strength of 0 is off; at 1 a factor ranges from 0 to 2, with 1 as neutral."""
+
+    importance: NotRequired[float]
+    recency: NotRequired[float]
+    salience: NotRequired[float]
+    temporal_tag: NotRequired[bool]
+    validity: NotRequired[bool]
+
+
+class FilterInput(TypedDict):
+    """A condition (`field`, `operator`, `value`), or exactly one of `AND`, `OR`, `NOT` over further filters."""
+
+    field: NotRequired[str | None]
+    operator: NotRequired[FilterOperator | None]
+    value: NotRequired[Any]
+    AND: NotRequired[list[FilterInput] | None]
+    OR: NotRequired[list[FilterInput] | None]
+    NOT: NotRequired[FilterInput | None]
+
+
+FilterOperator: TypeAlias = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "icontains"]
+"""How a field and a value are compared."""
+
+
+class ForgetRequest(TypedDict):
+    """What to forget: exactly one of `query` and `ids`, within a scope: user_id, agent_id, run_id or shared."""
+
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    run_id: NotRequired[str | None]
+    channel: NotRequired[str | None]
+    query: NotRequired[str | None]
+    ids: NotRequired[list[Id] | None]
+    shared: NotRequired[bool]
+    session_id: NotRequired[str | None]
+    dry_run: NotRequired[bool]
+    purge: NotRequired[bool]
+
+
+class ForgetResponse(TypedDict):
+    """What is meant and, unless it was a dry run, gone."""
+
+    dry_run: bool
+    removed: bool
+    matched: Literal["ids", "identifier", "name", "words", "meaning", "nothing"]
+    explanation: str
+    memories: list[ForgottenMemoryItem]
+    turns: list[ForgottenSentenceItem]
+    near_misses: list[ForgottenMemoryItem]
+    receipt: PurgeReceiptResponse | None
+    warnings: list[str]
+
+
+class ForgottenMemoryItem(TypedDict):
+    """A memory that is meant, or comes near."""
+
+    id: str
+    memory: str | None
+    reason: str
+
+
+class ForgottenSentenceItem(TypedDict):
+    """A part of a turn that is meant."""
+
+    turn_id: str
+    conversation_id: str
+    turn_index: int
+    start: int
+    end: int
+    text: str | None
+    reason: str
+    memory_id: str | None
+
+
+Fusion: TypeAlias = Literal["weighted", "zscore", "rrf"]
+"""How signals become one score."""
+
+
+class GoalDetailsResponse(TypedDict):
+    """A goal with its parent, blockers, subgoals and memories; at most 100 of each."""
+
+    id: str
+    description: str
+    status: GoalStatus
+    priority: int
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    parent_id: str | None
+    blocked_by: list[str]
+    deadline: str | None
+    overdue: bool
+    result: str | None
+    version: int
+    created_at: str
+    updated_at: str
+    completed_at: str | None
+    parent: GoalResponse | None
+    blockers: list[GoalResponse]
+    subgoals: list[GoalResponse]
+    memory_ids: list[str]
+
+
+class GoalPage(TypedDict):
+    """Newest first; send `next_cursor` back for the next page."""
+
+    results: list[GoalResponse]
+    next_cursor: str | None
+
+
+class GoalResponse(TypedDict):
+    """A goal."""
+
+    id: str
+    description: str
+    status: GoalStatus
+    priority: int
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    parent_id: str | None
+    blocked_by: list[str]
+    deadline: str | None
+    overdue: bool
+    result: str | None
+    version: int
+    created_at: str
+    updated_at: str
+    completed_at: str | None
+
+
+GoalStatus: TypeAlias = Literal["active", "completed", "abandoned", "blocked"]
+"""Where a goal stands."""
+
+
+class ListEntitiesRequest(TypedDict):
+    """The scope whose entities to list. At least one of user_id, agent_id, run_id."""
+
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    run_id: NotRequired[str | None]
+    channel: NotRequired[str | None]
+    type: NotRequired[str | None]
+    limit: NotRequired[int]
+    cursor: NotRequired[str | None]
+
+
+class LlmUsage(TypedDict):
+    """Calls of models, and their tokens."""
+
+    llm_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    embedded_texts: int
+    cached: int
+
+
+class MemoriesByIdResponse(TypedDict):
+    """The memories in the order of their ids."""
+
+    results: list[MemoryResponse]
+    missing: list[str]
+    next_cursor: str | None
+
+
+class MemoryExplanation(TypedDict):
+    """`reasons`, none when it was found: unknown (no such memory in the scope), archived, expired, awaits_review, not_yet_valid, no_longer_valid, before_window, after_window, filtered_out (by tags, filters or what else narrows), not_a_candidate (no arm brought it), below_min_score, below_min_probability, below_limit, moved_down (by diversity or the reranker), and no_vector_yet beside them."""
+
+    id: str
+    found: bool
+    place: int | None
+    reasons: list[str]
+    score: float | None
+    explain: ScoreExplanation | None
+
+
+class MemoryHistoryItem(TypedDict):
+    """One change of a memory, known in the half-open [recorded_from, recorded_to)."""
+
+    id: str
+    memory_id: str
+    event: Action
+    old_memory: str | None
+    new_memory: str | None
+    is_deleted: bool
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    timestamp: str
+    recorded_from: str
+    recorded_to: str | None
+
+
+class MemoryHistoryResponse(TypedDict):
+    """Oldest first; there also after the memory is gone."""
+
+    results: list[MemoryHistoryItem]
+    versions: list[MemoryVersionItem]
+    next_cursor: str | None
+
+
+class MemoryIdsRequest(TypedDict):
+    """Ids of memories; one that is no UUID is simply not found."""
+
+    ids: list[str]
+
+
+class MemoryPage(TypedDict):
+    """Newest first unless another order is given; send `next_cursor` back with the same order for the next page."""
+
+    results: list[MemoryResponse]
+    next_cursor: str | None
+    total: TotalCount | None
+    warnings: list[str]
+
+
+class MemoryResponse(TypedDict):
+    """A stored memory."""
+
+    id: str
+    memory: str
+    hash: str
+    type: MemoryType
+    type_confidence: float
+    classification_source: ClassificationSource
+    fact_confidence: float | None
+    current_confidence: float | None
+    importance: float
+    importance_level: int
+    importance_band: str
+    tags: list[str]
+    tag_prefixes: list[str]
+    categories: list[str]
+    metadata: dict[str, Any]
+    temporal: TemporalDetails
+    entities: dict[str, list[str]]
+    summary: str | None
+    enriched: bool
+    enriched_at: str | None
+    enrichment_attempts: int
+    lifecycle_state: str
+    archived: bool
+    embedding: EmbeddingStatus
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    shared: bool
+    session_id: str | None
+    role: str | None
+    speaker: str | None
+    conversation_id: str | None
+    turn_index: int | None
+    timestamp: str
+    t_valid: str | None
+    t_invalid: str | None
+    relevance: float
+    salience: float
+    access_count: int
+    last_accessed: str | None
+    stale_at: str | None
+    version: int
+    created_at: str
+    updated_at: str
+    expires_at: str | None
+    version_of: str | None
+    may_be_outdated_by: list[str]
+
+
+class MemorySearchHit(TypedDict):
+    """A memory that answers."""
+
+    id: str
+    memory: str
+    hash: str
+    type: MemoryType
+    type_confidence: float
+    classification_source: ClassificationSource
+    fact_confidence: float | None
+    current_confidence: float | None
+    importance: float
+    importance_level: int
+    importance_band: str
+    tags: list[str]
+    tag_prefixes: list[str]
+    categories: list[str]
+    metadata: dict[str, Any]
+    temporal: TemporalDetails
+    entities: dict[str, list[str]]
+    summary: str | None
+    enriched: bool
+    enriched_at: str | None
+    enrichment_attempts: int
+    lifecycle_state: str
+    archived: bool
+    embedding: EmbeddingStatus
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    shared: bool
+    session_id: str | None
+    role: str | None
+    speaker: str | None
+    conversation_id: str | None
+    turn_index: int | None
+    timestamp: str
+    t_valid: str | None
+    t_invalid: str | None
+    relevance: float
+    salience: float
+    access_count: int
+    last_accessed: str | None
+    stale_at: str | None
+    version: int
+    created_at: str
+    updated_at: str
+    expires_at: str | None
+    version_of: str | None
+    may_be_outdated_by: list[str]
+    score: float
+    similarity: float | None
+    answer_probability: float | None
+    explain: ScoreExplanation | None
+    connected: list[ConnectedMemoryItem] | None
+
+
+class MemorySourceItem(TypedDict):
+    """A turn that the memory was read from; its span is half-open, in characters."""
+
+    conversation_id: str
+    external_id: str
+    turn_id: str
+    turn_index: int
+    role: str
+    speaker: str | None
+    timestamp: str
+    start: int | None
+    end: int | None
+    quote: str
+
+
+MemoryType: TypeAlias = Literal["Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"]
+"""The seven types, case-sensitive.."""
+
+
+class MemoryVersionItem(TypedDict):
+    """What a memory said in the half-open [t_valid, t_invalid)."""
+
+    id: str
+    memory: str
+    timestamp: str
+    t_valid: str | None
+    t_invalid: str | None
+    is_current: bool
+
+
+class MessageInput(TypedDict):
+    """One message of a conversation, as clients send them: parts without text are left out with a warning."""
+
+    role: str
+    content: NotRequired[str | None]
+    name: NotRequired[str | None]
+    timestamp: NotRequired[Moment | None]
+
+
+class OperationProgress(TypedDict):
+    """The progress of a deletion."""
+
+    done: int
+    total: int
+
+
+class OperationResponse(TypedDict):
+    """The progress of a request that was answered with 202."""
+
+    id: str
+    kind: str
+    status: OperationState
+    progress: OperationProgress | None
+    result: dict[str, Any] | None
+    error: dict[str, Any] | None
+    created_at: str
+    finished_at: str | None
+
+
+OperationState: TypeAlias = Literal["queued", "running", "done", "failed"]
+"""Where an operation stands."""
+
+OwnerKind: TypeAlias = Literal["user", "agent", "run"]
+"""Whose memories they are."""
+
+
+class PatchConversationRequest(TypedDict):
+    """Only the given fields change. `title` takes null; a metadata key sent as null is removed."""
+
+    title: NotRequired[str | None]
+    archived: NotRequired[bool | None]
+    consolidated: NotRequired[bool | None]
+    metadata: NotRequired[dict[str, Any]]
+
+
+class PatchMemoryRequest(TypedDict):
+    """Only what is named changes. `metadata` is merged key by key, null removes a key; `tags` replace all tags."""
+
+    content: NotRequired[str]
+    tags: NotRequired[list[str] | None]
+    importance: NotRequired[float]
+    importance_level: NotRequired[int]
+    type: NotRequired[MemoryType]
+    type_confidence: NotRequired[float]
+    fact_confidence: NotRequired[float]
+    metadata: NotRequired[dict[str, Any] | None]
+    t_valid: NotRequired[Moment | None]
+    t_invalid: NotRequired[Moment | None]
+    ttl_s: NotRequired[int]
+    expires_at: NotRequired[Moment | None]
+    timestamp: NotRequired[Moment]
+    updated_at: NotRequired[Moment]
+    last_accessed: NotRequired[Moment]
+    allow_system_fields: NotRequired[bool]
+
+
+class PatchUserProfileRequest(TypedDict):
+    """The given fields change: objects are merged key by key, null in them removes the key; the list is replaced."""
+
+    preferences: NotRequired[dict[str, Any] | None]
+    expertise_areas: NotRequired[list[str] | None]
+    communication_style: NotRequired[dict[str, Any] | None]
+    metadata: NotRequired[dict[str, Any] | None]
+
+
+class PiiSummary(TypedDict):
+    """What was redacted in a text before it was stored."""
+
+    redactions: list[RedactionCount]
+
+
+class ProfileResponse(TypedDict):
+    """The profile of a user."""
+
+    user_id: str
+    preferences: dict[str, Any]
+    expertise_areas: list[Any]
+    communication_style: dict[str, Any]
+    metadata: dict[str, Any]
+    version: int
+    created_at: str
+    updated_at: str
+
+
+class PurgeReceiptResponse(TypedDict):
+    """What an erasure removed. It names the subject only by a digest."""
+
+    purged: bool
+    counts: dict[str, int]
+    subject_sha256: str
+    purged_at: str
+    vacuum: Literal["queued", "not_permitted"]
+    note: str
+
+
+class PutUserProfileRequest(TypedDict):
+    """The whole profile: a field that is left out becomes empty."""
+
+    preferences: NotRequired[dict[str, Any]]
+    expertise_areas: NotRequired[list[str]]
+    communication_style: NotRequired[dict[str, Any]]
+    metadata: NotRequired[dict[str, Any]]
+
+
+class RankingTuning(TypedDict):
+    """What ranks, for this request; what it leaves out is the workspace's, which nobody needs to change."""
+
+    fusion: NotRequired[Fusion | None]
+    weights: NotRequired[Weights | None]
+    factors: NotRequired[Factors | None]
+    techniques: NotRequired[Techniques | None]
+    diversity: NotRequired[float | None]
+    rerank: NotRequired[bool | None]
+
+
+class RecallEntityItem(TypedDict):
+    """An entity that the query names."""
+
+    id: str
+    name: str
+    type: str
+    aliases: list[str]
+    description: str | None
+    salience: float
+    score: float
+
+
+class RecallFactItem(TypedDict):
+    """A memory that answers the query."""
+
+    id: str
+    memory: str
+    hash: str
+    type: MemoryType
+    type_confidence: float
+    classification_source: ClassificationSource
+    fact_confidence: float | None
+    current_confidence: float | None
+    importance: float
+    importance_level: int
+    importance_band: str
+    tags: list[str]
+    tag_prefixes: list[str]
+    categories: list[str]
+    metadata: dict[str, Any]
+    temporal: TemporalDetails
+    entities: dict[str, list[str]]
+    summary: str | None
+    enriched: bool
+    enriched_at: str | None
+    enrichment_attempts: int
+    lifecycle_state: str
+    archived: bool
+    embedding: EmbeddingStatus
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    shared: bool
+    session_id: str | None
+    role: str | None
+    speaker: str | None
+    conversation_id: str | None
+    turn_index: int | None
+    timestamp: str
+    t_valid: str | None
+    t_invalid: str | None
+    relevance: float
+    salience: float
+    access_count: int
+    last_accessed: str | None
+    stale_at: str | None
+    version: int
+    created_at: str
+    updated_at: str
+    expires_at: str | None
+    version_of: str | None
+    may_be_outdated_by: list[str]
+    score: float
+    match: float
+    similarity: float | None
+    answer_probability: float | None
+
+
+class RecallMetrics(TypedDict):
+    """Size and time of the whole bundle and of its parts."""
+
+    parts: dict[str, RecallPartMetrics]
+    tokens: int
+    max_tokens: int
+    vector_path: VectorPath
+    techniques: dict[str, TechniqueMetrics]
+    ms: float
+
+
+class RecallPartMetrics(TypedDict):
+    """Size and time of one part."""
+
+    found: int
+    kept: int
+    tokens: int
+    ms: float
+
+
+class RecallParts(TypedDict):
+    """The parts that are wanted; the others are not read."""
+
+    turns: NotRequired[bool]
+    facts: NotRequired[bool]
+    entities: NotRequired[bool]
+    strategies: NotRequired[bool]
+    goals: NotRequired[bool]
+    user_context: NotRequired[bool]
+
+
+class RecallRelationItem(TypedDict):
+    """A relation of one of these entities; it reads from source to target."""
+
+    source: str
+    relation: str
+    target: str
+    strength: float
+
+
+class RecallRequest(TypedDict):
+    """A query, whose memory it asks, and how much may come back."""
+
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    run_id: NotRequired[str | None]
+    channel: NotRequired[str | None]
+    shared: NotRequired[bool]
+    include_shared: NotRequired[bool | None]
+    scope_match: NotRequired[ScopeMatch]
+    query: NotRequired[str | None]
+    channels: NotRequired[list[str] | None]
+    include: NotRequired[RecallParts]
+    include_episodic: NotRequired[bool]
+    include_semantic: NotRequired[bool]
+    include_procedural: NotRequired[bool]
+    weights: NotRequired[RecallWeights]
+    top_k: NotRequired[int]
+    max_tokens: NotRequired[int]
+    per_conversation: NotRequired[int | None]
+    around: NotRequired[int]
+    time_window_hours: NotRequired[float | None]
+    min_confidence: NotRequired[float | None]
+    min_probability: NotRequired[float]
+    valid_at: NotRequired[Moment | None]
+    as_of: NotRequired[Moment | None]
+    techniques: NotRequired[Techniques | None]
+    diversity: NotRequired[float | None]
+    reinforce: NotRequired[bool]
+    format: NotRequired[Literal["json", "markdown"]]
+
+
+class RecallResponse(TypedDict):
+    """What helps to answer the query, each part best first, as much as fits."""
+
+    turns: list[RecallTurnItem]
+    facts: list[RecallFactItem]
+    entities: list[RecallEntityItem]
+    graph: list[RecallRelationItem]
+    strategies: list[StrategySearchHit]
+    goals: list[GoalResponse]
+    user_context: ProfileResponse | None
+    answerable: bool | None
+    answer_probability: float | None
+    markdown: str | None
+    metrics: RecallMetrics
+    warnings: list[str]
+
+
+class RecallTurnItem(TypedDict):
+    """A turn that answers the query, or stands next to one that does."""
+
+    id: str
+    conversation_id: str
+    external_id: str | None
+    turn_index: int
+    next_turn_id: str | None
+    role: str
+    name: str | None
+    content: str
+    withdrawn: list[WithdrawnSpanItem]
+    content_hash: str
+    token_count: int | None
+    model: str | None
+    metadata: dict[str, Any]
+    timestamp: str
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    archived: bool
+    embedding: Literal["stored", "queued"]
+    created_at: str
+    score: float
+    match: float
+    answer_probability: float | None
+    around: bool
+
+
+class RecallWeights(TypedDict):
+    """Weights of the parts that compete for the token budget; only proportions matter."""
+
+    turns: NotRequired[float]
+    facts: NotRequired[float]
+    entities: NotRequired[float]
+    strategies: NotRequired[float]
+    recency: NotRequired[float]
+
+
+class RedactionCount(TypedDict):
+    """One kind of secret or personal data that was redacted."""
+
+    label: str
+    count: int
+
+
+RelationType: TypeAlias = Literal[
+    "OCCURRED_BEFORE",
+    "SIMILAR_TO",
+    "EXEMPLIFIES",
+    "INVALIDATED_BY",
+    "DERIVED_FROM",
+    "PREFERS_OVER",
+    "EVOLVED_INTO",
+    "SUPERSEDES",
+    "PROMOTED_FROM",
+    "RELATES_TO",
+    "LEADS_TO",
+    "CONTRADICTS",
+    "REINFORCES",
+    "PART_OF",
+    "MAY_OUTDATE",
+]
+"""Read from source to target: the copy PROMOTED_FROM the original, the new fact SUPERSEDES the old one, or it MAY_OUTDATE it, which nobody is sure of.."""
+
+
+class ScopeDefaultsResponse(TypedDict):
+    """The scope of requests that name none."""
+
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str | None
+
+
+class ScopeItem(TypedDict):
+    """One user, agent or run."""
+
+    type: OwnerKind
+    id: str
+    memories: int
+    archived: int
+    first_used: str
+    last_used: str
+
+
+ScopeMatch: TypeAlias = Literal["all", "any"]
+"""Whether all of several ids are meant, or any."""
+
+ScopeMode: TypeAlias = Literal["given", "exact"]
+"""Whether ids that are left out count."""
+
+
+class ScopePage(TypedDict):
+    """Users, then agents, then runs, each by name; send `next_cursor` back for the next page."""
+
+    results: list[ScopeItem]
+    next_cursor: str | None
+
+
+class ScoreExplanation(TypedDict):
+    """The score is the sum of value times weight over `terms`, times each of `factors`."""
+
+    terms: dict[str, SignalTerm]
+    factors: dict[str, float]
+
+
+class SearchMetrics(TypedDict):
+    """What a search was made of."""
+
+    techniques: dict[str, TechniqueMetrics]
+
+
+class SearchRequest(TypedDict):
+    """A query in a scope. Without one, but with tags, filters or whatever else narrows, the most important memories are listed."""
+
+    tuning: NotRequired[RankingTuning]
+    reinforce: NotRequired[bool]
+    explain: NotRequired[bool]
+    explain_id: NotRequired[Id | None]
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    run_id: NotRequired[str | None]
+    channel: NotRequired[str | None]
+    shared: NotRequired[bool]
+    include_shared: NotRequired[bool | None]
+    scope_match: NotRequired[ScopeMatch]
+    channels: NotRequired[list[str] | None]
+    scope_mode: NotRequired[ScopeMode]
+    filters: NotRequired[FilterInput | None]
+    tags: NotRequired[list[str]]
+    tag_match: NotRequired[TagMatch]
+    tag_mode: NotRequired[TagMode]
+    exclude_tags: NotRequired[list[str]]
+    categories: NotRequired[list[str]]
+    types: NotRequired[list[MemoryType]]
+    min_confidence: NotRequired[float | None]
+    start: NotRequired[Moment | None]
+    end: NotRequired[Moment | None]
+    time_query: NotRequired[str | None]
+    timestamp: NotRequired[Moment | None]
+    timezone: NotRequired[str | None]
+    valid_at: NotRequired[Moment | None]
+    as_of: NotRequired[Moment | None]
+    include_archived: NotRequired[bool]
+    query: NotRequired[str | None]
+    limit: NotRequired[int]
+    prefer_tags: NotRequired[list[str]]
+    min_score: NotRequired[float]
+    min_probability: NotRequired[float]
+    validity: NotRequired[Validity]
+    connected: NotRequired[bool]
+
+
+class SearchResponse(TypedDict):
+    """What was found, and how."""
+
+    results: list[MemorySearchHit]
+    answerable: bool | None
+    answer_probability: float | None
+    vector_path: VectorPath
+    warnings: list[str]
+    window: TimeInterval | None
+    why: MemoryExplanation | None
+    candidates: dict[str, int] | None
+    metrics: SearchMetrics
+    timings_ms: dict[str, float]
+
+
+class SignalTerm(TypedDict):
+    """A signal of a hit."""
+
+    raw: float | None
+    value: float
+    weight: float
+
+
+class StoreBatchItem(TypedDict):
+    """The outcome of one item of a batch: its results or its error."""
+
+    index: int
+    status: int
+    results: list[StoreOutcome]
+    error: BatchItemError | None
+
+
+class StoreBatchRequest(TypedDict):
+    """Several single memories; each is its own transaction."""
+
+    items: list[StoreRequest]
+
+
+class StoreBatchResponse(TypedDict):
+    """One item for each that was sent."""
+
+    results: list[StoreBatchItem]
+    succeeded: int
+    failed: int
+    usage: LlmUsage
+
+
+class StoreOutcome(TypedDict):
+    """The outcome for one text; `event` is ADD, UPDATE or NONE."""
+
+    event: Action
+    id: str | None
+    memory: str | None
+    old_memory: str | None
+    kept_as: str | None
+    dedup: DedupOutcome
+    decision: DecisionEvidence | None
+    importance: float | None
+    importance_level: int | None
+    importance_band: str | None
+    temporal: TemporalDetails | None
+    categories: list[str]
+    tags: list[str]
+    tag_prefixes: list[str]
+    type: MemoryType | None
+    type_confidence: float | None
+    classification_source: ClassificationSource | None
+    pii: PiiSummary
+    entities: dict[str, list[str]]
+    embedding: EmbeddingStatus
+    enrichment: Literal["queued", "none"]
+    summarized: bool
+    original_length: int | None
+    summarized_length: int | None
+    role: str | None
+    conversation_id: str | None
+    turn_index: int | None
+    warnings: list[str]
+    timings_ms: dict[str, float]
+
+
+class StoreRequest(TypedDict):
+    """Exactly one of `content` (one memory) and `messages` (a conversation), and whose it is: user_id, agent_id, run_id or shared."""
+
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    run_id: NotRequired[str | None]
+    channel: NotRequired[str | None]
+    session_id: NotRequired[str | None]
+    id: NotRequired[Id | None]
+    type: NotRequired[MemoryType | None]
+    type_confidence: NotRequired[float | None]
+    importance: NotRequired[float | None]
+    importance_level: NotRequired[int | None]
+    tags: NotRequired[list[str]]
+    metadata: NotRequired[dict[str, Any]]
+    timestamp: NotRequired[Moment | None]
+    timezone: NotRequired[str | None]
+    t_valid: NotRequired[Moment | None]
+    t_invalid: NotRequired[Moment | None]
+    updated_at: NotRequired[Moment | None]
+    last_accessed: NotRequired[Moment | None]
+    allow_system_fields: NotRequired[bool]
+    ttl_s: NotRequired[int | None]
+    expires_at: NotRequired[Moment | None]
+    embedding: NotRequired[list[float] | None]
+    content: NotRequired[str | None]
+    messages: NotRequired[list[MessageInput] | None]
+    shared: NotRequired[bool]
+    infer: NotRequired[bool]
+    dedup: NotRequired[bool]
+    dry_run: NotRequired[bool]
+    use_llm: NotRequired[bool | None]
+    summarise: NotRequired[bool]
+    limits: NotRequired[Literal["open", "strict"] | None]
+    prompt: NotRequired[str | None]
+    filters: NotRequired[FilterInput | None]
+
+
+class StoreResponse(TypedDict):
+    """One result per text, in the order they were sent."""
+
+    results: list[StoreOutcome]
+    warnings: list[str]
+    usage: LlmUsage
+    timings_ms: dict[str, float]
+    dry_run: bool
+
+
+class StoreTurnRequest(TypedDict):
+    """One turn. With `turn_index` a repetition is the same turn (200) and another text there a conflict (409)."""
+
+    role: str
+    content: str
+    name: NotRequired[str | None]
+    turn_index: NotRequired[int | None]
+    timestamp: NotRequired[Moment | None]
+    token_count: NotRequired[int | None]
+    model: NotRequired[str | None]
+    metadata: NotRequired[dict[str, Any]]
+    embedding: NotRequired[list[float] | None]
+
+
+class StoreTurnResponse(TypedDict):
+    """The stored turn, with what was redacted."""
+
+    id: str
+    conversation_id: str
+    external_id: str | None
+    turn_index: int
+    next_turn_id: str | None
+    role: str
+    name: str | None
+    content: str
+    withdrawn: list[WithdrawnSpanItem]
+    content_hash: str
+    token_count: int | None
+    model: str | None
+    metadata: dict[str, Any]
+    timestamp: str
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    archived: bool
+    embedding: Literal["stored", "queued"]
+    created_at: str
+    redactions: list[RedactionCount]
+    warnings: list[str]
+
+
+class StrategySearchHit(TypedDict):
+    """A strategy that fits a task."""
+
+    id: str
+    description: str
+    context_pattern: str | None
+    task_type: str | None
+    tool_sequence: list[str]
+    success_count: int
+    failure_count: int
+    success_rate: float | None
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    version: int
+    created_at: str
+    last_used_at: str | None
+    similarity: float | None
+    smoothed_rate: float
+    score: float
+
+
+TagMatch: TypeAlias = Literal["prefix", "exact"]
+"""Whether a tag also finds those below it."""
+
+TagMode: TypeAlias = Literal["any", "all"]
+"""Whether any of several tags is enough."""
+
+
+class TechniqueMetrics(TypedDict):
+    """A technique that was on: what it took, how many candidates, texts or filters it gave, and how."""
+
+    ms: float
+    count: int
+    note: str | None
+
+
+class Techniques(TypedDict):
+    """Techniques applied to a query. Those that need a language model fall back to rules, or are left out."""
+
+    hybrid: NotRequired[bool]
+    entity_centric: NotRequired[bool]
+    query_expansion: NotRequired[bool]
+    hyde: NotRequired[bool]
+    requests: NotRequired[bool]
+    self_query: NotRequired[bool]
+
+
+class TemporalDetails(TypedDict):
+    """The times that a text names, and how long it is valid."""
+
+    type: TemporalType
+    valid_until: str | None
+    tag: TemporalTag | None
+    mentions: list[TimeMention]
+
+
+TemporalTag: TypeAlias = Literal["current", "past", "future"]
+"""Whether a fact speaks of now, of what was, or of what will be.."""
+
+TemporalType: TypeAlias = Literal["persistent", "temporal"]
+"""Persistent facts have no expiry, temporal ones do.."""
+
+
+class TimeInterval(TypedDict):
+    """A half-open interval."""
+
+    start: str | None
+    end: str | None
+
+
+class TimeMention(TypedDict):
+    """A temporal expression in the text."""
+
+    text: str
+    start: int
+    end: int
+    kind: str
+    begins_at: str | None
+    ends_at: str | None
+
+
+class TotalCount(TypedDict):
+    """How many there are: counted up to 10,000, an estimate above."""
+
+    value: int
+    is_exact: bool
+
+
+class TurnResponse(TypedDict):
+    """A turn as stored."""
+
+    id: str
+    conversation_id: str
+    external_id: str | None
+    turn_index: int
+    next_turn_id: str | None
+    role: str
+    name: str | None
+    content: str
+    withdrawn: list[WithdrawnSpanItem]
+    content_hash: str
+    token_count: int | None
+    model: str | None
+    metadata: dict[str, Any]
+    timestamp: str
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    archived: bool
+    embedding: Literal["stored", "queued"]
+    created_at: str
+
+
+class TurnSearchHit(TypedDict):
+    """A turn found by a search."""
+
+    id: str
+    conversation_id: str
+    external_id: str | None
+    turn_index: int
+    next_turn_id: str | None
+    role: str
+    name: str | None
+    content: str
+    withdrawn: list[WithdrawnSpanItem]
+    content_hash: str
+    token_count: int | None
+    model: str | None
+    metadata: dict[str, Any]
+    timestamp: str
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    archived: bool
+    embedding: Literal["stored", "queued"]
+    created_at: str
+    score: float
+    similarity: float | None
+    answer_probability: float | None
+
+
+class TurnSearchResponse(TypedDict):
+    """Best first."""
+
+    results: list[TurnSearchHit]
+    answerable: bool | None
+    answer_probability: float | None
+    warnings: list[str]
+
+
+class UndoDecisionResponse(TypedDict):
+    """A decision that was undone, with all decisions that were made together with it."""
+
+    id: str
+    state: Literal["undone"]
+    undone_at: str
+    decisions: list[str]
+    memories: list[MemoryResponse]
+    removed: list[str]
+
+
+class UpdateGoalRequest(TypedDict):
+    """Only what is named changes. `blocked_by` replaces the list; deadline and parent_id take null."""
+
+    description: NotRequired[str]
+    priority: NotRequired[int]
+    deadline: NotRequired[Moment | None]
+    parent_id: NotRequired[Id | None]
+    blocked_by: NotRequired[list[Id]]
+    status: NotRequired[Literal["active"]]
+
+
+class UpsertEntityRequest(TypedDict):
+    """An entity by its name. A field that is left out stays as it is; aliases and properties are added to the stored ones."""
+
+    user_id: NotRequired[str | None]
+    agent_id: NotRequired[str | None]
+    run_id: NotRequired[str | None]
+    channel: NotRequired[str | None]
+    name: str
+    type: NotRequired[str | None]
+    description: NotRequired[str | None]
+    aliases: NotRequired[list[str]]
+    properties: NotRequired[dict[str, Any]]
+    salience: NotRequired[float | None]
+    embedding: NotRequired[list[float] | None]
+
+
+Validity: TypeAlias = Literal["exclude", "demote", "ignore"]
+"""What is done with memories that do not hold now."""
+
+VectorPath: TypeAlias = Literal["exact", "binary", "hnsw", "fallback", "none"]
+"""How vectors were searched."""
+
+
+class Weights(TypedDict):
+    """Weights of the signals; only their proportions matter."""
+
+    text_lexical: NotRequired[float]
+    context_lexical: NotRequired[float]
+    text_vector: NotRequired[float]
+    context_vector: NotRequired[float]
+    speaker: NotRequired[float]
+    declarative: NotRequired[float]
+    first_person: NotRequired[float]
+    time: NotRequired[float]
+    time_alone: NotRequired[float]
+    dated: NotRequired[float]
+    rare: NotRequired[float]
+    rare_alone: NotRequired[float]
+    tag: NotRequired[float]
+    entity: NotRequired[float]
+    entity_alone: NotRequired[float]
+    goal: NotRequired[float]
+    coverage: NotRequired[float]
+
+
+class WhoAmIResponse(TypedDict):
+    """The key or token of this request."""
+
+    workspace_id: str
+    api_key_id: str
+    rights: list[str]
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channels: list[str] | None
+    defaults: ScopeDefaultsResponse
+    expires_at: str | None
+
+
+class WithdrawnSpanItem(TypedDict):
+    """A part of a turn that is no longer so."""
+
+    start: int
+    end: int
+    reason: Literal["deleted", "expired", "updated", "superseded"]
+    memory_id: str | None
+    replaced_by: str | None
+
+
+class AbandonGoalOptions(TypedDict, total=False):
+    """Give a goal up"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+    result: str | None
+    """How it ended"""
+
+
+class BlockGoalOptions(TypedDict, total=False):
+    """Block a goal"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+    result: str | None
+    """What it waits for"""
+    blocked_by: list[Id]
+    """More goals that it waits for"""
+
+
+class CompleteGoalOptions(TypedDict, total=False):
+    """Complete a goal, or give it up"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+    status: Literal["completed", "abandoned"]
+    """abandoned: the goal is given up; default "completed"""
+    result: str | None
+    """How it ended"""
+
+
+class CreateConversationOptions(TypedDict, total=False):
+    """Open a conversation"""
+
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope such as a project; default _global"""
+    external_id: str | None
+    """Your own name for it; opening the same twice is fine"""
+    title: str | None
+    """For people"""
+    started_at: Moment | None
+    """Default now"""
+    metadata: dict[str, Any]
+    """Any JSON to keep with it"""
+
+
+class CreateGoalOptions(TypedDict, total=False):
+    """Set a goal"""
+
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope such as a project; default _global"""
+    priority: int
+    """The greater comes first; default 0"""
+    deadline: Moment | None
+    """A goal that is still open after it is overdue; left out: no deadline"""
+    parent_id: Id | None
+    """The goal that this one is a part of; left out: none"""
+    blocked_by: list[Id]
+    """Goals that must be completed first"""
+    memory_ids: list[Id]
+    """Memories that belong to it and rank higher while it is active"""
+
+
+class DeleteConversationOptions(TypedDict, total=False):
+    """Delete a conversation with its turns"""
+
+    facts: bool
+    """Delete the facts that rest on it alone, too; a purge does so in any case"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    purge: bool
+    """Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+
+
+class DeleteEntityOptions(TypedDict, total=False):
+    """Delete an entity"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope; reads also look at _global"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+
+
+class DeleteGoalOptions(TypedDict, total=False):
+    """Delete a goal for good"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+
+
+class DeleteMemoriesOptions(TypedDict, total=False):
+    """Delete every memory of a scope"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope; reads also look at _global"""
+    shared: bool
+    """The memories of the whole workspace, instead (right memory:share)"""
+    purge: bool
+    """Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+
+
+class DeleteMemoryOptions(TypedDict, total=False):
+    """Delete a memory for good"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    purge: bool
+    """Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+
+
+class DeleteTurnOptions(TypedDict, total=False):
+    """Delete a turn"""
+
+    facts: bool
+    """Delete the facts that rest on it alone, too; a purge does so in any case"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    purge: bool
+    """Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+
+
+class ExplainMemoryOptions(TypedDict, total=False):
+    """Where a memory comes from and what became of it"""
+
+    limit: int
+    """At most this many"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+
+
+class ForgetOptions(TypedDict, total=False):
+    """Forget what a query means"""
+
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope such as a project; default _global"""
+    ids: list[Id] | None
+    """UUIDs of memories instead"""
+    shared: bool
+    """The memories of the whole workspace alone, instead of a user's, agent's or run's (right memory:share); default false"""
+    session_id: str | None
+    """Only memories and conversations of this session"""
+    dry_run: bool
+    """Show what would go, and remove nothing; default false"""
+    purge: bool
+    """Remove it from history, logs, jobs and caches, too (right memory:purge); there is no undo; default false"""
+
+
+class GetConversationOptions(TypedDict, total=False):
+    """A conversation with its turns, in order"""
+
+    limit: int
+    """At most this many"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+
+
+class GetConversationContextOptions(TypedDict, total=False):
+    """Turns and memories for the prompt of a conversation"""
+
+    max_tokens: int
+    """Estimated, of `context`"""
+    q: str | None
+    """Default: the last turn of the user"""
+    include_shared: bool | None
+    """Shared memories as well, in one ranking; default the workspace's setting, which is false"""
+    reinforce: bool
+    """Count the memories as used; false for previews"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+
+
+class GetEntityOptions(TypedDict, total=False):
+    """One entity"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope; reads also look at _global"""
+
+
+class GetGoalOptions(TypedDict, total=False):
+    """A goal with its parent, blockers, subgoals and memories"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+
+
+class GetMemoriesOptions(TypedDict, total=False):
+    """Read memories by their ids"""
+
+    ids: Required[list[str]]
+    """UUIDs of memories; 1,000 at most"""
+
+
+class GetMemoryOptions(TypedDict, total=False):
+    """Read one memory"""
+
+    valid_at: Moment | None
+    """Its version that held at this moment"""
+    as_of: Moment | None
+    """What was recorded at this moment, instead of now, as it was then; what was purged since is nowhere"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    reinforce: bool
+    """Count what is shown as used; false for previews"""
+
+
+class GetMemoryDecisionsOptions(TypedDict, total=False):
+    """List the decisions about a memory"""
+
+    limit: int
+    """At most this many"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+
+
+class GetMemoryHistoryOptions(TypedDict, total=False):
+    """List the changes and versions of a memory"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+
+
+class GetOperationOptions(TypedDict, total=False):
+    """Get the progress of an operation"""
+
+
+class GetUserProfileOptions(TypedDict, total=False):
+    """The profile of a user"""
+
+
+class ListConversationsOptions(TypedDict, total=False):
+    """The conversations of a scope, newest first"""
+
+    limit: int
+    """At most this many"""
+    include_archived: bool
+    """Archived ones, too"""
+    consolidated: bool | None
+    """Only those whose facts are, or are not, extracted"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope; reads also look at _global"""
+
+
+class ListEntitiesOptions(TypedDict, total=False):
+    """The entities of a scope"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope such as a project; default _global"""
+    type: str | None
+    """Only these, such as person, organization, location, project; left out: all"""
+    limit: int
+    """Maximum number of results; default 100"""
+
+
+class ListEntityRelationsOptions(TypedDict, total=False):
+    """The relations of an entity, by its name"""
+
+    limit: int
+    """At most this many"""
+    reinforce: bool
+    """Count what is shown as used; false for previews"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope; reads also look at _global"""
+    types: list[str] | None
+    """Repeatable, or one comma-separated list; any spelling"""
+    valid_at: Moment | None
+    """Relations that are valid at this moment; default now"""
+    include_invalid: bool
+    """Also relations that are not valid at that moment"""
+
+
+class ListGoalsOptions(TypedDict, total=False):
+    """The goals of a scope"""
+
+    status: GoalStatus | None
+    """Only goals with this status"""
+    parent_id: Id | None
+    """Only subgoals of this goal"""
+    due_before: Moment | None
+    """Only goals with an earlier deadline"""
+    limit: int
+    """At most this many"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope; reads also look at _global"""
+
+
+class ListMemoriesOptions(TypedDict, total=False):
+    """List the memories of a scope, newest first"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope; reads also look at _global"""
+    limit: int
+    """At most this many"""
+    sort: Literal["created_at", "updated_at", "timestamp", "importance"]
+    """Equal ones go by their id"""
+    order: Literal["desc", "asc"]
+    """desc: the newest or most important first"""
+    count: bool
+    """Say in `total` how many there are"""
+    filters: str | None
+    """A filter as URL-encoded JSON"""
+    channels: list[str] | None
+    """Repeatable: several channels; instead of channel. A comma belongs to the name"""
+    scope_mode: ScopeMode
+    """given: an id that is left out does not filter; exact: memories must not have it"""
+    shared: bool
+    """The memories of the whole workspace alone, instead of a user's, agent's or run's"""
+    include_shared: bool | None
+    """Shared memories as well, in one ranking; default the workspace's setting, which is false"""
+    scope_match: ScopeMatch
+    """Of several ids: all, a memory must have each; any, one of them is enough"""
+    tags: list[str] | None
+    """Repeatable, or one comma-separated list"""
+    tag_match: TagMatch
+    """prefix: slack finds slack:channel:general"""
+    tag_mode: TagMode
+    """One of the tags is enough, or all are needed"""
+    exclude_tags: list[str] | None
+    """Repeatable, or one comma-separated list"""
+    categories: list[str] | None
+    """Repeatable, or one comma-separated list"""
+    types: list[MemoryType] | None
+    """Repeatable, or one comma-separated list; one of these"""
+    min_confidence: float | None
+    """0..1: leaves out facts of a lower fact_confidence; what has none stays"""
+    include_archived: bool
+    """Archived memories, too"""
+    start: Moment | None
+    """Only what happened (`timestamp`) from this moment on"""
+    end: Moment | None
+    """Only what happened before this moment"""
+    time_query: str | None
+    """start and end in English words, such as last week or in May 2023; `window` tells what was understood"""
+    timestamp: Moment | None
+    """'last week' counts from here; default now"""
+    timezone: str | None
+    """IANA zone in which 'last week' is meant; default the workspace's"""
+    valid_at: Moment | None
+    """What held at this moment, instead of now: past versions, too"""
+    as_of: Moment | None
+    """What was recorded at this moment, instead of now, as it was then; what was purged since is nowhere"""
+
+
+class ListScopesOptions(TypedDict, total=False):
+    """The users, agents and runs that have memories"""
+
+    type: OwnerKind | None
+    """Only these"""
+    limit: int
+    """At most this many"""
+
+
+class PatchConversationOptions(TypedDict, total=False):
+    """Change a conversation"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+    title: str | None
+    """For people"""
+    archived: bool | None
+    """true: it takes no new turns, and searches leave out its turns"""
+    consolidated: bool | None
+    """Whether facts were extracted; a new turn resets it"""
+    metadata: dict[str, Any]
+    """Merged key by key; null under a key removes it"""
+
+
+class PatchMemoryOptions(TypedDict, total=False):
+    """Change parts of a memory"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+    content: str
+    """Another text: redacted, its times and categories read anew, its vector made by a job"""
+    tags: list[str] | None
+    """Instead of all tags there are; null: none. A list, or one comma-separated string"""
+    importance: float
+    """0..1"""
+    importance_level: int
+    """1..10; instead of importance"""
+    type: MemoryType
+    """One of seven types; it stays when the text changes"""
+    type_confidence: float
+    """0..1: how sure the type is"""
+    fact_confidence: float
+    """0..1: how sure the fact is"""
+    metadata: dict[str, Any] | None
+    """Merged key by key; null under a key removes it, null for all removes every key"""
+    t_valid: Moment | None
+    """Valid from this moment on; null: since ever"""
+    t_invalid: Moment | None
+    """No longer valid from this moment on; null: it stays valid"""
+    ttl_s: int
+    """Seconds from now until it is gone; instead of expires_at"""
+    expires_at: Moment | None
+    """null: it stays for good"""
+    timestamp: Moment
+    """With allow_system_fields only"""
+    updated_at: Moment
+    """With allow_system_fields only"""
+    last_accessed: Moment
+    """With allow_system_fields only"""
+    allow_system_fields: bool
+    """Needs the right memory:admin; default false"""
+
+
+class PatchUserProfileOptions(TypedDict, total=False):
+    """Change parts of the profile of a user"""
+
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+    preferences: dict[str, Any] | None
+    """What the user likes, under names of your own"""
+    expertise_areas: list[str] | None
+    """What the user knows well"""
+    communication_style: dict[str, Any] | None
+    """How to address the user, under names of your own"""
+    metadata: dict[str, Any] | None
+    """Anything else"""
+
+
+class PutUserProfileOptions(TypedDict, total=False):
+    """Replace the profile of a user"""
+
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+    preferences: dict[str, Any]
+    """What the user likes, under names of your own"""
+    expertise_areas: list[str]
+    """What the user knows well"""
+    communication_style: dict[str, Any]
+    """How to address the user, under names of your own"""
+    metadata: dict[str, Any]
+    """Anything else"""
+
+
+class RecallOptions(TypedDict, total=False):
+    """Recall what helps to answer"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope such as a project; default _global"""
+    shared: bool
+    """The memories of the whole workspace alone, instead of a user's, agent's or run's; default false"""
+    include_shared: bool | None
+    """Shared memories as well, in one ranking; default the workspace's setting, which is false"""
+    scope_match: ScopeMatch
+    """Of several ids: all, a memory must have each; any, one of them is enough; default "all"""
+    channels: list[str] | None
+    """Searched in addition to channel and _global"""
+    include: RecallParts
+    """Parts that are wanted; default all"""
+    include_episodic: bool
+    """The same for turns; default true"""
+    include_semantic: bool
+    """The same for facts and entities; default true"""
+    include_procedural: bool
+    """The same for strategies; default true"""
+    weights: RecallWeights
+    """How the parts share the token budget"""
+    top_k: int
+    """At most so many of each part; default 100"""
+    max_tokens: int
+    """Estimated, of the bundle as text; default 2000"""
+    per_conversation: int | None
+    """At most so many passages of one conversation, e.g. 3; default no cap"""
+    around: int
+    """Turns to add before and after each one that answers; default 0"""
+    time_window_hours: float | None
+    """Only turns and facts of the last so many hours; default no limit"""
+    min_confidence: float | None
+    """0..1: leaves out facts of a lower fact_confidence; facts without one stay"""
+    min_probability: float
+    """0..1: leaves out what answers with a smaller answer_probability; what has none stays; default 0.0"""
+    valid_at: Moment | None
+    """Facts that held at this moment, instead of now; turns stay"""
+    as_of: Moment | None
+    """Turns and facts as they were recorded at this moment; the other parts have no past"""
+    techniques: Techniques | None
+    """Techniques applied to the query; those not named keep their setting"""
+    diversity: float | None
+    """0..1: how much a fact loses for repeating one above it; default 0"""
+    reinforce: bool
+    """Count facts and entities as used; false for previews; default true"""
+    format: Literal["json", "markdown"]
+    """markdown: also as one block to paste in a prompt; default "json"""
+
+
+class RestoreMemoryOptions(TypedDict, total=False):
+    """Restore an archived memory"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+
+
+class SearchEntitiesOptions(TypedDict, total=False):
+    """Entities by name or meaning"""
+
+    type: str | None
+    """Only this type, such as person or project"""
+    channels: list[str] | None
+    """Also search these channels"""
+    limit: int
+    """Maximum number of results"""
+    top_k: int | None
+    """The same as limit"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope; reads also look at _global"""
+    reinforce: bool
+    """Count what is shown as used; false for previews"""
+
+
+class SearchMemoriesOptions(TypedDict, total=False):
+    """Search"""
+
+    tuning: RankingTuning
+    """How hits are ranked; left out: as the workspace does"""
+    reinforce: bool
+    """Count the hits as used; false for previews; default true"""
+    explain: bool
+    """Show with each hit the terms that its score is made of; default false"""
+    explain_id: Id | None
+    """UUID of a memory: the answer says in `why` if it was found or why not"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope such as a project; default _global"""
+    shared: bool
+    """The memories of the whole workspace alone, instead of a user's, agent's or run's; default false"""
+    include_shared: bool | None
+    """Shared memories as well, in one ranking; default the workspace's setting, which is false"""
+    scope_match: ScopeMatch
+    """Of several ids: all, a memory must have each; any, one of them is enough; default "all"""
+    channels: list[str] | None
+    """Several channels, beside _global; instead of channel"""
+    scope_mode: ScopeMode
+    """given: an id that is left out does not filter; exact: memories must not have it; default "given"""
+    filters: FilterInput | None
+    """What columns and metadata must be, as a tree of conditions"""
+    tags: list[str]
+    """A list, or one comma-separated string"""
+    tag_match: TagMatch
+    """prefix: slack finds slack:channel:general; default "prefix"""
+    tag_mode: TagMode
+    """One of the tags is enough, or all are needed; default "any"""
+    exclude_tags: list[str]
+    """None of these; tag_match counts here, too"""
+    categories: list[str]
+    """At least one of these"""
+    types: list[MemoryType]
+    """One of these"""
+    min_confidence: float | None
+    """0..1: leaves out facts of a lower fact_confidence; what has none stays"""
+    start: Moment | None
+    """Only what happened (`timestamp`) from this moment on"""
+    end: Moment | None
+    """Only what happened before this moment"""
+    time_query: str | None
+    """start and end in English words, such as last week or in May 2023; `window` tells what was understood"""
+    timestamp: Moment | None
+    """When the query is asked: 'last week' counts from here; default now"""
+    timezone: str | None
+    """IANA zone in which 'last week' is meant; default the workspace's"""
+    valid_at: Moment | None
+    """What held at this moment, instead of now: past versions, too"""
+    as_of: Moment | None
+    """What was recorded at this moment, instead of now, as it was then; what was purged since is nowhere"""
+    include_archived: bool
+    """Archived memories, too; default false"""
+    limit: int
+    """At most so many hits; fewer only when fewer match; default 100"""
+    prefer_tags: list[str]
+    """Hits with one of these rank higher"""
+    min_score: float
+    """Leaves out hits that score lower; default 0.0"""
+    min_probability: float
+    """0..1: leaves out what answers with a smaller answer_probability; what has none stays; default 0.0"""
+    validity: Validity
+    """What is over, or not valid yet: exclude leaves it out, demote ranks what is over lower, ignore shows all; default "exclude"""
+    connected: bool
+    """Show with each hit the memories it is connected to, 5 by default"""
+
+
+class SearchTurnsOptions(TypedDict, total=False):
+    """The turns that answer a query"""
+
+    channels: list[str] | None
+    """Repeatable: searched in addition to channel and _global"""
+    time_window_hours: float | None
+    """Only turns of the last so many hours; default no limit"""
+    conversation_id: str | None
+    """Only this conversation: its id, or its name"""
+    limit: int
+    """At most this many"""
+    min_probability: float
+    """0..1: leaves out what answers with a smaller answer_probability; what has none stays"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope; reads also look at _global"""
+
+
+class StoreConversationLaterOptions(TypedDict, total=False):
+    """Store a conversation later"""
+
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope such as a project; default _global"""
+    session_id: str | None
+    """Your name for the chat, whose facts are the user's; with messages also the conversation's name"""
+    id: Id | None
+    """Your own UUID; an existing one in the same scope is updated"""
+    type: MemoryType | None
+    """One of seven types; classified by the service when left out"""
+    type_confidence: float | None
+    """0..1: how sure the type is; left out: 0.9 for one that is given"""
+    importance: float | None
+    """0..1; rated by the service when left out"""
+    importance_level: int | None
+    """1..10, ten times importance; instead of it"""
+    tags: list[str]
+    """A list, or one comma-separated string"""
+    metadata: dict[str, Any]
+    """Whatever you like to filter by later; not the names of a memory's own fields"""
+    timestamp: Moment | None
+    """When it happened; default now. Relative dates count from here"""
+    timezone: str | None
+    """IANA zone in which 'tomorrow at 3' is meant; default the workspace's"""
+    t_valid: Moment | None
+    """Valid from this moment on; left out: since ever"""
+    t_invalid: Moment | None
+    """No longer valid from this moment on; left out: it stays valid"""
+    updated_at: Moment | None
+    """With allow_system_fields only; content only"""
+    last_accessed: Moment | None
+    """With allow_system_fields only; content only"""
+    allow_system_fields: bool
+    """To move memories in; needs the right memory:admin; default false"""
+    ttl_s: int | None
+    """Seconds until it is gone; instead of expires_at"""
+    expires_at: Moment | None
+    """From this moment on it is gone; left out: never"""
+    embedding: list[float] | None
+    """Your own vector, of the service's dimension; made of the text when left out"""
+    shared: bool
+    """content only: a memory of the whole workspace, without user, agent and run (right memory:share); default false"""
+    infer: bool
+    """messages only: false stores them as they are; default true"""
+    dedup: bool
+    """content only: false stores it beside what says nearly the same; default true"""
+    dry_run: bool
+    """Say what would happen and store nothing; default false"""
+    use_llm: bool | None
+    """false: by rules alone; left out or true: by the language model, if there is one"""
+    summarise: bool
+    """content only: shorten a long text before it is stored; needs a language model; default false"""
+    limits: Literal["open", "strict"] | None
+    """strict refuses a content longer than the hard limit (2,000 characters); default the workspace's"""
+    prompt: str | None
+    """messages with infer only: replaces the service's prompt that facts are read with"""
+    filters: FilterInput | None
+    """messages with infer only: which memories the new facts are compared with"""
+
+
+class StoreMemoriesOptions(TypedDict, total=False):
+    """Store several texts"""
+
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+
+
+class StoreMemoryOptions(TypedDict, total=False):
+    """Store a text or a conversation"""
+
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope such as a project; default _global"""
+    session_id: str | None
+    """Your name for the chat, whose facts are the user's; with messages also the conversation's name"""
+    id: Id | None
+    """Your own UUID; an existing one in the same scope is updated"""
+    type: MemoryType | None
+    """One of seven types; classified by the service when left out"""
+    type_confidence: float | None
+    """0..1: how sure the type is; left out: 0.9 for one that is given"""
+    importance: float | None
+    """0..1; rated by the service when left out"""
+    importance_level: int | None
+    """1..10, ten times importance; instead of it"""
+    tags: list[str]
+    """A list, or one comma-separated string"""
+    metadata: dict[str, Any]
+    """Whatever you like to filter by later; not the names of a memory's own fields"""
+    timestamp: Moment | None
+    """When it happened; default now. Relative dates count from here"""
+    timezone: str | None
+    """IANA zone in which 'tomorrow at 3' is meant; default the workspace's"""
+    t_valid: Moment | None
+    """Valid from this moment on; left out: since ever"""
+    t_invalid: Moment | None
+    """No longer valid from this moment on; left out: it stays valid"""
+    updated_at: Moment | None
+    """With allow_system_fields only; content only"""
+    last_accessed: Moment | None
+    """With allow_system_fields only; content only"""
+    allow_system_fields: bool
+    """To move memories in; needs the right memory:admin; default false"""
+    ttl_s: int | None
+    """Seconds until it is gone; instead of expires_at"""
+    expires_at: Moment | None
+    """From this moment on it is gone; left out: never"""
+    embedding: list[float] | None
+    """Your own vector, of the service's dimension; made of the text when left out"""
+    shared: bool
+    """content only: a memory of the whole workspace, without user, agent and run (right memory:share); default false"""
+    infer: bool
+    """messages only: false stores them as they are; default true"""
+    dedup: bool
+    """content only: false stores it beside what says nearly the same; default true"""
+    dry_run: bool
+    """Say what would happen and store nothing; default false"""
+    use_llm: bool | None
+    """false: by rules alone; left out or true: by the language model, if there is one"""
+    summarise: bool
+    """content only: shorten a long text before it is stored; needs a language model; default false"""
+    limits: Literal["open", "strict"] | None
+    """strict refuses a content longer than the hard limit (2,000 characters); default the workspace's"""
+    prompt: str | None
+    """messages with infer only: replaces the service's prompt that facts are read with"""
+    filters: FilterInput | None
+    """messages with infer only: which memories the new facts are compared with"""
+
+
+class StoreTurnOptions(TypedDict, total=False):
+    """Store a turn"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    name: str | None
+    """Name of the speaker"""
+    turn_index: int | None
+    """Its index, from 0; default the end"""
+    timestamp: Moment | None
+    """When it was said; default now"""
+    token_count: int | None
+    """Default: estimated"""
+    model: str | None
+    """The model that wrote it"""
+    metadata: dict[str, Any]
+    """Any JSON to keep with it"""
+    embedding: list[float] | None
+    """Your own vector, of the service's dimension"""
+
+
+class UndoDecisionOptions(TypedDict, total=False):
+    """Undo a decision"""
+
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+
+
+class UpdateGoalOptions(TypedDict, total=False):
+    """Change a goal"""
+
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+    description: str
+    """What is to be achieved"""
+    priority: int
+    """The greater comes first"""
+    deadline: Moment | None
+    """null: no deadline"""
+    parent_id: Id | None
+    """The goal that this one is a part of; null: none"""
+    blocked_by: list[Id]
+    """Replaces the goals that it waits for"""
+    status: Literal["active"]
+    """Reopens a blocked goal"""
+
+
+class UpsertEntityOptions(TypedDict, total=False):
+    """Create an entity, or add to the one with this name"""
+
+    idempotency_key: str | None
+    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
+    if_match: str | None
+    """The ETag of GET, or *"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run, whose facts are its own; a hard filter"""
+    channel: str | None
+    """Soft scope such as a project; default _global"""
+    name: Required[str]
+    """Its name; an entity with this name or alias is the same entity"""
+    type: str | None
+    """Default concept; `people` and the like become person"""
+    description: str | None
+    """What it is; its vector is made from name and description"""
+    aliases: list[str]
+    """Other names, added to the stored ones"""
+    properties: dict[str, Any]
+    """Any JSON to keep with it, merged key by key"""
+    salience: float | None
+    """0..1, default 0.5"""
+    embedding: list[float] | None
+    """Left out: made from name and description"""
+
+
+class WhoamiOptions(TypedDict, total=False):
+    """The key or token of this request"""
