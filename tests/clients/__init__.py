@@ -1,0 +1,1 @@
+"""The client libraries in clients/, against a running service."""

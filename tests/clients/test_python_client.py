@@ -1,0 +1,222 @@
+"""The Python client against a running service: its whole face, its retries, and the wheel in a folder of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import loxodon
+from bench import target
+from bench.target import Service
+from loxodon import AsyncMemory, Memory
+from loxodon.errors import BY_CODE
+from service.api.error_page import HELP
+from tests.clients.unreliable import UnreliableProxy, answer_cut, answer_lost, dropped, refused
+from tests.clients.wheel import build_wheel, first_session
+
+ROOT = Path(__file__).resolve().parents[2]
+CLIENT = ROOT / "clients" / "python"
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    with target.started() as found:
+        yield found
+
+
+@pytest.fixture
+def proxy(service: Service) -> Iterator[UnreliableProxy]:
+    with UnreliableProxy(service.url) as found:
+        yield found
+
+
+def test_what_is_generated_is_what_would_be_generated() -> None:
+    """From docs/openapi.json and loxodon/_async.py."""
+    done = subprocess.run([sys.executable, CLIENT / "generate.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_walk_through_the_client(service: Service) -> None:
+    with Memory(service.url, service.key) as memory:
+        tea = memory.add("Prefers tea over coffee.", user_id="ann", tags=["drink"], metadata={"priority": 3})
+        assert tea["results"][0]["event"] == "ADD"
+        tea_id = tea["results"][0]["id"]
+        assert tea_id is not None
+        told = memory.add([{"role": "user", "content": "I moved to Lisbon in May."}], user_id="ann")
+        assert "Lisbon" in str(told["results"][0]["memory"])
+
+        found = memory.search("what does she drink", user_id="ann", limit=1)
+        assert [each["id"] for each in found["results"]] == [tea_id]
+        low = memory.search("tea", user_id="ann", filters={"field": "metadata.priority", "operator": "gte", "value": 4})
+        assert low["results"] == []
+        bundle = memory.recall("Where does she live?", user_id="ann", format="markdown")
+        assert "Lisbon" in str(bundle["markdown"])
+
+        changed = memory.update(tea_id, importance=0.9, metadata={"priority": None}, if_match='"1"')
+        assert (changed["importance"], changed["metadata"]) == (0.9, {})
+        with pytest.raises(loxodon.PreconditionFailedError):
+            memory.update(tea_id, importance=0.1, if_match='"1"')
+        assert memory.get(tea_id)["version"] == 2
+        assert len(memory.history(tea_id)["results"]) == 2
+        assert memory.why(tea_id)["id"] == tea_id
+
+        memory.add("Ann lives in Oslo.", user_id="ben")
+        home = memory.add("Ann lives in Bergen now.", user_id="ben")["results"][0]["id"]
+        assert home is not None
+        assert memory.undo(memory.decisions(home)["results"][-1]["id"])["state"] == "undone"
+
+        shown = memory.forget("tea", user_id="ann", dry_run=True)
+        assert [each["id"] for each in shown["memories"]] == [tea_id]
+        assert memory.forget("tea", user_id="ann")["removed"]
+        with pytest.raises(loxodon.NotFoundError) as gone:
+            memory.get(tea_id)
+        assert (gone.value.field, gone.value.code, gone.value.status) == ("id", "not_found", 404)
+        assert gone.value.request_id is not None
+        assert gone.value.request_id in str(gone.value)
+        lisbon = told["results"][0]["id"]
+        assert lisbon is not None
+        assert memory.delete(lisbon)["deleted"]  # type: ignore[typeddict-item]
+
+        goal = memory.goals.create("Learn Portuguese", user_id="ann", deadline=datetime(2030, 1, 1, tzinfo=UTC))
+        assert memory.goals.complete(goal["id"], result="B1")["status"] == "completed"
+        memory.entities.put(name="Acme", type="organization", user_id="ann")
+        assert [each["name"] for each in memory.entities.list(user_id="ann")].count("Acme") == 1
+        memory.replace_profile("ann", preferences={"tone": "dry"})
+        memory.update_profile("ann", preferences={"units": "metric"})
+        assert memory.profile("ann")["preferences"] == {"tone": "dry", "units": "metric"}
+        later = memory.add_later([{"role": "user", "content": "My dentist is Dr Weiss."}], user_id="cat")
+        assert memory.wait(later["operation_id"])["status"] == "done"
+        assert {each["id"] for each in memory.users(type="user")} >= {"ben", "cat"}
+        assert memory.request("GET", "/v1/timeline", query={"user_id": "cat"})["results"]
+
+
+async def test_the_same_with_await(service: Service) -> None:
+    async with AsyncMemory(service.url, service.key) as memory:
+        items = [{"content": f"Number {number} is lucky.", "user_id": "dan", "dedup": False} for number in range(25)]
+        batch = await memory.add_many(items)  # type: ignore[arg-type]
+        assert batch["failed"] == 0
+        texts = [each["memory"] async for each in memory.list(user_id="dan", limit=10, order="asc")]
+        assert len(set(texts)) == 25
+        assert [len(page["results"]) async for page in memory.list(user_id="dan", limit=10).pages()] == [10, 10, 5]
+        assert len(await memory.list(user_id="dan").first(3)) == 3
+
+        talk = await memory.conversations.open(user_id="dan", external_id="chat")
+        for index, text in enumerate(("Hello", "Yes.", "Yes.")):
+            await memory.conversations.add(talk["id"], "user", text, turn_index=index)
+        turns = [turn async for turn in memory.conversations.turns("chat", user_id="dan", limit=2)]
+        assert [turn["content"] for turn in turns] == ["Hello", "Yes.", "Yes."]
+        await memory.conversations.delete_turn(turns[2]["id"])
+        assert await memory.conversations.delete(talk["id"])
+        await memory.delete_all(user_id="dan")
+        assert [each async for each in memory.list(user_id="dan")] == []
+
+
+def test_a_listing_holds_one_page(service: Service) -> None:
+    """Nobody reads the second page before it is needed."""
+    asked: list[str] = []
+    with Memory(service.url, service.key) as memory:
+        memory.add_many([{"content": f"Fact {number}", "user_id": "eve", "dedup": False} for number in range(6)])
+        memory._http.event_hooks["request"] = [lambda request: asked.append(request.url.path)]
+        listing = iter(memory.list(user_id="eve", limit=2))
+        assert asked == []
+        for _ in range(3):
+            next(listing)
+        assert len(asked) == 2
+
+
+def test_a_lost_answer_is_asked_for_again_and_nothing_is_done_twice(service: Service, proxy: UnreliableProxy) -> None:
+    with Memory(proxy.url, service.key, retries=5) as memory:
+        proxy.faults += [dropped, answer_lost, answer_cut, refused(503, "0", "store_unavailable"), refused(502)]
+        stored = memory.add("The spare key is under the blue pot.", user_id="fay", dedup=False)
+        assert stored["results"][0]["event"] == "ADD"
+        assert len(proxy.requests) == 6
+        assert len({request.headers["idempotency-key"] for request in proxy.requests}) == 1
+        assert len({request.body for request in proxy.requests}) == 1
+        assert len(list(memory.list(user_id="fay"))) == 1
+        memory.add("The spare key is under the red pot.", user_id="fay", dedup=False)
+        assert proxy.requests[-1].headers["idempotency-key"] != proxy.requests[0].headers["idempotency-key"]
+
+
+async def test_retry_after_is_waited_for(service: Service, proxy: UnreliableProxy) -> None:
+    async with AsyncMemory(proxy.url, service.key) as memory:
+        proxy.faults += [refused(429, "1", "rate_limited")]
+        began = time.monotonic()
+        await memory.search("key", user_id="fay")
+        assert 1.0 <= time.monotonic() - began < 5.0
+        proxy.faults += [refused(429, "3600", "rate_limited")]
+        with pytest.raises(loxodon.RateLimitedError) as error:
+            await memory.search("key", user_id="fay")
+        assert error.value.retry_after_s == 3600
+
+
+def test_what_cannot_be_repeated_safely_is_not(service: Service, proxy: UnreliableProxy) -> None:
+    with Memory(proxy.url, service.key) as memory:
+        proxy.faults += [answer_lost]
+        with pytest.raises(loxodon.NoAnswerError) as error:
+            memory.request("POST", "/v1/memories", body={"content": "One", "user_id": "gus"})
+        assert error.value.sent
+        assert len(proxy.requests) == 1
+        proxy.faults += [refused(503, "0", "outcome_unknown")]
+        with pytest.raises(loxodon.OutcomeUnknownError):
+            memory.request("POST", "/v1/memories", body={"content": "Two", "user_id": "gus"})
+        proxy.faults += [refused(429, "0", "rate_limited")]
+        memory.request("POST", "/v1/memories", body={"content": "Three", "user_id": "gus"})
+        proxy.faults += [refused(503, "0", "deadline_exceeded")]
+        with pytest.raises(loxodon.DeadlineExceededError):
+            memory.search("three", user_id="gus")
+        with pytest.raises(loxodon.NotFoundError):
+            memory.profile("gus")
+        assert len(proxy.requests) == 6
+
+
+def test_errors_are_types_with_the_services_sentence(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory(service.url, service.key) as memory:
+        with pytest.raises(loxodon.ScopeMissingError, match="At least one of user_id"):
+            memory.search("tea")
+        with pytest.raises(loxodon.InvalidInputError) as error:
+            memory.add("x", user_id="hal", importance=7)
+        assert error.value.field == "importance"
+        with pytest.raises(TypeError, match="takes no argument 'usr_id'"):
+            memory.add("x", usr_id="hal")  # type: ignore[call-arg]
+    with Memory(service.url, "lox_wrong") as stranger, pytest.raises(loxodon.UnauthenticatedError):
+        stranger.whoami()
+    with (
+        Memory(f"http://127.0.0.1:{target.free_port()}", "lox_x", retries=1) as nobody,
+        pytest.raises(loxodon.NoAnswerError, match="after 2 attempts"),
+    ):
+        nobody.whoami()
+    monkeypatch.delenv("LOXODON_API_KEY", raising=False)
+    with pytest.raises(loxodon.LoxodonError, match="LOXODON_API_KEY"):
+        Memory(service.url)
+    monkeypatch.setenv("LOXODON_API_KEY", service.key)
+    monkeypatch.setenv("LOXODON_URL", service.url + "/")
+    with Memory() as memory:
+        assert memory.whoami()["rights"]
+        assert service.key not in repr(memory.settings)
+
+
+def test_every_code_of_the_service_has_a_type() -> None:
+    """What is left is an ApiError by its status, or no route answers it."""
+    assert set(HELP) - set(BY_CODE) == {
+        "http_error",
+        "method_not_allowed",
+        "client_gone",
+        "model_budget",
+        "rerank_error",
+    }
+
+
+def test_the_wheel_holds_all_that_is_needed(service: Service, tmp_path: Path) -> None:
+    """The README's first session runs from the wheel alone; `make clients` installs it with pip, too."""
+    wheel = build_wheel(tmp_path)
+    first_session(sys.executable, tmp_path, service, {"PYTHONPATH": str(wheel)})
+    with zipfile.ZipFile(wheel) as held:
+        assert {"loxodon/py.typed", "loxodon/types.py", "loxodon/_sync.py"} <= set(held.namelist())
