@@ -16,7 +16,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PLACES = ("service", "tests", "bench", "migrations", "clients/python", "docs", "README.md", "Makefile", "pyproject.toml")
+PLACES = (
+    "service",
+    "tests",
+    "bench",
+    "migrations",
+    "clients/python",
+    "docs",
+    "README.md",
+    "Makefile",
+    "pyproject.toml",
+)
 TEXTS = frozenset({".py", ".sql", ".md", ".toml", ".ini", ".mako", ""})
 
 CODES = re.compile(

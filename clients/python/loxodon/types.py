@@ -410,6 +410,7 @@ ErrorCode: TypeAlias = Literal[
     "not_found",
     "outcome_unknown",
     "pii_rejected",
+    "place_lost",
     "precondition_failed",
     "provider_error",
     "rate_limited",
