@@ -48,8 +48,9 @@ LISTED = (
     ),
     ListedFailure(REFUSED, ANY, "scope_mode: exact asks for all ids", TWO),
     ListedFailure(
-        REFUSED, ANY, "(query|q): give (a query|q)", "A search needs one of several, and empty lists do not count"
+        REFUSED, ANY, "query: (give a query|is missing)", "A search needs one of several, and empty lists do not count"
     ),
+    ListedFailure(REFUSED, "GET /v1/memories", "[a-z_]+: asks for what was there, state=deleted", TWO),
     ListedFailure(REFUSED, ANY, "explain_id: (explains the results of a query|shows what is there now)", TWO),
     ListedFailure(REFUSED, ANY, "external_id: is the same name as run_id", TWO),
     ListedFailure(REFUSED, ANY, "validity: is about now, where valid_at names the moment", TWO),

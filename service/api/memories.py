@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -45,13 +46,14 @@ from service.api.schemas import Time, expiry
 from service.api.writes import WriteOf, answer, etag, send
 from service.db import scopes
 from service.db.engine import Session
-from service.db.memories import history, memories, recorded, versions
+from service.db.memories import deleted, history, memories, recorded, versions
 from service.db.memories.recorded import RecordedScope
 from service.db.scopes import Condition
 from service.db.search import visibility
 from service.domain.access import Caller, Right
 from service.domain.kinds import Importance, MemoryType
-from service.domain.memory import Memory
+from service.domain.memory import Memory, MemoryState
+from service.domain.query import Window
 from service.domain.request import StoredAnswer
 from service.domain.revision import Moment, Revision
 from service.domain.scope import Scope
@@ -86,8 +88,10 @@ async def list_memories(
     sort: Annotated[memories.SortField, Query(description="Equal ones go by their id")] = "created_at",
     order: Annotated[Literal["desc", "asc"], Query(description="desc: the newest or most important first")] = "desc",
     count: Annotated[bool, Query(description="Say in `total` how many there are")] = False,
+    state: Annotated[MemoryState, Query(description="deleted: what was deleted, as it was then, instead")] = "live",
 ) -> MemoryPage:
-    """Everything of the scope that has not expired, whether it is valid now or not, narrowed by the filters."""
+    """Everything of the scope that has not expired, whether it is valid now or not, narrowed by the filters. What was
+    deleted is listed from its history; a purge leaves nothing to list."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     limit = page_limit(limit, res, given="limit" in request.query_params)
     body = body_of(narrowing.NarrowingFields, {**narrowed, **ids})
@@ -96,10 +100,15 @@ async def list_memories(
     after = cursors.decode_place(cursor, ordered)
     window, warnings = await narrowing.window(body, res)
     narrowing.refuse_future(body.as_of, res.clock())
+    if state == "deleted":
+        _refuse_moments(body)
     here = _visible(scope, body, body.as_of or res.clock())
     rows = visibility.filtered("m", narrowing.narrow(body, scope), window, here)
     async with res.db.snapshot(caller.workspace_id) as session:
-        if body.as_of is not None:
+        if state == "deleted":
+            places, gone, total = await _deleted_page(session, scope, body, window, ordered, after, limit, count=count)
+            found: Mapping[UUID, Memory] = {each.id: each for each in gone}
+        elif body.as_of is not None:
             there = RecordedScope(scope, body.as_of, rows, tuple(body.channels or ()))
             places, found, total = await _page_as_of(session, there, ordered, after, limit, count=count)
         else:
@@ -108,6 +117,8 @@ async def list_memories(
             total = await memories.count(session, rows) if count else None
     page = [found[each.id] for each in places[:limit]]
     details: dict[str, Any] = {"include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
+    if state == "deleted":
+        details["state"] = state
     note("list", scope, page, channels=body.channels or (), limit=limit, **details)
     return MemoryPage(
         results=[memory_response(each) for each in page],
@@ -130,6 +141,32 @@ async def _page_as_of(
     ids = [each.id for each in places[:limit]]
     found = await recorded.get_many(session, there.scope.workspace_id, ids, there.moment)
     return places, found, await recorded.count(session, there) if count else None
+
+
+def _refuse_moments(body: narrowing.NarrowingFields) -> None:
+    for name in ("valid_at", "as_of"):
+        if getattr(body, name) is not None:
+            raise InvalidInput(
+                f"{name}: asks for what was there, state=deleted for what is gone: give one.", field=name
+            )
+
+
+async def _deleted_page(
+    session: Session,
+    scope: Scope,
+    body: narrowing.NarrowingFields,
+    window: Window,
+    ordered: memories.SortOrder,
+    after: memories.PageKey | None,
+    limit: int,
+    *,
+    count: bool,
+) -> tuple[Sequence[memories.PageKey], Sequence[Memory], memories.RowCount | None]:
+    here = scopes.matching("m", scope, body.channels or ()) & visibility.current("m") & visibility.not_in_review("m")
+    rows = visibility.filtered("m", narrowing.narrow(body, scope), window, replace(here, parts=()))
+    source = deleted.source(scope, body.channels or ())
+    places, found = await deleted.page(session, source, rows, ordered, after=after, limit=limit + 1)
+    return places, found, await deleted.count(session, source, rows) if count else None
 
 
 def _visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Condition:

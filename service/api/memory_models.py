@@ -23,8 +23,8 @@ from service.api.schemas import (
 )
 from service.domain.decision import Action
 from service.domain.draft import EmbeddingStatus
-from service.domain.kinds import ClassificationSource, MemoryType
-from service.domain.memory import HistoryEntry, Memory
+from service.domain.kinds import ClassificationSource, ImportanceBand, MemoryType
+from service.domain.memory import HistoryEntry, LifecycleState, Memory
 from service.domain.version import Version
 from service.language import entities, importance
 
@@ -48,7 +48,7 @@ class MemoryResponse(ResponseModel):
     )
     importance: float = Field(description="0..1", examples=[0.6])
     importance_level: int = Field(description="The same as 1..10", examples=[6])
-    importance_band: str = Field(description="Critical, Important, Standard, Minor or Low", examples=["Standard"])
+    importance_band: ImportanceBand = Field(description="The importance in a word", examples=["Standard"])
     tags: list[str] = Field(description="In lower case, 100 at most", examples=[["drink", "morning:tea"]])
     tag_prefixes: list[str] = Field(
         description="The tags and what stands before each : or /", examples=[["drink", "morning", "morning:tea"]]
@@ -66,11 +66,12 @@ class MemoryResponse(ResponseModel):
     enriched: bool = Field(description="Whether entities and summary have been looked for")
     enriched_at: Time | None = Field(description="When that was; null: not yet", examples=["2026-03-02T09:30:04+00:00"])
     enrichment_attempts: int = Field(description="From 0; after 3 it is given up", examples=[1])
-    lifecycle_state: str = Field(
-        description="enrichment_queued, active, decaying (relevance below 0.25), enrichment_abandoned or archived",
+    lifecycle_state: LifecycleState = Field(
+        description="Where it stands; decaying: of a relevance below 0.25; deleted: shown by state=deleted alone",
         examples=["active"],
     )
     archived: bool = Field(description="Retired: reads leave it out unless include_archived is set")
+    deleted_at: Time | None = Field(description="With state=deleted: when it was deleted; else null")
     embedding: EmbeddingStatus = Field(description="Whether its vector is there, or still to be made")
     user_id: str | None = Field(description="End user; null: none", examples=["alice"])
     agent_id: str | None = Field(description="Agent or persona; null: none", examples=["guide"])
@@ -196,6 +197,7 @@ def memory_fields(found: Memory) -> dict[str, Any]:
         "enrichment_attempts": found.enrichment_attempts,
         "lifecycle_state": found.lifecycle_state,
         "archived": found.archived,
+        "deleted_at": found.deleted_at,
         "embedding": found.embedding_status,
         **_origin(found),
         "timestamp": found.timestamp,

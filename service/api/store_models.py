@@ -34,7 +34,7 @@ from service.api.schemas import (
 )
 from service.domain.decision import Action, Evidence
 from service.domain.draft import DedupAction, Draft, EmbeddingStatus
-from service.domain.kinds import ClassificationSource, MemoryType
+from service.domain.kinds import ClassificationSource, ImportanceBand, MemoryType
 from service.domain.memory import Outcome
 from service.domain.sizes import MAX_ITEMS, MAX_MESSAGES, MAX_TEXT
 from service.language import importance
@@ -246,8 +246,8 @@ class StoreOutcome(ResponseModel):
         description="0..1; null: not determined for a text that is not stored", examples=[0.6]
     )
     importance_level: int | None = Field(description="The same as 1..10; null: not determined", examples=[6])
-    importance_band: str | None = Field(
-        description="Critical, Important, Standard, Minor or Low; null: not determined", examples=["Standard"]
+    importance_band: ImportanceBand | None = Field(
+        description="The importance in a word; null: not determined", examples=["Standard"]
     )
     temporal: TemporalDetails | None = Field(
         description="The times that it names, and until when it is valid; null: not determined"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
 
 class MemoryType(StrEnum):
@@ -48,6 +49,9 @@ class Classification:
     type: MemoryType
     confidence: float
     source: ClassificationSource
+
+
+ImportanceBand = Literal["Critical", "Important", "Standard", "Minor", "Low"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from service.domain.ageing import DECAYING_BELOW
@@ -20,6 +20,10 @@ ACTION_OF = {
     DedupAction.UPDATED_EXISTING: Action.UPDATE,
     DedupAction.DUPLICATE_EXACT: Action.NONE,
 }
+
+
+MemoryState = Literal["live", "deleted"]
+LifecycleState = Literal["enrichment_queued", "active", "decaying", "enrichment_abandoned", "archived", "deleted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +70,13 @@ class Memory:
     version_of: UUID | None = None
     may_be_outdated_by: tuple[UUID, ...] = ()
     superseded_by: tuple[UUID, ...] = ()
+    deleted_at: datetime | None = None
 
     @property
-    def lifecycle_state(self) -> str:
+    def lifecycle_state(self) -> LifecycleState:
         """Where the memory stands, from its columns alone."""
+        if self.deleted_at is not None:
+            return "deleted"
         if self.archived:
             return "archived"
         if self.enriched_at is not None:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 
-from service.domain.kinds import Classification, Importance, MemoryType
+from service.domain.kinds import Classification, Importance, ImportanceBand, MemoryType
 from service.language import advice
 
 _BASE = {
@@ -34,7 +34,13 @@ _MAX_STAKES = 4
 _MIN_WORDS = 4
 
 # Lower edge of each band, inclusive.
-BANDS = ((0.9, "Critical"), (0.7, "Important"), (0.5, "Standard"), (0.3, "Minor"), (0.0, "Low"))
+BANDS: tuple[tuple[float, ImportanceBand], ...] = (
+    (0.9, "Critical"),
+    (0.7, "Important"),
+    (0.5, "Standard"),
+    (0.3, "Minor"),
+    (0.0, "Low"),
+)
 
 
 def _words(pattern: str) -> re.Pattern[str]:
@@ -92,7 +98,7 @@ def rate(text: str, kind: Classification | None) -> Importance:
     return Importance.of_level(max(1, min(10, base + _stakes(text) + _specifics(text) - _hedges(text))))
 
 
-def band(value: float) -> str:
+def band(value: float) -> ImportanceBand:
     """Returns Critical, Important, Standard, Minor or Low for a value 0..1; a lower edge belongs to its band."""
     return next(name for edge, name in BANDS if value >= edge)
 

@@ -92,8 +92,13 @@ def current(alias: str) -> Condition:
 def not_expired_nor_in_review(alias: str, now: datetime) -> Condition:
     """Memories that have not expired, even if the job that removes them has not run yet, and do not await a review:
     only reviews show those."""
-    here = f"({alias}.expires_at IS NULL OR {alias}.expires_at > :now) AND {alias}.review_status IS NULL"
+    here = f"({alias}.expires_at IS NULL OR {alias}.expires_at > :now) AND {not_in_review(alias).sql}"
     return Condition(here, {"now": now})
+
+
+def not_in_review(alias: str) -> Condition:
+    """Memories that do not await a review."""
+    return Condition(f"{alias}.review_status IS NULL")
 
 
 def not_superseded(alias: str) -> Condition:
