@@ -45,6 +45,7 @@ from service.api import (
     tokens,
     tools,
     turns,
+    welcome,
     why,
     working,
     workspaces,
@@ -150,6 +151,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
     for part in PARTS:
         app.include_router(part.router)
     openapi.install(app, key_in_query=settings.auth_allow_query)
+    welcome.install(app, documented=settings.serve_docs)
     if settings.serve_docs:
         openapi.serve_page(app)
     return app

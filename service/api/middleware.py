@@ -37,7 +37,7 @@ REQUEST_ID_CHARS = 100
 PROBES = frozenset({"/livez", "/readyz", "/health", "/v1/health", "/v1/health/details", "/metrics"})
 """Called every few seconds by monitors; logged at debug level only."""
 
-OPEN = frozenset({"/livez", "/readyz", "/health", "/v1/health", "/docs", "/docs/errors", "/openapi.json"})
+OPEN = frozenset({"/", "/livez", "/readyz", "/health", "/v1/health", "/docs", "/docs/errors", "/openapi.json"})
 """Paths that need no key (docs/decisions/021-open-routes.md)."""
 
 

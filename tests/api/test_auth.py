@@ -20,7 +20,7 @@ from tests.conftest import SetClock, Tenant
 
 SCOPE_SENTENCE = "At least one of user_id, agent_id, or run_id must be provided."
 NOTE = {"content": "Feeds the heron", "user_id": "iris"}
-OPEN = {"/livez", "/readyz", "/v1/health", "/docs", "/docs/errors", "/openapi.json"}
+OPEN = {"/", "/livez", "/readyz", "/v1/health", "/docs", "/docs/errors", "/openapi.json"}
 LIST = "/v1/memories?user_id=iris"
 
 

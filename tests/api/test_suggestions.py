@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import json
+import pkgutil
+import re
 from typing import Any
 
 import pytest
 from httpx2 import AsyncClient
+from pydantic import ValidationError
 
+from service import api
 from service.api import suggestions
+from service.api.schemas import RequestModel
 from tests.api.helpers import store
 
 FILTER = "known are field, operator, op, value, AND, OR, NOT."
@@ -120,7 +127,11 @@ async def test_a_delete_of_two_users_takes_nobody(client: AsyncClient) -> None:
         ),
         ('{"user_id": "a", "content": ""}', "content", "content: must not be empty"),
         ('{"user_id": "", "content": "x"}', "user_id", "user_id: must not be empty"),
-        ('{"user_id": "a", "messages": [{"content": "x"}]}', "messages[0].role", "messages[0].role: is missing"),
+        (
+            '{"user_id": "a", "messages": [{"content": "x"}]}',
+            "messages[0].role",
+            "messages[0].role: is missing; give a text",
+        ),
     ],
 )
 async def test_what_is_wrong_with_a_body(client: AsyncClient, body: str, field: str, error: str) -> None:
@@ -172,3 +183,52 @@ async def test_an_unknown_address_is_told_where_the_known_ones_are(client: Async
 )
 def test_instead(name: str, known: list[str], said: str) -> None:
     assert suggestions.of_name(name, known) == said
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "told"),
+    [
+        ("POST", "/v1/goals", {"user_id": "alice"}, "description: is missing; give a text"),
+        ("POST", "/v1/api-keys", {}, "name: is missing; give a text"),
+        ("POST", "/v1/memories/batch/get", {}, "ids: is missing; give a list, each a text"),
+        ("POST", "/v1/memories", {"messages": [{"content": "hi"}]}, "messages[0].role: is missing; give a text"),
+        ("POST", "/v1/entities/merges/x", {}, "There is no such route"),
+        ("GET", "/v1/memories/by-tag?user_id=alice", None, "tags: is missing; give a list, each a text"),
+        ("GET", "/v1/entities/path?user_id=alice", None, "source_id: is missing; give a UUID"),
+        ("GET", "/v1/turns/search?user_id=alice", None, "query: is missing; a text to search by"),
+    ],
+)
+async def test_a_missing_value_is_told_with_what_it_may_be(
+    client: AsyncClient, method: str, path: str, body: object, told: str
+) -> None:
+    answer = await client.request(method, path, json=body)
+    assert answer.json()["detail"].startswith(told)
+
+
+def _requests() -> list[type[RequestModel]]:
+    for each in pkgutil.iter_modules(api.__path__):
+        importlib.import_module(f"{api.__name__}.{each.name}")
+    waiting, found = [RequestModel], []
+    while waiting:
+        found += (below := waiting.pop().__subclasses__())
+        waiting += below
+    return found
+
+
+def test_a_word_outside_a_closed_set_is_refused_with_all_words() -> None:
+    met = 0
+    for model in _requests():
+        schema = model.model_json_schema()
+        for name, shape in schema.get("properties", {}).items():
+            text = json.dumps(shape)
+            for place in re.findall(r'"#/\$defs/(\w+)"', text):
+                shape = schema["$defs"][place] if "enum" in schema["$defs"][place] else shape
+            words = next((each["enum"] for each in (shape, *shape.get("anyOf", ())) if "enum" in each), None)
+            if words is None:
+                continue
+            met += 1
+            with pytest.raises(ValidationError) as refused:
+                model.model_validate({name: "nonsense"})
+            errors = [each["msg"] for each in refused.value.errors() if each["loc"][0] == name]
+            assert any(all(str(word) in each for word in words) for each in errors), f"{model.__name__}.{name} {errors}"
+    assert met > 20
