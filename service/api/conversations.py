@@ -41,6 +41,7 @@ from service.api.deps import (
 from service.api.json_body import JsonRoute
 from service.api.memory_models import memory_fields
 from service.api.preconditions import ExpectedOf
+from service.api.query_parameters import the_query
 from service.api.reads import RATE_LIMITED, AuditReadOf, CountUseOf
 from service.api.schemas import embedding_vector
 from service.api.store_models import RedactionCount
@@ -236,22 +237,26 @@ async def get_conversation_context(
     note: AuditReadOf,
     used: CountUseOf,
     max_tokens: Annotated[int, Query(ge=50, le=200_000, description="Estimated, of `context`")] = 2_000,
-    q: Annotated[
+    query: Annotated[
         str | None, Query(min_length=1, max_length=20_000, description="Default: the last turn of the user")
     ] = None,
+    q: Annotated[str | None, Query(min_length=1, max_length=20_000, include_in_schema=False)] = None,
     include_shared: IncludeShared = None,
     reinforce: Annotated[bool, Query(description="Count the memories as used; false for previews")] = True,
 ) -> ConversationContextResponse:
     """The last turns, and memories of the same user or agent that are relevant to them, as many as fit; `context` is
     ready for a prompt."""
-    query = None if q is None else await clean_words(q, "q", res)
+    asked = None
+    if query is not None or q is not None:
+        name, words = the_query(query, q)
+        asked = await clean_words(words, name, res)
     async with res.db.read(caller.workspace_id) as session:
         conversation = await find(session, owner, id)
     with budget(res):
         shared = res.settings.include_shared if include_shared is None else include_shared
-        found = await context(conversation, query, max_tokens, res, include_shared=shared)
+        found = await context(conversation, asked, max_tokens, res, include_shared=shared)
     memories = [hit.memory for hit in found.memories]
-    note("context", conversation.scope, memories, query=query, max_tokens=max_tokens)
+    note("context", conversation.scope, memories, query=asked, max_tokens=max_tokens)
     if reinforce:
         used(memories)
     return ConversationContextResponse(

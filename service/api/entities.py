@@ -35,6 +35,7 @@ from service.api.entity_models import (
 )
 from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf, uuid_of
+from service.api.query_parameters import the_limit, the_query
 from service.api.reads import RATE_LIMITED, AuditReadOf, CountsOf
 from service.api.schemas import Channel, embedding_vector
 from service.api.writes import WriteOf, answer, send
@@ -45,7 +46,7 @@ from service.domain.access import Caller
 from service.domain.entity import Entity, EntityOwner, EntityUpsert, type_name
 from service.domain.request import StoredAnswer
 from service.domain.text import CleanText
-from service.errors import EmbeddingError, InvalidInput
+from service.errors import EmbeddingError
 from service.memory import entity
 from service.memory.entity import MergeOutcome
 from service.pipeline.pii import clean_words
@@ -153,26 +154,27 @@ async def search_entities(
     res: ResourcesOf,
     note: AuditReadOf,
     counts: CountsOf,
-    q: Annotated[str, Query(min_length=1, max_length=1_000, description="A name or a description", examples=["acme"])],
     type: Annotated[str | None, Query(max_length=50, description="Only this type, such as person or project")] = None,
     channels: Annotated[list[Channel] | None, Query(max_length=20, description="Also search these channels")] = None,
     limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 10,
-    top_k: Annotated[int | None, Query(ge=1, le=100, description="The same as limit")] = None,
+    top_k: Annotated[int | None, Query(ge=1, le=100, include_in_schema=False)] = None,
+    query: Annotated[
+        str | None,
+        Query(min_length=1, max_length=1_000, description="A name or a description; needed", examples=["acme"]),
+    ] = None,
+    q: Annotated[str | None, Query(min_length=1, max_length=1_000, include_in_schema=False)] = None,
 ) -> EntitySearchResponse:
     """Entities whose name or alias equals, starts with or contains the query, and those similar to it by their name and
     description."""
-    if not q.strip():
-        raise InvalidInput("q: must not be blank.", field="q")
-    if top_k is not None and "limit" in request.query_params:
-        raise InvalidInput("limit: give limit or top_k, not both.", field="limit")
-    limit = top_k or limit
-    query = await clean_words(q, "q", res)
-    vector, warnings = await _embed_query(caller, query, res)
+    name, asked = the_query(query, q)
+    limit = the_limit(request, limit, top_k)
+    wanted = await clean_words(asked, name, res)
+    vector, warnings = await _embed_query(caller, wanted, res)
     kind = type_name(type) if type else None
     async with res.db.begin(caller.workspace_id) as session:
         seen = EntityScope(caller.workspace_id, scope, channels=tuple(channels or ()))
         found = await entity_search.search(
-            session, seen, query, vector, kind=kind, generation=res.generation, limit=limit
+            session, seen, wanted, vector, kind=kind, generation=res.generation, limit=limit
         )
         hits = _ranked(found, res)[:limit]
         ids = [each.id for each in hits]
@@ -180,7 +182,7 @@ async def search_entities(
             await entities.count_read(session, caller.workspace_id, ids, now=res.clock())
     by_id = {each.entity.id: each.entity for each in found}
     shown = [by_id[each] for each in ids]
-    note("entities/search", scope, shown, query=query, kind="entity", channels=channels or (), limit=limit)
+    note("entities/search", scope, shown, query=wanted, kind="entity", channels=channels or (), limit=limit)
     return EntitySearchResponse(results=hits, warnings=warnings)
 
 

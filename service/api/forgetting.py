@@ -23,7 +23,7 @@ from service.api.deps import (
 )
 from service.api.json_body import JsonRoute
 from service.api.preconditions import IN_SCOPE, ExpectedOf
-from service.api.schemas import DeletedCountResponse, ResponseModel, Time
+from service.api.schemas import ResponseModel, ScopeDeletionResponse, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.erasure.deletion import Extent
 from service.domain.access import Right
@@ -37,7 +37,7 @@ router = APIRouter(prefix="/v1", tags=["memories"], route_class=JsonRoute)
 
 ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {
-        "model": operations.AcceptedResponse,
+        "model": ScopeDeletionResponse,
         "description": "So many that an operation deletes them; it tells the progress",
     }
 }
@@ -98,7 +98,7 @@ PurgeOf = Annotated[bool, Depends(_purge)]
     "/memories",
     operation_id="delete_memories",
     summary="Delete every memory of a scope",
-    response_model=DeletedCountResponse | PurgeReceiptResponse,
+    response_model=ScopeDeletionResponse | PurgeReceiptResponse,
     responses={**ACCEPTED, **errors.documented(400, 401, 403, 503)},
 )
 async def delete_memories(
@@ -152,7 +152,7 @@ async def delete_memory(
     "/reset",
     operation_id="reset_workspace",
     summary="Delete everything in the workspace",
-    response_model=DeletedCountResponse,
+    response_model=ScopeDeletionResponse,
     responses={**ACCEPTED, **errors.documented(401, 403, 503)},
 )
 async def reset_workspace(caller: Admin, res: ResourcesOf, write: WriteOf) -> Response:
@@ -180,9 +180,14 @@ def receipt_fields(found: PurgeReceipt) -> dict[str, Any]:
 
 def deleted_count_answer(found: ForgottenScope) -> StoredAnswer:
     """200 with the count, or 202 with the operation."""
-    if found.operation_id is not None:
-        return operations.accepted(found.operation_id)
-    return answer(200, DeletedCountResponse(deleted=found.deleted))
+    accepted = found.operation_id
+    body = ScopeDeletionResponse(
+        deleted=found.deleted,
+        status="done" if accepted is None else "queued",
+        operation_id=accepted,
+        url=None if accepted is None else operations.url_of(accepted),
+    )
+    return answer(200 if accepted is None else 202, body)
 
 
 def deleted_answer(found: ForgottenMemory) -> StoredAnswer:

@@ -24,7 +24,7 @@ from service.api.errors import Problem, documented
 from service.api.narrowing import ScopeMode
 from service.db.jobs.operations import OperationState
 from service.db.tenants.users import OwnerKind
-from service.domain import audit, feed, filters, job, optimization, query, ranking, scope
+from service.domain import audit, feed, filters, job, kinds, memory, optimization, query, ranking, scope
 from service.domain.access import Right
 from service.domain.goal import GoalStatus
 
@@ -97,8 +97,11 @@ CLOSED_SETS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "FilterOperator": ("How a field and a value are compared", get_args(filters.Operator)),
     "Fusion": ("How signals become one score", get_args(ranking.Fusion)),
     "GoalStatus": ("Where a goal stands", tuple(GoalStatus)),
+    "ImportanceBand": ("What an importance of 0..1 amounts to", get_args(kinds.ImportanceBand)),
     "JobName": ("A kind of work in the background", get_args(job.JobName)),
     "JobState": ("Where a job stands", get_args(job.JobState)),
+    "LifecycleState": ("Where a memory stands", get_args(memory.LifecycleState)),
+    "MemoryState": ("Whether it is still there", get_args(memory.MemoryState)),
     "OperationState": ("Where an operation stands", get_args(OperationState)),
     "OwnerKind": ("Whose memories they are", get_args(OwnerKind)),
     "Right": ("What a key may do", tuple(sorted(Right))),

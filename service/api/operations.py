@@ -35,7 +35,11 @@ class AcceptedResponse(ResponseModel):
 
 
 def accepted(operation_id: UUID) -> StoredAnswer:
-    return answer(202, AcceptedResponse(operation_id=operation_id, url=f"/v1/operations/{operation_id}"))
+    return answer(202, AcceptedResponse(operation_id=operation_id, url=url_of(operation_id)))
+
+
+def url_of(operation_id: UUID) -> str:
+    return f"/v1/operations/{operation_id}"
 
 
 @router.post(

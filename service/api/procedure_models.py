@@ -243,7 +243,7 @@ class StrategySearchHit(StrategyResponse):
 class StrategySearchResponse(ResponseModel):
     """The best first."""
 
-    results: list[StrategySearchHit] = Field(description="At most `top_k` strategies")
+    results: list[StrategySearchHit] = Field(description="At most `limit` strategies")
     warnings: list[str] = Field(description="What could not be done, each as `code: sentence`", default_factory=list)
 
 

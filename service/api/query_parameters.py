@@ -28,7 +28,7 @@ from service.api.narrowing import (
 from service.api.schemas import Channel, Id, Time, Zone
 from service.api.search_models import CONNECTED, LIMIT, MIN_SCORE, VALIDITY
 from service.domain.query import TagMatch, TagMode, Validity
-from service.domain.ranking import Fusion, Techniques
+from service.domain.ranking import Fusion
 from service.errors import InvalidInput
 
 MAX_URL_QUERY = 20_000
@@ -48,6 +48,26 @@ def body_of(model: type[Body], given: dict[str, Any]) -> Body:
 def _present(**given: Any) -> dict[str, Any]:
     """Those that are not None."""
     return {name: value for name, value in given.items() if value is not None}
+
+
+def the_query(query: str | None, q: str | None) -> tuple[str, str]:
+    """The name under which the one query came, and its text; raises InvalidInput for none, two, or a blank one. `q` is
+    a second name that the document does not show."""
+    if query is not None and q is not None:
+        raise InvalidInput("query: give query or q, not both.", field="query")
+    name, text = ("q", q) if query is None and q is not None else ("query", query)
+    if text is None:
+        raise InvalidInput("query: is missing; a text to search by.", field="query")
+    if not text.strip():
+        raise InvalidInput(f"{name}: must not be blank.", field=name)
+    return name, text
+
+
+def the_limit(request: Request, limit: int, top_k: int | None) -> int:
+    """`limit`, also under its second name; raises InvalidInput for both."""
+    if top_k is not None and "limit" in request.query_params:
+        raise InvalidInput("limit: give limit or top_k, not both.", field="limit")
+    return top_k or limit
 
 
 # -- lists and filters in a URL ---------------------------------------------------------------------------------------
@@ -152,17 +172,25 @@ NarrowingParameters = Annotated[dict[str, Any], Depends(_narrowing_parameters)]
 # -- what ranks -------------------------------------------------------------------------------------------------------
 
 
-def _switch(name: str) -> Any:
-    return Query(description=f"Technique: {Techniques.model_fields[name].description}; default the workspace's")
+TuningJson = Annotated[
+    str | None,
+    Query(
+        max_length=20_000,
+        description="How hits are ranked, as URL-encoded JSON; left out: as the workspace does",
+        examples=['{"diversity": 0.3}'],
+    ),
+]
+UNLISTED = Query(include_in_schema=False)
+"""A word of `tuning` that may also stand beside it, as in a body."""
 
 
 async def _technique_parameters(
-    hybrid: Annotated[bool | None, _switch("hybrid")] = None,
-    entity_centric: Annotated[bool | None, _switch("entity_centric")] = None,
-    query_expansion: Annotated[bool | None, _switch("query_expansion")] = None,
-    hyde: Annotated[bool | None, _switch("hyde")] = None,
-    requests: Annotated[bool | None, _switch("requests")] = None,
-    self_query: Annotated[bool | None, _switch("self_query")] = None,
+    hybrid: Annotated[bool | None, UNLISTED] = None,
+    entity_centric: Annotated[bool | None, UNLISTED] = None,
+    query_expansion: Annotated[bool | None, UNLISTED] = None,
+    hyde: Annotated[bool | None, UNLISTED] = None,
+    requests: Annotated[bool | None, UNLISTED] = None,
+    self_query: Annotated[bool | None, UNLISTED] = None,
 ) -> dict[str, Any]:
     return _present(
         hybrid=hybrid,
@@ -176,16 +204,10 @@ async def _technique_parameters(
 
 async def _ranking_parameters(
     techniques: Annotated[dict[str, Any], Depends(_technique_parameters)],
-    fusion: Annotated[
-        Fusion | None,
-        Query(description="Sum signals by value (weighted, zscore) or by rank (rrf); default weighted"),
-    ] = None,
-    diversity: Annotated[
-        float | None, Query(ge=0, le=1, description="How much a hit loses for repeating one above it; default 0")
-    ] = None,
-    rerank: Annotated[
-        bool | None, Query(description="Let the reranker, if there is one, look at the first hits")
-    ] = None,
+    tuning: TuningJson = None,
+    fusion: Annotated[Fusion | None, UNLISTED] = None,
+    diversity: Annotated[float | None, Query(ge=0, le=1, include_in_schema=False)] = None,
+    rerank: Annotated[bool | None, UNLISTED] = None,
     reinforce: Annotated[bool, Query(description="Count the hits as used; false for previews")] = True,
     explain: Annotated[bool, Query(description="Show with each hit the terms that its score is made of")] = False,
     explain_id: Annotated[
@@ -195,6 +217,8 @@ async def _ranking_parameters(
     given = _present(
         fusion=fusion, techniques=techniques or None, diversity=diversity, rerank=rerank, explain_id=explain_id
     )
+    if tuning is not None:
+        given["tuning"] = json_body.parse(tuning.encode(), "tuning")
     return {**given, "reinforce": reinforce, "explain": explain}
 
 
@@ -205,17 +229,17 @@ async def _search_parameters(
     request: Request,
     narrowing: NarrowingParameters,
     ranking: Annotated[dict[str, Any], Depends(_ranking_parameters)],
-    q: Annotated[
+    query: Annotated[
         str | None,
         Query(max_length=MAX_URL_QUERY, description="The query; longer ones by POST", examples=["Where is the boat?"]),
     ] = None,
-    query: Annotated[str | None, Query(max_length=MAX_URL_QUERY, description="The same as q")] = None,
+    q: Annotated[str | None, Query(max_length=MAX_URL_QUERY, include_in_schema=False)] = None,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
     channel: ChannelName = None,
     limit: Annotated[int, Query(ge=1, le=1_000, description=LIMIT)] = 100,
-    top_k: Annotated[int | None, Query(ge=1, le=1_000, description="The same as limit")] = None,
+    top_k: Annotated[int | None, Query(ge=1, le=1_000, include_in_schema=False)] = None,
     prefer_tags: Several = None,
     min_score: Annotated[float, Query(ge=0, le=1, description=MIN_SCORE)] = 0.0,
     min_probability: Annotated[float, Query(ge=0, le=1, description=MIN_PROBABILITY)] = 0.0,

@@ -58,10 +58,10 @@ async def recall_bundle(
     audit_read("recall", scope, facts, query=text, channels=channels, max_tokens=body.max_tokens, techniques=techniques)
     if found.turns:
         turns = [each.turn for each in found.turns]
-        audit_read("recall", scope, turns, query=text, kind="episodic", channels=channels, top_k=body.top_k)
+        audit_read("recall", scope, turns, query=text, kind="episodic", channels=channels, top_k=body.most)
     if found.strategies:
         strategies = [each.strategy for each in found.strategies]
-        audit_read("recall", scope, strategies, query=text, kind="procedural", channels=channels, top_k=body.top_k)
+        audit_read("recall", scope, strategies, query=text, kind="procedural", channels=channels, top_k=body.most)
     return recall_response(found, body, ms=elapsed_ms(began), now=res.clock())
 
 
@@ -72,7 +72,7 @@ def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -
         text,
         channels=tuple(body.channels or ()),
         include=body.parts,
-        top_k=body.top_k,
+        top_k=body.most,
         max_tokens=body.max_tokens,
         per_conversation=body.per_conversation,
         context_window=body.around,

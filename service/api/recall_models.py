@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -31,6 +31,7 @@ from service.domain.query import VectorPath, is_answerable
 from service.domain.ranking import Techniques
 
 MAX_QUERY = 20_000
+Most = Annotated[int, Field(ge=1, le=500)]
 MAX_TOKENS = 200_000
 MAX_HOURS = 24 * 366 * 100
 PARTS_WITH_PAST: frozenset[PartName] = frozenset({"turns", "facts"})
@@ -96,13 +97,14 @@ class RecallRequest(ReadScopeFields):
     include: RecallParts = Field(
         default_factory=lambda: RecallParts(), description="Parts that are wanted; default all"
     )
-    include_episodic: bool = Field(True, description="The same for turns")
-    include_semantic: bool = Field(True, description="The same for facts and entities")
-    include_procedural: bool = Field(True, description="The same for strategies")
+    include_episodic: Unlisted[bool] = Field(True, description="The same for turns")
+    include_semantic: Unlisted[bool] = Field(True, description="The same for facts and entities")
+    include_procedural: Unlisted[bool] = Field(True, description="The same for strategies")
     weights: RecallWeights = Field(
         default_factory=lambda: RecallWeights(), description="How the parts share the token budget"
     )
-    top_k: int = Field(100, ge=1, le=500, description="At most so many of each part")
+    limit: Most = Field(100, description="At most so many of each part")
+    top_k: Unlisted[Most | None] = Field(None, description="The same as limit")
     max_tokens: int = Field(2_000, ge=50, le=MAX_TOKENS, description="Estimated, of the bundle as text")
     per_conversation: int | None = Field(
         None, ge=1, le=500, description="At most so many passages of one conversation, e.g. 3; default no cap"
@@ -136,9 +138,16 @@ class RecallRequest(ReadScopeFields):
     def _one_query(self) -> Self:
         if (self.query is None) == (self.q is None):
             raise ValueError("query: give query or q")
+        if self.top_k is not None and "limit" in self.model_fields_set:
+            raise ValueError("limit: give limit or top_k, not both")
         if self.as_of is not None and not self.parts & PARTS_WITH_PAST:
             raise ValueError("as_of: only turns and facts are known as of a moment, and neither is asked for")
         return self
+
+    @property
+    def most(self) -> int:
+        """How many of each part."""
+        return self.top_k or self.limit
 
     @property
     def parts(self) -> frozenset[PartName]:

@@ -244,6 +244,18 @@ class DeletedCountResponse(ResponseModel):
     deleted: int = Field(description="How many were deleted, from 0", examples=[1])
 
 
+class ScopeDeletionResponse(ResponseModel):
+    """How much a deletion took, or, of more than 1,000 memories, the operation that goes on with it. With 200 and with
+    202 the same fields."""
+
+    deleted: int = Field(description="How many were deleted when this was answered, from 0", examples=[1])
+    status: Literal["done", "queued"] = Field(
+        description="done, or queued: `url` tells the progress", examples=["done"]
+    )
+    operation_id: Id | None = Field(description="UUID of the operation; null: it is done")
+    url: str | None = Field(description="Where to ask for its progress; null: it is done")
+
+
 # -- fields of memory requests ----------------------------------------------------------------------------------------
 
 TypeName = Literal["Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"]

@@ -11,7 +11,7 @@ from service.api import cursors, errors
 from service.api.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, optional_scope
 from service.api.forgetting import ACCEPTED, deleted_count_answer
 from service.api.json_body import JsonRoute
-from service.api.schemas import DeletedCountResponse, NextCursor, ResponseModel, Secretless, Time
+from service.api.schemas import NextCursor, ResponseModel, ScopeDeletionResponse, Secretless, Time
 from service.api.writes import WriteOf, send
 from service.db.erasure.deletion import Extent
 from service.db.tenants import users
@@ -92,7 +92,7 @@ async def list_scopes(
     "/scopes/{type}/{id:path}",
     operation_id="delete_scope",
     summary="Delete every memory of a user, an agent or a run",
-    response_model=DeletedCountResponse,
+    response_model=ScopeDeletionResponse,
     responses={**ACCEPTED, **errors.documented(400, 401, 403, 503)},
 )
 async def delete_scope(

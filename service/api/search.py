@@ -81,8 +81,7 @@ async def search_memories_simple(
     res: ResourcesOf,
     given: SearchParameters,
 ) -> Response:
-    """The same for a link or a shell; `filters` is JSON there, techniques are switches, weights and factors are for
-    POST."""
+    """The same words as in the body of POST, for a link or a shell; `filters` and `tuning` are JSON."""
     return await _search(request, body_of(SearchRequest, given), caller, res)
 
 
@@ -113,7 +112,7 @@ def _check(body: SearchRequest) -> None:
     if body.query_text:
         return
     if not body.is_narrow:
-        raise InvalidInput("query: give a query (`query` or `q`), or tags, filters or a time.", field="query")
+        raise InvalidInput("query: give a query, or tags, filters or a time.", field="query")
     if body.explain_id is not None:
         raise InvalidInput("explain_id: explains the results of a query, and there is none.", field="explain_id")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from service.api import cursors, errors
 from service.api.deps import Changer, Deleter, Reader, ResourcesOf, ScopeOf, scope_of
@@ -22,6 +22,7 @@ from service.api.procedure_models import (
     strategy_details_response,
     strategy_search_hit,
 )
+from service.api.query_parameters import the_limit
 from service.api.reads import RATE_LIMITED, AuditReadOf
 from service.api.schemas import Channel, DeletedCountResponse
 from service.api.writes import WriteOf, answer, deleted, send
@@ -105,6 +106,7 @@ async def list_strategies(
     dependencies=RATE_LIMITED,
 )
 async def find_strategies(
+    request: Request,
     caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
@@ -112,15 +114,17 @@ async def find_strategies(
     task: Annotated[str, Query(min_length=1, max_length=4_000, description="What is to be done")],
     channels: Annotated[list[Channel] | None, Query(max_length=20, description="Also search these channels")] = None,
     task_type: Label = None,
-    top_k: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 5,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 5,
+    top_k: Annotated[int | None, Query(ge=1, le=100, include_in_schema=False)] = None,
 ) -> StrategySearchResponse:
     """By similarity × smoothed success rate, (successes + 1) / (tries + 2): Laplace's rule of succession."""
+    most = the_limit(request, limit, top_k)
     clean = await clean_words(task, "task", res)
     found, warnings = await strategy_ranking.find(
-        scope, clean, res, limit=top_k, channels=channels or (), task_type=task_type
+        scope, clean, res, limit=most, channels=channels or (), task_type=task_type
     )
     shown = [each.strategy for each in found]
-    note("strategies/search", scope, shown, query=clean, kind="procedural", channels=channels or (), top_k=top_k)
+    note("strategies/search", scope, shown, query=clean, kind="procedural", channels=channels or (), top_k=most)
     return StrategySearchResponse(results=[strategy_search_hit(each) for each in found], warnings=list(warnings))
 
 

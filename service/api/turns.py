@@ -13,12 +13,12 @@ from service.api.answers import MIN_PROBABILITY
 from service.api.conversation_models import TurnList, TurnResponse, TurnSearchResponse, turn_fields, turn_search_hit
 from service.api.deps import Reader, ResourcesOf, ScopeOf
 from service.api.json_body import JsonRoute
+from service.api.query_parameters import the_query
 from service.api.reads import RATE_LIMITED, AuditReadOf, in_time
 from service.api.schemas import Channel
 from service.db.episodes import turns
 from service.db.episodes.turns import TurnFilter
 from service.domain.query import is_answerable, is_probable
-from service.errors import InvalidInput
 from service.memory.conversations import find
 from service.pipeline.pii import clean_words
 from service.retrieval.turn_search import search
@@ -76,8 +76,10 @@ async def search_turns(
     res: ResourcesOf,
     note: AuditReadOf,
     scope: ScopeOf,
-    q: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, description="The query text")] = None,
-    query: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, description="The same as q")] = None,
+    query: Annotated[
+        str | None, Query(min_length=1, max_length=MAX_QUERY, description="The query text; needed")
+    ] = None,
+    q: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, include_in_schema=False)] = None,
     channels: Channels = None,
     time_window_hours: Hours = None,
     conversation_id: Annotated[
@@ -88,9 +90,8 @@ async def search_turns(
 ) -> TurnSearchResponse:
     """By meaning and by words, of a turn and of those before it; who speaks and when counts too. A turn is found as
     soon as the request that stored it was answered."""
-    if (q is None) == (query is None) or not (q or query or "").strip():
-        raise InvalidInput("q: give q (or query).", field="q")
-    text = await clean_words(q or query or "", "q", res)
+    name, asked = the_query(query, q)
+    text = await clean_words(asked, name, res)
     only: UUID | None = None
     if conversation_id is not None:
         async with res.db.read(caller.workspace_id) as session:

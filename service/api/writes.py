@@ -100,7 +100,7 @@ def send(found: StoredAnswer) -> Response:
     headers = {}
     if isinstance(found.body.get("version"), int):
         headers["ETag"] = etag(found.body["version"])
-    if "operation_id" in found.body and "url" in found.body:
+    if found.body.get("operation_id") and found.body.get("url"):
         headers["Location"] = found.body["url"]
     return JSONResponse(found.body, found.status, headers)
 

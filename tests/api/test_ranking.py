@@ -179,6 +179,19 @@ async def test_get_has_the_switches_too(boats: AsyncClient) -> None:
     assert answer.json()["metrics"]["techniques"].keys() == {"entity_centric"}
 
 
+async def test_get_takes_tuning_as_post_does(boats: AsyncClient) -> None:
+    tuning = {"weights": {"text_lexical": 3.0}, "fusion": "rrf", "techniques": {"hybrid": False}}
+    asked = {"query": QUESTION, **USER, "explain": True}
+    by_get = await boats.get("/v1/memories/search", params={**asked, "tuning": json.dumps(tuning)})
+    by_post = await boats.post("/v1/memories/search", json={**asked, "tuning": tuning})
+    assert by_get.json()["results"] == by_post.json()["results"] != []
+    for wrong, field in (("{", "tuning"), ('{"weights": {"no": 1}}', "tuning.weights.no"), ("3", "tuning")):
+        refused = await boats.get("/v1/memories/search", params={**asked, "tuning": wrong})
+        assert (refused.status_code, refused.json()["field"]) == (400, field)
+    twice = await boats.get("/v1/memories/search", params={**asked, "tuning": '{"rerank": true}', "rerank": "true"})
+    assert (twice.status_code, twice.json()["field"]) == (400, "rerank")
+
+
 # -- factors --------------------------------------------------------------------------------------------------------
 
 

@@ -36,7 +36,7 @@ async def test_everything_is_gone(
     before = await tables.counts(stranger.workspace_id)
 
     answer = await client.post("/v1/reset")
-    assert (answer.status_code, answer.json()) == (200, {"deleted": 4})
+    assert (answer.status_code, answer.json()["deleted"]) == (200, 4)
     assert await left(tables, tenant) == {}
     assert await listed(client, user_id="alice") == set()
     assert (await client.get(f"/v1/memories/{first}/history")).status_code == 404
@@ -56,12 +56,12 @@ async def test_it_is_audited_and_the_audit_stays(client: AsyncClient) -> None:
 async def test_afterwards_all_goes_on(client: AsyncClient) -> None:
     await store(client, "Drinks tea")
     headers = {"Idempotency-Key": str(uuid4())}
-    assert (await client.post("/v1/reset", headers=headers)).json() == {"deleted": 1}
+    assert (await client.post("/v1/reset", headers=headers)).json()["deleted"] == 1
     memory_id = await store(client, "Drinks tea")
-    assert (await client.post("/v1/reset", headers=headers)).json() == {"deleted": 1}
+    assert (await client.post("/v1/reset", headers=headers)).json()["deleted"] == 1
     assert await events(client, memory_id) == ["ADD"]
-    assert (await client.post("/v1/reset")).json() == {"deleted": 1}
-    assert (await client.post("/v1/reset")).json() == {"deleted": 0}
+    assert (await client.post("/v1/reset")).json()["deleted"] == 1
+    assert (await client.post("/v1/reset")).json()["deleted"] == 0
 
 
 async def test_very_much_is_an_operation(
@@ -88,7 +88,7 @@ async def test_what_was_accepted_before_is_not_stored_after(
     operation = accepted.json()["operation_id"]
     held = await tables.fetch("SELECT request FROM operation WHERE id = $1", UUID(operation))
 
-    assert (await client.post("/v1/reset")).json() == {"deleted": 1}
+    assert (await client.post("/v1/reset")).json()["deleted"] == 1
     assert await tables.holding("Pandion") == []
     assert await tables.fetch("SELECT kind FROM job WHERE workspace_id = $1", tenant.workspace_id) == []
     await tables.fetch(

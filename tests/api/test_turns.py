@@ -97,9 +97,9 @@ async def test_the_latest_turns_come_first(client: AsyncClient, clock: SetClock)
 
 async def test_bad_requests_name_the_field(client: AsyncClient) -> None:
     for params, field in (
-        ("user_id=alice", "q"),
+        ("user_id=alice", "query"),
         ("user_id=alice&q=%20", "q"),
-        ("user_id=alice&q=x&query=y", "q"),
+        ("user_id=alice&q=x&query=y", "query"),
         ("user_id=alice&q=x&time_window_hours=-1", "time_window_hours"),
         ("user_id=alice&q=x&time_window_hours=nan", "time_window_hours"),
         ("user_id=alice&q=x&limit=1001", "limit"),
