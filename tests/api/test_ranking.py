@@ -181,7 +181,7 @@ async def test_get_has_the_switches_too(boats: AsyncClient) -> None:
 
 async def test_get_takes_tuning_as_post_does(boats: AsyncClient) -> None:
     tuning = {"weights": {"text_lexical": 3.0}, "fusion": "rrf", "techniques": {"hybrid": False}}
-    asked = {"query": QUESTION, **USER, "explain": True}
+    asked: dict[str, Any] = {"query": QUESTION, **USER, "explain": True}
     by_get = await boats.get("/v1/memories/search", params={**asked, "tuning": json.dumps(tuning)})
     by_post = await boats.post("/v1/memories/search", json={**asked, "tuning": tuning})
     assert by_get.json()["results"] == by_post.json()["results"] != []
