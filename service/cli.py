@@ -82,6 +82,20 @@ def migrate(
         migrate_database(settings(), revision)
 
 
+@app.command("wait-for-schema")
+def wait_for_schema(
+    worker: Annotated[bool, typer.Option("--worker", help="Wait as the worker, with its login.")] = False,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds; then exit code 1.")] = 600,
+) -> None:
+    """Wait until the API, or the worker, could start: the database answers and is migrated."""
+    _without_rich()
+    from service.db.roles import APP, WORKER
+    from service.launch import waiting
+
+    with errors_in_a_sentence():
+        waiting.wait_for_schema(settings(), role=WORKER if worker else APP, timeout_s=timeout)
+
+
 @app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,

@@ -1,0 +1,1 @@
+"""Proofs of what is deployed: the manifests, the image and the compose file."""
