@@ -13,8 +13,9 @@ PAUSE_S = 2.0
 
 
 def wait_for_schema(settings: Settings, *, role: str, timeout_s: float) -> None:
-    """Returns when a process of the role could start: the database answers and has a schema that this version can serve.
-    Prints what it waits for whenever that changes. After `timeout_s` it raises the error that the start would."""
+    """Returns when a process of the role could start: the database answers, and has a schema that this version can
+    serve. Prints what it waits for whenever that changes. After `timeout_s` it raises the error that the start would.
+    """
     until, said = time.monotonic() + timeout_s, ""
     while True:
         try:

@@ -1,9 +1,9 @@
-"""Schemas of `spec` for the kinds that Kubernetes does not bring: CloudNativePG, its Barman plugin, the Prometheus operator,
-Gateway API.
+"""Schemas of `spec` for the kinds that Kubernetes does not bring: CloudNativePG, its Barman plugin, the Prometheus
+operator, Gateway API.
 
-No package for Python holds theirs. These were written down from the projects' API references and name what the manifests
-use, or are likely to use next; any other field is refused. A field that is missing here may well exist: look it up, then
-add it.
+No package for Python holds theirs. These were written down from the projects' API references and name what the
+manifests use, or are likely to use next; any other field is refused. A field that is missing here may well exist: look
+it up, then add it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-Schema = Mapping[str, Any]
+Schema = dict[str, Any]
 
 TEXT: Schema = {"type": "string", "minLength": 1}
 FLAG: Schema = {"type": "boolean"}

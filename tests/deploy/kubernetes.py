@@ -1,5 +1,5 @@
-"""Renders deploy/kubernetes with the kubectl that requirements/kubernetes.txt pins, and validates what comes out strictly:
-a field that the API does not know is an error. `make render` leaves the output in build/kubernetes.
+"""Renders deploy/kubernetes with the kubectl that requirements/kubernetes.txt pins, and validates what comes out
+strictly: a field that the API does not know is an error. `make render` leaves the output in build/kubernetes.
 
 Kinds of Kubernetes itself are checked against its own schemas, as kubernetes-validate carries them. Those of others
 are checked against foreign_kinds.py, which refuses whatever it does not list.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from tests.deploy.foreign_kinds import SPECS, Schema
 
@@ -46,7 +46,7 @@ for document in json.load(sys.stdin):
 Document = Mapping[str, Any]
 
 
-class JsonLoader(yaml.CSafeLoader):
+class JsonLoader(yaml.CSafeLoader):  # type: ignore[misc]
     """Reads a time as the text that it is for an API server."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 (as the base class has them)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+import yaml  # type: ignore[import-untyped]
 
 from service.db.roles import BOOTSTRAP
 from service.jobs import loop
@@ -171,7 +170,8 @@ def test_there_is_time_to_drain(overlay: list[Document]) -> None:
     found = {name: pod["spec"] for name, pod in pods(overlay)}
     api = found["loxodon-api"]
     before = int(api["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][1])
-    assert api["terminationGracePeriodSeconds"] >= before + Settings().request_deadline_s + DRAIN_MARGIN_S + 5
+    drain = Settings.from_env({}).request_deadline_s + DRAIN_MARGIN_S
+    assert api["terminationGracePeriodSeconds"] >= before + drain + 5
     worker = found["loxodon-worker"]
     assert worker["terminationGracePeriodSeconds"] >= loop.DRAIN_S + loop.FINAL_FLUSH_S + 5
 
