@@ -166,7 +166,8 @@ def _lay_out(root: Path) -> None:
             shutil.copytree(source, root / "etc" / each, symlinks=True)
         elif source.exists():
             shutil.copy(source, root / "etc" / each)
-    (root / "base" / "python").symlink_to(os.path.realpath(sys.executable))
+    python = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    (root / "base" / "python").symlink_to(Path(sys.base_prefix) / "bin" / python)
     base = Path(sys.base_prefix)
     if not base.is_relative_to("/usr"):
         (root / base.relative_to("/")).mkdir(parents=True)

@@ -1,5 +1,6 @@
 """Renders deploy/kubernetes with the kubectl that requirements/kubernetes.txt pins, and validates what comes out
-strictly: a field that the API does not know is an error. `make render` leaves the output in build/kubernetes.
+strictly: a field that the API does not know is an error. `make render` leaves the output in build/kubernetes, and brings
+up to date what kustomize can only read from its own folder: the statements of bootstrap.sql and the alerts.
 
 Kinds of Kubernetes itself are checked against its own schemas, as kubernetes-validate carries them. Those of others
 are checked against foreign_kinds.py, which refuses whatever it does not list.
@@ -19,6 +20,7 @@ from typing import Any
 import jsonschema_rs
 import yaml  # type: ignore[import-untyped]
 
+from service.db.roles import BOOTSTRAP
 from tests.deploy.foreign_kinds import SPECS, Schema
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +45,15 @@ for document in json.load(sys.stdin):
             print(f"{document['kind']} {document['metadata']['name']}, {version}: {place}: {exc.message[:300]}")
 """
 
+RULE_HEAD = """\
+# The alerts of deploy/prometheus/rules.yaml: change them there, `make render` copies them.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: loxodon
+spec:
+"""
+
 Document = Mapping[str, Any]
 
 
@@ -57,6 +68,8 @@ class JsonLoader(yaml.CSafeLoader):  # type: ignore[misc]
 
 def main() -> int:
     install()
+    for file, text in copies().items():
+        file.write_text(text)
     everything = []
     for folder in RENDERED:
         documents = render(MANIFESTS / folder)
@@ -67,6 +80,17 @@ def main() -> int:
     wrong = problems(everything)
     print("\n".join(wrong) or f"All are valid, strictly, in Kubernetes {' and '.join(VERSIONS)}.")
     return 1 if wrong else 0
+
+
+def copies() -> dict[Path, str]:
+    """Files of deploy/kubernetes that repeat others, with what has to stand in them."""
+    rules = (ROOT / "deploy" / "prometheus" / "rules.yaml").read_text()
+    groups = rules[rules.index("groups:") :].splitlines()
+    return {
+        MANIFESTS / "postgres" / "bootstrap.sql": BOOTSTRAP.read_text(),
+        MANIFESTS / "components" / "monitoring" / "prometheus-rule.yaml": RULE_HEAD
+        + "".join(f"  {line}".rstrip() + "\n" for line in groups),
+    }
 
 
 def install() -> None:

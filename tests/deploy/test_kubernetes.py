@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from service.db.roles import BOOTSTRAP
 from service.jobs import loop
 from service.launch.processes import DRAIN_MARGIN_S
 from service.settings import Settings
-from tests.deploy.kubernetes import BUILD, MANIFESTS, RENDERED, ROOT, Document, install, problems, render
+from tests.deploy.kubernetes import BUILD, MANIFESTS, RENDERED, ROOT, Document, copies, install, problems, render
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -185,6 +184,7 @@ def test_names_and_ports_meet(overlay: list[Document]) -> None:
     }
     settings = Settings.from_env(environment(overlay, containers(templates["loxodon-api"])[-1]))
     assert ports["loxodon-api"] == {"http": settings.port}
+    assert ports["loxodon-worker"] == {"health": settings.worker_port}
     for service in of_kind(overlay, "Service").values():
         (chosen,) = [name for name in labels if service["spec"]["selector"].items() <= labels[name].items()]
         assert all(port["targetPort"] in ports[chosen] for port in service["spec"]["ports"])
@@ -259,10 +259,14 @@ def test_recovery_touches_nothing_of_the_first_database(rendered: dict[str, list
     assert int(new["max_connections"]) >= int(old["max_connections"]), "or Postgres does not replay WAL"
 
 
+def test_copies_are_up_to_date(rendered: dict[str, list[Document]]) -> None:
+    for file, text in copies().items():
+        assert file.read_text() == text, f"{file.relative_to(ROOT)}: make render"
+    rules = yaml.safe_load((ROOT / "deploy" / "prometheus" / "rules.yaml").read_text())
+    assert of_kind(rendered["overlays/highly-available"], "PrometheusRule")["loxodon"]["spec"] == rules
+
+
 def test_the_cluster_is_made_with_our_statements(rendered: dict[str, list[Document]]) -> None:
-    assert (MANIFESTS / "postgres" / "bootstrap.sql").read_text() == BOOTSTRAP.read_text(), (
-        "copy service/db/sql/bootstrap.sql to deploy/kubernetes/postgres"
-    )
     for name in RENDERED[:2]:
         references = of_kind(rendered[name], "Cluster")["loxodon-db"]["spec"]["bootstrap"]["initdb"]
         (reference,) = references["postInitApplicationSQLRefs"]["configMapRefs"]
