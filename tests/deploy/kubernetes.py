@@ -1,6 +1,6 @@
 """Renders deploy/kubernetes with the kubectl that requirements/kubernetes.txt pins, and validates what comes out
-strictly: a field that the API does not know is an error. `make render` leaves the output in build/kubernetes, and brings
-up to date what kustomize can only read from its own folder: the statements of bootstrap.sql and the alerts.
+strictly: a field that the API does not know is an error. `make render` leaves the output in build/kubernetes, and
+brings up to date what kustomize can only read from its own folder: the statements of bootstrap.sql and the alerts.
 
 Kinds of Kubernetes itself are checked against its own schemas, as kubernetes-validate carries them. Those of others
 are checked against foreign_kinds.py, which refuses whatever it does not list.
