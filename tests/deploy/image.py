@@ -40,7 +40,7 @@ USER = ("--reuid=10001", "--regid=10001", "--clear-groups", "--no-new-privs", "-
 
 
 @dataclass
-class Stage:
+class ImageStage:
     """A stage of the Dockerfile: the folder that its steps filled, and what it tells those who run it."""
 
     root: Path
@@ -68,7 +68,7 @@ def main() -> int:
 # -- building
 
 
-def build(folder: Path, *, packages: Path | None = None) -> Stage:
+def build(folder: Path, *, packages: Path | None = None) -> ImageStage:
     """Runs the steps of the target and of the stages that it needs. `packages`: a virtual environment that is used in
     place of the stages that install one."""
     return Builder(folder, packages).stage(TARGET)
@@ -95,28 +95,28 @@ class Builder:
     def __init__(self, folder: Path, packages: Path | None) -> None:
         self._folder, self._packages = folder, packages
         self._steps = stages()
-        self._done: dict[str, Stage] = {}
+        self._done: dict[str, ImageStage] = {}
 
-    def stage(self, name: str) -> Stage:
+    def stage(self, name: str) -> ImageStage:
         if name not in self._done:
             self._done[name] = self._built(name)
         return self._done[name]
 
-    def _built(self, name: str) -> Stage:
+    def _built(self, name: str) -> ImageStage:
         (_, origin), *steps = self._steps[name]
-        stage = Stage(self._folder / name) if origin.startswith("${") else self._copied(origin, name)
+        stage = ImageStage(self._folder / name) if origin.startswith("${") else self._copied(origin, name)
         if origin.startswith("${"):
             _lay_out(stage.root)
         for instruction, text in steps:
             self._step(stage, instruction, text)
         return stage
 
-    def _copied(self, origin: str, name: str) -> Stage:
+    def _copied(self, origin: str, name: str) -> ImageStage:
         before = self.stage(origin)
         shutil.copytree(before.root, self._folder / name, symlinks=True)
         return replace(before, root=self._folder / name, env=dict(before.env))
 
-    def _step(self, stage: Stage, instruction: str, text: str) -> None:
+    def _step(self, stage: ImageStage, instruction: str, text: str) -> None:
         if instruction == "COPY":
             self._copy(stage, text)
         elif instruction == "RUN":
@@ -137,7 +137,7 @@ class Builder:
         else:
             assert instruction in {"VOLUME", "EXPOSE", "STOPSIGNAL"}, instruction
 
-    def _copy(self, stage: Stage, text: str) -> None:
+    def _copy(self, stage: ImageStage, text: str) -> None:
         *sources, target = text.split()
         origin = sources.pop(0).removeprefix("--from=") if sources[0].startswith("--from=") else None
         to = stage.root / (Path(stage.workdir) / target).relative_to("/")
@@ -183,7 +183,7 @@ def allowed() -> set[str]:
 # -- running
 
 
-def run(stage: Stage, command: tuple[str, ...], **how: object) -> str:
+def run(stage: ImageStage, command: tuple[str, ...], **how: object) -> str:
     """Runs a command in the stage to its end; returns what it printed. Raises RuntimeError when it fails."""
     process = start(stage, command, **how)  # type: ignore[arg-type]
     printed, _ = process.communicate()
@@ -193,7 +193,7 @@ def run(stage: Stage, command: tuple[str, ...], **how: object) -> str:
 
 
 def start(
-    stage: Stage,
+    stage: ImageStage,
     command: tuple[str, ...],
     *,
     env: Mapping[str, str],
@@ -233,7 +233,7 @@ def can_mount() -> bool:
     )
 
 
-def try_out(image: Stage, folder: Path, *, packages: Path | None = None, serve: bool = True) -> None:
+def try_out(image: ImageStage, folder: Path, *, packages: Path | None = None, serve: bool = True) -> None:
     """Migrates a database that others wait for, serves a store and a search, works off a job. Raises when something
     does not go well. `serve`: False ends after the migration."""
     server = EmbeddedPostgres(folder, settings=trusting(folder) | {"fsync": "off", "unix_socket_permissions": "0777"})
@@ -244,7 +244,7 @@ def try_out(image: Stage, folder: Path, *, packages: Path | None = None, serve: 
         server.stop()
 
 
-def _try_on(image: Stage, url: str, packages: Path | None, serve: bool) -> None:
+def _try_on(image: ImageStage, url: str, packages: Path | None, serve: bool) -> None:
     sockets = re.search(r"host=([^&]+)", url)
     assert sockets is not None
     place = Path(sockets[1].replace("%2F", "/"))
@@ -289,7 +289,7 @@ def _try_on(image: Stage, url: str, packages: Path | None, serve: bool) -> None:
 
 @contextmanager
 def _running(
-    image: Stage, command: tuple[str, ...], env: Mapping[str, str], mounts: Mapping[Path, str], port: int
+    image: ImageStage, command: tuple[str, ...], env: Mapping[str, str], mounts: Mapping[Path, str], port: int
 ) -> Iterator[None]:
     """A part of the service until the end of the block, ready; then it has to stop when it is asked to."""
     process = start(image, command, env=env, read_only=True, mounts=mounts)
