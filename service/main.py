@@ -54,6 +54,7 @@ from service.api import (
 from service.api.admission import Admission
 from service.api.budgets import Budgets
 from service.api.change_stream import OpenStreams
+from service.api.compat import automem, automem_recall, mem0
 from service.api.deps import KeyRing
 from service.api.middleware import RequestMiddleware
 from service.api.token_signing import TokenSigner
@@ -65,7 +66,7 @@ from service.scrape import Scrape
 from service.settings import Settings
 
 # search, tags and bulk stand before memories, or "search" would be taken for an id; so does
-# entity_graph before entities
+# entity_graph before entities; automem takes what is left under its address
 PARTS = (
     health,
     search,
@@ -101,6 +102,9 @@ PARTS = (
     workspaces,
     api_keys,
     tokens,
+    mem0,
+    automem_recall,
+    automem,
 )
 
 Opener = Callable[[Settings], AbstractAsyncContextManager[Resources]]

@@ -112,7 +112,7 @@ async def authenticate(request: Request) -> Caller:
     bearer, query = await BEARER(request), request.query_params.get("api_key")
     if query is not None and not res.settings.auth_allow_query:  # also beside a good key: this one stands in logs
         raise Unauthenticated("A key in the URL (api_key) is not accepted here: send Authorization: Bearer <key>.")
-    secret = (bearer.credentials if bearer else await HEADER(request)) or query
+    secret = (bearer.credentials if bearer else _token(request) or await HEADER(request)) or query
     if not secret:
         raise Unauthenticated("An API key is needed: Authorization: Bearer <key>.")
     found = await _bearer_of(secret, request, res.clock())
@@ -120,6 +120,12 @@ async def authenticate(request: Request) -> Caller:
     walls.stand_behind(found.wall)
     request.app.state.key_uses.add(found.workspace_id, found.key_id, res.clock())
     return found
+
+
+def _token(request: Request) -> str | None:
+    """The key behind `Authorization: Token`, as clients of mem0 send it."""
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret.strip() if scheme.lower() == "token" else None
 
 
 async def _bearer_of(secret: str, request: Request, now: datetime) -> Caller:
@@ -156,7 +162,7 @@ def refuse_unknown_parameters(request: Request) -> None:
     """Raises InvalidInput for a query parameter that the route does not have, or that has several values and takes one.
     A misspelt one would widen what the request does: DELETE with `chanel` would take every channel."""
     given, route = request.query_params, request.scope.get("route")
-    if not given or not isinstance(route, APIRoute):
+    if not given or not isinstance(route, APIRoute) or getattr(route, "any_parameter", False):
         return
     fields = {
         each.alias: each.field_info.annotation

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 
 from service import errors, faults
 from service.api import suggestions
+from service.api.compat import problems
 from service.api.error_page import HELP, page_of
 from service.api.schemas import ResponseModel
 
@@ -108,7 +109,10 @@ def reply(
         field=field,
         request_id=request_id,
     )
-    return JSONResponse(body.model_dump(), status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+    content = body.model_dump()
+    foreign = problems.shaped(request.scope["path"], content) if request else None
+    media_type = "application/json" if foreign else MEDIA_TYPE
+    return JSONResponse(foreign or content, status, headers=dict(headers or {}), media_type=media_type)
 
 
 def of(request: Request | None, error: errors.ServiceError) -> JSONResponse:

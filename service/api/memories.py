@@ -102,7 +102,7 @@ async def list_memories(
     narrowing.refuse_future(body.as_of, res.clock())
     if state == "deleted":
         _refuse_moments(body)
-    here = _visible(scope, body, body.as_of or res.clock())
+    here = visible(scope, body, body.as_of or res.clock())
     rows = visibility.filtered("m", narrowing.narrow(body, scope), window, here)
     async with res.db.snapshot(caller.workspace_id) as session:
         if state == "deleted":
@@ -169,7 +169,8 @@ async def _deleted_page(
     return places, found, await deleted.count(session, source, rows) if count else None
 
 
-def _visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Condition:
+def visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Condition:
+    """What a list of the scope shows, before the filters."""
     here = scopes.matching("m", scope, body.channels or ()) & visibility.not_expired_nor_in_review("m", now)
     return here & visibility.present("m", include_archived=body.include_archived, valid_at=body.valid_at)
 

@@ -22,6 +22,7 @@ from service import deadline, metrics, tracing
 from service.api import deps, errors, json_body
 from service.api.admission import Admission
 from service.api.budgets import of_request, rate_headers
+from service.api.compat.problems import AUTOMEM
 from service.api.request_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
 from service.db import walls
 from service.domain.access import Caller
@@ -34,10 +35,14 @@ log = structlog.get_logger("http")
 
 REQUEST_ID_CHARS = 100
 
-PROBES = frozenset({"/livez", "/readyz", "/health", "/v1/health", "/v1/health/details", "/metrics"})
+PROBES = frozenset(
+    {"/livez", "/readyz", "/health", "/v1/health", "/v1/health/details", "/metrics", f"{AUTOMEM}/health"}
+)
 """Called every few seconds by monitors; logged at debug level only."""
 
-OPEN = frozenset({"/", "/livez", "/readyz", "/health", "/v1/health", "/docs", "/docs/errors", "/openapi.json"})
+OPEN = frozenset(
+    {"/", "/livez", "/readyz", "/health", "/v1/health", "/docs", "/docs/errors", "/openapi.json", f"{AUTOMEM}/health"}
+)
 """Paths that need no key (docs/decisions/021-open-routes.md)."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -86,10 +87,30 @@ async def search_memories_simple(
 
 
 async def _search(request: Request, body: SearchRequest, caller: Caller, res: Resources) -> Response:
-    began, audit_read, count_use = time.perf_counter(), AuditRead(request), use_counter(request)
+    began = time.perf_counter()
+    return _response(body, await carried_out(request, body, caller, res), began)
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedSearch:
+    """What a search request found; `warnings` are about the request, those of the search stand in `found`."""
+
+    found: SearchResult
+    window: Window
+    connected: Connected
+    warnings: Sequence[str]
+
+
+async def carried_out(
+    request: Request, body: SearchRequest, caller: Caller, res: Resources, *, may_list: bool = False
+) -> FinishedSearch:
+    """Searches, notes it in the audit, and counts the hits as used. `may_list`: without a query and anything that
+    narrows the most important memories of the scope are found."""
+    audit_read, count_use = AuditRead(request), use_counter(request)
     limit = page_limit(body.top_k or body.limit, res, given=body.top_k is not None or "limit" in body.model_fields_set)
     scope = read_scope(caller, res, body, body.active_channel)
-    _check(body)
+    if not may_list:
+        _check(body)
     narrowing.refuse_future(body.as_of, res.clock())
     async with in_time(res, request):
         text = await clean_words(body.query_text, "query", res) if body.query_text else CleanText("")
@@ -97,7 +118,7 @@ async def _search(request: Request, body: SearchRequest, caller: Caller, res: Re
         query = _query(body, scope, text, limit, window, res)
         if text:
             found = await search(query, res)
-        elif window.is_open and not body.is_narrow_without_time_query:
+        elif window.is_open and not body.is_narrow_without_time_query and not may_list:
             found = SearchResult((), "none", (NOTHING_ASKED,))  # the whole scope is no answer to "since my birthday"
         else:
             found = await most_important(query, res)
@@ -105,7 +126,7 @@ async def _search(request: Request, body: SearchRequest, caller: Caller, res: Re
     _audit(body, query, found, audit_read)
     if body.reinforce and body.as_of is None:
         count_use([hit.memory for hit in found.hits], found.entities)
-    return _response(body, window, found, connected, warnings, began)
+    return FinishedSearch(found, window, connected, warnings)
 
 
 def _check(body: SearchRequest) -> None:
@@ -153,23 +174,17 @@ def _query(body: SearchRequest, scope: Scope, text: CleanText, limit: int, windo
     )
 
 
-def _response(
-    body: SearchRequest,
-    window: Window,
-    found: SearchResult,
-    connected: Connected,
-    warnings: Sequence[str],
-    began: float,
-) -> Response:
+def _response(body: SearchRequest, done: FinishedSearch, began: float) -> Response:
     """A SearchResponse as JSON, made without the model: to check a page that we made ourselves and to write it field by
     field took as long as ranking. `began`: the moment of time.perf_counter() from which the total counts."""
+    found, window = done.found, done.window
     stages = found.explained.timings_ms if found.explained else {}
     content = {
-        "results": [_hit(hit, connected, explain=body.explain) for hit in found.hits],
+        "results": [_hit(hit, done.connected, explain=body.explain) for hit in found.hits],
         "answerable": is_answerable(found.answer_probability),
         "answer_probability": found.answer_probability,
         "vector_path": found.vector_path,
-        "warnings": [*warnings, *found.warnings],
+        "warnings": [*done.warnings, *found.warnings],
         "window": None if window.is_open else TimeInterval(start=window.start, end=window.end),
         "why": _why(found.why) if found.why else None,
         "candidates": dict(found.explained.candidates) if found.explained else None,

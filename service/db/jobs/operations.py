@@ -47,6 +47,14 @@ async def get(session: Session, workspace_id: UUID, operation_id: UUID) -> Opera
     return OperationRecord(*row) if row else None
 
 
+async def newest(session: Session, workspace_id: UUID, *, limit: int) -> list[OperationRecord]:
+    """The newest first: ids begin with their time."""
+    columns = (OperationRow.__table__.c[field.name] for field in fields(OperationRecord))
+    here = select(*columns).where(OperationRow.workspace_id == workspace_id)
+    rows = await session.execute(here.order_by(OperationRow.id.desc()).limit(limit))
+    return [OperationRecord(*row) for row in rows]
+
+
 async def begin(session: Session, workspace_id: UUID, operation_id: UUID) -> None:
     """Marks the work as running; a finished operation stays finished."""
     await session.execute(

@@ -1,0 +1,120 @@
+"""What the adapters share: bodies without a model of their own, pages by number, and calls that are not offered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from fastapi import HTTPException, Request
+
+from service.api import narrowing
+from service.api.deps import read_scope
+from service.api.json_body import JsonRoute
+from service.api.memories import visible
+from service.api.narrowing import NarrowingFields
+from service.api.reads import AuditRead
+from service.db.memories import memories
+from service.db.memories.memories import RowCount, SortOrder
+from service.db.search import visibility
+from service.domain.access import Caller
+from service.domain.memory import Memory
+from service.errors import InvalidInput
+from service.resources import Resources
+
+MOST_PAGED: Final = 10_000
+"""How far pages by number reach: the places before a page are read again for each of them."""
+
+
+class ForeignRoute(JsonRoute):
+    """A route of another system's API. Its clients add query parameters that mean nothing here, so unknown ones are
+    left out; routes that delete by query refuse them themselves (`only`)."""
+
+    any_parameter = True
+
+
+async def object_of(request: Request) -> dict[str, Any]:
+    """The JSON object in the body; raises InvalidInput."""
+    if not hasattr(request.state, "json"):
+        raise InvalidInput("body: send a JSON object with Content-Type: application/json.", field="body")
+    found = request.state.json
+    if not isinstance(found, dict):
+        raise InvalidInput("body: must be a JSON object.", field="body")
+    return found
+
+
+def only(request: Request, *names: str) -> None:
+    """Raises InvalidInput for a query parameter that is not among `names`: of a deletion it might be what limits it."""
+    for name in request.query_params:
+        if name not in names:
+            raise InvalidInput(f"{name[:100]}: is not a parameter of this request.", field=name[:100])
+
+
+def whole_number(given: object, field: str, *, default: int, least: int = 1, most: int) -> int:
+    """A number of a query or body, cut to its range; raises InvalidInput for anything else."""
+    if given is None or given == "":
+        return default
+    try:
+        number = int(str(given))
+    except ValueError:
+        raise InvalidInput(f"{field}: must be a whole number.", field=field) from None
+    return max(least, min(number, most))
+
+
+def moment(given: object, field: str) -> datetime:
+    """A time as seconds since 1970, a date or ISO 8601; raises InvalidInput."""
+    try:
+        if isinstance(given, (int, float)) and not isinstance(given, bool):
+            return datetime.fromtimestamp(given, UTC)
+        if isinstance(given, str):
+            found = datetime.fromisoformat(given.strip())
+            return found if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    raise InvalidInput(f"{field}: must be an ISO 8601 time, or seconds since 1970.", field=field)
+
+
+def not_offered(sentence: str) -> HTTPException:
+    """501, for a call that this service has nothing for."""
+    return HTTPException(501, sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedPage:
+    memories: Sequence[Memory]
+    total: RowCount
+
+
+async def numbered_page(
+    request: Request,
+    body: NarrowingFields,
+    caller: Caller,
+    res: Resources,
+    order: SortOrder,
+    *,
+    skip: int,
+    limit: int,
+) -> NumberedPage:
+    """The memories of a scope behind the first `skip`, and how many there are; raises InvalidInput beyond
+    MOST_PAGED."""
+    if skip + limit > MOST_PAGED:
+        detail = f"page: ends behind {MOST_PAGED:,} memories; read on with GET /v1/memories, which has a cursor."
+        raise InvalidInput(detail, field="page")
+    note = AuditRead(request)
+    scope = read_scope(caller, res, body, body.active_channel)
+    window, _ = await narrowing.window(body, res)
+    rows = visibility.filtered("m", narrowing.narrow(body, scope), window, visible(scope, body, res.clock()))
+    async with res.db.snapshot(caller.workspace_id) as session:
+        places = await memories.page(session, rows, order, after=None, limit=skip + limit)
+        ids = [each.id for each in places[skip:]]
+        found = await memories.get_many(session, caller.workspace_id, ids)
+        total = await memories.count(session, rows)
+    listed = [found[each] for each in ids if each in found]
+    note("list", scope, listed, limit=limit, narrowed_by=body.narrowed_by)
+    return NumberedPage(listed, total)
+
+
+def present(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Those of the fields that are there and not null."""
+    return {name: given[name] for name in names if given.get(name) is not None}
