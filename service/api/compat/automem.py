@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 
 from service.api import jobs
 from service.api.change_models import PatchMemoryRequest
-from service.api.compat import automem_words as words
+from service.api.compat import automem_words
 from service.api.compat.automem_scope import one, owner, read, tagged
 from service.api.compat.foreign import (
     ForeignRoute,
@@ -119,7 +119,7 @@ async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write
     """201, also for a repetition within a minute, which gets the first answer again as long as that memory is as it
     was."""
     began, sent = time.perf_counter(), await object_of(request)
-    given, warnings = words.stored(sent, res.embedder.dimension)
+    given, warnings = automem_words.stored(sent, res.embedder.dimension)
     body = body_of(StoreRequest, {**given, **owner(caller)})
     context = write if write.idempotency else _retry(write, caller, sent)
     try:
@@ -187,7 +187,7 @@ async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write:
     given = _list_of(sent, "memories")
     items = []
     for index, each in enumerate(given):
-        fields, _ = words.stored(each, res.embedder.dimension, f"memories[{index}].")
+        fields, _ = automem_words.stored(each, res.embedder.dimension, f"memories[{index}].")
         try:
             items.append(body_of(StoreRequest, {**fields, **owner(caller)}))
         except InvalidInput as exc:
@@ -255,12 +255,12 @@ async def list_by_tag(request: Request, caller: Reader, res: ResourcesOf) -> dic
         "limit": limit,
         "offset": offset,
         "has_more": found.total.value > offset + len(found.memories),
-        "memories": [words.memory_item(each) for each in found.memories],
+        "memories": [automem_words.memory_item(each) for each in found.memories],
     }
 
 
 def _tags(request: Request) -> list[str]:
-    wanted = words.normalised(words.words(request.query_params.getlist("tags")))
+    wanted = automem_words.normalised(automem_words.words(request.query_params.getlist("tags")))
     if not wanted:
         raise InvalidInput("tags: name at least one tag.", field="tags")
     return wanted
@@ -287,14 +287,14 @@ async def get_memory(id: str, caller: Reader, res: ResourcesOf, note: AuditReadO
     found = await one(caller, id, res)
     note("get", found.scope, [found])
     used([found])
-    return {"status": "success", "memory": words.memory_item(found)}
+    return {"status": "success", "memory": automem_words.memory_item(found)}
 
 
 @router.patch("/memory/{id}")
 async def update_memory(id: str, request: Request, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """A new text is found at once; metadata is merged key by key."""
     there = await one(caller, id, res)
-    change = revision(body_of(PatchMemoryRequest, words.patched(await object_of(request))), caller, res.clock())
+    change = revision(body_of(PatchMemoryRequest, automem_words.patched(await object_of(request))), caller, res.clock())
     change = replace(change, embed_now=change.text is not None)
     return send(_updated(await revise(caller.workspace_id, there.id, change, res, write.answered_by(_updated))))
 
@@ -357,8 +357,8 @@ async def _associated(sent: Mapping[str, Any], caller: Caller, res: Resources, w
     source, target = memory_id(sent["memory1_id"].strip()), memory_id(sent["memory2_id"].strip())
     if source == target:
         raise InvalidInput("memory2_id: a memory has no relation to itself.", field="memory2_id")
-    kind = words.relation_type(sent.get("type"))
-    strength = words.unit(sent.get("strength", 0.5), "strength")
+    kind = automem_words.relation_type(sent.get("type"))
+    strength = automem_words.unit(sent.get("strength", 0.5), "strength")
     properties = {name: value for name, value in sent.items() if name not in OF_A_RELATION and value is not None}
     checked = body_of(
         CreateRelationRequest, {"target_id": target, "type": kind, "strength": strength, "properties": properties}
@@ -381,7 +381,7 @@ async def _associated(sent: Mapping[str, Any], caller: Caller, res: Resources, w
 async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, note: AuditReadOf) -> dict[str, Any]:
     """The nearest first, then the strongest."""
     asked, start = request.query_params, await one(caller, id, res)
-    named = [each.upper() for each in words.words(asked.getlist("relationship_types"))]
+    named = [each.upper() for each in automem_words.words(asked.getlist("relationship_types"))]
     types = tuple(RelationType(each) for each in named if each in set(RelationType))
     depth = whole_number(asked.get("max_depth"), "max_depth", default=1, most=3)
     limit = whole_number(asked.get("limit"), "limit", default=5, most=MOST_TAGGED)
@@ -395,7 +395,7 @@ async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, n
         "status": "success",
         "memory_id": str(start.id),
         "count": len(shown),
-        "related_memories": [words.memory_item(each) for each in shown],
+        "related_memories": [automem_words.memory_item(each) for each in shown],
         "relationship_types": [str(each) for each in types],
         "max_depth": depth,
         "limit": limit,

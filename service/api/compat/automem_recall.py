@@ -11,7 +11,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Request
 
-from service.api.compat import automem_words as words
+from service.api.compat import automem_words
 from service.api.compat.automem_scope import owner, read, tagged
 from service.api.compat.foreign import ForeignRoute, numbered_page, whole_number
 from service.api.compat.problems import AUTOMEM
@@ -54,9 +54,9 @@ class RecalledHits:
             self.repeated += known is not None
             if known is None or known.score < hit.score:
                 self.hits[hit.memory.id] = hit
-                relations = [words.relation_item(each) for each in connected.get(hit.memory.id, ())]
+                relations = [automem_words.relation_item(each) for each in connected.get(hit.memory.id, ())]
                 kind = "keyword" if match == "vector" and hit.similarity is None else match
-                self.items[hit.memory.id] = words.hit_item(hit, kind, relations)
+                self.items[hit.memory.id] = automem_words.hit_item(hit, kind, relations)
 
 
 @router.get("/recall", dependencies=RATE_LIMITED)
@@ -134,14 +134,14 @@ def _state_mode(asked: Mapping[str, str]) -> str:
     if mode not in ("current", "history"):
         raise InvalidInput("state_mode: must be current or history.", field="state_mode")
     if asked.get("current_only") is not None:
-        return "current" if words.flag(asked["current_only"]) else "history"
+        return "current" if automem_words.flag(asked["current_only"]) else "history"
     return mode
 
 
 def _sort(asked: Mapping[str, str], *, has_query: bool) -> str:
     """Of a time alone the newest come first, as AutoMem has it."""
     sort = (asked.get("sort") or asked.get("order_by") or "").strip().lower()
-    if sort not in words.SORTS:
+    if sort not in automem_words.SORTS:
         sort = "score"
     timed = any(asked.get(name) for name in ("start", "end", "time_query", "time"))
     return "time_desc" if sort == "score" and timed and not has_query else sort
@@ -152,9 +152,9 @@ def _narrowed(request: Request, caller: Caller, state_mode: str, res: Resources)
     asked = request.query_params
     given: dict[str, Any] = {
         **owner(caller),
-        "tags": words.normalised(words.words(asked.getlist("tags"))),
-        "exclude_tags": words.normalised(words.words(asked.getlist("exclude_tags"))),
-        "prefer_tags": words.normalised(words.words(asked.getlist("context_tags"))),
+        "tags": automem_words.normalised(automem_words.words(asked.getlist("tags"))),
+        "exclude_tags": automem_words.normalised(automem_words.words(asked.getlist("exclude_tags"))),
+        "prefer_tags": automem_words.normalised(automem_words.words(asked.getlist("context_tags"))),
         "tag_mode": "all" if (asked.get("tag_mode") or "").strip().lower() == "all" else "any",
         "tag_match": "exact" if (asked.get("tag_match") or "").strip().lower() == "exact" else "prefix",
         "validity": "exclude" if state_mode == "current" else "ignore",
@@ -164,7 +164,7 @@ def _narrowed(request: Request, caller: Caller, state_mode: str, res: Resources)
     if not given.keys() & {"start", "end"} and (said := asked.get("time_query") or asked.get("time")):
         given["time_query"] = said
     if asked.get("min_score"):
-        given["min_score"] = words.unit(asked["min_score"], "min_score")
+        given["min_score"] = automem_words.unit(asked["min_score"], "min_score")
     if state_mode == "current":  # a time that is named would show also what has ended
         given["filters"] = _holds(res.clock())
     return given
@@ -203,7 +203,7 @@ def _echoed(given: Mapping[str, Any], window: Window, queries: Sequence[str], of
 
 
 def _expands(asked: Mapping[str, str]) -> bool:
-    return any(words.flag(asked.get(name)) for name in ("expand_relations", "expand_associations", "expand"))
+    return any(automem_words.flag(asked.get(name)) for name in ("expand_relations", "expand_associations", "expand"))
 
 
 async def _expanded(
@@ -214,8 +214,8 @@ async def _expanded(
     if not _expands(asked):
         return []
     most = whole_number(asked.get("expansion_limit"), "expansion_limit", default=25, most=MOST_EXPANDED)
-    strength = words.unit(asked.get("expand_min_strength") or 0, "expand_min_strength")
-    importance = words.unit(asked.get("expand_min_importance") or 0, "expand_min_importance")
+    strength = automem_words.unit(asked.get("expand_min_strength") or 0, "expand_min_strength")
+    importance = automem_words.unit(asked.get("expand_min_importance") or 0, "expand_min_importance")
     seen = {result["id"] for result in results}
     ways: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
     for result in results:
@@ -228,7 +228,7 @@ async def _expanded(
         there = found.get(UUID(far))
         if there is not None and there.importance.value >= importance:
             by = {"type": edge["type"], "strength": edge["strength"], "from": result["id"]}
-            items.append(words.hit_item(Hit(there, result["score"] * edge["strength"], None), "relation", [by]))
+            items.append(automem_words.hit_item(Hit(there, result["score"] * edge["strength"], None), "relation", [by]))
     return items[:most]
 
 
@@ -259,7 +259,7 @@ async def _with_tags(
 ) -> list[dict[str, Any]]:
     order = SortOrder("importance")
     page = await numbered_page(request, tagged(caller, wanted), caller, res, order, skip=0, limit=limit)
-    return [words.memory_item(each) for each in page.memories]
+    return [automem_words.memory_item(each) for each in page.memories]
 
 
 @router.get("/analyze")
@@ -268,4 +268,4 @@ async def analyze(request: Request, caller: Reader, res: ResourcesOf) -> dict[st
     began = time.perf_counter()
     body = body_of(NarrowingFields, owner(caller))
     page = await numbered_page(request, body, caller, res, SortOrder(), skip=0, limit=ANALYSED)
-    return {"status": "success", "analytics": words.analysis(page.memories), "elapsed_ms": elapsed_ms(began)}
+    return {"status": "success", "analytics": automem_words.analysis(page.memories), "elapsed_ms": elapsed_ms(began)}

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from uuid_utils.compat import uuid7
 
 from service.api.change_models import PatchMemoryRequest
-from service.api.compat import mem0_words as words
+from service.api.compat import mem0_words
 from service.api.compat.foreign import (
     ForeignRoute,
     moment,
@@ -97,7 +97,7 @@ async def add(request: Request, caller: Writer, res: ResourcesOf, write: WriteOf
     """With a language model the facts are read later, unless async_mode is false: PENDING, and the event tells when
     they are. Without one reading them takes milliseconds, and they stand in the answer: SUCCEEDED."""
     sent = await object_of(request)
-    given, unused = words.conversation(sent)
+    given, unused = mem0_words.conversation(sent)
     body = body_of(StoreRequest, given)
     draft, warnings = await conversation_draft(body, caller, res)
     if sent.get("async_mode") is not False and body.infer and res.llm is not None:
@@ -125,7 +125,7 @@ def _pending(operation_id: UUID) -> StoredAnswer:
 
 
 def _added(event_id: UUID, stored: Mapping[str, Any]) -> StoredAnswer:
-    results = [words.added_item(each) for each in stored["results"] if each["event"] != "NONE"]
+    results = [mem0_words.added_item(each) for each in stored["results"] if each["event"] != "NONE"]
     body = {"message": "Memories were made.", "status": "SUCCEEDED", "event_id": str(event_id), "results": results}
     return StoredAnswer(200, {**body, "warnings": stored["warnings"]})
 
@@ -168,7 +168,7 @@ def _event(found: OperationRecord, texts: Mapping[UUID, Memory]) -> dict[str, An
     return {
         "id": str(found.id),
         "event_type": "ADD" if found.kind == KIND else "DELETE",
-        "status": words.STATUS[found.state],
+        "status": mem0_words.STATUS[found.state],
         "results": results,
         "error": (found.error or {}).get("detail"),
         "created_at": iso(found.created_at),
@@ -197,11 +197,11 @@ async def search(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
     if sent.get("rerank") is not None:
         given["tuning"] = RankingTuning(rerank=bool(sent["rerank"]))
     hits: list[Hit] = []
-    for scope in words.scopes(sent):
-        body = body_of(SearchRequest, {**given, **scope, "filters": words.narrowed(sent, scope)})
+    for scope in mem0_words.scopes(sent):
+        body = body_of(SearchRequest, {**given, **scope, "filters": mem0_words.narrowed(sent, scope)})
         hits += (await carried_out(request, body, caller, res)).found.hits
     best = sorted(hits, key=lambda hit: -hit.score)[:top_k]
-    return {"results": [_chosen(words.memory_item(hit.memory, score=min(hit.score, 1.0)), sent) for hit in best]}
+    return {"results": [_chosen(mem0_words.memory_item(hit.memory, score=min(hit.score, 1.0)), sent) for hit in best]}
 
 
 def _chosen(item: dict[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,13 +234,13 @@ async def _listed(request: Request, sent: Mapping[str, Any], caller: Caller, res
     asked = {**sent, **request.query_params}
     size = whole_number(asked.get("page_size"), "page_size", default=PAGE_SIZE, most=res.settings.max_page_size)
     page = whole_number(asked.get("page"), "page", default=1, most=MAX_ITEMS)
-    wanted = words.scopes(sent)
+    wanted = mem0_words.scopes(sent)
     alone = len(wanted) == 1
     skip, limit = (size * (page - 1), size) if alone else (0, size * page)
     found: list[Memory] = []
     total = 0
     for scope in wanted:
-        given = {"categories": sent.get("categories") or [], "filters": words.narrowed(sent, scope)}
+        given = {"categories": sent.get("categories") or [], "filters": mem0_words.narrowed(sent, scope)}
         body = body_of(NarrowingFields, {**given, **scope})
         part = await numbered_page(request, body, caller, res, SortOrder(), skip=skip, limit=limit)
         found += part.memories
@@ -251,7 +251,7 @@ async def _listed(request: Request, sent: Mapping[str, Any], caller: Caller, res
         "count": total,
         "next": str(request.url.include_query_params(page=page + 1)) if total > size * page else None,
         "previous": str(request.url.include_query_params(page=page - 1)) if page > 1 else None,
-        "results": [_chosen(words.memory_item(each), sent) for each in found],
+        "results": [_chosen(mem0_words.memory_item(each), sent) for each in found],
     }
 
 
@@ -263,7 +263,7 @@ async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used
         raise missing()
     note("get", found.scope, [found])
     used([found])
-    return words.memory_item(found)
+    return mem0_words.memory_item(found)
 
 
 @router.get("/v1/memories/{id}/history")
@@ -273,7 +273,7 @@ async def get_history(id: str, caller: Reader, res: ResourcesOf) -> list[dict[st
         entries = await history.of_memory(session, caller.workspace_id, memory_id(id))
     if not entries:
         raise missing()
-    return [words.history_entry(each) for each in entries]
+    return [mem0_words.history_entry(each) for each in entries]
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
@@ -288,7 +288,7 @@ async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, w
 
 
 def _memory_answer(found: Memory) -> StoredAnswer:
-    return StoredAnswer(200, words.memory_item(found))
+    return StoredAnswer(200, mem0_words.memory_item(found))
 
 
 def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revision:
@@ -296,7 +296,7 @@ def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revisi
     if sent.get("text", sent.get("data")) is not None:
         given["content"] = sent.get("text", sent.get("data"))
     if "expiration_date" in sent:
-        given["expires_at"] = words.expiry(sent["expiration_date"])
+        given["expires_at"] = mem0_words.expiry(sent["expiration_date"])
     if sent.get("timestamp") is not None:
         given |= {"timestamp": moment(sent["timestamp"], "timestamp"), "allow_system_fields": True}
     if not given:
@@ -380,9 +380,12 @@ def _deleted(_: ForgottenMemory) -> StoredAnswer:
 @router.delete("/v1/memories")
 async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Any:
     """Never of everybody: at least one user, agent or run has to be named."""
-    only(request, *words.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
-    named = {**_named_by_repr(request.query_params.get("filters")), **present(request.query_params, *words.ENTITIES)}
-    if "app_id" in request.query_params or named.keys() - set(words.ENTITIES):
+    only(request, *mem0_words.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
+    named = {
+        **_named_by_repr(request.query_params.get("filters")),
+        **present(request.query_params, *mem0_words.ENTITIES),
+    }
+    if "app_id" in request.query_params or named.keys() - set(mem0_words.ENTITIES):
         detail = (
             "filters: a deletion is limited by user_id, agent_id and run_id alone; others are deleted by their ids."
         )

@@ -14,8 +14,8 @@ from importlib.metadata import version
 
 os.environ |= {"MEM0_TELEMETRY": "False", "MEM0_DIR": tempfile.mkdtemp(prefix="mem0-")}
 
-import httpx  # noqa: E402
-from mem0 import AsyncMemoryClient, MemoryClient  # type: ignore[import-not-found]  # noqa: E402
+import httpx
+from mem0 import AsyncMemoryClient, MemoryClient
 
 HOST = os.environ["LOXODON_URL"] + "/v1/compat/mem0"
 KEY = os.environ["LOXODON_API_KEY"]
@@ -97,7 +97,13 @@ def searches(client: MemoryClient) -> None:
     assert len(found("anything", {"user_id": USER}, top_k=2)) == 2
     family = {"AND": [{"user_id": USER}, {"metadata": {"topic": "family"}}]}
     assert found("bees", family) == ["My sister Maria keeps bees."]
-    recent = {"AND": [{"user_id": USER}, {"created_at": {"gte": "2020-01-01"}}, {"NOT": [{"keywords": {"icontains": "bees"}}]}]}
+    recent = {
+        "AND": [
+            {"user_id": USER},
+            {"created_at": {"gte": "2020-01-01"}},
+            {"NOT": [{"keywords": {"icontains": "bees"}}]},
+        ]
+    }
     assert not any("bees" in each for each in found("bees", recent)) and found("bees", recent)
     assert found("parking", {"AND": [{"user_id": USER}, {"agent_id": "guide"}]}) == ["Parks in bay 12"]
     either = {"OR": [{"user_id": USER}, {"agent_id": "guide"}]}
@@ -117,7 +123,9 @@ def changes(client: MemoryClient, bees: dict) -> None:
     assert any("goats" in each["memory"] for each in results(client.search("goats", filters={"user_id": USER})))
     past = client.history(bees["id"])
     assert [each["event"] for each in past] == ["ADD", "UPDATE"], past
-    assert past[1]["old_memory"] == bees["memory"] and past[1]["new_memory"].endswith("goats.") and past[1]["updated_at"]
+    assert (
+        past[1]["old_memory"] == bees["memory"] and past[1]["new_memory"].endswith("goats.") and past[1]["updated_at"]
+    )
     others = [each for each in listed(client) if each["id"] != bees["id"]]
     done = client.batch_update([{"memory_id": each["id"], "metadata": {"batch": "yes"}} for each in others[:2]])
     assert "updated 2" in done["message"], done
@@ -164,12 +172,12 @@ async def walk_async() -> None:
     added = await client.add("Likes rye bread", user_id=user, infer=False)
     found = results(await client.search("bread", filters={"user_id": user}))
     assert [each["memory"] for each in found] == ["Likes rye bread"], found
-    id = added["results"][0]["id"]
-    assert (await client.get(id))["memory"] == "Likes rye bread"
-    await client.update(id, text="Likes wheat bread")
-    assert [each["event"] for each in await client.history(id)] == ["ADD", "UPDATE"]
+    bread = added["results"][0]["id"]
+    assert (await client.get(bread))["memory"] == "Likes rye bread"
+    await client.update(bread, text="Likes wheat bread")
+    assert [each["event"] for each in await client.history(bread)] == ["ADD", "UPDATE"]
     assert len(results(await client.get_all(filters={"user_id": user}))) == 1
-    assert (await client.delete(id))["message"]
+    assert (await client.delete(bread))["message"]
     assert (await client.delete_all(user_id=user))["message"]
     assert (await client.users())["results"] is not None
 
