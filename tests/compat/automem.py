@@ -121,7 +121,8 @@ async def batches(ask: AutomemCaller) -> None:
 
 async def changing(ask: AutomemCaller) -> None:
     tag = word()
-    changed = await ask.stored(f"Lives in Berlin {tag}", tags=[tag], importance=0.4, metadata={"key1": "val1", "old": 1})
+    metadata = {"key1": "val1", "old": 1}
+    changed = await ask.stored(f"Lives in Berlin {tag}", tags=[tag], importance=0.4, metadata=metadata)
     body = {"content": f"Lives in Porto {tag}", "importance": 0.9, "metadata": {"key2": "val2", "old": None}}
     found = await ask("PATCH", f"/memory/{changed}", json=body)
     assert found["status"] == "success" and found["memory_id"] == changed and found["message"]
