@@ -90,6 +90,8 @@ def scopes(sent: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The scopes that a search or list looks at, as fields of a request; none where the filter contradicts itself.
     Raises InvalidInput where they cannot be told from the filter, or are too many."""
     given = sent.get("filters")
+    if given is not None:
+        tree(given)  # also where it then matches nothing
     owners = _joined([present(sent, *ENTITIES)], _owners(given) if isinstance(given, dict) else [{}])
     kinds = {tuple(sorted(each)) for each in owners}
     if len(owners) <= 1 or () in kinds:
