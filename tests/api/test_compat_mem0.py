@@ -111,7 +111,7 @@ async def test_nothing_is_deleted_that_was_not_named(client: AsyncClient) -> Non
     refusal(left, 400, "apps are not told apart")
 
 
-FILTERS = (
+FILTERS: tuple[tuple[dict[str, Any], list[str]], ...] = (
     ({"user_id": "alice"}, ["tea", "rye"]),
     ({"AND": [{"user_id": "alice"}, {"categories": {"contains": "nothing"}}]}, []),
     ({"user_id": {"in": ["alice", "bob"]}}, ["tea", "rye", "ale"]),
