@@ -6,18 +6,15 @@ DATABASE_URL. Imports stand inside the commands: the supervisor must start at on
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
 
+from service.command import jobs, keys, moving, workspaces
+from service.command.problems import errors_in_a_sentence, settings
 from service.launch import parent_death
-from service.launch.problems import LaunchError
-from service.settings import Settings, SettingsError
 
 app = typer.Typer(
     name="loxodon",
@@ -27,7 +24,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-CANNOT_START, BAD_SETTINGS = 1, 2
+app.add_typer(keys.app, name="keys")
+app.add_typer(workspaces.app, name="workspaces")
+app.add_typer(jobs.app, name="jobs")
+app.command("export")(moving.export)
+app.command("import")(moving.import_)
+
 BROKEN, CANNOT_LOOK = 1, 3  # of the doctor
 
 
@@ -100,8 +102,20 @@ def wait_for_schema(
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     examples: Annotated[int, typer.Option(min=0, max=1_000, help="Rows that are named of each broken check.")] = 5,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="A B",
+            help="Say what differs instead: each a Postgres URL, the folder of an export, a data folder, or here; "
+            "#WORKSPACE behind it names one workspace.",
+        ),
+    ] = None,
 ) -> None:
     """Look whether the database is whole; exit code 1 when something is broken, 3 when it cannot be looked at."""
+    if compare is not None:
+        with errors_in_a_sentence(CANNOT_LOOK):
+            is_equal = moving.compare(*compare, examples=examples, as_json=as_json)
+        raise typer.Exit(0 if is_equal else BROKEN)
     _without_rich()
     from service.db.doctor import is_whole
     from service.launch import doctor
@@ -159,28 +173,3 @@ def _without_rich() -> None:
 
 def _given(fd: int) -> int | None:
     return fd if fd >= 0 else None
-
-
-def settings() -> Settings:
-    return Settings.from_env(os.environ)
-
-
-@contextmanager
-def errors_in_a_sentence(cannot: int = CANNOT_START) -> Iterator[None]:
-    """Within the block a problem that a person can cure ends the program with a sentence, not with a traceback.
-    `cannot`: the exit code where it is not the settings."""
-    from service.errors import ServiceError
-
-    try:
-        yield
-    except SettingsError as exc:
-        _leave(str(exc), BAD_SETTINGS)
-    except LaunchError as exc:
-        _leave(str(exc), cannot)
-    except ServiceError as exc:
-        _leave(exc.detail, cannot)
-
-
-def _leave(message: str, code: int) -> None:
-    print(f"\nloxodon: {message}\n", file=sys.stderr, flush=True)
-    raise typer.Exit(code)

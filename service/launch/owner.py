@@ -1,24 +1,44 @@
-"""The configured database as its owner, for commands that a person runs beside the service."""
+"""The configured database, for commands that a person runs beside the service."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
-from service.db.roles import MIGRATE_LOGIN
+from service.db.roles import LOGINS, OWNER, WORKER
 from service.launch.postgres import EmbeddedPostgres, running_server
 from service.settings import Settings
 
 
-@contextmanager
-def owner_url(settings: Settings) -> Iterator[str]:
+def owner_url(settings: Settings) -> AbstractContextManager[str]:
     """The URL of LOXODON_OWNER_DATABASE_URL or DATABASE_URL; without them of the embedded server, the one that runs or
     one that is started for the block. Raises LaunchError."""
-    named = settings.owner_database_url or settings.database_url
+    return login_url(settings, OWNER)
+
+
+def worker_url(settings: Settings) -> AbstractContextManager[str]:
+    """The same with LOXODON_WORKER_DATABASE_URL: a login that row-level security keeps in one workspace."""
+    return login_url(settings, WORKER)
+
+
+@contextmanager
+def login_url(settings: Settings, role: str) -> Iterator[str]:
+    """The URL of the login of a role."""
+    own = {OWNER: settings.owner_database_url, WORKER: settings.worker_database_url}[role]
+    named = own or settings.database_url
     if named is not None:
         yield named.get_secret_value()
-    elif (server := running_server(settings.data_dir)) is not None:
-        yield server.url(MIGRATE_LOGIN)
     else:
-        with EmbeddedPostgres(settings.data_dir) as started:
-            yield started.url(MIGRATE_LOGIN)
+        with embedded_url(settings.data_dir, role) as found:
+            yield found
+
+
+@contextmanager
+def embedded_url(data_dir: Path, role: str) -> Iterator[str]:
+    """The same for the embedded server of a data folder."""
+    if (server := running_server(data_dir)) is not None:
+        yield server.url(LOGINS[role])
+    else:
+        with EmbeddedPostgres(data_dir) as started:
+            yield started.url(LOGINS[role])

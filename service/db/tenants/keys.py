@@ -144,10 +144,17 @@ async def token_secret(database: Database, proposed: str) -> str:
 
 
 async def create_workspace(
-    database: Database, name: str, *, rights: Iterable[Right], secret: str | None = None, key_name: str = "first key"
+    database: Database,
+    name: str,
+    *,
+    rights: Iterable[Right],
+    secret: str | None = None,
+    key_name: str = "first key",
+    workspace_id: UUID | None = None,
 ) -> Issued:
-    """A new workspace with its first key; `secret` chooses the key, otherwise one is made."""
-    issued = Issued(uuid7(), uuid7(), secret or new_secret())
+    """A new workspace with its first key; `secret` chooses the key and `workspace_id` the id, otherwise they are
+    made."""
+    issued = Issued(workspace_id or uuid7(), uuid7(), secret or new_secret())
     async with database.begin(issued.workspace_id) as session:
         await session.execute(
             CREATE_WORKSPACE,

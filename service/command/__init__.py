@@ -1,0 +1,1 @@
+"""What the `loxodon` command does beside starting the service."""

@@ -1,0 +1,121 @@
+"""`loxodon jobs`: what the worker has to do, over the REST API."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from service.command.output import AsJson, progress, show_fields, show_json, show_table
+from service.command.problems import errors_in_a_sentence
+
+app = typer.Typer(help="What the worker does, and what waits for it.", no_args_is_help=True)
+
+COLUMNS = ("id", "name", "state", "attempts", "age_s", "progress", "reason")
+LOOK_S = 1.0
+
+Id = Annotated[str, typer.Argument(help="The job's id, as `loxodon jobs list` shows it.")]
+Name = Annotated[str, typer.Argument(help="What the job does, such as relevance or reembed.")]
+OfSystem = Annotated[bool, typer.Option("--system", help="Jobs of the whole service instead of the workspace's.")]
+
+
+@app.command("list")
+def list_jobs(
+    state: Annotated[list[str] | None, typer.Option(help="queued, running, failed, dead, done or cancelled.")] = None,
+    name: Annotated[str | None, typer.Option(help="Only those that do this.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest first.")] = 100,
+    system: OfSystem = False,
+    as_json: AsJson = False,
+) -> None:
+    """Jobs that wait, run or are dead."""
+    from service.command.rest import api
+
+    wanted: dict[str, Any] = {"state": state or None, "name": name, "system": system}
+    with errors_in_a_sentence(), api() as rest:
+        params = {field: of for field, of in wanted.items() if of is not None}
+        found = list(rest.pages("/v1/jobs", params, limit=limit))
+        if as_json:
+            show_json(found)
+        else:
+            rows = [{**each, "progress": _far(each["progress"])} for each in found]
+            show_table(COLUMNS, rows, empty="No job waits, runs or is dead.")
+
+
+@app.command()
+def show(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None:
+    """The jobs of one name: how many in which state, when the next run is, and the last runs."""
+    from service.command.rest import api
+
+    with errors_in_a_sentence(), api() as rest:
+        found = rest.get(f"/v1/jobs/{name}", {"system": system})
+        if as_json:
+            show_json(found)
+            return
+        states = {each["state"]: each["jobs"] for each in found["states"]}
+        show_fields({**{field: found[field] for field in ("name", "interval_s", "next_run")}, **states})
+        print()
+        show_table(("id", "state", "reason", "counts", "error", "started_at"), found["runs"], empty="No runs yet.")
+
+
+@app.command()
+def run(
+    name: Name,
+    user: Annotated[str | None, typer.Option(help="Only what is this user's.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only what is this agent's.")] = None,
+    run: Annotated[str | None, typer.Option(help="Only what belongs to this run.")] = None,
+    system: OfSystem = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a job now."""
+    wanted = {"user_id": user, "agent_id": agent, "run_id": run, "system": system}
+    _steer(f"{name}/run", {field: of for field, of in wanted.items() if of is not None}, as_json)
+
+
+@app.command()
+def retry(id: Id, system: OfSystem = False, as_json: AsJson = False) -> None:
+    """Try a job again that is dead, cancelled, or waits."""
+    _steer(f"{id}/retry", {"system": system}, as_json)
+
+
+@app.command()
+def cancel(id: Id, system: OfSystem = False, as_json: AsJson = False) -> None:
+    """Stop a job, or put a dead one away."""
+    _steer(f"{id}/cancel", {"system": system}, as_json)
+
+
+@app.command("progress")
+def watch(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None:
+    """Follow a long job until none of its name waits or runs; with --json a line for each look."""
+    import json
+    import time
+
+    from service.command.rest import api
+
+    with errors_in_a_sentence(), api() as rest, progress(name) as advance:
+        while True:
+            found = rest.get(f"/v1/jobs/{name}", {"system": system})
+            states = {each["state"]: each["jobs"] for each in found["states"]}
+            far, open_jobs = found["progress"], sum(states.get(each, 0) for each in ("queued", "running", "failed"))
+            if as_json:
+                print(json.dumps({"states": states, "progress": far}), flush=True)
+            elif far:
+                advance(", ".join(f"{count} {state}" for state, count in states.items()), far["done"], far["total"])
+            if not open_jobs:
+                break
+            time.sleep(LOOK_S)
+        if not as_json:
+            print(f"No {name} job waits or runs." + (f" {states['dead']} dead." if states.get("dead") else ""))
+        if states.get("dead"):
+            raise typer.Exit(1)
+
+
+def _steer(path: str, params: dict[str, Any], as_json: bool) -> None:
+    from service.command.rest import api
+
+    with errors_in_a_sentence(), api() as rest:
+        found = rest.post(f"/v1/jobs/{path}", params=params)
+        show_json(found) if as_json else show_fields({**found, "progress": _far(found["progress"])})
+
+
+def _far(found: dict[str, Any] | None) -> str | None:
+    return f"{found['done']} of {found['total']}" if found else None

@@ -1,0 +1,82 @@
+"""`loxodon export` and `import`, and the comparison of the doctor. docs/moving.md"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+from uuid import UUID
+
+import typer
+
+from service.command.output import AsJson, progress, show_fields, show_json
+from service.command.problems import errors_in_a_sentence, settings
+
+Workspace = Annotated[str | None, typer.Option("--workspace", help="Its id or name; left out: the only one there is.")]
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(help="A folder that is not there yet.")],
+    workspace: Workspace = None,
+    vectors: Annotated[bool, typer.Option("--vectors/--no-vectors", help="Without them they are made again.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Write a workspace into a folder, whole and as it is at one moment, while the service goes on."""
+    import asyncio
+
+    from service.command import export
+    from service.launch.owner import worker_url
+
+    with errors_in_a_sentence(), worker_url(settings()) as url, progress("export") as advance:
+        made = asyncio.run(export.export(url, folder, workspace, with_vectors=vectors, advance=advance))
+        rows = {each.name: each.rows for each in made.tables if each.rows}
+        found: dict[str, Any] = {"folder": str(folder), "workspace": made.workspace["id"], "rows": made.rows}
+    show_json({**found, "tables": rows}) if as_json else show_fields(found)
+
+
+def import_(
+    path: Annotated[Path, typer.Argument(help="The folder of an export.")],
+    workspace: Annotated[
+        str | None,
+        typer.Option("--workspace", help="An empty one, by id or name; left out: the export's own, made if missing."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fill a workspace with an export. Repeat it after an interruption: it goes on where it was."""
+    import asyncio
+
+    from service.command import importing
+    from service.launch.owner import worker_url
+
+    def announce(made: UUID, key: str) -> None:
+        print(f"Made workspace {made}; its first key, shown this once: {key}", file=sys.stderr, flush=True)
+
+    with errors_in_a_sentence(), worker_url(settings()) as url, progress("import") as advance:
+        done = asyncio.run(importing.import_export(url, path, workspace, advance=advance, announce=announce))
+        found: dict[str, Any] = {
+            "workspace": str(done.workspace_id),
+            "rows": done.rows,
+            "rows_before": done.resumed,
+            "vectors": "came along" if done.with_vectors else "are made by the worker",
+        }
+    if as_json:
+        show_json({**found, "vectors": done.with_vectors, "api_key": done.new_key})
+    else:
+        show_fields(found)
+
+
+def compare(a: str, b: str, *, examples: int, as_json: bool) -> bool:
+    """Prints what differs between two databases or exports, and returns whether nothing does."""
+    import asyncio
+
+    from service.command import compare
+
+    async def run() -> list[compare.TableResult]:
+        with progress("compare") as advance:
+            async with compare.opened(a, found) as side_a, compare.opened(b, found) as side_b:
+                return await compare.compare(side_a, side_b, examples=examples, advance=advance)
+
+    found = settings()
+    results = asyncio.run(run())
+    print(compare.as_json(results) if as_json else compare.text(results))
+    return compare.is_equal(results)

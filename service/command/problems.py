@@ -1,0 +1,44 @@
+"""Problems that a person can cure, and how a command ends because of one: with a sentence, without a traceback."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+
+from service.launch.problems import LaunchError
+from service.settings import Settings, SettingsError
+
+CANNOT_START, BAD_SETTINGS = 1, 2
+
+
+class CommandError(LaunchError):
+    """A command that cannot do what it was asked. The message says what to do."""
+
+
+def settings() -> Settings:
+    return Settings.from_env(os.environ)
+
+
+@contextmanager
+def errors_in_a_sentence(cannot: int = CANNOT_START) -> Iterator[None]:
+    """Within the block a problem that a person can cure ends the program with a sentence, not with a traceback.
+    `cannot`: the exit code where it is not the settings."""
+    from service.errors import ServiceError
+
+    try:
+        yield
+    except SettingsError as exc:
+        _leave(str(exc), BAD_SETTINGS)
+    except LaunchError as exc:
+        _leave(str(exc), cannot)
+    except ServiceError as exc:
+        _leave(exc.detail, cannot)
+
+
+def _leave(message: str, code: int) -> None:
+    print(f"\nloxodon: {message}\n", file=sys.stderr, flush=True)
+    raise typer.Exit(code)

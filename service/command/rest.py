@@ -1,0 +1,106 @@
+"""The REST API as commands call it: the server of LOXODON_URL with the key of LOXODON_API_KEY.
+
+Without LOXODON_URL it is the service on this machine; then the first key, which `run` keeps in the data folder, does
+where no other is named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+
+from service.command.problems import CommandError, settings
+from service.launch.data_dir import KEY_FILE
+
+URL, KEY = "LOXODON_URL", "LOXODON_API_KEY"
+TIMEOUT_S = 60.0
+
+
+class Api:
+    """Calls of one server with one key. Every call raises CommandError with the server's own sentence."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self.url = url
+        headers = {"Authorization": f"Bearer {key}", "User-Agent": "loxodon"}
+        self._client = httpx2.Client(base_url=url, headers=headers, timeout=TIMEOUT_S)
+
+    def get(self, path: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        return self._call("GET", path, params=params)
+
+    def post(self, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        return self._call("POST", path, json=body, params=params)
+
+    def patch(self, path: str, body: Any) -> dict[str, Any]:
+        return self._call("PATCH", path, json=body)
+
+    def delete(self, path: str) -> dict[str, Any]:
+        return self._call("DELETE", path)
+
+    def pages(self, path: str, params: Mapping[str, Any], *, limit: int) -> Iterator[dict[str, Any]]:
+        """The results of all pages, at most `limit`."""
+        cursor: str | None = None
+        while limit > 0:
+            page = self.get(path, {**params, "limit": min(limit, 1_000), **({"cursor": cursor} if cursor else {})})
+            yield from page["results"]
+            limit -= len(page["results"])
+            cursor = page.get("next_cursor")
+            if cursor is None:
+                return
+
+    def _call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+        try:
+            answer = self._client.request(method, path, **{name: of for name, of in request.items() if of is not None})
+        except httpx2.HTTPError as exc:
+            raise CommandError(
+                f"No Loxodon answers at {self.url} ({exc or type(exc).__name__}). Start it, or set {URL}."
+            ) from exc
+        if answer.is_success:
+            return answer.json() if answer.content else {}
+        raise CommandError(_sentence(answer))
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _sentence(answer: httpx2.Response) -> str:
+    """What the server says is wrong: its `detail`, and what to do about a key."""
+    try:
+        found = answer.json()
+        said, code = str(found["detail"]), found.get("code")
+    except (ValueError, KeyError, TypeError):
+        return f"{answer.request.url} answered {answer.status_code}, not as Loxodon does: is {URL} right?"
+    return f"{said} ({code}; set {KEY} to another key)" if answer.status_code in (401, 403) else f"{said} ({code})"
+
+
+@contextmanager
+def api() -> Iterator[Api]:
+    """The configured server for the block. Raises CommandError where no key is known."""
+    url = os.environ.get(URL, "").rstrip("/")
+    key = os.environ.get(KEY, "") or ("" if url else _first_key())
+    if not key:
+        raise CommandError(f"No API key: set {KEY}" + (f" to a key of {url}." if url else f", and {URL} if it is far."))
+    found = Api(url or _here(), key)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def _here() -> str:
+    host = settings().host
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{shown}:{settings().port}"
+
+
+def _first_key() -> str:
+    given = settings().bootstrap_api_key
+    if given is not None:
+        return given.get_secret_value()
+    try:
+        return (settings().data_dir / KEY_FILE).read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,50 @@
+"""`loxodon workspaces`. The list is read from the database, as the worker: no key sees any workspace but its own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from service.command.output import AsJson, show_fields, show_json, show_table
+from service.command.problems import errors_in_a_sentence, settings
+
+app = typer.Typer(help="Workspaces, the walls between tenants.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_workspaces(as_json: AsJson = False) -> None:
+    """All workspaces of the database, with how much each holds."""
+    import asyncio
+
+    from service.command.workspace import listing
+    from service.launch.owner import worker_url
+
+    with errors_in_a_sentence(), worker_url(settings()) as url:
+        found = asyncio.run(listing(url))
+        if as_json:
+            show_json(found)
+        else:
+            show_table(
+                ("id", "name", "memories", "conversations", "created_at"), found, empty="There are no workspaces."
+            )
+
+
+@app.command()
+def create(name: Annotated[str, typer.Argument(help="For people.")], as_json: AsJson = False) -> None:
+    """Make a workspace and its first key, which is shown this once (right `operator`)."""
+    from service.command.rest import api
+
+    with errors_in_a_sentence(), api() as rest:
+        made = rest.post("/v1/workspaces", {"name": name})
+        show_json(made) if as_json else show_fields(made)
+
+
+@app.command()
+def rename(name: Annotated[str, typer.Argument(help="The new name.")], as_json: AsJson = False) -> None:
+    """Rename the key's workspace."""
+    from service.command.rest import api
+
+    with errors_in_a_sentence(), api() as rest:
+        changed = rest.patch("/v1/workspaces/current", {"name": name})
+        show_json(changed) if as_json else show_fields(changed)
