@@ -20,6 +20,7 @@ from service.command.archive import Manifest
 from service.command.output import Advance
 from service.command.problems import CommandError
 from service.db import transfer
+from service.db.generations import Generation
 from service.db.readiness import EXPECTED_REVISION
 from service.db.roles import OWNER
 from service.db.transfer import ExportedTable
@@ -98,7 +99,7 @@ class ExportSide(Side):
 class DatabaseSide(Side):
     """A database, read as the owner of its schema in one snapshot."""
 
-    def __init__(self, connection: Any, generation: transfer.Generation, only: UUID | None) -> None:
+    def __init__(self, connection: Any, generation: Generation, only: UUID | None) -> None:
         self._connection, self._generation, self._only = connection, generation, only
         self.embedder = generation.model, generation.dimension
 

@@ -108,7 +108,10 @@ async def import_export(
             raise CommandError(f"Another import into workspace {target} is running.")
         table, rows = await _begin(connection, target, manifest)
         generation = await transfer.active(connection)
-        with_vectors = manifest.with_vectors and generation.fits(**manifest.embedder)
+        with_vectors = manifest.with_vectors and manifest.embedder == {
+            "model": generation.model,
+            "dimension": generation.dimension,
+        }
         work = _Import(connection, folder, manifest, target, generation.number, with_vectors, advance)
         if table != FINISHED:
             await work.write_all(table, rows)

@@ -16,12 +16,13 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
+import sqlalchemy
 from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import Column, DateTime, ForeignKeyConstraint, Integer, Uuid
-from sqlalchemy import Table as CoreTable
 from sqlalchemy.dialects.postgresql import JSONB
 
 from service.db.episodes.turns import TURNS_OF
+from service.db.generations import Generation
 from service.db.tables import Table
 from service.domain.job import MAX_ATTEMPTS
 
@@ -110,18 +111,6 @@ EMBED_LATER = f"""
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
-    """The embedder whose vectors a database searches with."""
-
-    number: int
-    model: str
-    dimension: int
-
-    def fits(self, model: str, dimension: int) -> bool:
-        return (self.model, self.dimension) == (model, dimension)
-
-
-@dataclass(frozen=True, slots=True)
 class ExportedTable:
     """A table whose rows travel. `columns`: of its lines; `key`: by which they are ordered, nulls first."""
 
@@ -162,7 +151,7 @@ def _own(name: str) -> frozenset[str]:
     )
 
 
-def _exported(table: CoreTable) -> ExportedTable:
+def _exported(table: sqlalchemy.Table) -> ExportedTable:
     columns = [each for each in table.columns if each.name not in {"workspace_id", *GENERATIONS} and not each.computed]
     key = [*_own(table.name), *(each.name for each in table.primary_key if each in set(columns))]
     return ExportedTable(
@@ -175,7 +164,7 @@ def _exported(table: CoreTable) -> ExportedTable:
     )
 
 
-def _select(table: CoreTable, columns: Sequence[Column[Any]], *, with_vectors: bool) -> str:
+def _select(table: sqlalchemy.Table, columns: Sequence[Column[Any]], *, with_vectors: bool) -> str:
     """`$1` is the workspace, `$2` the generation whose vectors travel."""
     shown = [f'{_shown(each, with_vectors=with_vectors)} AS "{each.name}"' for each in columns]
     nulls = [f"CASE WHEN t.\"{each.name}\" = 'null' THEN '{each.name}' END" for each in columns if _is_json(each)]
@@ -201,7 +190,7 @@ def _shown(column: Column[Any], *, with_vectors: bool) -> str:
     return f't."{column.name}"'
 
 
-def _order(table: CoreTable) -> list[str]:
+def _order(table: sqlalchemy.Table) -> list[str]:
     parents = [f'(t."{name}" IS NOT NULL), t."{name}"' for name in sorted(_own(table.name))]
     keys = [each for each in table.primary_key if each.name not in {"workspace_id", *GENERATIONS}]
     return [*parents, *(f't."{each.name}"{_collation(each)}' for each in keys)]
@@ -221,9 +210,10 @@ def insert(name: str, columns: tuple[str, ...], *, with_vectors: bool) -> str:
     table = Table.metadata.tables[name]
     values = {column: _value(table.c[column], with_vectors=with_vectors) for column in columns}
     if "generation" in table.c:
-        values["generation"] = "$3"
+        values["generation"] = "$3::smallint"
     if "before_generation" in table.c:
-        values["before_generation"] = "CASE WHEN r.before_embedding IS NOT NULL THEN $3 END" if with_vectors else "NULL"
+        known = "CASE WHEN r.before_embedding IS NOT NULL THEN $3::smallint END"
+        values["before_generation"] = known if with_vectors else "NULL::smallint"
     names = ", ".join(f'"{column}"' for column in values)
     return (
         f"INSERT INTO {name} (workspace_id, {names}) SELECT $1, {', '.join(values.values())} "
@@ -239,7 +229,7 @@ def _value(column: Column[Any], *, with_vectors: bool) -> str:
     if not with_vectors and column.name == "embedding_status":
         return "'queued'"
     if not with_vectors and isinstance(column.type, HALFVEC):
-        return "NULL"
+        return "NULL::halfvec"
     return f'r."{column.name}"'
 
 
