@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from service.command import jobs, keys, moving, workspaces
+from service.command import copies, jobs, keys, moving, workspaces
 from service.command.problems import errors_in_a_sentence, settings
 from service.launch import parent_death
 
@@ -29,6 +29,11 @@ app.add_typer(workspaces.app, name="workspaces")
 app.add_typer(jobs.app, name="jobs")
 app.command("export")(moving.export)
 app.command("import")(moving.import_)
+app.command()(copies.backup)
+app.command()(copies.restore)
+app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True}, add_help_option=False)(
+    copies.bench
+)
 
 BROKEN, CANNOT_LOOK = 1, 3  # of the doctor
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,25 +24,40 @@ from service.launch.binaries import call, tail
 from service.launch.parent_death import ended_with_parent
 from service.launch.problems import LaunchError
 
+BACKUP_LOGIN = "loxodon_backup"
+# Copies the whole cluster, and may read no table. A Postgres of one's own has its own way to make backups.
+BACKUP_SQL = f"""
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{BACKUP_LOGIN}') THEN
+        CREATE ROLE {BACKUP_LOGIN} LOGIN REPLICATION;
+    END IF;
+END $$;
+
+ALTER ROLE {BACKUP_LOGIN} PASSWORD '%s';
+"""
+
 FILE = "logins.json"
 MADE = "made"  # the fingerprint of the statements that made them
 ACCESS = """\
 # Written by Loxodon when it made its logins. The server listens on a socket only.
-local  all  postgres  reject
-local  all  all       scram-sha-256
+local  all          postgres        reject
+local  all          all             scram-sha-256
+local  replication  loxodon_backup  scram-sha-256
 """
 
 
 def ensure_logins(binaries: Path, cluster: Path, database: str, account: Account) -> Mapping[str, str]:
-    """The password of each login. Makes the database and the logins where they are missing, or were made by an earlier
-    version. The cluster's server must not run."""
-    fingerprint = hashlib.sha256(bootstrap_sql().encode()).hexdigest()
+    """The password of each login, that of backups among them. Makes the database and the logins where they are
+    missing, or were made by an earlier version. The cluster's server must not run."""
+    fingerprint = hashlib.sha256((bootstrap_sql() + BACKUP_SQL + ACCESS).encode()).hexdigest()
     kept = _read(cluster / FILE)
     if kept.pop(MADE, None) == fingerprint:
         return kept
-    passwords = new_passwords()
+    passwords, backup = new_passwords(), secrets.token_urlsafe(24)
     _single_user(binaries, cluster, "postgres", f"CREATE DATABASE {database};\n\n", account, may_fail=True)
-    _single_user(binaries, cluster, database, bootstrap_sql(passwords), account)
+    _single_user(binaries, cluster, database, f"{bootstrap_sql(passwords)}\n{BACKUP_SQL % backup}", account)
+    passwords[BACKUP_LOGIN] = backup
     _write(cluster / "pg_hba.conf", ACCESS, account)
     _write(cluster / FILE, json.dumps({**passwords, MADE: fingerprint}, indent=1), account)
     return passwords

@@ -27,7 +27,7 @@ async def _connect(url: str) -> str:
 def test_each_login_has_a_password_and_the_superuser_is_refused(postgres: EmbeddedPostgres) -> None:
     server = postgres.start()
     assert (postgres.cluster / logins.FILE).stat().st_mode & 0o777 == 0o600
-    assert set(server.passwords) == set(LOGINS.values())
+    assert set(server.passwords) == {*LOGINS.values(), logins.BACKUP_LOGIN}
     for login in LOGINS.values():
         assert asyncio.run(_connect(server.url(login))) == login
         with pytest.raises(asyncpg.InvalidPasswordError):

@@ -1,0 +1,49 @@
+"""`loxodon backup` and `restore` of the embedded database, and `loxodon bench`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from service.command.output import AsJson, show_fields, show_json
+from service.command.problems import CommandError, errors_in_a_sentence, settings
+
+ROOT = Path(__file__).parents[2]
+
+
+def backup(
+    folder: Annotated[Path, typer.Argument(help="A folder that is not there yet.")], as_json: AsJson = False
+) -> None:
+    """Copy the embedded database, all workspaces and keys, while the service goes on."""
+    from service.launch import backup
+
+    began = time.monotonic()
+    with errors_in_a_sentence():
+        size = backup.backup(settings(), folder.absolute())
+    found = {"folder": str(folder), "bytes": size, "took_s": round(time.monotonic() - began, 1)}
+    show_json(found) if as_json else show_fields(found)
+
+
+def restore(folder: Annotated[Path, typer.Argument(help="The folder of a backup.")], as_json: AsJson = False) -> None:
+    """Make the embedded database in LOXODON_DATA_DIR, where there is none, from a backup."""
+    from service.launch import backup
+
+    began = time.monotonic()
+    with errors_in_a_sentence():
+        backup.restore(settings(), folder.absolute())
+        target = settings().data_dir
+    found = {"data_dir": str(target), "took_s": round(time.monotonic() - began, 1)}
+    show_json(found) if as_json else show_fields(found)
+
+
+def bench(context: typer.Context) -> None:
+    """Measure speed on a database of its own, as `make bench` does; --help shows what can be measured."""
+    with errors_in_a_sentence():
+        if not (ROOT / "bench" / "__main__.py").is_file():
+            raise CommandError("The measurements are not part of the installed package: run this in the repository.")
+    raise typer.Exit(subprocess.run([sys.executable, "-m", "bench", *context.args], check=False, cwd=ROOT).returncode)

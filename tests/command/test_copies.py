@@ -1,0 +1,95 @@
+"""A backup is taken while the server is written to; restored elsewhere it is the same database."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from service.command import compare
+from service.db import generations, migrate
+from service.db.roles import MIGRATE_LOGIN
+from service.launch.backup import BASE, backup, restore
+from service.launch.postgres import EmbeddedPostgres
+from service.launch.problems import LaunchError
+from service.settings import Settings
+from tests.conftest import DIMENSION
+from tests.db.test_doctor import WHOLE, Names
+from tests.fakes.embedder import AngleEmbedder
+from tests.launch.conftest import UNSAFE
+
+ROOT = Path(__file__).parents[2]
+WRITES = """
+import asyncio, asyncpg, sys, uuid
+
+async def write():
+    connection = await asyncpg.connect(sys.argv[1].replace("+asyncpg", ""))
+    print("writing", flush=True)
+    while True:
+        await connection.execute("INSERT INTO workspace (workspace_id, name) VALUES ($1, 'more')", uuid.uuid4())
+
+asyncio.run(write())
+"""
+
+
+async def differing(settings: Settings, a: Path, b: Path) -> set[str]:
+    async with AsyncExitStack() as stack:
+        sides = [await stack.enter_async_context(compare.opened(str(each), settings)) for each in (a, b)]
+        found = await compare.compare(*sides, examples=1, advance=lambda what, done, total=None: None)
+    assert sum(each.equal for each in found) > 20
+    return {each.table for each in found if not each.is_equal}
+
+
+def test_a_backup_is_restored(tmp_path: Path, settings: Settings) -> None:
+    of_a = settings.model_copy(update={"data_dir": tmp_path / "a"})
+    of_b = settings.model_copy(update={"data_dir": tmp_path / "b"})
+    with pytest.raises(LaunchError, match="There is no database"):
+        backup(of_a, tmp_path / "copy")
+    with EmbeddedPostgres(of_a.data_dir, settings=UNSAFE) as server:
+        url = server.url(MIGRATE_LOGIN)
+        migrate.upgrade(url, settings)
+        asyncio.run(generations.record_first(url, AngleEmbedder.model, DIMENSION))
+        (of_a.data_dir / "first-key").write_text("lox_first")
+        asyncio.run(fill(url))
+        with subprocess.Popen([sys.executable, "-c", WRITES, url], stdout=subprocess.PIPE) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            assert backup(of_a, tmp_path / "copy") > 1_000_000
+            writer.kill()
+        with pytest.raises(LaunchError, match="is there already"):
+            backup(of_a, tmp_path / "copy")
+        restore(of_b, tmp_path / "copy")
+        assert asyncio.run(differing(settings, of_a.data_dir, of_b.data_dir)) == set()
+    assert (of_b.data_dir / "first-key").read_text() == "lox_first"
+    with pytest.raises(LaunchError, match="a database in .* already"):
+        restore(of_b, tmp_path / "copy")
+
+    of_c = settings.model_copy(update={"data_dir": tmp_path / "c"})
+    damaged = (tmp_path / "copy" / BASE).read_bytes()
+    (tmp_path / "copy" / BASE).write_bytes(damaged[: len(damaged) // 2])
+    with pytest.raises(LaunchError, match="is damaged"):
+        restore(of_c, tmp_path / "copy")
+    assert not (of_c.data_dir / "postgres").exists()
+
+
+async def fill(url: str) -> None:
+    import asyncpg  # type: ignore[import-untyped]
+
+    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+    await connection.execute("SET ROLE loxodon_owner")
+    await connection.execute(Names().put_into(WHOLE))
+    await connection.close()
+
+
+def test_a_postgres_of_ones_own_is_not_copied(tmp_path: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LOXODON_")}
+    env |= {"DATABASE_URL": "postgresql://loxodon_jobs@db.example/memories"}
+    command = [sys.executable, "-m", "service", "backup", str(tmp_path / "copy")]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "a Postgres of your own" in done.stderr

@@ -1,0 +1,221 @@
+"""An export holds everything, an import puts it back, also after kill -9, and the comparison tells what differs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+
+from service.command import archive, compare
+from service.command.compare import TableResult
+from service.command.export import export
+from service.command.importing import Imported, import_export
+from service.command.problems import CommandError
+from service.db import doctor, transfer
+from service.settings import Settings
+from tests.command.conftest import Moving
+
+ROOT = Path(__file__).parents[2]
+
+
+def quiet(what: str, done: int, total: int | None = None) -> None:
+    """No progress is shown."""
+
+
+@pytest.fixture
+async def exported(moving: Moving, tmp_path: Path) -> Path:
+    await export(moving.as_worker, tmp_path / "a", str(moving.full), with_vectors=True, advance=quiet)
+    return tmp_path / "a"
+
+
+async def brought_in(moving: Moving, folder: Path, workspace: UUID) -> Imported:
+    made = list[str]()
+    done = await import_export(
+        moving.as_worker, folder, str(workspace), advance=quiet, announce=lambda _, key: made.append(key)
+    )
+    assert not made
+    return done
+
+
+async def compared(moving: Moving, a: object, b: object) -> list[TableResult]:
+    """`a` and `b`: a folder, or a workspace of the database."""
+    names = [str(each) if isinstance(each, Path) else f"{moving.as_owner}#{each}" for each in (a, b)]
+    async with AsyncExitStack() as stack:
+        sides = [await stack.enter_async_context(compare.opened(name, Settings())) for name in names]
+        return await compare.compare(*sides, examples=5, advance=quiet)
+
+
+def differing(results: list[TableResult]) -> set[str]:
+    return {each.table for each in results if not each.is_equal}
+
+
+async def test_what_is_exported_and_imported_is_the_same(moving: Moving, exported: Path) -> None:
+    target = await moving.empty()
+    done = await brought_in(moving, exported, target)
+    assert done.with_vectors
+    assert done.rows == archive.read(exported).rows > 50
+
+    before, after = await moving.contents(moving.full), await moving.contents(target)
+    for passing in ("job", "operation"):  # what ran is begun anew there, and the import has noted itself
+        before.pop(passing), after.pop(passing)
+    assert after == before
+    assert [
+        tuple(row)
+        for row in await moving.run(
+            "SELECT state, worker, lease_until, attempts FROM job WHERE workspace_id = $1", target
+        )
+    ] == [("ready", None, None, 0)]
+
+    results = await compared(moving, moving.full, target)
+    assert compare.is_equal(results)
+    assert {each.table for each in results} == {each.name for each in transfer.tables()} - transfer.PASSING
+    assert compare.is_equal(await compared(moving, exported, target))
+    broken = {
+        (each.check.name, row.id)
+        for each in await doctor.examine(moving.as_owner, examples=100)
+        for row in each.examples
+        if row.workspace_id == target
+    }
+    assert not broken
+
+    (row,) = await moving.run("SELECT max(seq) FROM memory_history WHERE workspace_id = $1", target)
+    (following,) = await moving.run("SELECT nextval('memory_history_seq')")
+    assert following[0] > row[0]
+    again = await brought_in(moving, exported, target)
+    assert (again.rows, again.resumed) == (0, done.rows)
+
+
+async def test_an_export_without_vectors_has_them_made_again(moving: Moving, tmp_path: Path) -> None:
+    found = await export(moving.as_worker, tmp_path / "b", str(moving.full), with_vectors=False, advance=quiet)
+    assert not {each.name for each in found.tables} & {"memory_vector", "turn_vector", "goal_vector"}
+    target = await moving.empty()
+    assert not (await brought_in(moving, tmp_path / "b", target)).with_vectors
+    assert compare.is_equal(await compared(moving, tmp_path / "b", target))
+    waiting = await moving.run(
+        "SELECT (SELECT count(*) FROM memory WHERE workspace_id = $1 AND embedding_status = 'queued'), "
+        "(SELECT count(*) FROM job WHERE workspace_id = $1 AND kind = 'embed' AND memory_id IS NOT NULL), "
+        "(SELECT count(*) FROM job WHERE workspace_id = $1 AND kind = 'embed' AND memory_id IS NULL)",
+        target,
+    )
+    assert tuple(waiting[0]) == (3, 3, 1)
+
+
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from service.command import importing
+
+importing.BATCH_ROWS = 1
+seen = 0
+
+def advance(what, done, total=None):
+    global seen
+    seen += 1
+    if seen == 17:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+url, folder, workspace = sys.argv[1:]
+asyncio.run(importing.import_export(url, Path(folder), workspace, advance=advance, announce=print))
+"""
+
+
+async def test_a_killed_import_goes_on(moving: Moving, exported: Path) -> None:
+    target, kills = await moving.empty(), 0
+    command = [sys.executable, "-c", KILLED, moving.as_worker, str(exported), str(target)]
+    while subprocess.run(command, cwd=ROOT, check=False).returncode == -signal.SIGKILL:  # noqa: ASYNC221
+        kills += 1
+        assert kills > 1 or not compare.is_equal(await compared(moving, exported, target))
+    assert kills >= 3
+    assert compare.is_equal(await compared(moving, moving.full, target))
+
+
+async def test_a_workspace_that_is_missing_is_made_with_its_id(moving: Moving, exported: Path) -> None:
+    manifest = json.loads((exported / "manifest.json").read_text())
+    manifest["workspace"] |= {"id": str(uuid4()), "name": "elsewhere", "settings": {"timezone": "Europe/Oslo"}}
+    (exported / "manifest.json").write_text(json.dumps(manifest))
+    made = dict[UUID, str]()
+    done = await import_export(moving.as_worker, exported, None, advance=quiet, announce=made.__setitem__)
+    assert str(done.workspace_id) == manifest["workspace"]["id"]
+    assert made == {done.workspace_id: done.new_key}
+    (row,) = await moving.run("SELECT name, settings FROM workspace WHERE workspace_id = $1", done.workspace_id)
+    assert tuple(row) == ("elsewhere", '{"timezone": "Europe/Oslo"}')
+
+
+async def refusal(moving: Moving, folder: Path, workspace: UUID) -> str:
+    with pytest.raises(CommandError) as refused:
+        await brought_in(moving, folder, workspace)
+    return str(refused.value)
+
+
+async def test_what_cannot_be_imported_is_refused_before_anything_is_written(moving: Moving, exported: Path) -> None:
+    target = await moving.empty()
+    assert "is not empty" in await refusal(moving, exported, moving.full)
+
+    packed = (exported / "memory.jsonl.gz").read_bytes()
+    (exported / "memory.jsonl.gz").write_bytes(packed[:-40])
+    assert "is damaged" in await refusal(moving, exported, target)
+    (exported / "memory.jsonl.gz").write_bytes(gzip.compress(gzip.decompress(packed).replace(b"dog", b"cat")))
+    assert "is not what was exported" in await refusal(moving, exported, target)
+    (exported / "memory.jsonl.gz").write_bytes(packed)
+
+    manifest = exported / "manifest.json"
+    whole = json.loads(manifest.read_text())
+    for changed, said in (({"version": 2}, "version 2 of the format"), ({"revision": 99}, "revision 99")):
+        manifest.write_text(json.dumps(whole | changed))
+        assert said in await refusal(moving, exported, target)
+    manifest.unlink()
+    assert "was interrupted" in await refusal(moving, exported, target)
+    assert not any((await moving.contents(target)).values())
+    with pytest.raises(CommandError, match="no workspace"):
+        await export(moving.as_worker, exported, str(uuid4()), with_vectors=True, advance=quiet)
+
+
+async def test_differences_are_named(moving: Moving, exported: Path) -> None:
+    target = await moving.empty()
+    await brought_in(moving, exported, target)
+    await moving.run("UPDATE memory_history SET new_memory = 'x' WHERE workspace_id = $1 AND event = 'ADD'", target)
+    await moving.run("DELETE FROM goal_memory WHERE workspace_id = $1", target)
+    await moving.run("INSERT INTO user_profile (workspace_id, user_id) VALUES ($1, 'bob')", target)
+    results = await compared(moving, exported, target)
+    assert differing(results) == {"memory_history", "goal_memory", "user_profile"}
+    by_table = {each.table: each for each in results}
+    assert by_table["memory_history"].examples[0].fields == ("new_memory",)
+    assert (by_table["goal_memory"].only_a, by_table["user_profile"].only_b) == (1, 1)
+    assert by_table["user_profile"].examples[0].key == {"user_id": "bob"}
+    assert "only in B: bob" in compare.text(results)
+    assert json.loads(compare.as_json(results))["equal"] is False
+
+
+async def test_every_table_of_a_workspace_travels_or_says_why_not(moving: Moving) -> None:
+    rows = await moving.run(
+        "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'workspace_id' "
+        "WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition"
+    )
+    assert {row[0] for row in rows} == {each.name for each in transfer.tables()} | transfer.LEFT_OUT.keys()
+
+
+async def test_the_commands_say_what_they_did(moving: Moving, tmp_path: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("LOXODON_")}
+    env |= {"DATABASE_URL": moving.as_worker, "LOXODON_OWNER_DATABASE_URL": moving.as_owner}
+
+    def loxodon(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "service", *words]
+        return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+
+    folder = tmp_path / "out"
+    made = loxodon("export", str(folder), "--workspace", str(moving.full), "--json")
+    assert json.loads(made.stdout)["tables"]["memory"] == 3, made.stderr
+    equal = loxodon("doctor", "--compare", str(folder), f"here#{moving.full}")
+    assert (equal.returncode, equal.stdout.startswith("Equal: ")) == (0, True), equal.stderr
+    refused = loxodon("import", str(folder))
+    assert refused.returncode == 1
+    assert refused.stderr.strip().startswith("loxodon: Workspace ")
+    assert "Traceback" not in refused.stderr
