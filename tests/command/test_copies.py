@@ -66,7 +66,7 @@ def test_a_backup_is_restored(tmp_path: Path, settings: Settings) -> None:
         restore(of_b, tmp_path / "copy")
         assert asyncio.run(differing(settings, of_a.data_dir, of_b.data_dir)) == set()
     assert (of_b.data_dir / "first-key").read_text() == "lox_first"
-    with pytest.raises(LaunchError, match="a database in .* already"):
+    with pytest.raises(LaunchError, match="There is a database in"):
         restore(of_b, tmp_path / "copy")
 
     of_c = settings.model_copy(update={"data_dir": tmp_path / "c"})

@@ -49,7 +49,7 @@ async def compared(moving: Moving, a: object, b: object) -> list[TableResult]:
     """`a` and `b`: a folder, or a workspace of the database."""
     names = [str(each) if isinstance(each, Path) else f"{moving.as_owner}#{each}" for each in (a, b)]
     async with AsyncExitStack() as stack:
-        sides = [await stack.enter_async_context(compare.opened(name, Settings())) for name in names]
+        sides = [await stack.enter_async_context(compare.opened(name, Settings.model_validate({}))) for name in names]
         return await compare.compare(*sides, examples=5, advance=quiet)
 
 

@@ -373,27 +373,35 @@ SELECT r.workspace_id, 'fk_api_key_workspace ' || r.id FROM api_key r
 WHERE NOT EXISTS (SELECT FROM workspace p WHERE p.workspace_id = r.workspace_id);
 
 -- These may outlive what they name, so they are no foreign keys; but it is never a row of another workspace.
+-- A workspace may be the copy of another one, with the same ids (docs/moving.md).
 -- check: other-workspace | what a log, a job or a decision names does not lie in another workspace
 SELECT r.workspace_id, 'job ' || r.id AS id FROM job r JOIN memory p ON p.id = r.memory_id
 WHERE p.workspace_id <> r.workspace_id
+  AND NOT EXISTS (SELECT FROM memory o WHERE o.workspace_id = r.workspace_id AND o.id = r.memory_id)
 UNION ALL
 SELECT r.workspace_id, 'memory ' || r.id FROM memory r JOIN conversation p ON p.id = r.conversation_id
 WHERE p.workspace_id <> r.workspace_id
+  AND NOT EXISTS (SELECT FROM conversation o WHERE o.workspace_id = r.workspace_id AND o.id = r.conversation_id)
 UNION ALL
 SELECT r.workspace_id, 'decision ' || r.id FROM decision r JOIN memory p ON p.id = r.memory_id
 WHERE p.workspace_id <> r.workspace_id
+  AND NOT EXISTS (SELECT FROM memory o WHERE o.workspace_id = r.workspace_id AND o.id = r.memory_id)
 UNION ALL
 SELECT r.workspace_id, 'review ' || r.id FROM review r JOIN memory p ON p.id = r.memory_id
 WHERE p.workspace_id <> r.workspace_id
+  AND NOT EXISTS (SELECT FROM memory o WHERE o.workspace_id = r.workspace_id AND o.id = r.memory_id)
 UNION ALL
 SELECT r.workspace_id, 'withdrawn_span ' || r.id FROM withdrawn_span r JOIN memory p ON p.id = r.memory_id
 WHERE p.workspace_id <> r.workspace_id
+  AND NOT EXISTS (SELECT FROM memory o WHERE o.workspace_id = r.workspace_id AND o.id = r.memory_id)
 UNION ALL
 SELECT r.workspace_id, 'tool_invocation ' || r.id FROM tool_invocation r JOIN conversation p ON p.id = r.conversation_id
 WHERE p.workspace_id <> r.workspace_id
+  AND NOT EXISTS (SELECT FROM conversation o WHERE o.workspace_id = r.workspace_id AND o.id = r.conversation_id)
 UNION ALL
 SELECT r.workspace_id, 'conversation_log ' || r.id FROM conversation_log r JOIN turn p ON p.id = r.turn_id
-WHERE p.workspace_id <> r.workspace_id;
+WHERE p.workspace_id <> r.workspace_id
+  AND NOT EXISTS (SELECT FROM turn o WHERE o.workspace_id = r.workspace_id AND o.id = r.turn_id);
 
 -- check: workspace | what is stored belongs to a workspace that exists; of the nil workspace are the jobs of the service
 SELECT workspace_id, min(what || ' ' || id) AS id FROM (

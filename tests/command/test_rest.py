@@ -1,0 +1,83 @@
+"""Commands over the REST API, against a real server; and the page that names every command."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner, Result
+
+from service import cli
+from service.resources import Resources
+from tests.api.conftest import serving
+from tests.api.listening import listening
+from tests.conftest import Tenant
+
+PAGE = Path(__file__).parents[2] / "docs" / "command.md"
+Run = Callable[..., Awaitable[Result]]
+
+
+@pytest.fixture
+async def run(resources: Resources, tenant: Tenant) -> AsyncIterator[Run]:
+    """Runs a command with the tenant's key, and returns what it printed."""
+    async with serving(resources) as app, listening(app) as (host, port):
+
+        async def call(*words: str, **env: str) -> Result:
+            known = {"LOXODON_URL": f"http://{host}:{port}", "LOXODON_API_KEY": tenant.key, **env}
+            return await asyncio.to_thread(CliRunner(env=known).invoke, cli.app, list(words))
+
+        yield call
+
+
+async def test_keys_workspaces_and_jobs(run: Run) -> None:
+    made = json.loads((await run("keys", "create", "phone", "--user", "ann", "--json")).stdout)
+    listed = json.loads((await run("keys", "list", "--json")).stdout)
+    assert {(each["name"], each["user_id"]) for each in listed} == {("first key", None), ("phone", "ann")}
+    assert "phone" in (await run("keys", "list")).stdout
+    rotated = json.loads((await run("keys", "rotate", made["id"], "--overlap", "60", "--json")).stdout)
+    assert rotated["api_key"] != made["api_key"]
+    assert json.loads((await run("keys", "revoke", made["id"], "--json")).stdout)["revoked_at"]
+
+    assert "api key" in (await run("workspaces", "create", "acme")).stdout
+    assert json.loads((await run("workspaces", "rename", "Acme", "--json")).stdout)["name"] == "Acme"
+
+    assert "No job waits" in (await run("jobs", "list")).stdout
+    queued = json.loads((await run("jobs", "run", "relevance", "--user", "ann", "--json")).stdout)
+    assert [each["id"] for each in json.loads((await run("jobs", "list", "--json")).stdout)] == [queued["id"]]
+    assert "queued" in (await run("jobs", "show", "relevance")).stdout
+    cancelled = await run("jobs", "cancel", queued["id"], "--json")
+    assert json.loads(cancelled.stdout)["state"] == "cancelled"
+    assert json.loads((await run("jobs", "retry", queued["id"], "--json")).stdout)["state"] == "queued"
+    await run("jobs", "cancel", queued["id"])
+    ended = await run("jobs", "progress", "relevance", "--json")
+    assert (ended.exit_code, json.loads(ended.stdout)["progress"]) == (0, None)
+
+
+async def test_errors_are_sentences(run: Run) -> None:
+    for words, env, said in (
+        (["jobs", "run", "nothing"], {}, "(invalid_input)"),
+        (["keys", "revoke", "01a206a3-5e2c-70f6-83f7-413baf8bea2e"], {}, "There is no"),
+        (["keys", "list"], {"LOXODON_API_KEY": "lox_wrong"}, "set LOXODON_API_KEY"),
+        (["keys", "list"], {"LOXODON_API_KEY": ""}, "No API key"),
+        (["keys", "list"], {"LOXODON_URL": "http://127.0.0.1:9"}, "No Loxodon answers"),
+    ):
+        done = await run(*words, **env)
+        assert (done.exit_code, said in done.stderr) == (1, True), done.output
+        assert done.stdout == ""
+
+
+def test_the_page_has_an_example_of_every_command() -> None:
+    page = PAGE.read_text()
+    root = get_command(cli.app)
+    names = [
+        f"{name} {inner}".strip()
+        for name, command in root.commands.items()  # type: ignore[attr-defined]
+        for inner in getattr(command, "commands", {"": None})
+    ]
+    assert len(names) > 20
+    missing = [name for name in names if f"    loxodon {name}" not in page and f" loxodon {name} " not in page]
+    assert not missing
