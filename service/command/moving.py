@@ -35,14 +35,26 @@ def export(
 
 
 def import_(
-    path: Annotated[Path, typer.Argument(help="The folder of an export.")],
+    path: Annotated[Path, typer.Argument(help="The folder of an export; with --from a file or folder of its dump.")],
     workspace: Annotated[
         str | None,
         typer.Option("--workspace", help="An empty one, by id or name; left out: the export's own, made if missing."),
     ] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", help="Another service: mem0, graphiti, zep or automem; over the REST API.")
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="With --from: the user of records that name nobody.")] = None,
+    agent: Annotated[str | None, typer.Option(help="With --from: the agent of records that name nobody.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fill a workspace with an export. Repeat it after an interruption: it goes on where it was."""
+    """Fill a workspace with an export, or with what another memory service gave out. Repeat it after an interruption:
+    it goes on where it was."""
+    if source is not None:
+        if workspace is not None:
+            raise typer.BadParameter("--workspace: with --from the API key says which workspace it is")
+        _bring(source, path, user, agent, as_json)
+        return
+
     import asyncio
 
     from service.command import importing
@@ -63,6 +75,25 @@ def import_(
         show_json({**found, "vectors": done.with_vectors, "api_key": done.new_key})
     else:
         show_fields(found)
+
+
+def _bring(source: str, path: Path, user: str | None, agent: str | None, as_json: bool) -> None:
+    from service.command import bring
+    from service.command.foreign import Owner
+    from service.command.rest import api
+
+    with errors_in_a_sentence(), api() as rest, progress(f"from {source}") as advance:
+        done = bring.bring(rest, source, path, Owner(user, agent), advance=advance)
+    lost, examples = done.report.lost, done.report.examples
+    if as_json:
+        found = [{"reason": why, "count": count, "ids": examples.get(why, [])} for why, count in lost.items()]
+        show_json({"stored": done.stored, "not_carried": found})
+        return
+    show_fields(dict(done.stored) or {"memories": 0})
+    if lost:
+        print("\nWhat could not be carried as it was:")
+    for why, count in lost.most_common():
+        print(f"  {count:>6}  {why}" + (f"  ({', '.join(examples[why])})" if why in examples else ""))
 
 
 def compare(a: str, b: str, *, examples: int, as_json: bool) -> bool:

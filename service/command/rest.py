@@ -7,6 +7,7 @@ where no other is named.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +19,9 @@ from service.launch.data_dir import KEY_FILE
 
 URL, KEY = "LOXODON_URL", "LOXODON_API_KEY"
 TIMEOUT_S = 60.0
+BUSY = frozenset({429, 503})
+TRIES, WAIT_S = 30, 1.0
+"""A command that sends much is patient: it waits as long as the server says, or a second, so many times."""
 
 
 class Api:
@@ -25,6 +29,7 @@ class Api:
 
     def __init__(self, url: str, key: str) -> None:
         self.url = url
+        self.answered = False  # whether the last request reached a server that answered
         headers = {"Authorization": f"Bearer {key}", "User-Agent": "loxodon"}
         self._client = httpx2.Client(base_url=url, headers=headers, timeout=TIMEOUT_S)
 
@@ -40,6 +45,11 @@ class Api:
     def delete(self, path: str) -> dict[str, Any]:
         return self._call("DELETE", path)
 
+    def send(self, method: str, path: str, body: Any, *, idempotency_key: str | None = None) -> dict[str, Any]:
+        """The same, waiting while the server is busy."""
+        headers = {"Idempotency-Key": idempotency_key} if idempotency_key else None
+        return self._call(method, path, tries=TRIES, json=body, headers=headers)
+
     def pages(self, path: str, params: Mapping[str, Any], *, limit: int) -> Iterator[dict[str, Any]]:
         """The results of all pages, at most `limit`."""
         cursor: str | None = None
@@ -51,13 +61,18 @@ class Api:
             if cursor is None:
                 return
 
-    def _call(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+    def _call(self, method: str, path: str, *, tries: int = 1, **request: Any) -> dict[str, Any]:
+        self.answered = False
         try:
             answer = self._client.request(method, path, **{name: of for name, of in request.items() if of is not None})
         except httpx2.HTTPError as exc:
             raise CommandError(
                 f"No Loxodon answers at {self.url} ({exc or type(exc).__name__}). Start it, or set {URL}."
             ) from exc
+        if answer.status_code in BUSY and tries > 1:
+            time.sleep(min(float(answer.headers.get("Retry-After", WAIT_S)), 10.0))
+            return self._call(method, path, tries=tries - 1, **request)
+        self.answered = True
         if answer.is_success:
             return answer.json() if answer.content else {}
         raise CommandError(_sentence(answer))

@@ -1,0 +1,106 @@
+"""`loxodon import --from`: sends what another memory service gave out through the REST API, as anyone would store it.
+
+Ids of the source are kept, so a second import finds what the first one stored and adds nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from service.command import foreign
+from service.command.foreign import ForeignEdge, ForeignEntity, ForeignMemory, ForeignRelation, ForeignTurn, Owner
+from service.command.output import Advance
+from service.command.problems import CommandError
+from service.command.rest import Api
+
+BATCH, BATCH_CHARS = 100, 500_000  # of POST /v1/memories/batch
+
+
+@dataclass(slots=True)
+class Brought:
+    """How many of what were stored, or there already, and what could not be carried."""
+
+    stored: Counter[str] = field(default_factory=Counter)
+    report: foreign.Report = field(default_factory=foreign.Report)
+
+
+@dataclass(slots=True)
+class _Sender:
+    rest: Api
+    found: Brought
+    entities: dict[str, str] = field(default_factory=dict)  # by the source's key
+    conversations: dict[str, str] = field(default_factory=dict)
+    waiting: list[dict[str, Any]] = field(default_factory=list)
+
+    def send(self, record: foreign.Record) -> None:
+        if isinstance(record, ForeignMemory):
+            self.waiting.append(record.fields)
+            chars = sum(len(each["content"]) for each in self.waiting)
+            if len(self.waiting) >= BATCH or chars >= BATCH_CHARS:
+                self.flush()
+            return
+        self.flush()  # edges lead to memories that are there
+        if isinstance(record, ForeignEntity):
+            answer = self._try("entities", record.key, "PUT", "/v1/entities", record.fields)
+            if answer is not None:
+                self.entities[record.key] = answer["id"]
+        elif isinstance(record, ForeignRelation):
+            ends = {"source_id": self.entities.get(record.source), "target_id": self.entities.get(record.target)}
+            if all(ends.values()):
+                self._try("relations", record.fields["type"], "POST", "/v1/entities/relations", record.fields | ends)
+        elif isinstance(record, ForeignEdge):
+            where = f"/v1/memories/{record.source_id}/relations"
+            self._try("edges", record.source_id, "POST", where, record.fields)
+        else:
+            self._turn(record)
+
+    def flush(self) -> None:
+        """Stores the memories that wait."""
+        items, self.waiting = self.waiting, []
+        if not items:
+            return
+        key = hashlib.sha256(json.dumps(items, sort_keys=True).encode()).hexdigest()
+        answer = self.rest.send("POST", "/v1/memories/batch", {"items": items}, idempotency_key=f"import-{key}")
+        for item, done in zip(items, answer["results"], strict=True):
+            if done["error"] is None:
+                self.found.stored["memories"] += 1
+            else:
+                self.found.report.note(f"memories that were refused: {done['error']['detail']}", item["id"])
+
+    def _turn(self, record: ForeignTurn) -> None:
+        name = json.dumps(record.conversation, sort_keys=True)
+        if name not in self.conversations:
+            opened = self._try("conversations", name, "POST", "/v1/conversations", record.conversation)
+            self.conversations[name] = opened["id"] if opened else ""
+        if self.conversations[name]:
+            where = f"/v1/conversations/{self.conversations[name]}/turns"
+            self._try("turns", record.fields["metadata"], "POST", where, record.fields)
+
+    def _try(self, what: str, id: object, method: str, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
+        try:
+            answer = self.rest.send(method, path, {name: value for name, value in body.items() if value is not None})
+        except CommandError as exc:
+            if not self.rest.answered:
+                raise
+            self.found.report.note(f"{what} that were refused: {exc}", id)
+            return None
+        self.found.stored[what] += 1
+        return answer
+
+
+def bring(rest: Api, source: str, path: Path, owner: Owner, *, advance: Advance) -> Brought:
+    """Stores everything of a dump that can be stored. Raises CommandError where the dump cannot be read, the key may
+    not write, or the server does not answer; what was sent until then is stored."""
+    found = Brought()
+    sender = _Sender(rest, found)
+    rest.get("/v1/whoami")  # a wrong key is one error, not one for each record
+    for record in foreign.read(source, path, owner, found.report):
+        sender.send(record)
+        advance("records", sum(found.stored.values()))
+    sender.flush()
+    return found

@@ -1,0 +1,480 @@
+"""What other memory services give out, read as records of ours. Each reader yields them in the order to send them.
+
+mem0      what get_all answers, as JSON or JSON lines; or its pgvector table: rows as JSON lines, or a plain pg_dump
+graphiti  Graphiti's and Zep's nodes, edges and episodes: lists in one JSON document, or objects as JSON lines
+automem   the folder that backup_automem.py makes, one of its files, or a list of memories as JSON
+
+Files may be compressed with gzip. docs/moving.md says what becomes of which field.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from service.command.problems import CommandError
+
+Fields = dict[str, Any]
+
+RESERVED = frozenset(
+    {
+        *("id", "content", "type", "confidence", "importance", "tags", "tag_prefixes", "embedding", "archived"),
+        *("timestamp", "t_valid", "t_invalid", "updated_at", "last_accessed", "relevance_score"),
+    }
+)
+"""Names that metadata cannot have (api/schemas.py; a test compares them)."""
+
+MEMORY_TYPES = frozenset({"Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"})
+EDGE_TYPES = frozenset(
+    {
+        *("OCCURRED_BEFORE", "SIMILAR_TO", "EXEMPLIFIES", "INVALIDATED_BY", "DERIVED_FROM", "PREFERS_OVER"),
+        *("EVOLVED_INTO", "RELATES_TO", "LEADS_TO", "CONTRADICTS", "REINFORCES", "PART_OF"),
+    }
+)
+"""Edges between memories that a caller may make and that others know too."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignMemory:
+    """A memory, as the fields of a store request."""
+
+    fields: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignEntity:
+    """An entity; `key`: what relations of the same source call it."""
+
+    key: str
+    fields: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignRelation:
+    """Between two entities by their keys."""
+
+    source: str
+    target: str
+    fields: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignEdge:
+    """Between two memories by their ids."""
+
+    source_id: str
+    fields: Fields
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignTurn:
+    """Something that was said, in the conversation with this name and owner."""
+
+    conversation: Fields
+    fields: Fields
+
+
+Record = ForeignMemory | ForeignEntity | ForeignRelation | ForeignEdge | ForeignTurn
+
+
+@dataclass(slots=True)
+class Owner:
+    """Whose the records are that name nobody."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+
+    def of(self, found: Mapping[str, Any]) -> Fields:
+        ids = {name: str(found[name]) for name in ("user_id", "agent_id", "run_id") if found.get(name)}
+        given = {"user_id": self.user_id, "agent_id": self.agent_id}
+        return ids or {name: value for name, value in given.items() if value}
+
+
+@dataclass(slots=True)
+class Report:
+    """What could not be carried, counted by the reason, with some of the ids."""
+
+    lost: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+
+    def note(self, reason: str, id: object = None) -> None:
+        self.lost[reason] += 1
+        if id is not None and len(self.examples.setdefault(reason, [])) < 5:
+            self.examples[reason].append(str(id))
+
+
+def read(source: str, path: Path, owner: Owner, report: Report) -> Iterator[Record]:
+    """The records of a dump. Raises CommandError for a source or a file that cannot be read."""
+    if source not in READERS:
+        raise CommandError(f"--from: {source!r} is none of {', '.join(READERS)}.")
+    if not path.exists():
+        raise CommandError(f"{path} is not there.")
+    return READERS[source](path, owner, report)
+
+
+# -- mem0
+
+
+def _mem0(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
+    for row in _objects(path, ("results", "memories")):
+        payload = _parsed(row.get("payload"))
+        if payload:  # a row of its table
+            named = {"data", "hash", "user_id", "agent_id", "run_id", "created_at", "updated_at", "metadata"}
+            extra = {name: value for name, value in payload.items() if name not in named and value is not None}
+            found = {**payload, "memory": payload.get("data"), "metadata": {**extra, **(payload.get("metadata") or {})}}
+            report.note("vectors of the table: made again by this service's embedder")
+        else:
+            found = dict(row)
+        yield from _memory(
+            owner,
+            report,
+            id=row.get("id"),
+            content=found.get("memory") or found.get("text"),
+            whose=found,
+            metadata={**(found.get("metadata") or {}), **_some(found, "app_id", "actor_id", "role", "immutable")},
+            tags=found.get("categories") or [],
+            timestamp=found.get("created_at"),
+            updated_at=found.get("updated_at"),
+            expires_at=found.get("expiration_date"),
+        )
+
+
+# -- Graphiti and Zep
+
+
+def _graphiti(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
+    """Entities first: facts name them."""
+    found = [_flat(each) for each in _objects(path, ("nodes", "entities", "edges", "facts", "episodes", "communities"))]
+    names: dict[str, str] = {}
+    for each in found:
+        if "fact" in each or "content" in each or "name" not in each:
+            continue
+        if "Community" in each.get("labels", ()):
+            report.note("communities: this service has none", each.get("uuid"))
+            continue
+        whose = _of_group(owner, each)
+        if not whose:
+            report.note(NOBODY, each.get("uuid"))
+            continue
+        names[str(each["uuid"])] = each["name"]
+        kinds = [label for label in each.get("labels") or () if label != "Entity"]
+        properties = {**(_parsed(each.get("attributes")) or {}), "graphiti_uuid": each["uuid"]}
+        fields = {"name": each["name"], "description": each.get("summary") or None, "properties": properties, **whose}
+        if kinds:
+            fields["type"] = kinds[0].lower()
+        yield ForeignEntity(str(each["uuid"]), fields)
+    for each in found:
+        if "fact" in each:
+            yield from _fact(each, names, owner, report)
+    yield from _episodes([each for each in found if "content" in each and "fact" not in each], owner, report)
+
+
+def _fact(edge: Fields, names: Mapping[str, str], owner: Owner, report: Report) -> Iterator[Record]:
+    source, target = str(edge.get("source_node_uuid")), str(edge.get("target_node_uuid"))
+    begins, ends = _time(edge.get("valid_at")), _time(edge.get("invalid_at") or edge.get("expired_at"))
+    if begins and ends and begins >= ends:
+        report.note("valid_at of facts that end before they begin", edge.get("uuid"))
+        begins = None
+    attributes = {name: value for name, value in (_parsed(edge.get("attributes")) or {}).items() if value is not None}
+    about = {"relation": edge.get("name"), "source": names.get(source), "target": names.get(target)}
+    for name in ("episodes", "episode_uuids"):
+        about |= {"episodes": edge[name]} if edge.get(name) else {}
+    made = list(
+        _memory(
+            owner,
+            report,
+            id=edge.get("uuid"),
+            content=edge["fact"],
+            whose=_of_group(owner, edge),
+            metadata={**attributes, **{name: value for name, value in about.items() if value}},
+            timestamp=edge.get("reference_time") or edge.get("created_at"),
+            t_valid=begins,
+            t_invalid=ends,
+        )
+    )
+    yield from made
+    if made and source in names and target in names and source != target and edge.get("name"):
+        times = {"t_valid": begins, "t_invalid": ends}
+        fields = {"type": edge["name"], **{name: value for name, value in times.items() if value}}
+        yield ForeignRelation(source, target, fields)
+    elif made:
+        report.note("relations of facts whose nodes are not in the dump", edge.get("uuid"))
+
+
+def _episodes(found: list[Fields], owner: Owner, report: Report) -> Iterator[Record]:
+    """Each chat is a conversation; its turns are numbered by their time, so that a second import finds them."""
+    chats: dict[tuple[str, str], list[Fields]] = {}
+    for each in found:
+        whose = _of_group(owner, each)
+        if not whose:
+            report.note(NOBODY, each.get("uuid"))
+            continue
+        chat = str(
+            each.get("thread_id") or each.get("session_id") or f"graphiti {each.get('source_description') or ''}"
+        )
+        chats.setdefault((json.dumps(whose, sort_keys=True), chat.strip()), []).append(each)
+    for (whose_json, chat), episodes in chats.items():
+        said = [
+            (_time(each.get("valid_at") or each.get("created_at")), str(each.get("uuid")), each) for each in episodes
+        ]
+        said.sort(key=lambda each: (each[0] or "", each[1]))
+        conversation = {"external_id": chat, **json.loads(whose_json)}
+        for place, (at, uuid, each) in enumerate(said):
+            role = each.get("role_type") or each.get("role") or "user"
+            fields = {
+                "role": role,
+                "content": each["content"],
+                "turn_index": place,
+                "metadata": {"graphiti_uuid": uuid},
+            }
+            yield ForeignTurn(conversation, fields | ({"timestamp": at} if at else {}))
+
+
+def _of_group(owner: Owner, found: Mapping[str, Any]) -> Fields:
+    return owner.of({"user_id": found.get("user_id") or found.get("group_id"), **_some(found, "agent_id")})
+
+
+def _flat(found: Fields) -> Fields:
+    """A node or an edge with its own fields; a graph database's export has them under `properties`."""
+    if not isinstance(found.get("properties"), dict):
+        return found
+    ends = {}
+    for name, wanted in (("start", "source_node_uuid"), ("end", "target_node_uuid")):
+        end = found.get(name)
+        if isinstance(end, dict) and isinstance(end.get("properties"), dict):
+            ends[wanted] = end["properties"].get("uuid")
+    return {"labels": found.get("labels") or [], **ends, **found["properties"]}
+
+
+# -- AutoMem
+
+
+def _automem(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
+    graph = _latest(path, "falkordb")
+    if graph is None:
+        yield from _automem_points(_latest(path, "qdrant") or path, owner, report)
+        return
+    document = _document(graph)
+    if not isinstance(document, dict) or "nodes" not in document:
+        yield from _automem_points(graph, owner, report)
+        return
+    ids: dict[Any, str] = {}
+    for node in document["nodes"]:
+        if "Memory" not in node.get("labels", ()):
+            report.note("nodes that are no memories: entities and patterns are found again")
+            continue
+        properties = node["properties"]
+        for made in _automem_memory(properties, owner, report):
+            ids[node["id"]] = made.fields["id"]
+            yield made
+    for each in document.get("relationships", ()):
+        source, target = ids.get(each["source_id"]), ids.get(each["target_id"])
+        if source is None or target is None or source == target:
+            report.note("relations to what is no memory here")
+        elif each["type"] not in EDGE_TYPES:
+            report.note(f"relations of the type {each['type']}")
+        else:
+            properties = {name: value for name, value in (each.get("properties") or {}).items() if value is not None}
+            strength = properties.pop("strength", None)
+            strong = {"strength": min(max(float(strength), 0.0), 1.0)} if isinstance(strength, int | float) else {}
+            yield ForeignEdge(source, {"target_id": target, "type": each["type"], "properties": properties, **strong})
+
+
+def _automem_points(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
+    report.note("relations: they are in the file of the graph (falkordb), which is not there")
+    for each in _objects(path, ("points", "memories", "results")):
+        payload = each.get("payload") or each.get("memory")
+        found = payload if isinstance(payload, dict) else each
+        yield from _automem_memory({"id": each.get("id") or each.get("memory_id"), **found}, owner, report)
+
+
+def _automem_memory(found: Fields, owner: Owner, report: Report) -> Iterator[ForeignMemory]:
+    if found.get("archived"):
+        report.note("archived memories", found.get("id"))
+        return
+    kind = found.get("type")
+    if kind not in MEMORY_TYPES:
+        report.note(f"the type {kind}: the memory is classified again", found.get("id"))
+        kind = None
+    begins, ends = _time(found.get("t_valid")), _time(found.get("t_invalid"))
+    if begins and ends and begins >= ends:
+        report.note("t_valid of memories that end before they begin", found.get("id"))
+        begins = None
+    for name in ("relevance_score", "access_count", "summary"):
+        if found.get(name):
+            report.note(f"{name}: counted and made anew here")
+    yield from _memory(
+        owner,
+        report,
+        id=found.get("id"),
+        content=found.get("content"),
+        whose=found,
+        metadata=_parsed(found.get("metadata")) or {},
+        tags=found.get("tags") or [],
+        timestamp=found.get("timestamp"),
+        updated_at=found.get("updated_at"),
+        last_accessed=found.get("last_accessed"),
+        t_valid=begins,
+        t_invalid=ends,
+        type=kind,
+        type_confidence=found.get("confidence") if kind else None,
+        importance=found.get("importance"),
+    )
+
+
+# -- what all of them need
+
+NOBODY = "records of nobody: say whose they are with --user or --agent"
+TIMES = ("timestamp", "updated_at", "last_accessed", "expires_at", "t_valid", "t_invalid")
+
+
+def _memory(
+    owner: Owner, report: Report, *, id: Any, content: Any, whose: Mapping[str, Any], metadata: Fields, **more: Any
+) -> Iterator[ForeignMemory]:
+    """A store request for one memory, stored as it is; none without a text or an owner."""
+    ids = owner.of(whose)
+    if not isinstance(content, str) or not content.strip():
+        report.note("memories without a text", id)
+        return
+    if not ids:
+        report.note(NOBODY, id)
+        return
+    kept = {f"foreign_{name}" if name in RESERVED else name: value for name, value in metadata.items()}
+    if kept.keys() != metadata.keys():
+        report.note("names of metadata that are fields here: kept as foreign_...", id)
+    fields: Fields = {"id": _uuid(id, content), "content": content, "dedup": False, "metadata": kept, **ids}
+    if id is not None and fields["id"] != str(id).lower():
+        kept.setdefault("foreign_id", str(id))
+    for name, value in more.items():
+        shown = _time(value) if name in TIMES else value
+        if value and shown is None:
+            report.note(f"{name}: not a time", id)
+        elif shown not in (None, []):
+            fields[name] = shown
+    if {"updated_at", "last_accessed"} & fields.keys():
+        fields["allow_system_fields"] = True
+    yield ForeignMemory(fields)
+
+
+def _uuid(id: Any, content: str) -> str:
+    """The id itself if it is a UUID, else one that is always the same for it."""
+    try:
+        return str(UUID(str(id)))
+    except ValueError:
+        return str(uuid5(NAMESPACE_URL, f"loxodon:import:{id or content}"))
+
+
+def _time(value: Any) -> str | None:
+    """ISO 8601 with a zone, UTC where none is named; None for what is no time."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return datetime.fromtimestamp(value, UTC).isoformat()
+    if not isinstance(value, str) or not value:
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat()
+
+
+def _some(found: Mapping[str, Any], *names: str) -> Fields:
+    return {name: found[name] for name in names if found.get(name) not in (None, "", False)}
+
+
+def _parsed(value: Any) -> Fields:
+    """An object, which some keep as a string of JSON."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _latest(path: Path, store: str) -> Path | None:
+    """The newest backup of one of AutoMem's stores below a folder; the file itself if it is one."""
+    if path.is_file():
+        return path if store == "falkordb" else None
+    found = sorted(path.glob(f"**/{store}_*.json*"))
+    return found[-1] if found else None
+
+
+def _text(path: Path) -> Iterable[str]:
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+        yield from file
+
+
+def _document(path: Path) -> Any:
+    try:
+        return json.loads("".join(_text(path)))
+    except (OSError, EOFError, ValueError) as exc:
+        raise CommandError(f"{path} is no JSON that can be read: {exc}.") from exc
+
+
+COPY = re.compile(r'^COPY [\w."]+ \((?P<columns>[^)]*)\) FROM stdin;$')
+ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
+
+
+def _objects(path: Path, lists: tuple[str, ...]) -> Iterator[Fields]:
+    """The objects of a JSON document (a list, or the lists with these names), of JSON lines, or of a plain pg_dump."""
+    if path.is_dir():
+        raise CommandError(f"{path} is a folder: name a file.")
+    first = next((line for line in _text(path) if line.strip()), "").strip()
+    if first.startswith("--"):
+        yield from _copied(path)
+    elif _is_whole(first) and isinstance(json.loads(first), dict) and not set(lists) & json.loads(first).keys():
+        for number, line in enumerate(_text(path), 1):
+            if line.strip():
+                try:
+                    yield json.loads(line)
+                except ValueError as exc:
+                    raise CommandError(f"{path}, line {number}, is no JSON: {exc}.") from exc
+    else:
+        found = _document(path)
+        if isinstance(found, dict):
+            found = [each for name in lists for each in found.get(name) or []]
+        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+            raise CommandError(f"{path} holds no list of objects, nor one under {' or '.join(lists)}.")
+        yield from found
+
+
+def _copied(path: Path) -> Iterator[Fields]:
+    """The rows with a payload in a plain pg_dump, whose data are lines between COPY and a backslash with a dot."""
+    columns: list[str] | None = None
+    for line in _text(path):
+        started = COPY.match(line.rstrip("\n"))
+        if started:
+            columns = [each.strip().strip('"') for each in started["columns"].split(",")]
+            columns = columns if "payload" in columns else None
+        elif line.startswith("\\."):
+            columns = None
+        elif columns is not None:
+            values = (
+                ESCAPED.sub(lambda each: ESCAPES.get(each[1], each[1]), of) for of in line.rstrip("\n").split("\t")
+            )
+            yield dict(zip(columns, values, strict=True))
+
+
+def _is_whole(line: str) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+READERS: Mapping[str, Callable[[Path, Owner, Report], Iterator[Record]]] = {
+    "mem0": _mem0,
+    "graphiti": _graphiti,
+    "zep": _graphiti,
+    "automem": _automem,
+}
