@@ -30,8 +30,10 @@ import asyncio, asyncpg, sys, uuid
 async def write():
     connection = await asyncpg.connect(sys.argv[1].replace("+asyncpg", ""))
     print("writing", flush=True)
+    await connection.execute("SET ROLE loxodon_owner")
     while True:
-        await connection.execute("INSERT INTO workspace (workspace_id, name) VALUES ($1, 'more')", uuid.uuid4())
+        id = uuid.uuid4()
+        await connection.execute("INSERT INTO audit_log (workspace_id, id, operation) VALUES ($1, $1, 'x')", id)
 
 asyncio.run(write())
 """
