@@ -1,20 +1,27 @@
-"""A workspace with rows in every table that travels, in a database of its own."""
+"""A workspace with rows in every table that travels, in a database of its own; and commands against a real server."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg  # type: ignore[import-untyped]
 import pytest
+from typer.testing import CliRunner, Result
 
 from bench.superuser import login_url, new_database
+from service import cli
 from service.db import generations, migrate, transfer
 from service.db.roles import OWNER, WORKER
 from service.db.tables import Table
+from service.resources import Resources
 from service.settings import Settings
-from tests.conftest import DIMENSION
+from tests.api.conftest import serving
+from tests.api.listening import listening
+from tests.conftest import DIMENSION, Tenant
 from tests.db.test_doctor import WHOLE, Names
 from tests.fakes.embedder import AngleEmbedder
 
@@ -131,3 +138,18 @@ async def moving(owner_url: str, settings: Settings) -> Moving:
     assert all(counts.values()), f"no row of {[name for name, count in counts.items() if not count]}"
     assert {each.name for each in transfer.tables()} <= Table.metadata.tables.keys()
     return made
+
+
+Run = Callable[..., Awaitable[Result]]
+
+
+@pytest.fixture
+async def run(resources: Resources, tenant: Tenant) -> AsyncIterator[Run]:
+    """Runs a command with the tenant's key, and returns what it printed."""
+    async with serving(resources) as app, listening(app) as (host, port):
+
+        async def call(*words: str, **env: str) -> Result:
+            known = {"LOXODON_URL": f"http://{host}:{port}", "LOXODON_API_KEY": tenant.key, **env}
+            return await asyncio.to_thread(CliRunner(env=known).invoke, cli.app, list(words))
+
+        yield call

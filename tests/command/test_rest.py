@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
-import pytest
 from typer.main import get_command
-from typer.testing import CliRunner, Result
 
 from service import cli
-from service.resources import Resources
-from tests.api.conftest import serving
-from tests.api.listening import listening
-from tests.conftest import Tenant
+from tests.command.conftest import Run
 
 PAGE = Path(__file__).parents[2] / "docs" / "command.md"
-Run = Callable[..., Awaitable[Result]]
-
-
-@pytest.fixture
-async def run(resources: Resources, tenant: Tenant) -> AsyncIterator[Run]:
-    """Runs a command with the tenant's key, and returns what it printed."""
-    async with serving(resources) as app, listening(app) as (host, port):
-
-        async def call(*words: str, **env: str) -> Result:
-            known = {"LOXODON_URL": f"http://{host}:{port}", "LOXODON_API_KEY": tenant.key, **env}
-            return await asyncio.to_thread(CliRunner(env=known).invoke, cli.app, list(words))
-
-        yield call
 
 
 async def test_keys_workspaces_and_jobs(run: Run) -> None:

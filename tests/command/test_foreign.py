@@ -1,0 +1,152 @@
+"""What other services give out becomes memories of the same people at the same times; what is lost is said."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+from service.api.relations import RelationName
+from service.api.schemas import RESERVED_METADATA
+from service.command.foreign import EDGE_TYPES, MEMORY_TYPES, RESERVED
+from service.domain.kinds import MemoryType
+from service.resources import Resources
+from tests.api.conftest import client_of, serving
+from tests.command.conftest import Run
+from tests.conftest import Tenant
+
+M = "0b7c8a52-3f6e-4a2b-9d0e-00000000000{}"
+TABLE = r"""--
+-- PostgreSQL database dump
+--
+COPY public.mem0 (id, vector, payload) FROM stdin;
+{id}	[0.1,0.2]	{"data": "Plays the \\"cello\\"", "user_id": "a", "created_at": "2024-02-01T08:00-08:00", "hue": 1}
+\.
+
+COPY public.other (id, name) FROM stdin;
+7	nothing
+\.
+"""
+
+
+def gave(done: Any) -> dict[str, Any]:
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found | {"reasons": {each["reason"]: each["count"] for each in found["not_carried"]}}
+
+
+def written(path: Path, found: object) -> str:
+    text = found if isinstance(found, str) else json.dumps(found)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return str(path)
+
+
+async def test_dumps_of_other_services(run: Run, tenant: Tenant, resources: Resources, tmp_path: Path) -> None:
+    mem0 = [
+        {
+            "id": M.format(1),
+            "memory": "Eats no meat",
+            "user_id": "ann",
+            "metadata": {"importance": "high", "source": "chat"},
+            "categories": ["food"],
+            "created_at": "2024-03-01T10:00:00Z",
+            "updated_at": "2024-04-01T10:00:00Z",
+        },
+        {"id": "not-a-uuid", "memory": "Speaks Danish", "agent_id": "helper", "created_at": "2024-03-02"},
+        {"id": M.format(2), "memory": "Belongs to nobody"},
+        {"id": M.format(3), "memory": "", "user_id": "ann"},
+    ]
+    source = written(tmp_path / "mem0.json", {"results": mem0})
+    found = gave(await run("import", source, "--from", "mem0", "--json"))
+    assert found["stored"] == {"memories": 2}
+    assert found["reasons"] == {
+        "names of metadata that are fields here: kept as foreign_...": 1,
+        "records of nobody: say whose they are with --user or --agent": 1,
+        "memories without a text": 1,
+    }
+    dump = written(tmp_path / "mem0.sql.gz", TABLE.replace("{id}", M.format(4)))
+    assert gave(await run("import", dump, "--from", "mem0", "--json"))["stored"] == {"memories": 1}
+
+    nodes = [
+        {"uuid": "n1", "name": "Bob", "group_id": "bob", "labels": ["Entity", "Person"], "summary": "A baker"},
+        {"uuid": "n2", "name": "Acme", "group_id": "bob", "labels": ["Entity"], "attributes": {"size": 7}},
+    ]
+    fact = {
+        "uuid": M.format(5),
+        "group_id": "bob",
+        "source_node_uuid": "n1",
+        "target_node_uuid": "n2",
+        "name": "WORKS_AT",
+        "fact": "Bob works at Acme",
+        "created_at": "2024-05-05T00:00:00Z",
+        "valid_at": "2020-01-01T00:00:00Z",
+        "invalid_at": "2022-01-01T00:00:00Z",
+        "episodes": ["e1"],
+    }
+    said = [
+        {"uuid": f"e{at}", "name": "", "group_id": "bob", "source": "message", "source_description": "chat",
+         "content": f"Turn {at}", "valid_at": f"2020-01-0{at}T00:00:00Z"}
+        for at in (2, 1)
+    ]  # fmt: skip
+    graph = written(tmp_path / "graph.json", {"nodes": nodes, "edges": [fact], "episodes": said})
+    for _ in range(2):  # nothing comes twice
+        found = gave(await run("import", graph, "--from", "graphiti", "--json"))
+        assert found["stored"] == {"entities": 2, "memories": 1, "relations": 1, "conversations": 1, "turns": 2}
+        assert not found["reasons"]
+
+    memories = [
+        {"id": number, "labels": ["Memory"], "properties": {
+            "id": M.format(number), "content": text, "type": kind, "confidence": 0.7, "importance": 0.8,
+            "tags": ["project:atlas"], "timestamp": "2025-01-01T00:00:00+00:00", "metadata": '{"a": 1}'}}
+        for number, text, kind in ((6, "Chose Postgres", "Decision"), (7, "Postgres is enough", "Memory"))
+    ]  # fmt: skip
+    backup = {
+        "nodes": [*memories, {"id": 9, "labels": ["Entity"], "properties": {}}],
+        "relationships": [
+            {"source_id": 6, "type": "LEADS_TO", "target_id": 7, "properties": {"strength": 0.6, "reason": "so"}},
+            {"source_id": 6, "type": "MENTIONS", "target_id": 9, "properties": {}},
+        ],
+    }
+    written(tmp_path / "automem" / "falkordb" / "falkordb_20250101_000000.json.gz", backup)
+    words = ("import", str(tmp_path / "automem"), "--from", "automem", "--user", "eve", "--json")
+    found = gave(await run(*words))
+    assert found["stored"] == {"memories": 2, "edges": 1}
+    assert found["reasons"]["the type Memory: the memory is classified again"] == 1
+
+    async with serving(resources) as app, client_of(app, tenant.key) as client:
+        one = (await client.get(f"/v1/memories/{M.format(1)}")).json()
+        assert (one["user_id"], one["memory"], one["tags"]) == ("ann", "Eats no meat", ["food"])
+        assert one["metadata"] == {"foreign_importance": "high", "source": "chat"}
+        assert (one["timestamp"], one["updated_at"]) == ("2024-03-01T10:00:00Z", "2024-04-01T10:00:00Z")
+        four = (await client.get(f"/v1/memories/{M.format(4)}")).json()
+        assert (four["memory"], four["metadata"]) == ('Plays the "cello"', {"hue": 1})
+        assert four["timestamp"] == "2024-02-01T16:00:00Z"
+        five = (await client.get(f"/v1/memories/{M.format(5)}")).json()
+        assert (five["t_valid"], five["t_invalid"]) == ("2020-01-01T00:00:00Z", "2022-01-01T00:00:00Z")
+        six = (await client.get(f"/v1/memories/{M.format(6)}")).json()
+        assert (six["user_id"], six["type"], six["importance"]) == ("eve", "Decision", 0.8)
+        chats = (await client.get("/v1/conversations", params={"user_id": "bob"})).json()["results"]
+        assert [each["external_id"] for each in chats] == ["graphiti chat"]
+        turns = (await client.get(f"/v1/conversations/{chats[0]['id']}")).json()["turns"]
+        assert [each["content"] for each in turns] == ["Turn 1", "Turn 2"]
+
+
+async def test_a_dump_that_cannot_be_read_is_refused(run: Run, tmp_path: Path) -> None:
+    for name, content, said in (
+        ("nothing", None, "is not there"),
+        ("half.json", '{"results": [', "no JSON that can be read"),
+        ("number.json", "7", "holds no list"),
+    ):
+        if content is not None:
+            written(tmp_path / name, content)
+        done = await run("import", str(tmp_path / name), "--from", "mem0")
+        assert (done.exit_code, said in done.stderr) == (1, True), done.output
+    assert "is none of mem0" in (await run("import", str(tmp_path), "--from", "else")).stderr
+
+
+def test_the_words_of_the_api_are_known_here() -> None:
+    assert RESERVED == RESERVED_METADATA
+    assert {str(each) for each in MemoryType} == MEMORY_TYPES
+    assert set(get_args(RelationName)) >= EDGE_TYPES
