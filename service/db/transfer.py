@@ -1,8 +1,9 @@
 """The rows of one workspace as JSON, table by table, and back into a database.
 
 Tables and columns come from service/db/tables, parents before children; what stays behind is named below. A line is a
-row without its workspace and without the number of its vectors' generation, both of which the target gives: so two
-workspaces that hold the same have the same lines. Rows come in the order of their primary key, text by code points.
+row without what the target gives: its workspace, the number of its vectors' generation, its position in the change
+feed. So two workspaces that hold the same have the same lines. Rows come in the order of their primary key, text by
+code points.
 
 The connection is asyncpg's own, in a transaction of the caller: rows are never parsed on their way.
 """
@@ -151,9 +152,16 @@ def _own(name: str) -> frozenset[str]:
     )
 
 
+def _is_given(column: Column[Any]) -> bool:
+    """Whether a database gives the value: the position in the change feed is the number of a transaction of its own."""
+    default = str(getattr(column.server_default, "arg", ""))
+    given = column.name in {"workspace_id", *GENERATIONS} or "pg_current_xact_id()" in default
+    return given or column.computed is not None
+
+
 def _exported(table: sqlalchemy.Table) -> ExportedTable:
-    columns = [each for each in table.columns if each.name not in {"workspace_id", *GENERATIONS} and not each.computed]
-    key = [*_own(table.name), *(each.name for each in table.primary_key if each in set(columns))]
+    columns = [each for each in table.columns if not _is_given(each)]
+    key = [*_own(table.name), *(each.name for each in table.primary_key if not _is_given(each))]
     return ExportedTable(
         table.name,
         tuple(each.name for each in columns),
@@ -192,7 +200,7 @@ def _shown(column: Column[Any], *, with_vectors: bool) -> str:
 
 def _order(table: sqlalchemy.Table) -> list[str]:
     parents = [f'(t."{name}" IS NOT NULL), t."{name}"' for name in sorted(_own(table.name))]
-    keys = [each for each in table.primary_key if each.name not in {"workspace_id", *GENERATIONS}]
+    keys = [each for each in table.primary_key if not _is_given(each)]
     return [*parents, *(f't."{each.name}"{_collation(each)}' for each in keys)]
 
 

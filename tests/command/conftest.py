@@ -50,6 +50,7 @@ VALUES ('$W', '$P', '$M', 'UPDATE', '{"content": "Rows."}', array_fill(0.2, ARRA
     currval('memory_history_seq') + 250000, clock_timestamp());
 UPDATE memory_history h SET recorded_to = (SELECT recorded_at FROM memory_history n WHERE n.id = '$P')
     WHERE memory_id = '$M' AND event = 'ADD';
+INSERT INTO erased_memory (workspace_id, memory_id) VALUES ('$W', '$J');
 INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id) VALUES ('$W', '$M', 'RELATES_TO', '$N');
 INSERT INTO memory_entity (workspace_id, memory_id, entity_id) VALUES ('$W', '$M', '$E');
 INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end") VALUES ('$W', '$M', '$T', 0, 3);
@@ -111,11 +112,13 @@ class Moving:
         return made
 
     async def contents(self, workspace_id: UUID) -> dict[str, list[str]]:
-        """Every row of the tables that travel, as Postgres itself writes it, but for the workspace."""
+        """Every row of the tables that travel, as Postgres itself writes it, but for the workspace and the position in
+        the change feed."""
         found = {}
         for name in sorted(each.name for each in transfer.tables()):
             rows = await self.run(
-                f"SELECT replace(t::text, $2, '') FROM {name} t WHERE workspace_id = $1 ORDER BY 1",
+                f"SELECT replace((to_jsonb(t) - 'position')::text, $2, '') FROM {name} t WHERE workspace_id = $1 "
+                "ORDER BY 1",
                 workspace_id,
                 str(workspace_id),
             )
