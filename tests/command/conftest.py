@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 
 import asyncpg  # type: ignore[import-untyped]
 import pytest
+from structlog.testing import capture_logs
 from typer.testing import CliRunner, Result
 
 from bench.superuser import login_url, new_database
@@ -50,7 +51,6 @@ VALUES ('$W', '$P', '$M', 'UPDATE', '{"content": "Rows."}', array_fill(0.2, ARRA
     currval('memory_history_seq') + 250000, clock_timestamp());
 UPDATE memory_history h SET recorded_to = (SELECT recorded_at FROM memory_history n WHERE n.id = '$P')
     WHERE memory_id = '$M' AND event = 'ADD';
-INSERT INTO erased_memory (workspace_id, memory_id) VALUES ('$W', '$J');
 INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id) VALUES ('$W', '$M', 'RELATES_TO', '$N');
 INSERT INTO memory_entity (workspace_id, memory_id, entity_id) VALUES ('$W', '$M', '$E');
 INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end") VALUES ('$W', '$M', '$T', 0, 3);
@@ -149,10 +149,11 @@ Run = Callable[..., Awaitable[Result]]
 @pytest.fixture
 async def run(resources: Resources, tenant: Tenant) -> AsyncIterator[Run]:
     """Runs a command with the tenant's key, and returns what it printed."""
-    async with serving(resources) as app, listening(app) as (host, port):
+    with capture_logs():  # the server's, in this process, would stand between the lines of the command
+        async with serving(resources) as app, listening(app) as (host, port):
 
-        async def call(*words: str, **env: str) -> Result:
-            known = {"LOXODON_URL": f"http://{host}:{port}", "LOXODON_API_KEY": tenant.key, **env}
-            return await asyncio.to_thread(CliRunner(env=known).invoke, cli.app, list(words))
+            async def call(*words: str, **env: str) -> Result:
+                known = {"LOXODON_URL": f"http://{host}:{port}", "LOXODON_API_KEY": tenant.key, **env}
+                return await asyncio.to_thread(CliRunner(env=known).invoke, cli.app, list(words))
 
-        yield call
+            yield call
