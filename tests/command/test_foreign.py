@@ -119,12 +119,12 @@ async def test_dumps_of_other_services(run: Run, tenant: Tenant, resources: Reso
         one = (await client.get(f"/v1/memories/{M.format(1)}")).json()
         assert (one["user_id"], one["memory"], one["tags"]) == ("ann", "Eats no meat", ["food"])
         assert one["metadata"] == {"foreign_importance": "high", "source": "chat"}
-        assert (one["timestamp"], one["updated_at"]) == ("2024-03-01T10:00:00Z", "2024-04-01T10:00:00Z")
+        assert (one["timestamp"], one["updated_at"]) == ("2024-03-01T10:00:00+00:00", "2024-04-01T10:00:00+00:00")
         four = (await client.get(f"/v1/memories/{M.format(4)}")).json()
         assert (four["memory"], four["metadata"]) == ('Plays the "cello"', {"hue": 1})
-        assert four["timestamp"] == "2024-02-01T16:00:00Z"
+        assert four["timestamp"] == "2024-02-01T16:00:00+00:00"
         five = (await client.get(f"/v1/memories/{M.format(5)}")).json()
-        assert (five["t_valid"], five["t_invalid"]) == ("2020-01-01T00:00:00Z", "2022-01-01T00:00:00Z")
+        assert (five["t_valid"], five["t_invalid"]) == ("2020-01-01T00:00:00+00:00", "2022-01-01T00:00:00+00:00")
         six = (await client.get(f"/v1/memories/{M.format(6)}")).json()
         assert (six["user_id"], six["type"], six["importance"]) == ("eve", "Decision", 0.8)
         chats = (await client.get("/v1/conversations", params={"user_id": "bob"})).json()["results"]
