@@ -6,12 +6,16 @@ A table goes to standard output, progress to standard error and only to a termin
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Protocol
 
 import typer
+
+TIME = re.compile(r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?\+00:00$")
+"""A time of the API, which a person reads to the second."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -36,7 +40,7 @@ def show_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], *, emp
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column.replace("_", " "), overflow="fold")
+        table.add_column(column.replace("_", " "), overflow="fold", no_wrap=column == "id")  # it is copied
     for row in rows:
         table.add_row(*(shown(row.get(column)) for column in columns))
     # a pipe has no width: nothing is folded there
@@ -60,6 +64,8 @@ def shown(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, str):
+        return TIME.sub(r"\1Z", value)
     return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 

@@ -27,12 +27,15 @@ SESSION_SETTINGS = {
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[Any]:
-    """A connection to a database whose schema this version knows. Raises CommandError or StoreUnavailable."""
+    """A connection to a database whose schema this version knows. Raises StoreUnavailable where there is none, and
+    CommandError for what goes wrong meanwhile: the database stops, the disk is full."""
     with rights.usable(url):
         connection = await asyncpg.connect(postgres_url.libpq(url), server_settings=SESSION_SETTINGS)
     try:
         await _check_schema(connection)
         yield connection
+    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as exc:
+        raise CommandError(f"It stopped: {exc}. Give the command again.") from exc
     finally:
         await connection.close()
 
@@ -109,5 +112,5 @@ async def listing(url: str) -> list[dict[str, Any]]:
         for each, name in (await _names(connection)).items():
             await enter(connection, each)
             row = await connection.fetchrow(transfer.SIZE, each)
-            found.append({"id": str(each), "name": name, **dict(row)})
+            found.append({"id": str(each), "name": name, **row, "created_at": row["created_at"].isoformat()})
         return found
