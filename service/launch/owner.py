@@ -8,6 +8,7 @@ from pathlib import Path
 
 from service.db.roles import LOGINS, OWNER, WORKER
 from service.launch.postgres import EmbeddedPostgres, running_server
+from service.launch.problems import LaunchError
 from service.settings import Settings
 
 
@@ -36,7 +37,12 @@ def login_url(settings: Settings, role: str) -> Iterator[str]:
 
 @contextmanager
 def embedded_url(data_dir: Path, role: str) -> Iterator[str]:
-    """The same for the embedded server of a data folder."""
+    """The same for the embedded server of a data folder. Raises LaunchError where there is none, and makes none."""
+    if not (data_dir / "postgres" / "PG_VERSION").exists():
+        raise LaunchError(
+            f"There is no database in {data_dir}: LOXODON_DATA_DIR names the folder of an embedded one, DATABASE_URL "
+            "a Postgres of your own. `loxodon run` or `loxodon migrate` makes one."
+        )
     if (server := running_server(data_dir)) is not None:
         yield server.url(LOGINS[role])
     else:

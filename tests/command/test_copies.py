@@ -15,6 +15,7 @@ from service.command import compare
 from service.db import generations, migrate
 from service.db.roles import MIGRATE_LOGIN
 from service.launch.backup import BASE, backup, restore
+from service.launch.owner import owner_url
 from service.launch.postgres import EmbeddedPostgres
 from service.launch.problems import LaunchError
 from service.settings import Settings
@@ -52,6 +53,9 @@ def test_a_backup_is_restored(tmp_path: Path, settings: Settings) -> None:
     of_b = settings.model_copy(update={"data_dir": tmp_path / "b"})
     with pytest.raises(LaunchError, match="There is no database"):
         backup(of_a, tmp_path / "copy")
+    with pytest.raises(LaunchError, match="There is no database"), owner_url(of_a):
+        pass
+    assert not of_a.data_dir.exists()
     with EmbeddedPostgres(of_a.data_dir, settings=UNSAFE) as server:
         url = server.url(MIGRATE_LOGIN)
         migrate.upgrade(url, settings)
