@@ -104,6 +104,15 @@ def wait_for_schema(
 
 
 @app.command()
+def mcp() -> None:
+    """Serve the Model Context Protocol on standard input and output, for the service at LOXODON_URL."""
+    from service.launch import mcp_stdio
+
+    with errors_in_a_sentence():
+        mcp_stdio.serve(settings())
+
+
+@app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     examples: Annotated[int, typer.Option(min=0, max=1_000, help="Rows that are named of each broken check.")] = 5,

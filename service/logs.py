@@ -12,7 +12,7 @@ import structlog
 
 from service.settings import Settings
 
-QUIET = ("httpx", "httpx2", "openai", "asyncio", "alembic", "opentelemetry", "urllib3")
+QUIET = ("httpx", "httpx2", "openai", "asyncio", "alembic", "mcp", "opentelemetry", "urllib3")
 """Libraries whose chatter would quote requests."""
 
 FROM_LIBRARY = structlog.stdlib.ExtraAdder(["frames"])

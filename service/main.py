@@ -26,6 +26,7 @@ from service.api import (
     goals,
     health,
     jobs,
+    mcp,
     memories,
     openapi,
     operations,
@@ -105,6 +106,7 @@ PARTS = (
     mem0,
     automem_recall,
     automem,
+    mcp,
 )
 
 Opener = Callable[[Settings], AbstractAsyncContextManager[Resources]]

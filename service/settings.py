@@ -201,6 +201,14 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = "info"  # of the lines on standard error
     log_format: Literal["auto", "json", "text"] = "auto"  # text on a terminal, one JSON object a line otherwise
 
+    # -- the command `mcp`: which service it speaks to, and for whom
+    url: str | None = None  # http://127.0.0.1:<port> where it is not set
+    api_key: SecretStr | None = None  # the first key in the data folder where it is not set
+    mcp_user_id: str | None = None  # fixed for all tools, so that an agent need not repeat it
+    mcp_agent_id: str | None = None  # the same for the agent
+    mcp_run_id: str | None = None  # the same for the run
+    mcp_channel: str | None = None  # the same for the channel
+
     # -- the database; TLS stands before the URLs, which look at it
     database_tls: postgres_url.LeastTls = "prefer"  # at least so much of a URL to another machine
     database_ca_file: Path | None = None  # signs the server's certificate; for URLs without sslrootcert

@@ -10,6 +10,7 @@ SERVICE = Path(__file__).resolve().parents[1] / "service"
 HEIGHT = {
     "api": 6,
     "jobs": 6,
+    "mcp": 5.5,
     "memory": 5,
     "retrieval": 5,
     "pipeline": 4,
@@ -34,6 +35,7 @@ HEIGHT = {
     "faults": 0.1,
     "garbage": 0,
     "draining": 0,
+    "late_imports": 0,
 }
 """A part may import lower ones. Entry points (main, cli, launch, __main__, logs) stand above all."""
 

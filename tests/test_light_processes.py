@@ -12,10 +12,11 @@ MODELS = {"openai", "aiohttp", "httpx", "onnxruntime", "tokenizers"}
 DATABASE = {"sqlalchemy", "asyncpg", "pgvector"}
 TIMES = {"ms_recognizers_date_time", "regex", "emoji"}
 STEMMERS = {"snowballstemmer"}
+AGENTS = {"mcp", "mcp_types", "jwt", "cryptography", "jsonschema"}
 
 DONE_WITHOUT = {
-    "service.main": {*MODELS, *TIMES, *STEMMERS},
-    "service.jobs.loop": {*SERVERS, *MODELS, *TIMES, *STEMMERS},
+    "service.main": {*MODELS, *TIMES, *STEMMERS, *AGENTS},
+    "service.jobs.loop": {*SERVERS, *MODELS, *TIMES, *STEMMERS, *AGENTS},
     "service.rule_modules": {*SERVERS, *MODELS, *DATABASE, *STEMMERS},
     "service.launch.run": {*SERVERS, *MODELS, *DATABASE, *TIMES, *STEMMERS, "numpy"},
 }

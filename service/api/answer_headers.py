@@ -18,10 +18,17 @@ BROWSERS_MAY_SEND = (
     "Content-Type",
     "Idempotency-Key",
     "If-Match",
+    "Mcp-Method",
+    "Mcp-Name",
+    "Mcp-Protocol-Version",
     "Prefer",
     "X-API-Key",
+    "X-Agent-Id",
+    "X-Channel",
     "X-Request-ID",
+    "X-Run-Id",
     "X-Session-Id",
+    "X-User-Id",
 )
 BROWSERS_MAY_READ = (
     "ETag",

@@ -10,10 +10,9 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-import jwt
-from jwt.types import Options
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from service.db import walls
@@ -21,6 +20,10 @@ from service.db.engine import Database
 from service.db.tenants import keys
 from service.domain.access import NO_DEFAULTS, Caller, Right, Wall
 from service.errors import Unauthenticated
+from service.late_imports import load
+
+if TYPE_CHECKING:
+    from jwt.types import Options
 
 ALGORITHM, ISSUER = "HS256", "loxodon"
 MAX_TOKEN_CHARS = 16_384
@@ -79,6 +82,9 @@ class TokenSigner:
             channels=wall.channels,
             exp=int(expires_at.timestamp()),
         )
+        await load("jwt")
+        import jwt
+
         payload = {"iss": ISSUER, **claims.model_dump(mode="json", exclude_none=True)}
         return jwt.encode(payload, await self._secret(), algorithm=ALGORITHM)
 
@@ -87,6 +93,9 @@ class TokenSigner:
         if len(token) > MAX_TOKEN_CHARS:
             raise Unauthenticated(MALFORMED)
         secret = await self._secret()
+        await load("jwt")
+        import jwt
+
         try:
             payload = jwt.decode(token, secret, [ALGORITHM], options=OPTIONS, issuer=ISSUER)
             claims = Claims.model_validate(payload)

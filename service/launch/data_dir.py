@@ -138,6 +138,11 @@ def first_key(data_dir: Path, given: str | None) -> str:
     return _stored_key(path) or _new_key(path)
 
 
+def kept_first_key(data_dir: Path) -> str | None:
+    """The stored one, None where there is none; raises LaunchError for one that cannot be read."""
+    return _stored_key(data_dir / KEY_FILE) or None
+
+
 def _stored_key(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii").strip()

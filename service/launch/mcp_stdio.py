@@ -1,0 +1,65 @@
+"""The command `mcp`: the Model Context Protocol on standard input and output, for a running service.
+
+It speaks to the service over its REST API, so it starts in a second, holds no database, and many may run beside each
+other; each client starts its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx2
+
+from service import logs
+from service.launch import data_dir
+from service.launch.problems import LaunchError
+from service.mcp.requests import Ask, FixedIds, RestAnswer, RestRequest
+from service.settings import Settings
+
+TIMEOUT_S = 60.0
+"""Longer than any request takes: the service ends those that do, and says so."""
+
+NO_KEY = (
+    "The command mcp needs the key of a service: set LOXODON_API_KEY, and LOXODON_URL for one that does not run on "
+    "this machine."
+)
+
+
+def serve(settings: Settings) -> None:
+    """Runs until standard input ends. Raises LaunchError without a key."""
+    logs.set_up(settings)
+    key = settings.api_key.get_secret_value() if settings.api_key else None
+    if key is None and settings.url is None:  # it opens everything, so it goes to this machine alone
+        key = data_dir.kept_first_key(settings.data_dir)
+    if key is None:
+        raise LaunchError(NO_KEY)
+    url = (settings.url or f"http://127.0.0.1:{settings.port}").rstrip("/")
+    ids = FixedIds(settings.mcp_user_id, settings.mcp_agent_id, settings.mcp_run_id, settings.mcp_channel)
+    asyncio.run(_serve(url, key, ids))
+
+
+async def _serve(url: str, key: str, ids: FixedIds) -> None:
+    from service.mcp.server import over_stdio
+
+    headers = {"Authorization": f"Bearer {key}", "User-Agent": "loxodon-mcp"}
+    async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S) as client:
+        await over_stdio(_asking(client, url), ids)
+
+
+def _asking(client: httpx2.AsyncClient, url: str) -> Ask:
+    """Asks the service at the URL; a service that is not there is an answer, too."""
+
+    async def ask(wanted: RestRequest) -> RestAnswer:
+        target = f"{url}{wanted.path}" + (f"?{wanted.query_string}" if wanted.query else "")
+        try:
+            found = await client.request(wanted.method, target, json=wanted.body)
+        except httpx2.HTTPError as exc:
+            detail = f"The memory service at {url} cannot be reached ({type(exc).__name__}). Is it running?"
+            return RestAnswer(503, {"code": "unavailable", "detail": detail})
+        try:
+            return RestAnswer(found.status_code, found.json())
+        except ValueError:
+            detail = f"What answers at {url} is no Loxodon: it sent no JSON."
+            return RestAnswer(502, {"code": "http_error", "detail": detail})
+
+    return ask

@@ -1,0 +1,421 @@
+"""The tools: one row each, with the request that it makes and what of the answer an agent gets to see.
+
+Arguments have the names of the REST API, so that an error names the right one. Answers are short: an agent pays for
+each word. What is not in a row is not reached through MCP, whatever the route would take.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from service.errors import InvalidInput
+from service.mcp.requests import FixedIds, RestRequest, Values, in_path
+
+Schema = Mapping[str, Any]
+
+IDS = ("user_id", "agent_id", "run_id")
+SCOPE: Mapping[str, Schema] = {
+    "user_id": {"type": "string", "maxLength": 255, "description": "Whose memory"},
+    "agent_id": {"type": "string", "maxLength": 255, "description": "Agent or persona"},
+    "channel": {"type": "string", "maxLength": 100, "description": "Soft scope such as a project"},
+}
+"""Where a tool looks, unless the connection or the key says it. A run is for programs: it comes with the connection."""
+
+TYPES = ("Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context")
+RELATIONS = (
+    *("RELATES_TO", "LEADS_TO", "OCCURRED_BEFORE", "PREFERS_OVER", "EXEMPLIFIES", "CONTRADICTS", "REINFORCES"),
+    *("INVALIDATED_BY", "EVOLVED_INTO", "DERIVED_FROM", "PART_OF"),
+)
+"""Those that an agent may draw."""
+
+
+def text(description: str, **more: Any) -> Schema:
+    return {"type": "string", "description": description, **more}
+
+
+def moment(description: str) -> Schema:
+    return text(f"{description}; ISO 8601", format="date-time")
+
+
+def uuid(description: str) -> Schema:
+    return text(description, format="uuid")
+
+
+def whole(description: str, least: int, most: int) -> Schema:
+    return {"type": "integer", "minimum": least, "maximum": most, "description": description}
+
+
+def unit(description: str) -> Schema:
+    return {"type": "number", "minimum": 0, "maximum": 1, "description": f"0..1: {description}"}
+
+
+def some(description: str, items: Schema, most: int) -> Schema:
+    return {"type": "array", "items": items, "maxItems": most, "description": description}
+
+
+TAGS = some("Such as project:atlas", {"type": "string", "maxLength": 255}, 100)
+TYPE = text("Classified when left out", enum=TYPES)
+IMPORTANCE = unit("rated when left out")
+MEMORY_ID = uuid("UUID of the memory, as search shows it")
+LIST, TEXTS = {"type": "array", "items": {"type": "object"}}, {"type": "array", "items": {"type": "string"}}
+OR_NULL = {"type": ["string", "null"]}
+
+Shown = Callable[[Any], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRow:
+    """`also`: what each request has where no argument says otherwise. `is_scoped`: it looks in a scope, or at a record
+    by its id, which has to lie in the fixed scope. `shown` makes of the body of the answer the fields of `answer`."""
+
+    name: str
+    description: str
+    method: str
+    path: str
+    arguments: Mapping[str, Schema]
+    shown: Shown
+    answer: Mapping[str, Schema]
+    needed: Sequence[str] = ()
+    also: Values = field(default_factory=dict)
+    is_scoped: bool = True
+    reads_only: bool = False
+    destroys: bool = False
+    said: Callable[[dict[str, Any]], str] | None = None
+    """The text of the answer, where it is not the fields as JSON."""
+
+    def schema(self, ids: FixedIds) -> dict[str, Any]:
+        """JSON Schema of the arguments, without those that the connection fixes."""
+        given = ids.given()
+        scope = {name: each for name, each in SCOPE.items() if self.is_scoped and name not in given}
+        found = {"type": "object", "properties": {**self.arguments, **scope}, "additionalProperties": False}
+        return {**found, "required": [*self.needed]} if self.needed else found
+
+    def answer_schema(self) -> dict[str, Any]:
+        """JSON Schema of the structured answer."""
+        return {
+            "type": "object",
+            "properties": {**self.answer},
+            "required": [*self.answer],
+        }
+
+    def request(self, given: Values, ids: FixedIds) -> RestRequest:
+        """What the tool sends; raises InvalidInput for an argument that it does not have, or lacks. All else the route
+        checks."""
+        sent = {name: value for name, value in given.items() if value is not None}
+        known = self.schema(ids)["properties"]
+        for name in sent:
+            if name not in known:
+                is_fixed = name in ids.given() and self.is_scoped
+                reason = "is fixed by this connection; leave it out" if is_fixed else "is not an argument of this tool"
+                raise InvalidInput(f"{name[:60]}: {reason}.", field=name[:60])
+        for name in self.needed:
+            if name not in sent:
+                raise InvalidInput(f"{name}: is missing.", field=name)
+        path = re.sub(r"{(\w+)}", lambda found: in_path(found[1], sent.pop(found[1])), self.path)
+        values = {**self.also, **sent}
+        fixed = {name: value for name, value in ids.given().items() if self.is_scoped or name in IDS}
+        if self.method == "GET":
+            return RestRequest(self.method, path, {**values, **fixed})
+        if self.is_scoped:
+            return RestRequest(self.method, path, {}, {**values, **fixed})
+        return RestRequest(self.method, path, fixed, values)
+
+
+# -- what an agent sees ------------------------------------------------------------------------------------------------
+
+
+def filled(found: Values, *names: str) -> dict[str, Any]:
+    """The fields of these names that say something, numbers with three digits."""
+    said = {name: found[name] for name in names if found.get(name) not in (None, [], {})}
+    return {name: round(value, 3) if isinstance(value, float) else value for name, value in said.items()}
+
+
+def memory_shown(found: Values) -> dict[str, Any]:
+    times = ("timestamp", "t_valid", "t_invalid", "expires_at")
+    more = ("conversation_id", "may_be_outdated_by", "version_of", "score", "answer_probability")
+    return filled(found, "id", "memory", "type", "importance", "tags", *times, *more)
+
+
+def _stored(body: Values) -> dict[str, Any]:
+    found = [
+        {
+            **filled(each, "event", "id", "memory", "old_memory", "type", "tags"),
+            **({"redacted": hidden} if (hidden := each["pii"]["redactions"]) else {}),
+        }
+        for each in body["results"]
+    ]
+    return {"results": found, "warnings": body["warnings"]}
+
+
+def _recalled(body: Values) -> dict[str, Any]:
+    facts = [filled(each, "id", "memory", "score") for each in body["facts"]]
+    turns = sorted({each["conversation_id"] for each in body["turns"]})
+    answerable = {name: body[name] for name in ("answerable", "answer_probability")}
+    return {"context": body["markdown"] or "", "facts": facts, "conversations": turns, **answerable}
+
+
+def _found(body: Values) -> dict[str, Any]:
+    answerable = {name: body[name] for name in ("answerable", "answer_probability")}
+    return {"results": [memory_shown(each) for each in body["results"]], "warnings": body["warnings"], **answerable}
+
+
+def _page(body: Values) -> dict[str, Any]:
+    return {"results": [memory_shown(each) for each in body["results"]], "next_cursor": body["next_cursor"]}
+
+
+def _forgotten(body: Values) -> dict[str, Any]:
+    turns = [filled(each, "conversation_id", "text", "reason") for each in body["turns"]]
+    kept = {name: body[name] for name in ("dry_run", "removed", "explanation", "memories", "near_misses", "warnings")}
+    return {**kept, "sentences": turns}
+
+
+def _related(body: Values) -> dict[str, Any]:
+    return filled(body, "source_id", "target_id", "type", "strength")
+
+
+def _explained(body: Values) -> dict[str, Any]:
+    said = ("quote", "role", "speaker", "timestamp", "conversation_id")
+    decided = ("event", "source", "reason", "before", "after", "state", "created_at")
+    return {
+        "id": body["id"],
+        "memory": body["memory"],
+        "sources": [filled(each, *said) for each in body["sources"]],
+        "decisions": [filled(each, *decided) for each in body["decisions"]],
+        "changes": [filled(each, "event", "old_memory", "new_memory", "timestamp") for each in body["changes"]],
+    }
+
+
+def goal_shown(found: Values) -> dict[str, Any]:
+    more = ("deadline", "overdue", "result", "parent_id", "blocked_by")
+    return filled(found, "id", "description", "status", "priority", *more)
+
+
+def _goals(body: Values) -> dict[str, Any]:
+    return {"results": [goal_shown(each) for each in body["results"]], "next_cursor": body.get("next_cursor")}
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+
+ANSWERABLE: Mapping[str, Schema] = {
+    "answerable": {"type": ["boolean", "null"], "description": "false: memory most likely does not hold the answer"},
+    "answer_probability": {"type": ["number", "null"]},
+}
+ONE_MEMORY: Mapping[str, Schema] = {name: {"type": "string"} for name in ("id", "memory")}
+ONE_GOAL: Mapping[str, Schema] = {name: {"type": "string"} for name in ("id", "description", "status")}
+
+TOOLS: Sequence[ToolRow] = (
+    ToolRow(
+        "remember",
+        "Store one lasting fact, preference or decision as a sentence that stands alone. What is known already is not "
+        "stored twice, and newer news replaces older.",
+        "POST",
+        "/v1/memories",
+        {
+            "content": text("One fact, under 2,000 characters", minLength=1),
+            "type": TYPE,
+            "importance": IMPORTANCE,
+            "tags": TAGS,
+            "timestamp": moment("When it happened, default now"),
+            "session_id": text("Your name for the chat", maxLength=255),
+        },
+        _stored,
+        {"results": LIST, "warnings": TEXTS},
+        needed=("content",),
+        also={"limits": "strict"},
+    ),
+    ToolRow(
+        "remember_conversation",
+        "Hand over what was said; the facts are read from it, and the turns are kept.",
+        "POST",
+        "/v1/memories",
+        {
+            "messages": some(
+                "In their order",
+                {
+                    "type": "object",
+                    "properties": {"role": text("user or assistant"), "content": text("What was said")},
+                    "required": ["role", "content"],
+                },
+                5_000,
+            ),
+            "session_id": text("The conversation's name; further messages join it", maxLength=255),
+            "timestamp": moment("When it was said, default now"),
+        },
+        _stored,
+        {"results": LIST, "warnings": TEXTS},
+        needed=("messages",),
+    ),
+    ToolRow(
+        "recall",
+        "Everything that helps to answer a question, as one text: facts, what was said, names, goals, the profile. Use "
+        "it before you answer about earlier talks or the user.",
+        "POST",
+        "/v1/recall",
+        {
+            "query": text("The question, in plain words", minLength=1, maxLength=20_000),
+            "max_tokens": whole("Length of the text, default 2000", 50, 200_000),
+            "valid_at": moment("Facts that held then, default now"),
+        },
+        _recalled,
+        {"context": {"type": "string"}, "facts": LIST, "conversations": TEXTS, **ANSWERABLE},
+        needed=("query",),
+        also={"format": "markdown"},
+        reads_only=True,
+        said=lambda found: found["context"] or "Nothing is remembered that helps to answer this.",
+    ),
+    ToolRow(
+        "search",
+        "Single memories that answer a query, best first, with the ids that update, forget, relate and why need.",
+        "POST",
+        "/v1/memories/search",
+        {
+            "query": text("In plain words", minLength=1, maxLength=20_000),
+            "limit": whole("Default 10", 1, 1_000),
+            "tags": TAGS,
+            "types": some("One of these", text("", enum=TYPES), 7),
+            "time_query": text("When it happened, such as last week", maxLength=200),
+            "valid_at": moment("What held then, default now"),
+        },
+        _found,
+        {"results": LIST, "warnings": TEXTS, **ANSWERABLE},
+        needed=("query",),
+        also={"limit": 10},
+        reads_only=True,
+    ),
+    ToolRow(
+        "list_memories",
+        "All memories, newest first, page by page.",
+        "GET",
+        "/v1/memories",
+        {
+            "limit": whole("Default 20", 1, 1_000),
+            "cursor": text("next_cursor of the page before", maxLength=300),
+            "tags": TAGS,
+            "types": some("One of these", text("", enum=TYPES), 7),
+        },
+        _page,
+        {"results": LIST, "next_cursor": OR_NULL},
+        also={"limit": 20},
+        reads_only=True,
+    ),
+    ToolRow(
+        "update",
+        "Correct a memory. What you leave out stays; what it said before is kept in its history.",
+        "PATCH",
+        "/v1/memories/{id}",
+        {
+            "id": MEMORY_ID,
+            "content": text("The text that is right", minLength=1),
+            "type": TYPE,
+            "importance": IMPORTANCE,
+            "tags": TAGS,
+            "t_invalid": moment("From when on it no longer holds"),
+        },
+        memory_shown,
+        ONE_MEMORY,
+        needed=("id",),
+        is_scoped=False,
+        destroys=True,
+    ),
+    ToolRow(
+        "forget",
+        "Delete what a query means (a name, a number, words), or memories by their ids, and the sentences they were "
+        "read from. Only when the user wants it. With dry_run it shows what would go.",
+        "POST",
+        "/v1/forget",
+        {
+            "query": text("What to forget; instead of ids", maxLength=2_000),
+            "ids": some("UUIDs of memories", {"type": "string", "format": "uuid"}, 1_000),
+            "session_id": text("Only what belongs to this session", maxLength=255),
+            "dry_run": {"type": "boolean", "description": "Show, and delete nothing"},
+        },
+        _forgotten,
+        {
+            "dry_run": {"type": "boolean"},
+            "removed": {"type": "boolean"},
+            "explanation": {"type": "string"},
+            "memories": LIST,
+            "sentences": LIST,
+            "near_misses": LIST,
+            "warnings": TEXTS,
+        },
+        destroys=True,
+    ),
+    ToolRow(
+        "relate",
+        "Connect two memories: the first one stands in this relation to the target.",
+        "POST",
+        "/v1/memories/{id}/relations",
+        {
+            "id": MEMORY_ID,
+            "target_id": uuid("UUID of the other memory"),
+            "type": text("Read from the first to the target", enum=RELATIONS),
+            "strength": unit("default 1"),
+        },
+        _related,
+        {name: {"type": "string"} for name in ("source_id", "target_id", "type")},
+        needed=("id", "target_id", "type"),
+        is_scoped=False,
+    ),
+    ToolRow(
+        "why",
+        "Where a memory comes from: the words it was read from, what was decided about it, every change.",
+        "GET",
+        "/v1/memories/{id}/why",
+        {"id": MEMORY_ID, "limit": whole("Of sources and decisions, default 100", 1, 1_000)},
+        _explained,
+        {"id": {"type": "string"}, "memory": OR_NULL, "sources": LIST, "decisions": LIST, "changes": LIST},
+        needed=("id",),
+        is_scoped=False,
+        reads_only=True,
+    ),
+    ToolRow(
+        "goals",
+        "What is to be achieved, newest first.",
+        "GET",
+        "/v1/goals",
+        {
+            "status": text("Default all", enum=("active", "blocked", "completed", "abandoned")),
+            "limit": whole("Default 20", 1, 1_000),
+            "cursor": text("next_cursor of the page before", maxLength=200),
+        },
+        _goals,
+        {"results": LIST, "next_cursor": OR_NULL},
+        also={"limit": 20},
+        reads_only=True,
+    ),
+    ToolRow(
+        "set_goal",
+        "Keep in mind what is to be achieved; memories near to it rank higher until it is closed.",
+        "POST",
+        "/v1/goals",
+        {
+            "description": text("What is to be achieved", minLength=1, maxLength=4_000),
+            "priority": whole("The greater comes first, default 0", -1_000, 1_000),
+            "deadline": moment("Until when"),
+            "parent_id": uuid("UUID of the goal that it is a part of"),
+        },
+        goal_shown,
+        ONE_GOAL,
+        needed=("description",),
+    ),
+    ToolRow(
+        "close_goal",
+        "A goal is reached, or given up.",
+        "POST",
+        "/v1/goals/{id}/complete",
+        {
+            "id": uuid("UUID of the goal"),
+            "status": text("Default completed", enum=("completed", "abandoned")),
+            "result": text("How it ended", minLength=1, maxLength=4_000),
+        },
+        goal_shown,
+        ONE_GOAL,
+        needed=("id",),
+        is_scoped=False,
+    ),
+)
+BY_NAME: Mapping[str, ToolRow] = {each.name: each for each in TOOLS}
