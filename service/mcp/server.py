@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-import mcp_types as types
+import mcp_types
 import structlog
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel.server import Server
@@ -26,7 +26,7 @@ from service.errors import InvalidInput
 from service.mcp import documents
 from service.mcp.documents import CONVERSATION, PROFILE, PROMPTS, NotRead
 from service.mcp.requests import Ask, FixedIds, RestRequest
-from service.mcp.tools import BY_NAME, IDS, TOOLS, ToolRow
+from service.mcp.tools import BY_NAME, IDS, TOOLS, AgentTool
 
 log = structlog.get_logger(__name__)
 
@@ -92,9 +92,9 @@ class _Handlers:
         row = BY_NAME.get(name)
         return row.schema(self._ids) if row else None
 
-    async def list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    async def list_tools(self, _: Context, __: mcp_types.PaginatedRequestParams | None) -> mcp_types.ListToolsResult:
         ids = await self._inside_wall()
-        return types.ListToolsResult(tools=[_tool(row, ids) for row in TOOLS])
+        return mcp_types.ListToolsResult(tools=[_tool(row, ids) for row in TOOLS])
 
     async def _inside_wall(self) -> FixedIds:
         """The fixed ids with those of the key's wall; without these while the service does not answer."""
@@ -104,10 +104,10 @@ class _Handlers:
         walled = {name: value for name in IDS if (value := answer.body[name])}
         return replace(self._ids, **{**walled, **self._ids.given()})
 
-    async def call_tool(self, _: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(self, _: Context, params: mcp_types.CallToolRequestParams) -> mcp_types.CallToolResult:
         row = BY_NAME.get(params.name)
         if row is None:
-            raise MCPError(types.INVALID_PARAMS, f"There is no tool of this name; there are {', '.join(BY_NAME)}.")
+            raise MCPError(mcp_types.INVALID_PARAMS, f"There is no tool of this name; there are {', '.join(BY_NAME)}.")
         try:
             request = row.request(params.arguments or {}, self._ids)
         except InvalidInput as exc:
@@ -120,55 +120,63 @@ class _Handlers:
             return _failed(answer.detail, {"status": answer.status, **said})
         found = row.shown(answer.body)
         text = row.said(found) if row.said else json.dumps(found, ensure_ascii=False)
-        return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=found)
+        return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=found)
 
-    async def list_resources(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    async def list_resources(
+        self, _: Context, __: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListResourcesResult:
         ids = await self._inside_wall()
         try:
             found = await documents.listed(self._ask, ids)
         except NotRead as exc:
             raise _refused(exc) from None
-        return types.ListResourcesResult(
+        return mcp_types.ListResourcesResult(
             resources=[
-                types.Resource(uri=each.uri, name=each.name, description=each.description, mime_type=each.media_type)
+                mcp_types.Resource(
+                    uri=each.uri, name=each.name, description=each.description, mime_type=each.media_type
+                )
                 for each in found
             ]
         )
 
     async def list_templates(
-        self, _: Context, __: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        profile = types.ResourceTemplate(
+        self, _: Context, __: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListResourceTemplatesResult:
+        profile = mcp_types.ResourceTemplate(
             uri_template=PROFILE,
             name="Profile",
             description="Preferences, expertise and style of a user",
             mime_type=documents.JSON,
         )
-        conversation = types.ResourceTemplate(
+        conversation = mcp_types.ResourceTemplate(
             uri_template=CONVERSATION,
             name="Conversation",
             description="What was said, turn by turn; by UUID or by its name",
             mime_type=documents.TEXT,
         )
-        return types.ListResourceTemplatesResult(resource_templates=[profile, conversation])
+        return mcp_types.ListResourceTemplatesResult(resource_templates=[profile, conversation])
 
-    async def read_resource(self, _: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(
+        self, _: Context, params: mcp_types.ReadResourceRequestParams
+    ) -> mcp_types.ReadResourceResult:
         try:
             text, kind = await documents.read(params.uri, self._ask, self._ids)
         except (InvalidInput, NotRead) as exc:
             raise _refused(exc) from None
-        return types.ReadResourceResult(
-            contents=[types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)]
+        return mcp_types.ReadResourceResult(
+            contents=[mcp_types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)]
         )
 
-    async def list_prompts(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        return types.ListPromptsResult(
+    async def list_prompts(
+        self, _: Context, __: mcp_types.PaginatedRequestParams | None
+    ) -> mcp_types.ListPromptsResult:
+        return mcp_types.ListPromptsResult(
             prompts=[
-                types.Prompt(
+                mcp_types.Prompt(
                     name=each.name,
                     description=each.description,
                     arguments=[
-                        types.PromptArgument(name=name, description=said, required=True)
+                        mcp_types.PromptArgument(name=name, description=said, required=True)
                         for name, said in ([each.argument] if each.argument else [])
                     ],
                 )
@@ -176,24 +184,24 @@ class _Handlers:
             ]
         )
 
-    async def get_prompt(self, _: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def get_prompt(self, _: Context, params: mcp_types.GetPromptRequestParams) -> mcp_types.GetPromptResult:
         try:
             text = await documents.prompt(params.name, params.arguments or {}, self._ask, self._ids)
         except (InvalidInput, NotRead) as exc:
             raise _refused(exc) from None
-        return types.GetPromptResult(
+        return mcp_types.GetPromptResult(
             description=PROMPTS[params.name].description,
-            messages=[types.PromptMessage(role="user", content=types.TextContent(text=text))],
+            messages=[mcp_types.PromptMessage(role="user", content=mcp_types.TextContent(text=text))],
         )
 
 
-def _tool(row: ToolRow, ids: FixedIds) -> types.Tool:
-    return types.Tool(
+def _tool(row: AgentTool, ids: FixedIds) -> mcp_types.Tool:
+    return mcp_types.Tool(
         name=row.name,
         description=row.description,
         input_schema=row.schema(ids),
         output_schema=row.answer_schema(),
-        annotations=types.ToolAnnotations(
+        annotations=mcp_types.ToolAnnotations(
             read_only_hint=row.reads_only,
             destructive_hint=None if row.reads_only else row.destroys,
             open_world_hint=False,
@@ -201,16 +209,16 @@ def _tool(row: ToolRow, ids: FixedIds) -> types.Tool:
     )
 
 
-def _failed(detail: str, about: dict[str, Any]) -> types.CallToolResult:
+def _failed(detail: str, about: dict[str, Any]) -> mcp_types.CallToolResult:
     """An error that the agent reads and can mend. `about`: for programs."""
-    return types.CallToolResult(
-        content=[types.TextContent(text=detail)], is_error=True, _meta={"loxodon/problem": about}
+    return mcp_types.CallToolResult(
+        content=[mcp_types.TextContent(text=detail)], is_error=True, _meta={"loxodon/problem": about}
     )
 
 
 def _refused(exc: InvalidInput | NotRead) -> MCPError:
     if isinstance(exc, InvalidInput):
-        return MCPError(types.INVALID_PARAMS, exc.detail, {"code": exc.code, "field": exc.field})
+        return MCPError(mcp_types.INVALID_PARAMS, exc.detail, {"code": exc.code, "field": exc.field})
     code = exc.answer.problem.get("code")
-    number = {404: RESOURCE_NOT_FOUND, 400: types.INVALID_PARAMS}.get(exc.answer.status, types.INTERNAL_ERROR)
+    number = {404: RESOURCE_NOT_FOUND, 400: mcp_types.INVALID_PARAMS}.get(exc.answer.status, mcp_types.INTERNAL_ERROR)
     return MCPError(number, exc.answer.detail, {"code": code, "status": exc.answer.status})

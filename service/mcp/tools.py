@@ -67,7 +67,7 @@ Shown = Callable[[Any], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class ToolRow:
+class AgentTool:
     """`also`: what each request has where no argument says otherwise. `is_scoped`: it looks in a scope, or at a record
     by its id, which has to lie in the fixed scope. `shown` makes of the body of the answer the fields of `answer`."""
 
@@ -206,8 +206,8 @@ ANSWERABLE: Mapping[str, Schema] = {
 ONE_MEMORY: Mapping[str, Schema] = {name: {"type": "string"} for name in ("id", "memory")}
 ONE_GOAL: Mapping[str, Schema] = {name: {"type": "string"} for name in ("id", "description", "status")}
 
-TOOLS: Sequence[ToolRow] = (
-    ToolRow(
+TOOLS: Sequence[AgentTool] = (
+    AgentTool(
         "remember",
         "Store one lasting fact, preference or decision as a sentence that stands alone. What is known already is not "
         "stored twice, and newer news replaces older.",
@@ -226,7 +226,7 @@ TOOLS: Sequence[ToolRow] = (
         needed=("content",),
         also={"limits": "strict"},
     ),
-    ToolRow(
+    AgentTool(
         "remember_conversation",
         "Hand over what was said; the facts are read from it, and the turns are kept.",
         "POST",
@@ -248,7 +248,7 @@ TOOLS: Sequence[ToolRow] = (
         {"results": LIST, "warnings": TEXTS},
         needed=("messages",),
     ),
-    ToolRow(
+    AgentTool(
         "recall",
         "Everything that helps to answer a question, as one text: facts, what was said, names, goals, the profile. Use "
         "it before you answer about earlier talks or the user.",
@@ -266,7 +266,7 @@ TOOLS: Sequence[ToolRow] = (
         reads_only=True,
         said=lambda found: found["context"] or "Nothing is remembered that helps to answer this.",
     ),
-    ToolRow(
+    AgentTool(
         "search",
         "Single memories that answer a query, best first, with the ids that update, forget, relate and why need.",
         "POST",
@@ -285,7 +285,7 @@ TOOLS: Sequence[ToolRow] = (
         also={"limit": 10},
         reads_only=True,
     ),
-    ToolRow(
+    AgentTool(
         "list_memories",
         "All memories, newest first, page by page.",
         "GET",
@@ -301,7 +301,7 @@ TOOLS: Sequence[ToolRow] = (
         also={"limit": 20},
         reads_only=True,
     ),
-    ToolRow(
+    AgentTool(
         "update",
         "Correct a memory. What you leave out stays; what it said before is kept in its history.",
         "PATCH",
@@ -320,7 +320,7 @@ TOOLS: Sequence[ToolRow] = (
         is_scoped=False,
         destroys=True,
     ),
-    ToolRow(
+    AgentTool(
         "forget",
         "Delete what a query means (a name, a number, words), or memories by their ids, and the sentences they were "
         "read from. Only when the user wants it. With dry_run it shows what would go.",
@@ -344,7 +344,7 @@ TOOLS: Sequence[ToolRow] = (
         },
         destroys=True,
     ),
-    ToolRow(
+    AgentTool(
         "relate",
         "Connect two memories: the first one stands in this relation to the target.",
         "POST",
@@ -360,7 +360,7 @@ TOOLS: Sequence[ToolRow] = (
         needed=("id", "target_id", "type"),
         is_scoped=False,
     ),
-    ToolRow(
+    AgentTool(
         "why",
         "Where a memory comes from: the words it was read from, what was decided about it, every change.",
         "GET",
@@ -372,7 +372,7 @@ TOOLS: Sequence[ToolRow] = (
         is_scoped=False,
         reads_only=True,
     ),
-    ToolRow(
+    AgentTool(
         "goals",
         "What is to be achieved, newest first.",
         "GET",
@@ -387,7 +387,7 @@ TOOLS: Sequence[ToolRow] = (
         also={"limit": 20},
         reads_only=True,
     ),
-    ToolRow(
+    AgentTool(
         "set_goal",
         "Keep in mind what is to be achieved; memories near to it rank higher until it is closed.",
         "POST",
@@ -402,7 +402,7 @@ TOOLS: Sequence[ToolRow] = (
         ONE_GOAL,
         needed=("description",),
     ),
-    ToolRow(
+    AgentTool(
         "close_goal",
         "A goal is reached, or given up.",
         "POST",
@@ -418,4 +418,4 @@ TOOLS: Sequence[ToolRow] = (
         is_scoped=False,
     ),
 )
-BY_NAME: Mapping[str, ToolRow] = {each.name: each for each in TOOLS}
+BY_NAME: Mapping[str, AgentTool] = {each.name: each for each in TOOLS}

@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent, TextResourceContents
 
 from service.mcp.requests import FixedIds
-from service.mcp.tools import BY_NAME, SCOPE, TOOLS, ToolRow
+from service.mcp.tools import BY_NAME, SCOPE, TOOLS, AgentTool
 from service.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.conftest import Tenant
@@ -73,7 +73,7 @@ def test_an_agent_is_told_of_few_tools_in_few_words() -> None:
 
 
 @pytest.mark.parametrize("row", TOOLS, ids=lambda row: row.name)
-def test_an_argument_is_what_the_route_takes(row: ToolRow) -> None:
+def test_an_argument_is_what_the_route_takes(row: AgentTool) -> None:
     """Of the same name, with no wider limits."""
     document = json.loads(DOCUMENT.read_text())
     operation = document["paths"][row.path][row.method.lower()]
