@@ -97,10 +97,23 @@ GENERATORS = {
         (*TSC, "openapi_generator_fetch.ts"),
         ("node", "out/openapi_generator_fetch.js"),
     ),
+    "orval": Generator(
+        (
+            *(str(NODE / "orval"), "--input", str(DOCUMENT), "--output", "orval/client.ts"),
+            *("--client", "fetch", "--mode", "single"),
+        ),
+        (*TSC, "orval_fetch.ts"),
+        ("node", "out/orval_fetch.js"),
+    ),
+    "hey-api": Generator(
+        (str(NODE / "openapi-ts"), "-i", str(DOCUMENT), "-o", "hey", "-c", "@hey-api/client-fetch"),
+        (*TSC, "hey_api.ts"),
+        ("node", "out/hey_api.js"),
+    ),
 }
 """By name. The clients in TypeScript need node."""
 
-WALKS_TS = ("openapi_fetch", "openapi_generator_fetch")
+WALKS_TS = ("openapi_fetch", "openapi_generator_fetch", "orval_fetch", "hey_api")
 
 
 def install_python() -> None:
@@ -122,6 +135,8 @@ def install_node() -> None:
         for name in ("package.json", "package-lock.json"):
             shutil.copy(HERE / name, BUILD / name)
         run(("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"))
+    # tells hey-api that imports need their extension
+    (BUILD / "tsconfig.json").write_text('{"compilerOptions": {"module": "nodenext", "moduleResolution": "nodenext"}}')
     for name in WALKS_TS:
         walk(name)
 
