@@ -42,12 +42,13 @@ test("a store whose answer is lost is done once", async () => {
 test("two calls have two keys, and a key of one's own is taken", async () => {
   const scope = { user_id: `u-${randomUUID()}` };
   flaky.forget();
+  const mine = `mine-${randomUUID()}`;
   await loxodon.memory.add("Prefers tea.", scope);
   await loxodon.memory.add("Has a boat.", scope);
-  await loxodon.memory.add("Has a cat.", scope, { idempotencyKey: "mine-1" });
+  await loxodon.memory.add("Has a cat.", scope, { idempotencyKey: mine });
   assert.equal(new Set(flaky.keys).size, 3);
-  assert.equal(flaky.keys[2], "mine-1");
-  await assert.rejects(loxodon.memory.add("Has a dog.", scope, { idempotencyKey: "mine-1" }), { code: "idempotency_mismatch" });
+  assert.equal(flaky.keys[2], mine);
+  await assert.rejects(loxodon.memory.add("Has a dog.", scope, { idempotencyKey: mine }), { code: "idempotency_mismatch" });
 });
 
 test("Retry-After is waited for, as seconds and as a date", async () => {
