@@ -79,7 +79,7 @@ class ContextMemoryItem(TypedDict):
     current_confidence: float | None
     importance: float
     importance_level: int
-    importance_band: str
+    importance_band: ImportanceBand
     tags: list[str]
     tag_prefixes: list[str]
     categories: list[str]
@@ -90,8 +90,9 @@ class ContextMemoryItem(TypedDict):
     enriched: bool
     enriched_at: str | None
     enrichment_attempts: int
-    lifecycle_state: str
+    lifecycle_state: LifecycleState
     archived: bool
+    deleted_at: str | None
     embedding: EmbeddingStatus
     user_id: str | None
     agent_id: str | None
@@ -576,6 +577,14 @@ class GoalResponse(TypedDict):
 GoalStatus: TypeAlias = Literal["active", "completed", "abandoned", "blocked"]
 """Where a goal stands."""
 
+ImportanceBand: TypeAlias = Literal["Critical", "Important", "Standard", "Minor", "Low"]
+"""What an importance of 0..1 amounts to."""
+
+LifecycleState: TypeAlias = Literal[
+    "enrichment_queued", "active", "decaying", "enrichment_abandoned", "archived", "deleted"
+]
+"""Where a memory stands."""
+
 
 class ListEntitiesRequest(TypedDict):
     """The scope whose entities to list. At least one of user_id, agent_id, run_id."""
@@ -671,7 +680,7 @@ class MemoryResponse(TypedDict):
     current_confidence: float | None
     importance: float
     importance_level: int
-    importance_band: str
+    importance_band: ImportanceBand
     tags: list[str]
     tag_prefixes: list[str]
     categories: list[str]
@@ -682,8 +691,9 @@ class MemoryResponse(TypedDict):
     enriched: bool
     enriched_at: str | None
     enrichment_attempts: int
-    lifecycle_state: str
+    lifecycle_state: LifecycleState
     archived: bool
+    deleted_at: str | None
     embedding: EmbeddingStatus
     user_id: str | None
     agent_id: str | None
@@ -724,7 +734,7 @@ class MemorySearchHit(TypedDict):
     current_confidence: float | None
     importance: float
     importance_level: int
-    importance_band: str
+    importance_band: ImportanceBand
     tags: list[str]
     tag_prefixes: list[str]
     categories: list[str]
@@ -735,8 +745,9 @@ class MemorySearchHit(TypedDict):
     enriched: bool
     enriched_at: str | None
     enrichment_attempts: int
-    lifecycle_state: str
+    lifecycle_state: LifecycleState
     archived: bool
+    deleted_at: str | None
     embedding: EmbeddingStatus
     user_id: str | None
     agent_id: str | None
@@ -783,6 +794,9 @@ class MemorySourceItem(TypedDict):
     end: int | None
     quote: str
 
+
+MemoryState: TypeAlias = Literal["live", "deleted"]
+"""Whether it is still there."""
 
 MemoryType: TypeAlias = Literal["Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"]
 """The seven types, case-sensitive.."""
@@ -949,7 +963,7 @@ class RecallFactItem(TypedDict):
     current_confidence: float | None
     importance: float
     importance_level: int
-    importance_band: str
+    importance_band: ImportanceBand
     tags: list[str]
     tag_prefixes: list[str]
     categories: list[str]
@@ -960,8 +974,9 @@ class RecallFactItem(TypedDict):
     enriched: bool
     enriched_at: str | None
     enrichment_attempts: int
-    lifecycle_state: str
+    lifecycle_state: LifecycleState
     archived: bool
+    deleted_at: str | None
     embedding: EmbeddingStatus
     user_id: str | None
     agent_id: str | None
@@ -1046,11 +1061,8 @@ class RecallRequest(TypedDict):
     query: NotRequired[str | None]
     channels: NotRequired[list[str] | None]
     include: NotRequired[RecallParts]
-    include_episodic: NotRequired[bool]
-    include_semantic: NotRequired[bool]
-    include_procedural: NotRequired[bool]
     weights: NotRequired[RecallWeights]
-    top_k: NotRequired[int]
+    limit: NotRequired[int]
     max_tokens: NotRequired[int]
     per_conversation: NotRequired[int | None]
     around: NotRequired[int]
@@ -1156,6 +1168,15 @@ class ScopeDefaultsResponse(TypedDict):
     agent_id: str | None
     run_id: str | None
     channel: str | None
+
+
+class ScopeDeletionResponse(TypedDict):
+    """How much a deletion took, or, of more than 1,000 memories, the operation that goes on with it. With 200 and with 202 the same fields."""
+
+    deleted: int
+    status: Literal["done", "queued"]
+    operation_id: str | None
+    url: str | None
 
 
 class ScopeItem(TypedDict):
@@ -1296,7 +1317,7 @@ class StoreOutcome(TypedDict):
     decision: DecisionEvidence | None
     importance: float | None
     importance_level: int | None
-    importance_band: str | None
+    importance_band: ImportanceBand | None
     temporal: TemporalDetails | None
     categories: list[str]
     tags: list[str]
@@ -1916,7 +1937,7 @@ class GetConversationContextOptions(TypedDict, total=False):
 
     max_tokens: int
     """Estimated, of `context`"""
-    q: str | None
+    query: str | None
     """Default: the last turn of the user"""
     include_shared: bool | None
     """Shared memories as well, in one ranking; default the workspace's setting, which is false"""
@@ -2109,6 +2130,8 @@ class ListMemoriesOptions(TypedDict, total=False):
     """desc: the newest or most important first"""
     count: bool
     """Say in `total` how many there are"""
+    state: MemoryState
+    """deleted: what was deleted, as it was then, instead"""
     filters: str | None
     """A filter as URL-encoded JSON"""
     channels: list[str] | None
@@ -2287,15 +2310,9 @@ class RecallOptions(TypedDict, total=False):
     """Searched in addition to channel and _global"""
     include: RecallParts
     """Parts that are wanted; default all"""
-    include_episodic: bool
-    """The same for turns; default true"""
-    include_semantic: bool
-    """The same for facts and entities; default true"""
-    include_procedural: bool
-    """The same for strategies; default true"""
     weights: RecallWeights
     """How the parts share the token budget"""
-    top_k: int
+    limit: int
     """At most so many of each part; default 100"""
     max_tokens: int
     """Estimated, of the bundle as text; default 2000"""
@@ -2347,8 +2364,8 @@ class SearchEntitiesOptions(TypedDict, total=False):
     """Also search these channels"""
     limit: int
     """Maximum number of results"""
-    top_k: int | None
-    """The same as limit"""
+    query: str | None
+    """A name or a description; needed"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
