@@ -23,9 +23,9 @@ async def main() -> None:
         # the short-term memory is tiny here, so that the block has something to do
         memory = Memory.from_defaults(
             session_id="chat-17",
-            token_limit=60,
+            token_limit=600,
             token_flush_size=10,
-            chat_history_token_ratio=0.5,
+            chat_history_token_ratio=0.05,
             memory_blocks=[LoxodonMemoryBlock(memory=loxodon, user_id="alice")],
             tokenizer_fn=str.split,
         )
