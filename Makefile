@@ -115,6 +115,10 @@ render: install-dev ## render deploy/kubernetes to build/kubernetes and validate
 image-steps: install-dev ## do what the Dockerfile does in a clean folder, and run its parts there (Linux, as root)
 	@$(IN) -m tests.deploy.image
 
+previous: install-dev ## tests of an earlier release on the schema of today: make previous FROM=v0.1.0 TESTS=tests/jobs
+	@test -n "$(FROM)" || { echo 'Name the release: make previous FROM=v0.1.0'; exit 2; }
+	@$(IN) -m bench.previous "$(FROM)" $(TESTS)
+
 python:
 	@test -n "$(PYTHON)" || { echo 'Loxodon needs Python 3.11, 3.12 or 3.13. Found: none of them as python3, python3.13,'; \
 	echo 'python3.12 or python3.11. Install one, or name it: make run PYTHON=/path/to/python3'; exit 1; }

@@ -9,6 +9,13 @@ from service.db.migrate import default_differs, is_ours
 from service.db.tables import Table
 
 
+def write_out() -> None:
+    """The SQL of migrations, for a plan."""
+    context.configure(dialect_name="postgresql", target_metadata=Table.metadata, transaction_per_migration=True)
+    with context.begin_transaction():
+        context.run_migrations()
+
+
 def run(connection: Connection) -> None:
     context.configure(
         connection=connection,
@@ -22,6 +29,9 @@ def run(connection: Connection) -> None:
         context.run_migrations()
 
 
-if context.is_offline_mode():
+if not context.is_offline_mode():
+    run(context.config.attributes["connection"])
+elif "settings" in context.config.attributes:
+    write_out()
+else:
     raise SystemExit("Migrations need a database: roles and partitions depend on what is there.")
-run(context.config.attributes["connection"])

@@ -81,12 +81,18 @@ def worker(
 @app.command()
 def migrate(
     revision: Annotated[str, typer.Option(help="Where to go to.")] = "head",
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only say what would run, with which locks, for how long.")
+    ] = False,
 ) -> None:
     """Bring the database to the newest revision; ensure LOXODON_BOOTSTRAP_API_KEY when it is set."""
-    from service.launch.schema import migrate_database
+    from service.launch.schema import migrate_database, migration_plan
 
     with errors_in_a_sentence():
-        migrate_database(settings(), revision)
+        if plan:
+            print(migration_plan(settings()))
+        else:
+            migrate_database(settings(), revision)
 
 
 @app.command("wait-for-schema")

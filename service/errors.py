@@ -138,7 +138,10 @@ class StoreUnavailable(Unavailable):
 
 
 class SchemaMismatch(StoreUnavailable):
+    """`told`: a sentence about what to run that everybody may read."""
+
     code = "schema_mismatch"
+    told: str | None = None
 
 
 class OutcomeUnknown(Unavailable):

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
 
 from service import __version__, garbage, logs, tracing, warmup
 from service.api import (
@@ -109,6 +110,9 @@ PARTS = (
     mcp,
 )
 
+NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+"""FastAPI's own would record bodies and the messages of exceptions; ours is service/tracing.py."""
+
 Opener = Callable[[Settings], AbstractAsyncContextManager[Resources]]
 
 
@@ -149,6 +153,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
         docs_url=None,
         redoc_url=None,  # few routes are open: docs/decisions/021-open-routes.md
         swagger_ui_oauth2_redirect_url=None,
+        telemetry=NO_TELEMETRY,
     )
     errors.install(app)
     app.add_exception_handler(Replay, writes.repeated)

@@ -1,7 +1,7 @@
 """Traces: request, stage, statement, provider. Switched on by OpenTelemetry's own variables (docs/tracing.md).
 
-Without OTEL_EXPORTER_OTLP_ENDPOINT nothing of OpenTelemetry is imported, and a span costs a look at a variable. Spans
-carry names, counts and ids, never a text of a memory, a parameter or the message of an error.
+Without OTEL_EXPORTER_OTLP_ENDPOINT nothing of OpenTelemetry is imported here, and a span costs a look at a variable.
+Spans carry names, counts and ids, never a text of a memory, a parameter or the message of an error.
 """
 
 from __future__ import annotations

@@ -42,6 +42,9 @@ class HealthResponse(ResponseModel):
     """200 with `ok`, 503 with `unavailable`."""
 
     status: Status = Field(description=NOT_DOWN)
+    detail: str | None = Field(
+        default=None, description="What to run, where the schema is of another version; left out otherwise"
+    )
 
 
 class HealthDetailsResponse(ResponseModel):
@@ -76,26 +79,29 @@ class Probe:
         self._database = database
         self._clock = clock
         self._looking = asyncio.Lock()
-        self._found: Status = "unavailable"
+        self._found = HealthResponse(status="unavailable")
         self._until = float("-inf")
 
     async def status(self) -> Status:
+        return (await self.health()).status
+
+    async def health(self) -> HealthResponse:
         async with self._looking:
             if self._clock() >= self._until:
                 self._found = await self._look()
                 self._until = self._clock() + REMEMBERED_S
             return self._found
 
-    async def _look(self) -> Status:
+    async def _look(self) -> HealthResponse:
         try:
             await asyncio.wait_for(readiness.check(self._database), READY_TIMEOUT_S)
         except (ServiceError, TimeoutError) as exc:
             reason = exc.detail if isinstance(exc, ServiceError) else "The database does not answer."
             log.warning("not ready", reason=reason)
-            return "unavailable"
+            return HealthResponse(status="unavailable", detail=exc.told if isinstance(exc, SchemaMismatch) else None)
         if self._database.write_refusal is not None:
             log.warning("ready for reads only", reason=self._database.write_refusal)
-        return "ok"
+        return HealthResponse(status="ok")
 
 
 WELL_OR_NOT: dict[int | str, dict[str, Any]] = {503: {"model": HealthResponse}}
@@ -129,11 +135,11 @@ async def livez() -> Response:
     responses=WELL_OR_NOT,
 )
 async def health(request: Request) -> Response:
-    """200 while the database answers within 2 s and its schema can be read, else 503. Needs no key and says no more:
-    the log has the reason, and so has `/v1/health/details`."""
+    """200 while the database answers within 2 s and its schema can be read, else 503. Needs no key and says no more
+    than what to run where the schema is of another version: the log has the reason, as has `/v1/health/details`."""
     probe: Probe = request.app.state.probe
-    status = await probe.status()
-    return JSONResponse({"status": status}, _http_status(status))
+    found = await probe.health()
+    return JSONResponse(found.model_dump(exclude_none=True), _http_status(found.status))
 
 
 @router.get(

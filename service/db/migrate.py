@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +22,9 @@ from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
-from service.db import rights, roles
+from service.db import migration_plan, rights, roles
+from service.db.migration_plan import Plan, Size
+from service.db.vitals import TABLES
 from service.errors import SchemaMismatch, StoreUnavailable
 from service.settings import Settings
 
@@ -65,8 +69,48 @@ NOT_MAPPED = frozenset({"partitioned_table", "alembic_version"})
 def script(sql: str) -> None:
     """Runs the statements of a migration in its transaction; `:dimension` and `:partitions` stand for the settings."""
     rendered = render(sql, context.config.attributes["settings"])
+    if context.is_offline_mode():  # a plan
+        op.get_context().impl.static_output(rendered)
+        return
     raw = op.get_bind().connection.dbapi_connection
     raw.run_async(lambda connection: connection.execute(rendered))  # type: ignore[union-attr]
+
+
+def build_index(name: str, table: str, definition: str, *, unique: bool = False) -> None:
+    """Builds an index while the table is written: `build_index("ix_goal_due", "goal", "(workspace_id, due_at)")`. Of a
+    partitioned table each partition gets one, which then make up that of the table. What an attempt that was cut off
+    has left is built again; run again, it changes nothing. Runs outside a transaction, and commits what came before: a
+    migration that builds indexes does nothing else."""
+    kind = "UNIQUE INDEX" if unique else "INDEX"
+    with op.get_context().autocommit_block():
+        if context.is_offline_mode():
+            op.execute(f"CREATE {kind} CONCURRENTLY {name} ON {table} {definition}")
+            return
+        partitions = list(op.get_bind().scalars(LEAVES, {"table": table}))
+        if not partitions:
+            _build_one(kind, name, table, definition)
+            return
+        op.execute(f"CREATE {kind} IF NOT EXISTS {name} ON ONLY {table} {definition}")
+        for partition in partitions:
+            own = f"{partition}_{name}"[:63]
+            _build_one(kind, own, partition, definition)
+            op.execute(f"ALTER INDEX {name} ATTACH PARTITION {own}")
+
+
+def _build_one(kind: str, name: str, table: str, definition: str) -> None:
+    valid = op.get_bind().scalar(IS_VALID, {"name": name})
+    if valid is False:
+        op.execute(f"DROP INDEX CONCURRENTLY {name}")
+    if not valid:
+        op.execute(f"CREATE {kind} CONCURRENTLY {name} ON {table} {definition}")
+
+
+LEAVES = text(
+    "SELECT relid::regclass::text FROM pg_partition_tree(CAST(:table AS regclass)) WHERE isleaf AND level > 0"
+)
+IS_VALID = text("SELECT i.indisvalid FROM pg_index i WHERE i.indexrelid = to_regclass(:name)")
+TRY_LOCK = text("SELECT pg_try_advisory_lock(hashtextextended('loxodon:migrate', 0))")
+LOCK_LOOK_S = 0.2
 
 
 def render(sql: str, settings: Settings) -> str:
@@ -102,11 +146,37 @@ def upgrade(owner_url: str, settings: Settings, revision: str = "head") -> None:
 async def upgrade_async(owner_url: str, settings: Settings, revision: str = "head") -> None:
     def run(connection: Connection) -> None:
         _check_known(connection)
+        connection.commit()  # each migration has a transaction of its own, or none
         command.upgrade(config(settings, connection), revision)
         if revision == "head":
             renumber_feed(connection)
 
     await _as_owner(owner_url, run)
+
+
+def plan(owner_url: str, settings: Settings) -> Plan:
+    """What `upgrade` would do; changes nothing. Raises the same."""
+    found: list[Plan] = []
+    asyncio.run(_connected(owner_url, lambda connection: found.append(_planned(connection, settings))))
+    return found[0]
+
+
+def _planned(connection: Connection, settings: Settings) -> Plan:
+    _check_versions(connection)
+    _check_known(connection)
+    scripts, current = _scripts(), MigrationContext.configure(connection).get_current_revision()
+    pending = (
+        [] if current == scripts.get_current_head() else list(scripts.iterate_revisions("head", current or "base"))
+    )
+    sizes = {row.name: Size(row.rows, row.bytes) for row in connection.execute(TABLES)}
+    revisions = []
+    for each in reversed(pending):
+        written = config(settings)
+        written.output_buffer = StringIO()
+        command.upgrade(written, f"{each.down_revision or 'base'}:{each.revision}", sql=True)
+        title = each.doc.strip().splitlines()[0]
+        revisions.append(migration_plan.revision_of(each.revision, title, written.output_buffer.getvalue(), sizes))
+    return Plan(current, head(), tuple(revisions))
 
 
 async def downgrade_async(owner_url: str, settings: Settings, revision: str) -> None:
@@ -115,12 +185,17 @@ async def downgrade_async(owner_url: str, settings: Settings, revision: str) -> 
 
 
 async def _as_owner(url: str, work: Callable[[Connection], None]) -> None:
+    await _connected(url, _become_owner, work)
+
+
+async def _connected(url: str, *work: Callable[[Connection], None]) -> None:
+    """Does the work on one connection, and commits."""
     engine = create_async_engine(url, poolclass=NullPool)
     try:
         with rights.usable(url):
             async with engine.connect() as connection:
-                await connection.run_sync(_become_owner)
-                await connection.run_sync(work)
+                for each in work:
+                    await connection.run_sync(each)
                 await connection.commit()
     finally:
         await engine.dispose()
@@ -129,7 +204,11 @@ async def _as_owner(url: str, work: Callable[[Connection], None]) -> None:
 def _become_owner(connection: Connection) -> None:
     _check_versions(connection)
     rights.check_owner(connection)
-    connection.execute(text("SELECT pg_advisory_lock(hashtextextended('loxodon:migrate', 0))"))
+    connection.commit()
+    # not a lock that is waited for: whoever waits holds a snapshot, for which an index that is built concurrently waits
+    while not connection.scalar(TRY_LOCK):
+        connection.commit()
+        time.sleep(LOCK_LOOK_S)
     connection.execute(text(f"SET ROLE {roles.OWNER}"))
     connection.commit()
 

@@ -1,7 +1,8 @@
 """Whether this version of the service fits the database, and what there is to know of it.
 
-A migration that only adds leaves older code able to read. Code that meets such a database serves reads and refuses
-writes; every other difference keeps it from serving (docs/upgrades.md, docs/decisions/028-schema-files.md).
+A migration that expands leaves older code able to read and write, so that a new version replaces an old one while both
+serve. The database says which code may do what (schema_revision()): code that may only read refuses writes, and code
+that cannot read, or is newer than the schema, does not serve (docs/upgrades.md, docs/decisions/028-schema-files.md).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from service.errors import SchemaMismatch
 EXPECTED_REVISION = 1
 """The newest migration in migrations/versions; a test compares them."""
 
-REVISION = text("SELECT revision, oldest_reader FROM schema_revision()")
+REVISION = text("SELECT revision, oldest_reader, oldest_writer FROM schema_revision()")
 SERVER = text(
     """
     SELECT split_part(current_setting('server_version'), ' ', 1) AS postgres,
@@ -25,6 +26,19 @@ SERVER = text(
            queue_depth() AS queue_depth
     """
 )
+
+
+BEHIND = "The database's schema is older than this version of the service: run `loxodon migrate`."
+AHEAD = "The database's schema is newer than this version of the service can read: start the newer version."
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaRevision:
+    """Of the database, and the oldest revisions of code that can still read it and write to it."""
+
+    number: int
+    oldest_reader: int
+    oldest_writer: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,36 +66,45 @@ async def status(database: Database) -> DatabaseStatus:
 
 
 async def _check(database: Database, session: Session) -> int:
-    revision, oldest_reader = await _revision(session)
-    database.write_refusal = write_refusal(revision, oldest_reader)
-    return revision
+    found = await _revision(session)
+    database.write_refusal = write_refusal(found)
+    return found.number
 
 
-async def _revision(session: Session) -> tuple[int, int]:
+async def _revision(session: Session) -> SchemaRevision:
     try:
         row = (await session.execute(REVISION)).one_or_none()
     except ProgrammingError as exc:  # there is no such function
-        raise SchemaMismatch(NO_SCHEMA) from exc
+        raise mismatch(NO_SCHEMA, NO_SCHEMA) from exc
     if row is None:
-        raise SchemaMismatch(NO_SCHEMA)
-    return row.revision, row.oldest_reader
+        raise mismatch(NO_SCHEMA, NO_SCHEMA)
+    return SchemaRevision(*row)
 
 
-def write_refusal(revision: int, oldest_reader: int, expected: int = EXPECTED_REVISION) -> str | None:
+def write_refusal(found: SchemaRevision, expected: int = EXPECTED_REVISION) -> str | None:
     """Why code of revision `expected` must not write, None when it may. Raises SchemaMismatch when it cannot read."""
-    if revision < expected:
-        raise SchemaMismatch(
-            f"The database's schema is at revision {revision}, this version of the service needs {expected}. "
-            "Run `python -m service migrate` first."
+    if found.number < expected:
+        raise mismatch(
+            f"The database's schema is at revision {found.number}, this version of the service needs {expected}. "
+            "Run `python -m service migrate` first.",
+            BEHIND,
         )
-    if oldest_reader > expected:
-        raise SchemaMismatch(
-            f"The database's schema is at revision {revision}, which this version of the service (revision {expected}) "
-            "cannot read. Start the newer version."
+    if found.oldest_reader > expected:
+        raise mismatch(
+            f"The database's schema is at revision {found.number}, which this version of the service (revision "
+            f"{expected}) cannot read. Start the newer version.",
+            AHEAD,
         )
-    if revision > expected:
+    if found.oldest_writer > expected:
         return (
-            f"The database's schema is at revision {revision}, this version of the service knows {expected}: it only "
-            "serves reads. Start the newer version."
+            f"The database's schema is at revision {found.number}, this version of the service knows {expected}: "
+            "it only serves reads. Start the newer version."
         )
     return None
+
+
+def mismatch(detail: str, told: str) -> SchemaMismatch:
+    """`told`: what everybody may know, without numbers."""
+    error = SchemaMismatch(detail)
+    error.told = told
+    return error

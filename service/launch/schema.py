@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 
 from service.db import generations, migrate
+from service.db.migration_plan import described
 from service.db.roles import MIGRATE_LOGIN
 from service.db.tenants import bootstrap
 from service.db.tenants.bootstrap import FirstKey
+from service.launch.owner import owner_url
 from service.launch.postgres import EmbeddedPostgres
 from service.providers.choose import embedder_model
 from service.settings import Settings
@@ -30,6 +32,12 @@ def migrate_database(settings: Settings, revision: str = "head") -> None:
         return
     with EmbeddedPostgres(settings.data_dir) as server:
         _bring_up_to_date(server.url(MIGRATE_LOGIN), settings, revision)
+
+
+def migration_plan(settings: Settings) -> str:
+    """What `migrate_database` would do, in words; changes nothing. Raises the same."""
+    with owner_url(settings) as url:
+        return described(migrate.plan(url, settings))
 
 
 def _bring_up_to_date(url: str, settings: Settings, revision: str) -> None:

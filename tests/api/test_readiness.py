@@ -16,7 +16,7 @@ from bench.superuser import login_url, new_database
 from service.api.health import Probe
 from service.db import generations, migrate, readiness
 from service.db.engine import Database
-from service.db.readiness import EXPECTED_REVISION, write_refusal
+from service.db.readiness import AHEAD, EXPECTED_REVISION, SchemaRevision, write_refusal
 from service.db.rights import find_access
 from service.db.roles import APP, OWNER, WORKER
 from service.db.tenants import keys
@@ -28,12 +28,21 @@ from tests.fakes.embedder import AngleEmbedder
 
 ADDITIVE = f"UPDATE alembic_version SET version_num = '{EXPECTED_REVISION + 1:04}'"
 BEHIND = f"UPDATE alembic_version SET version_num = '{EXPECTED_REVISION - 1:04}'"
-UNREADABLE = f"""
+
+
+def newer(oldest_reader: int, oldest_writer: int) -> str:
+    """A migration of a later version."""
+    return f"""
     {ADDITIVE};
-    CREATE OR REPLACE FUNCTION schema_revision() RETURNS TABLE (revision integer, oldest_reader integer)
+    CREATE OR REPLACE FUNCTION schema_revision()
+    RETURNS TABLE (revision integer, oldest_reader integer, oldest_writer integer)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
-    AS 'SELECT version_num::integer, {EXPECTED_REVISION + 1} FROM alembic_version'
-"""
+    AS 'SELECT version_num::integer, {oldest_reader}, {oldest_writer} FROM alembic_version'
+    """
+
+
+READ_ONLY = newer(EXPECTED_REVISION, EXPECTED_REVISION + 1)
+UNREADABLE = newer(EXPECTED_REVISION + 1, EXPECTED_REVISION + 1)
 
 
 def test_the_code_expects_the_newest_migration() -> None:
@@ -46,12 +55,13 @@ def test_the_code_expects_the_newest_migration() -> None:
 )
 def test_what_is_not_served(revision: int, oldest_reader: int, says: str) -> None:
     with pytest.raises(SchemaMismatch, match=says):
-        write_refusal(revision, oldest_reader, expected=5)
+        write_refusal(SchemaRevision(revision, oldest_reader, 1), expected=5)
 
 
-def test_a_schema_that_only_gained_can_be_read() -> None:
-    assert write_refusal(5, 1, expected=5) is None
-    assert "only serves reads" in (write_refusal(7, 5, expected=5) or "")
+def test_a_schema_that_only_gained_is_served() -> None:
+    assert write_refusal(SchemaRevision(5, 1, 1), expected=5) is None
+    assert write_refusal(SchemaRevision(7, 1, 5), expected=5) is None
+    assert "only serves reads" in (write_refusal(SchemaRevision(7, 5, 6), expected=5) or "")
 
 
 @pytest.fixture
@@ -103,7 +113,7 @@ async def test_an_empty_database_ends_the_start_with_one_sentence(
     [
         ("api", BEHIND, "python -m service migrate"),
         ("migrate", ADDITIVE, "does not know"),
-        ("worker", ADDITIVE, "only serves reads"),
+        ("worker", READ_ONLY, "only serves reads"),
     ],
 )
 async def test_another_revision_ends_the_start_with_one_sentence(
@@ -131,7 +141,7 @@ async def test_reads_of_a_database_that_is_ahead_are_served_and_writes_refused(
     new = {"content": "Ada lives in Oslo.", "user_id": "ada"}
     async with serving(replace(resources, db=database)) as app, client_of(app, issued.secret) as client:
         assert (await client.post("/v1/memories", json=new)).status_code == 201
-        await connection.execute(ADDITIVE)
+        await connection.execute(READ_ONLY)
         ready = await client.get("/readyz")
         assert (ready.status_code, ready.json()) == (200, {"status": "ok"})
         details = await client.get("/v1/health/details")
@@ -149,7 +159,12 @@ async def test_reads_of_a_database_that_is_ahead_are_served_and_writes_refused(
         app.state.probe = Probe(database)  # the old one still has what it saw a moment ago
         for path in ("/readyz", "/v1/health"):
             answer = await client.get(path)
-            assert (answer.status_code, answer.json()) == (503, {"status": "unavailable"})
+            assert (answer.status_code, answer.json()) == (503, {"status": "unavailable", "detail": AHEAD})
+        await connection.execute(BEHIND)
+        app.state.probe = Probe(database)
+        behind = await client.get("/readyz")
+        assert (behind.status_code, behind.json()["detail"]) == (503, readiness.BEHIND)
+        assert "loxodon migrate" in behind.json()["detail"]
         assert (await client.get("/livez")).status_code == 200
     await database.close()
 
