@@ -43,7 +43,8 @@ class HealthResponse(ResponseModel):
 
     status: Status = Field(description=NOT_DOWN)
     detail: str | None = Field(
-        default=None, description="What to run, where the schema is of another version; left out otherwise"
+        default=None,
+        description="What to run, where the schema is of another version; null: it is not, then it is left out",
     )
 
 
