@@ -85,7 +85,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LockingStep:
     """A statement that locks a table which is in use. `seconds`: about how long it runs."""
 
     statement: str
@@ -101,7 +101,7 @@ class PlannedRevision:
 
     revision: str
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[LockingStep, ...]
     others: int
 
 
@@ -141,7 +141,7 @@ def _one_line(parts: Sequence[str]) -> str:
     return " ".join("".join(parts).split())
 
 
-def _step(statement: str, sizes: Mapping[str, Size]) -> Step | None:
+def _step(statement: str, sizes: Mapping[str, Size]) -> LockingStep | None:
     for pattern, lock, work in LOCKING:
         if (found := pattern.match(statement)) is None:
             continue
@@ -149,7 +149,7 @@ def _step(statement: str, sizes: Mapping[str, Size]) -> Step | None:
         if table is not None and table not in sizes:
             return None
         size = sizes.get(table or "", Size(0, 0))
-        return Step(statement, lock, table, size.rows, _seconds(work, size))
+        return LockingStep(statement, lock, table, size.rows, _seconds(work, size))
     return None
 
 
@@ -180,18 +180,18 @@ def described(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def _effect(step: Step) -> str:
+def _effect(step: LockingStep) -> str:
     if step.table is None:
         return f"lock: {step.lock}"
     stops = f" ({STOPS[step.lock]})" if step.lock in STOPS else ""
     return f"lock: {step.lock} on {step.table}{stops}; {step.rows:,.0f} rows, {duration(step.seconds)}"
 
 
-def _stops(step: Step) -> bool:
+def _stops(step: LockingStep) -> bool:
     return "nobody" not in STOPS.get(step.lock, "nobody")
 
 
-def _advice(waits: Sequence[Step]) -> str:
+def _advice(waits: Sequence[LockingStep]) -> str:
     if not waits:
         return "Requests can go on meanwhile: what locks a table out is done at once, or gives up and can be repeated."
     tables = ", ".join(sorted({str(step.table) for step in waits}))
