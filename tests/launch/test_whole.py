@@ -23,6 +23,7 @@ import pytest
 from bench.footprint import family, pss_mb
 from service.db.roles import API_LOGIN, APP, JOBS_LOGIN, MIGRATE_LOGIN, WALLED, WORKER
 from service.launch import cluster
+from tests.launch import mcp_agent
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(300)
@@ -102,15 +103,18 @@ def test_the_whole_service(whole: Whole) -> None:
     assert whole.finds(find)
     _check_logins(whole)
     assert pss_mb(family(whole.process.pid)) < MOST_MB
+    asyncio.run(mcp_agent.remember(whole.data_dir, whole.port))
     for word in ("bin/postgres", "worker", "api"):
         old = whole.child(word)
         os.kill(old, signal.SIGKILL)
         _until(lambda word=word, old=old: whole.child(word) not in (0, old))  # type: ignore[misc]
         _until(lambda: whole.finds(find))
+    asyncio.run(mcp_agent.recall_correct_and_forget(whole.data_dir, whole.port))
     whole.process.send_signal(signal.SIGTERM)
     assert whole.process.wait(PATIENCE_S) == 0
     assert cluster.members(whole.data_dir / "postgres") == []
     assert cluster.written_pid(whole.data_dir / "postgres") is None, "Postgres was shut down cleanly"
+    asyncio.run(mcp_agent.is_told_where_nothing_runs(whole.data_dir, whole.port))
 
 
 def _environment(pid: int) -> dict[str, str]:

@@ -1,0 +1,1 @@
+"""The MCP Inspector against the running service."""
