@@ -112,6 +112,10 @@ job-chaos: install-dev ## kill workers and Postgres in each kind of job: make jo
 fuzz: install-dev ## send 20,000 generated requests as three callers: make fuzz ARGS="--seed 2"
 	@$(IN) -m bench.fuzz $(ARGS)
 
+.PHONY: rolling
+rolling: install-dev ## replace two API processes behind a proxy under load, count what fails: make rolling ARGS="--rounds 5"
+	@$(IN) -m bench.rolling $(ARGS)
+
 render: install-dev ## render deploy/kubernetes to build/kubernetes and validate it strictly
 	@$(IN) -m tests.deploy.kubernetes
 

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from service import postgres_url
-from service.db.engine import NO_SCHEMA, Access, translated_errors
+from service.db.engine import NO_SCHEMA, Access, connect_arguments, translated_errors
 from service.db.roles import API_LOGIN, APP, LOGINS, MIGRATE_LOGIN, OWNER, URL_VARIABLES, WALLED, WORKER
 from service.errors import SchemaMismatch, StoreUnavailable
 
@@ -141,14 +141,16 @@ NEEDED = (
 async def find_access(url: str, *, wanted_role: str, pooled: bool) -> Access:
     """How to connect with `url`. Raises StoreUnavailable for a login that reaches more than `wanted_role` may, or less,
     and SchemaMismatch for a database that was never migrated."""
-    engine = create_async_engine(url, connect_args={"timeout": 10}, poolclass=NullPool)
+    access = Access(url, pooled)
+    arguments = {"timeout": 10} | (connect_arguments(access) if pooled else {})
+    engine = create_async_engine(url, connect_args=arguments, poolclass=NullPool)
     try:
         with translated_errors(), usable(url):
             async with engine.connect() as session:
                 await _check(session, wanted_role)
     finally:
         await engine.dispose()
-    return Access(url, pooled)
+    return access
 
 
 async def _check(session: AsyncConnection, wanted: str) -> None:
