@@ -20,8 +20,9 @@ OURS = {
     *("LOXODON_DATABASE_URL", "DATABASE_URL", "LOXODON_LISTEN_DATABASE_URL"),
     *("LOXODON_WORKER_DATABASE_URL", "LOXODON_OWNER_DATABASE_URL"),
     *("LOXODON_BOOTSTRAP_API_KEY", "AUTOMEM_API_TOKEN"),
+    *("LOXODON_URL", "LOXODON_API_KEY"),
 }
-"""What the containers find is decided by compose.yaml itself."""
+"""What compose.yaml itself decides; the last two are of the command, which asks a service from outside."""
 
 
 def documented() -> list[str]:
