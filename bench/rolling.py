@@ -44,7 +44,7 @@ WORDS = ("tea", "coffee", "Lisbon", "the garden", "chess", "a red bicycle", "jaz
 
 
 @dataclass
-class Backend:
+class Place:
     """A place behind the proxy and the process that serves there now."""
 
     url: str = ""
@@ -53,7 +53,7 @@ class Backend:
 
 
 @dataclass
-class Tally:
+class Outcomes:
     """What became of the requests."""
 
     statuses: Counter[str] = field(default_factory=Counter)
@@ -64,10 +64,10 @@ class Tally:
         return sum(count for status, count in self.statuses.items() if not status.startswith("2"))
 
 
-class Proxy:
+class SmallProxy:
     """Sends each request to the next process that takes some."""
 
-    def __init__(self, backends: list[Backend], session: aiohttp.ClientSession) -> None:
+    def __init__(self, backends: list[Place], session: aiohttp.ClientSession) -> None:
         self._backends, self._session = backends, session
         self._turns = itertools.count()
 
@@ -102,7 +102,7 @@ def main() -> int:
     return 1 if tally.failed else 0
 
 
-async def measure(url: str, *, rounds: int, clients: int) -> tuple[Tally, float]:
+async def measure(url: str, *, rounds: int, clients: int) -> tuple[Outcomes, float]:
     """`url`: the superuser's of a new database. Returns what became of the requests, and the seconds."""
     key = f"lox_{secrets.token_urlsafe(24)}"
     taken = {PREFIX + name.upper() for name in ("bootstrap_api_key",)} | set(UNPREFIXED.values())
@@ -111,14 +111,14 @@ async def measure(url: str, *, rounds: int, clients: int) -> tuple[Tally, float]
     command = (sys.executable, "-m", "service", "migrate")
     await asyncio.to_thread(subprocess.run, command, cwd=ROOT, env=clean | owner, check=True)
     env = clean | {URL_VARIABLES[APP]: login_url(url, APP), "LOXODON_LOG_LEVEL": "warning"}
-    backends = [Backend() for _ in range(PROCESSES)]
+    backends = [Place() for _ in range(PROCESSES)]
     timeout = aiohttp.ClientTimeout(total=120)
     async with aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(limit=0)) as session:
         try:
             for each in backends:
                 await replace(each, env, session)
-            async with proxied(Proxy(backends, session)) as address:
-                tally, stop, began = Tally(), asyncio.Event(), time.monotonic()
+            async with proxied(SmallProxy(backends, session)) as address:
+                tally, stop, began = Outcomes(), asyncio.Event(), time.monotonic()
                 load = [asyncio.create_task(keep_asking(session, address, key, n, stop, tally)) for n in range(clients)]
                 for _, each in itertools.product(range(rounds), backends):
                     await asyncio.sleep(QUIET_S)
@@ -134,7 +134,7 @@ async def measure(url: str, *, rounds: int, clients: int) -> tuple[Tally, float]
                     each.process.wait()
 
 
-async def replace(backend: Backend, env: dict[str, str], session: aiohttp.ClientSession) -> None:
+async def replace(backend: Place, env: dict[str, str], session: aiohttp.ClientSession) -> None:
     """Ends the process of a place, if there is one, and starts its successor; returns when that is ready."""
     backend.takes_requests = False
     if backend.process is not None:
@@ -165,7 +165,7 @@ async def is_ready(session: aiohttp.ClientSession, url: str) -> bool:
 
 
 async def keep_asking(
-    session: aiohttp.ClientSession, address: str, key: str, number: int, stop: asyncio.Event, tally: Tally
+    session: aiohttp.ClientSession, address: str, key: str, number: int, stop: asyncio.Event, tally: Outcomes
 ) -> None:
     """Stores and searches in turns, for a user of its own, until it is to stop."""
     headers = {"Authorization": f"Bearer {key}"}
@@ -189,7 +189,7 @@ async def keep_asking(
 
 
 @asynccontextmanager
-async def proxied(proxy: Proxy) -> AsyncIterator[str]:
+async def proxied(proxy: SmallProxy) -> AsyncIterator[str]:
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", proxy.handle)
     runner = web.AppRunner(app)
