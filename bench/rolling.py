@@ -44,7 +44,7 @@ WORDS = ("tea", "coffee", "Lisbon", "the garden", "chess", "a red bicycle", "jaz
 
 
 @dataclass
-class Place:
+class Backend:
     """A place behind the proxy and the process that serves there now."""
 
     url: str = ""
@@ -67,7 +67,7 @@ class Outcomes:
 class SmallProxy:
     """Sends each request to the next process that takes some."""
 
-    def __init__(self, backends: list[Place], session: aiohttp.ClientSession) -> None:
+    def __init__(self, backends: list[Backend], session: aiohttp.ClientSession) -> None:
         self._backends, self._session = backends, session
         self._turns = itertools.count()
 
@@ -111,7 +111,7 @@ async def measure(url: str, *, rounds: int, clients: int) -> tuple[Outcomes, flo
     command = (sys.executable, "-m", "service", "migrate")
     await asyncio.to_thread(subprocess.run, command, cwd=ROOT, env=clean | owner, check=True)
     env = clean | {URL_VARIABLES[APP]: login_url(url, APP), "LOXODON_LOG_LEVEL": "warning"}
-    backends = [Place() for _ in range(PROCESSES)]
+    backends = [Backend() for _ in range(PROCESSES)]
     timeout = aiohttp.ClientTimeout(total=120)
     async with aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(limit=0)) as session:
         try:
@@ -134,7 +134,7 @@ async def measure(url: str, *, rounds: int, clients: int) -> tuple[Outcomes, flo
                     each.process.wait()
 
 
-async def replace(backend: Place, env: dict[str, str], session: aiohttp.ClientSession) -> None:
+async def replace(backend: Backend, env: dict[str, str], session: aiohttp.ClientSession) -> None:
     """Ends the process of a place, if there is one, and starts its successor; returns when that is ready."""
     backend.takes_requests = False
     if backend.process is not None:
