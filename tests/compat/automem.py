@@ -117,6 +117,9 @@ async def batches(ask: AutomemCaller) -> None:
     gone = await ask("DELETE", "/memory/by-tag", params={"tags": tag})
     assert gone["deleted_count"] == 5 and gone["tags"] == [tag], gone
     assert (await ask("GET", "/memory/by-tag", params={"tags": tag}))["count"] == 0
+    anew = await ask("POST", "/memory/batch", 201, json={"memories": items})
+    assert not set(anew["memory_ids"]) & set(found["memory_ids"]), "those are gone"
+    assert (await ask("GET", "/memory/by-tag", params={"tags": tag}))["count"] == 5
 
 
 async def changing(ask: AutomemCaller) -> None:

@@ -39,7 +39,7 @@ from service.api.relations import CreateRelationRequest
 from service.api.schemas import iso
 from service.api.store import StoreSerializer, store_memories
 from service.api.store_drafts import text_draft
-from service.api.store_models import StoreBatchRequest, StoreRequest
+from service.api.store_models import StoreBatchRequest, StoreBatchResponse, StoreRequest
 from service.api.writes import BatchOf, WriteOf, refuse_repeated, send, walled_name
 from service.db import caches
 from service.db.graph import edges
@@ -175,6 +175,12 @@ def _retry(write: WriteContext, caller: Caller, sent: Any) -> WriteContext:
     return replace(write, idempotency=IdempotencyKey(name, digest, RETRIED_S, whose))
 
 
+async def _are_there(caller: Caller, done: StoreBatchResponse, res: Resources) -> bool:
+    """Of a batch that may have been answered before; one that is gone since makes all of it a new request."""
+    ids = {each.results[0].id for each in done.results if each.error is None} - {None}
+    return len(await read(caller, [each for each in ids if each is not None], res)) == len(ids)
+
+
 async def _is_untouched(caller: Caller, id: str, res: Resources) -> bool:
     found = (await read(caller, [UUID(id)], res)).get(UUID(id))
     return found is not None and found.version == 1
@@ -199,6 +205,8 @@ async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write:
     for begin in range(0, len(items), res.settings.batch_max_items):
         part = items[begin : begin + res.settings.batch_max_items]
         done = await store_memories(StoreBatchRequest(items=part), caller, res, _from(context, begin))
+        if context is not write and not await _are_there(caller, done, res):
+            done = await store_memories(StoreBatchRequest(items=part), caller, res, write)
         ids += [str(each.results[0].id) for each in done.results if each.error is None]
         failed += [
             {"index": begin + each.index, "message": each.error.detail}
