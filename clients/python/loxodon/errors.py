@@ -109,6 +109,10 @@ class PreconditionFailedError(ConflictError):
     codes: ClassVar[tuple[str, ...]] = ("precondition_failed",)
 
 
+class PlaceLostError(ApiError):
+    codes: ClassVar[tuple[str, ...]] = ("place_lost",)
+
+
 class RateLimitedError(ApiError):
     codes: ClassVar[tuple[str, ...]] = ("rate_limited", "too_many_requests")
 
