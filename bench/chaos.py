@@ -4,8 +4,9 @@
 
 Each round kills the API, the worker or Postgres at a random moment under a load of writes, and waits until the
 supervisor has brought it back. Requests with an Idempotency-Key are repeated until they are answered, the others are
-not. At the end the superuser checks every answer that was given (bench/chaos_writes.py) and that rows which belong
-together are all there (bench/chaos_checks.py). The exit code is 1 when anything is wrong.
+not. Readers follow the change feed. At the end the superuser checks every answer that was given
+(bench/chaos_writes.py), that rows which belong together are all there (bench/chaos_checks.py), and that the readers
+have seen the same (bench/feed_readers.py). The exit code is 1 when anything is wrong.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from bench import chaos_checks, target
+from bench import chaos_checks, feed_readers, target
 from bench.chaos_writes import KINDS, AnswerRecord, Write, results_of
 from bench.clients import LOST, Client
+from bench.feed_readers import FeedReaders
 from bench.target import PARTS, Part, Service, ServiceProcesses
 from service.launch.run import is_ready
 
@@ -109,7 +111,7 @@ async def _back(service: Service, processes: ServiceProcesses, part: Part, old: 
 
 async def chaos(service: Service, options: argparse.Namespace) -> bool:
     """Prints the rounds and the counts; returns whether everything is right."""
-    load = Load(service, options.seed)
+    load, readers = Load(service, options.seed), FeedReaders(service, options.seed)
     writing = asyncio.create_task(load.run())
     await rounds(service, load, options.rounds, random.Random(options.seed), lambda line: print(line, flush=True))
     load.stop()
@@ -122,6 +124,9 @@ async def chaos(service: Service, options: argparse.Namespace) -> bool:
         *record.wrong,
         *await chaos_checks.answers(service.database, record),
         *await chaos_checks.rows(service.database),
+        *await feed_readers.violations(
+            service.database, await readers.end(), [("memory.added", str(each)) for each in record.added]
+        ),
     ]
     print(await chaos_checks.job_counts(service.database))
     print("\n".join(["", f"{len(wrong)} violations", *wrong[:50]]) if wrong else "nothing lost, doubled or half done")

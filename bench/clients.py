@@ -48,17 +48,18 @@ class Client:
 
     async def post(self, path: str, body: bytes, headers: Mapping[str, str] | None = None) -> TimedResponse:
         """Raises one of LOST when there is no answer."""
-        return await self._request("POST", path, body, headers or {})
+        return await self.request("POST", path, body, headers or {})
 
     async def get(self, path: str) -> TimedResponse:
-        return await self._request("GET", path, b"", {})
+        return await self.request("GET", path, b"", {})
 
     async def close(self) -> None:
         if self._streams is not None:
             self._streams[1].close()
             self._streams = None
 
-    async def _request(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> TimedResponse:
+    async def request(self, method: str, path: str, body: bytes, headers: Mapping[str, str]) -> TimedResponse:
+        """The same with any method."""
         extra = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         sent = f"{method} {path} HTTP/1.1\r\n{extra}Content-Length: {len(body)}\r\n".encode() + self._head + b"\r\n"
         began = time.perf_counter()
