@@ -261,6 +261,20 @@ async def vacuum(place: CaseWorkspace) -> None:
     await place.enqueue(NewJob("vacuum", max_attempts=20))
 
 
+async def deliver_webhook(place: CaseWorkspace) -> None:
+    """Of a change that was erased before it was sent: there is no receiver here, and nothing to send."""
+    await place.execute(
+        "INSERT INTO webhook (workspace_id, id, url, secret, position, seq) "
+        "VALUES ('$W', gen_random_uuid(), 'https://example.com/', 'whsec_Zm9v', 0, 0); "
+        "INSERT INTO webhook_delivery (workspace_id, id, webhook_id, position, seq, event, memory_id) "
+        "SELECT workspace_id, gen_random_uuid(), id, 0, n, 'memory.added', id FROM webhook, generate_series(1, 20) n "
+        "WHERE workspace_id = '$W'; "
+        "INSERT INTO job (workspace_id, id, kind, payload, max_attempts) "
+        "SELECT workspace_id, gen_random_uuid(), 'deliver_webhook', jsonb_build_object('delivery_id', id), 20 "
+        "FROM webhook_delivery WHERE workspace_id = '$W'"
+    )
+
+
 CASES: Mapping[str, Callable[[CaseWorkspace], Awaitable[None]]] = MappingProxyType(
     {
         "embed": embed,
@@ -282,6 +296,7 @@ CASES: Mapping[str, Callable[[CaseWorkspace], Awaitable[None]]] = MappingProxyTy
         "sweep_working": sweep_working,
         "audit_partitions": audit_partitions,
         "vacuum": vacuum,
+        "deliver_webhook": deliver_webhook,
     }
 )
 """Each prepares a workspace and queues the jobs. The first word is the name of the job."""
@@ -339,6 +354,8 @@ UNION ALL
 SELECT 'job', concat_ws('|', kind, state) FROM job WHERE workspace_id = $1
 UNION ALL
 SELECT 'run', concat_ws('|', name, state) FROM job_run WHERE workspace_id = $1
+UNION ALL
+SELECT 'delivery', concat_ws('|', event, state, attempts) FROM webhook_delivery WHERE workspace_id = $1
 UNION ALL
 SELECT 'operation', concat_ws('|', kind, state, jsonb_array_length(result -> 'results'), result ->> 'deleted',
     error ->> 'code') FROM operation WHERE workspace_id = $1

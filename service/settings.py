@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -140,6 +141,17 @@ def _check_origins(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
+def _check_networks(value: tuple[str, ...]) -> tuple[str, ...]:
+    for each in value:
+        try:
+            ip_network(each)
+        except ValueError:
+            raise ValueError(f"{each} is no network such as 10.0.0.0/8 or 127.0.0.1/32") from None
+    return value
+
+
+Networks = Annotated[tuple[str, ...], BeforeValidator(_split_origins), AfterValidator(_check_networks)]
+
 Origins = Annotated[tuple[str, ...], BeforeValidator(_split_origins), AfterValidator(_check_origins)]
 
 
@@ -180,6 +192,10 @@ class Settings(BaseModel):
     max_connections: int = Field(800, ge=1)  # open connections of a process; with more of them requests get 503
     streams_per_key: int = Field(4, ge=1)  # streams of changes that a key has open in a process; then 429
     streams: int = Field(200, ge=1)  # of all keys together; then 503
+    webhook_networks: Networks = ()  # private ones that webhooks may reach, over http too: 10.0.0.0/8, between commas
+    webhook_timeout_s: float = Field(10.0, gt=0, le=60)  # a receiver that has not answered by then has failed
+    webhook_attempts: int = Field(30, ge=1, le=1_000)  # of one delivery, some four hours; then it is dead
+    webhook_disable_after_h: float = Field(72.0, gt=0)  # a webhook that only failed for so long is switched off
     trusted_proxies: str = "127.0.0.1"  # addresses whose X-Forwarded-For is believed, between commas; * is all
     failed_keys_per_min: int = Field(100, ge=0)  # wrong keys an address may send to a process, then 429; 0 is no limit
     key_requests_per_s: float = Field(0.0, ge=0)  # of each key, over all processes; 0 is no limit

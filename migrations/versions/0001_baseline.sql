@@ -146,6 +146,7 @@ BEGIN
         ('erased_memory', 'erased_at', at - make_interval(days => history_days)),
         ('model_day', 'day', at - interval '400 days'),
         ('operation', 'finished_at', at - make_interval(days => job_days)),
+        ('webhook_delivery', 'finished_at', at - make_interval(days => job_days)),
         ('job', 'finished_at', at - make_interval(days => job_days)),
         ('job_run', 'finished_at', at - make_interval(days => job_days))
     ) AS old (relation, since, before) LOOP
@@ -582,6 +583,27 @@ $$;
 
 REVOKE EXECUTE ON FUNCTION find_unembedded(interval, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION find_unembedded(interval, integer) TO loxodon_worker;
+
+-- functions/find_webhooks.sql
+-- Webhooks of all workspaces, at most `most`, behind whose place in the change feed something is settled.
+CREATE OR REPLACE FUNCTION find_webhooks(most integer)
+RETURNS TABLE (workspace_id uuid, id uuid)
+LANGUAGE sql STABLE SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    SELECT w.workspace_id, w.id FROM webhook w
+    WHERE w.enabled AND (
+        EXISTS (SELECT FROM memory_history h
+                WHERE h.workspace_id = w.workspace_id AND (h.position, h.seq) > (w.position, w.seq)
+                  AND h.position < (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint))
+        OR EXISTS (SELECT FROM erased_memory e
+                   WHERE e.workspace_id = w.workspace_id AND (e.position, e.seq) > (w.position, w.seq)
+                     AND e.position < (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)))
+    LIMIT most
+$$;
+
+REVOKE EXECUTE ON FUNCTION find_webhooks(integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_webhooks(integer) TO loxodon_worker;
 
 -- functions/find_workspaces.sql
 -- All workspaces, for upkeep that goes over each of them.
@@ -2905,6 +2927,52 @@ CREATE TABLE embedding_cache (
 );
 CREATE INDEX ix_embedding_cache_created ON embedding_cache (created_at);
 
+-- Where changes are sent to. `position` and `seq`: up to where in the change feed deliveries have been made.
+CREATE TABLE webhook (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    url text NOT NULL,
+    description text,
+    events text[] NOT NULL DEFAULT '{}',
+    enabled boolean NOT NULL DEFAULT true,
+    disabled_reason text,
+    secret text NOT NULL,
+    old_secret text,
+    old_secret_until timestamptz,
+    position bigint NOT NULL,
+    seq bigint NOT NULL,
+    failures integer NOT NULL DEFAULT 0,
+    failing_since timestamptz,
+    retry_at timestamptz,
+    delivered_at timestamptz,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    CONSTRAINT pk_webhook PRIMARY KEY (workspace_id, id)
+);
+
+-- Which change, and how sending it went; what it says is read from history when it is sent.
+CREATE TABLE webhook_delivery (
+    workspace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    webhook_id uuid NOT NULL,
+    position bigint NOT NULL,
+    seq bigint NOT NULL,
+    event varchar(20) NOT NULL,
+    memory_id uuid NOT NULL,
+    state varchar(9) NOT NULL DEFAULT 'waiting' CONSTRAINT ck_webhook_delivery_state
+        CHECK (state IN ('waiting', 'delivered', 'dead', 'dropped')),
+    attempts integer NOT NULL DEFAULT 0,
+    status integer,
+    error text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    attempted_at timestamptz,
+    finished_at timestamptz,
+    CONSTRAINT pk_webhook_delivery PRIMARY KEY (workspace_id, id),
+    CONSTRAINT fk_webhook_delivery_webhook_id_webhook FOREIGN KEY (workspace_id, webhook_id)
+        REFERENCES webhook (workspace_id, id) ON DELETE CASCADE
+);
+CREATE INDEX ix_webhook_delivery_webhook ON webhook_delivery (workspace_id, webhook_id, id);
+CREATE INDEX ix_webhook_delivery_finished ON webhook_delivery (finished_at) WHERE finished_at IS NOT NULL;
+
 -- triggers.sql
 CREATE OR REPLACE TRIGGER drop_unsupported_edge AFTER DELETE ON entity_edge_source
     FOR EACH ROW EXECUTE FUNCTION drop_unsupported_edge();
@@ -2974,7 +3042,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     entity, entity_alias, entity_vector, entity_edge, entity_edge_source, entity_merge,
     goal, goal_edge, goal_memory, goal_vector,
     tool, strategy, strategy_tool, strategy_conversation, strategy_vector,
-    decision, review, job, operation, idempotency, llm_cache, embedding_cache, budget, model_day
+    decision, review, job, operation, idempotency, llm_cache, embedding_cache, budget, model_day,
+    webhook, webhook_delivery
     TO loxodon_app;
 
 -- Append-only, but for the end of an interval of history; erasures delete uses of tools.

@@ -24,7 +24,7 @@ from service.api.errors import Problem, documented
 from service.api.narrowing import ScopeMode
 from service.db.jobs.operations import OperationState
 from service.db.tenants.users import OwnerKind
-from service.domain import audit, feed, filters, job, kinds, memory, optimization, query, ranking, scope
+from service.domain import audit, feed, filters, job, kinds, memory, optimization, query, ranking, scope, webhook
 from service.domain.access import Right
 from service.domain.goal import GoalStatus
 
@@ -77,7 +77,7 @@ TAGS = {
     "reviews": "Changes that wait for a person.",
     "scopes": "Users, agents and runs that have memories.",
     "optimization": "What could be cleaned up, and doing what is confirmed.",
-    "changes": "Every change of a memory in order, for whoever keeps a copy.",
+    "changes": "Every change of a memory in order, for whoever keeps a copy; webhooks that are told of them.",
     "operations": "The progress of what was accepted and is done later.",
     "jobs": "Work in the background.",
     "audit": "Who did what.",
@@ -92,6 +92,7 @@ CLOSED_SETS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "AuditOperation": ("What was done", get_args(audit.Operation)),
     "AuditSubject": ("To what kind of thing it was done", get_args(audit.Subject)),
     "ChangeKind": ("What happened to a memory", get_args(feed.ChangeKind)),
+    "DeliveryState": ("Where a delivery stands", get_args(webhook.DeliveryState)),
     "FindingSection": ("What kind of finding it is", get_args(optimization.Section)),
     "FindingRemedy": ("What would be done about it", get_args(optimization.Remedy)),
     "FilterOperator": ("How a field and a value are compared", get_args(filters.Operator)),

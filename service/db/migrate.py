@@ -223,11 +223,17 @@ RENUMBER_FEED = text("""
 """)
 
 
+WEBHOOKS_TO_END = text("UPDATE webhook SET position = 0, seq = (SELECT last_value FROM memory_history_seq)")
+
+
 def renumber_feed(connection: Connection) -> int:
     """After a restore from a dump into another server, whose transactions count from their own beginning: puts all of
     history behind each other at the start of the change feed, as it was written. Returns how many entries; 0 where none
-    is ahead of the server's count."""
-    return connection.execute(RENUMBER_FEED).rowcount
+    is ahead of the server's count. Webhooks go on with what is written afterwards."""
+    count = connection.execute(RENUMBER_FEED).rowcount
+    if count:
+        connection.execute(WEBHOOKS_TO_END)
+    return count
 
 
 def _check_known(connection: Connection) -> None:

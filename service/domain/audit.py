@@ -48,9 +48,15 @@ Operation = Literal[
     "cancel_job",
     "archive",
     "optimize",
+    "create_webhook",
+    "update_webhook",
+    "rotate_webhook",
+    "delete_webhook",
 ]
 """What was done. A word stays here for as long as the log may hold it, also when nothing writes it any more."""
 
-Subject = Literal["semantic", "episodic", "procedural", "goal", "profile", "entity", "timeline", "api_key", "job"]
+Subject = Literal[
+    "semantic", "episodic", "procedural", "goal", "profile", "entity", "timeline", "api_key", "job", "webhook"
+]
 """What it was done to. A message kept word for word is `episodic`, as turns are; changes of entities are `semantic`,
 searches for them `entity`."""

@@ -33,6 +33,7 @@ JobName = Literal[
     "promote",
     "patterns",
     "reembed",
+    "deliver_webhook",
 ]
 """Every kind of job; jobs/registry.py has the task of each."""
 

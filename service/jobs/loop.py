@@ -37,6 +37,7 @@ from service.jobs.health_port import HealthPort, served
 from service.jobs.recorder import JobRecorder, describe, ending_of_failure
 from service.jobs.registry import TASKS, Task
 from service.jobs.timetable import LOOK_S, Timetable
+from service.memory import webhooks
 from service.metrics import JOB_COUNTS
 from service.opening import open_resources
 from service.resources import Resources
@@ -111,6 +112,7 @@ class Worker:
             asyncio.create_task(self._every(LOOK_S, self._start_recurring)),
             asyncio.create_task(self._wake_on_stop(stop)),
             asyncio.create_task(self._res.wakeup.listen()),
+            asyncio.create_task(self._every(self._settings.worker_poll_s, self._dispatch)),
         ]
         try:
             await self._claim_until(stop)
@@ -268,6 +270,11 @@ class Worker:
 
     async def _start_recurring(self) -> None:
         if await self._timetable.look():
+            self._wakeup.set()
+
+    async def _dispatch(self) -> None:
+        """Makes jobs of what webhooks are to be told, where this worker does them."""
+        if "deliver_webhook" in self._tasks and await webhooks.dispatch(self._res.latest()):
             self._wakeup.set()
 
     async def _every(self, period_s: float, work: Callable[[], Awaitable[None]]) -> None:

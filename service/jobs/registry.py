@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from service.domain.job import Counts, Job, JobIntervals, JobName
-from service.jobs import ageing, conversations, embed, enrich, forget_scope, patterns, promotion, reembed, upkeep
+from service.jobs import (
+    ageing,
+    conversations,
+    embed,
+    enrich,
+    forget_scope,
+    patterns,
+    promotion,
+    reembed,
+    upkeep,
+    webhooks,
+)
 from service.resources import Resources
 
 Run = Callable[[Job, Resources], Awaitable[Counts | None]]
@@ -62,5 +73,6 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "patterns": Task(patterns.patterns, interval_s=EVERY_S["patterns"], timeout_s=60 * MINUTE_S),
         "promote": Task(promotion.promote, interval_s=EVERY_S["promote"], timeout_s=60 * MINUTE_S),
         "reembed": Task(reembed.run, interval_s=EVERY_S["reembed"], timeout_s=24 * 60 * MINUTE_S),
+        "deliver_webhook": Task(webhooks.run, timeout_s=MINUTE_S + 30),
     }
 )

@@ -29,7 +29,18 @@ CANARY = "Zanzibarine"
 BOB = {"user_id": "bob"}
 RIGHTS = ["memory:read", "memory:write", "memory:delete", "memory:purge", "memory:admin", "memory:share"]
 NOT_HIS = frozenset(
-    {"api_key", "budget", "erased_memory", "model_day", "tool", "llm_cache", "embedding_cache", "workspace"}
+    {
+        "api_key",
+        "budget",
+        "erased_memory",
+        "model_day",
+        "tool",
+        "llm_cache",
+        "embedding_cache",
+        "webhook",
+        "webhook_delivery",
+        "workspace",
+    }
 )
 """Tables of the workspace, not of Bob: keys, budgets, totals of tools, caches."""
 
@@ -47,6 +58,7 @@ KIND_OF_PATH = {
     "strategies": "strategy",
     "api-keys": "key",
     "agent": "name",
+    "webhooks": "memory",
 }
 NAMES = {"user_id": "bob", "type": "user", "conversation_id": "bobs-session", "key": "cart", "name": f"{CANARY} Ltd"}
 

@@ -231,6 +231,8 @@ RIGHTS = {
     "turn": "DELETE,INSERT,SELECT,UPDATE",
     "turn_vector": "DELETE,INSERT,SELECT,UPDATE",
     "user_profile": "DELETE,INSERT,SELECT,UPDATE",
+    "webhook": "DELETE,INSERT,SELECT,UPDATE",
+    "webhook_delivery": "DELETE,INSERT,SELECT,UPDATE",
     "withdrawn_span": "DELETE,INSERT,SELECT,UPDATE",
     "working_item": "DELETE,INSERT,SELECT,UPDATE",
     "working_item_seq": "USAGE",

@@ -61,6 +61,8 @@ CLOSED = {
     "schedule",
     "token_secret",
     "tool",
+    "webhook",
+    "webhook_delivery",
     "workspace",
 }
 

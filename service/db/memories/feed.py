@@ -125,6 +125,12 @@ async def entries(
     return found, end, len(rows) == limit
 
 
+async def entry_at(session: Session, workspace_id: UUID, at: FeedPosition) -> FeedEntry | None:
+    """The change that stands there; None when it was erased."""
+    found, _, _ = await entries(session, workspace_id, FeedPosition(at.position, at.seq - 1), limit=1)
+    return found[0] if found and found[0].at == at else None
+
+
 async def newest(session: Session, workspace_id: UUID) -> FeedPosition:
     """The position of the last entry that is settled."""
     row = await direct.first(session, NEWESTS[bool(walls.current())], {"workspace": workspace_id})

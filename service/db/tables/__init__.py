@@ -25,7 +25,7 @@ from service.db.tables.entities import (
     MemoryEntityRow,
 )
 from service.db.tables.goals import GoalEdgeRow, GoalHistoryRow, GoalMemoryRow, GoalRow, GoalVectorRow
-from service.db.tables.history import AuditLogRow, DecisionRow, MemoryHistoryRow, ReviewRow
+from service.db.tables.history import AuditLogRow, DecisionRow, ErasedMemoryRow, MemoryHistoryRow, ReviewRow
 from service.db.tables.jobs import (
     EmbeddingCacheRow,
     IdempotencyRow,
@@ -34,6 +34,8 @@ from service.db.tables.jobs import (
     LlmCacheRow,
     OperationRow,
     ScheduleRow,
+    WebhookDeliveryRow,
+    WebhookRow,
 )
 from service.db.tables.memories import (
     EmbeddingGenerationRow,
@@ -69,6 +71,7 @@ __all__ = [
     "EntityMergeRow",
     "EntityRow",
     "EntityVectorRow",
+    "ErasedMemoryRow",
     "GoalEdgeRow",
     "GoalHistoryRow",
     "GoalMemoryRow",
@@ -101,6 +104,8 @@ __all__ = [
     "TurnRow",
     "TurnVectorRow",
     "UserProfileRow",
+    "WebhookDeliveryRow",
+    "WebhookRow",
     "WithdrawnSpanRow",
     "WorkingItemRow",
     "WorkspaceRow",

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
+    BigInteger,
     CheckConstraint,
     SmallInteger,
     String,
@@ -16,7 +17,9 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from service.db.tables.base import (
     Table,
+    child_of,
     empty_object,
+    empty_words,
     part_of_key,
     set_now,
 )
@@ -150,3 +153,52 @@ class EmbeddingCacheRow(Table):
     text_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
     embedding: Mapped[Any] = mapped_column(Half())
     created_at: Mapped[datetime] = set_now()
+
+
+class WebhookRow(Table):
+    """Where changes are sent to; `position` and `seq`: up to where in the change feed deliveries have been made."""
+
+    __tablename__ = "webhook"
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    id: Mapped[UUID] = part_of_key()
+    url: Mapped[str]
+    description: Mapped[str | None]
+    events: Mapped[list[str]] = empty_words()
+    enabled: Mapped[bool] = mapped_column(server_default=text("true"))
+    disabled_reason: Mapped[str | None]
+    secret: Mapped[str]
+    old_secret: Mapped[str | None]
+    old_secret_until: Mapped[datetime | None]
+    position: Mapped[int] = mapped_column(BigInteger)
+    seq: Mapped[int] = mapped_column(BigInteger)
+    failures: Mapped[int] = mapped_column(server_default=text("0"))
+    failing_since: Mapped[datetime | None]
+    retry_at: Mapped[datetime | None]
+    delivered_at: Mapped[datetime | None]
+    created_at: Mapped[datetime] = set_now()
+
+
+class WebhookDeliveryRow(Table):
+    """A change that is sent to a webhook, and how that went. What it says is read from history when it is sent."""
+
+    __tablename__ = "webhook_delivery"
+    __table_args__ = (
+        CheckConstraint("state IN ('waiting', 'delivered', 'dead', 'dropped')", "state"),
+        child_of("webhook", "webhook_id"),
+    )
+
+    workspace_id: Mapped[UUID] = part_of_key()
+    id: Mapped[UUID] = part_of_key()
+    webhook_id: Mapped[UUID]
+    position: Mapped[int] = mapped_column(BigInteger)
+    seq: Mapped[int] = mapped_column(BigInteger)
+    event: Mapped[str] = mapped_column(String(20))
+    memory_id: Mapped[UUID]
+    state: Mapped[str] = mapped_column(String(9), server_default=text("'waiting'::character varying"))
+    attempts: Mapped[int] = mapped_column(server_default=text("0"))
+    status: Mapped[int | None]
+    error: Mapped[str | None]
+    created_at: Mapped[datetime] = set_now()
+    attempted_at: Mapped[datetime | None]
+    finished_at: Mapped[datetime | None]

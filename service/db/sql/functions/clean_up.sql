@@ -21,6 +21,7 @@ BEGIN
         ('erased_memory', 'erased_at', at - make_interval(days => history_days)),
         ('model_day', 'day', at - interval '400 days'),
         ('operation', 'finished_at', at - make_interval(days => job_days)),
+        ('webhook_delivery', 'finished_at', at - make_interval(days => job_days)),
         ('job', 'finished_at', at - make_interval(days => job_days)),
         ('job_run', 'finished_at', at - make_interval(days => job_days))
     ) AS old (relation, since, before) LOOP

@@ -1,0 +1,327 @@
+"""Webhooks: signed, tried again, given up, and never sent where only this machine reaches."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from fastapi import FastAPI
+from httpx2 import AsyncClient
+
+from service.db.engine import Database
+from service.jobs.loop import Worker
+from service.jobs.registry import TASKS
+from service.memory.webhooks import deliver, dispatch
+from service.providers import webhook_sender
+from service.resources import Resources
+from service.settings import Settings
+from tests.api.conftest import Tables, client_of, serving
+from tests.api.helpers import store
+from tests.conftest import Tenant
+from tests.fakes.http_server import Cut, HttpRequest, HttpServer, ScriptedAnswer
+
+NEAR = ("127.0.0.0/8",)
+QUICK = {
+    "webhook_networks": NEAR,
+    "webhook_timeout_s": 0.5,
+    "webhook_attempts": 3,
+    "worker_poll_s": 0.05,
+    "job_backoff_s": 0.05,
+}
+
+
+class Receiver:
+    """A real HTTP server that keeps what it got, and answers as `how` says."""
+
+    def __init__(self) -> None:
+        self.got: list[HttpRequest] = []
+        self.how: Callable[[HttpRequest], ScriptedAnswer] = lambda _: ScriptedAnswer(204, b"")
+        self.server = HttpServer(self._answer)
+
+    def _answer(self, request: HttpRequest) -> ScriptedAnswer:
+        self.got.append(request)
+        return self.how(request)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.port}"
+
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        return [(each.json["type"], each.json["data"].get("memory_id")) for each in self.got]
+
+
+@pytest.fixture
+def quick(settings: Settings) -> Settings:
+    return Settings.model_validate({**settings.model_dump(), **QUICK})
+
+
+@pytest.fixture
+async def near(resources: Resources, quick: Settings, tenant: Tenant) -> AsyncIterator[AsyncClient]:
+    """A client of an application whose webhooks may reach this machine."""
+    async with serving(replace(resources, settings=quick)) as app, client_of(app, tenant.key) as client:
+        yield client
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    made = Receiver()
+    async with made.server:
+        yield made
+
+
+@asynccontextmanager
+async def sending(resources: Resources, database: Database, quick: Settings) -> AsyncIterator[None]:
+    """Within the block a worker makes and sends deliveries."""
+    stop = asyncio.Event()
+    worker = Worker(replace(resources, db=database, settings=quick), {"deliver_webhook": TASKS["deliver_webhook"]})
+    running = asyncio.create_task(worker.run(stop))
+    try:
+        yield
+    finally:
+        stop.set()
+        await running
+
+
+async def until(fulfilled: Callable[[], Any], within_s: float = 20.0) -> None:
+    async with asyncio.timeout(within_s):
+        while not fulfilled():  # noqa: ASYNC110 (no event to wait for)
+            await asyncio.sleep(0.02)
+
+
+async def created(client: AsyncClient, receiver: Receiver, **fields: Any) -> tuple[str, str]:
+    """Id and secret of a new webhook."""
+    answer = await client.post("/v1/webhooks", json={"url": f"{receiver.url}/hook", **fields})
+    assert answer.status_code == 201, answer.text
+    return answer.json()["webhook"]["id"], answer.json()["secret"]
+
+
+async def deliveries(client: AsyncClient, webhook: str, **query: str) -> list[dict[str, Any]]:
+    answer = await client.get(f"/v1/webhooks/{webhook}/deliveries", params=query)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["results"]
+    return found
+
+
+async def settled(client: AsyncClient, webhook: str, state: str, count: int = 1) -> list[dict[str, Any]]:
+    async with asyncio.timeout(20):
+        while len(found := await deliveries(client, webhook, state=state)) < count:  # noqa: ASYNC110 (it is asked, no event)
+            await asyncio.sleep(0.05)
+    return found
+
+
+def is_signed(request: HttpRequest, secret: str) -> bool:
+    """What a receiver checks, written from the specification and not from our code."""
+    named = {name.lower(): value for name, value in request.headers.items()}
+    signed = f"{named['webhook-id']}.{named['webhook-timestamp']}.".encode() + request.body
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    wanted = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    return f"v1,{wanted}" in named["webhook-signature"].split()
+
+
+async def test_changes_are_sent_signed_and_once(
+    near: AsyncClient, receiver: Receiver, resources: Resources, worker_database: Database, quick: Settings
+) -> None:
+    await store(near, "Said before the webhook was made")
+    webhook, secret = await created(near, receiver)
+    picky, _ = await created(near, receiver, events=["memory.deleted"], description="only what goes")
+    one = await store(near, "Plants tulips in October", tags=["garden"])
+    async with sending(resources, worker_database, quick):
+        await until(lambda: receiver.told == [("memory.added", one)])
+        answer = (await near.get("/v1/changes")).json()["results"]
+        (change,) = [each for each in answer if each["memory_id"] == one]
+        del change["cursor"]
+        assert receiver.got[0].json["data"] == change, "the same as the feed says"
+        assert receiver.got[0].json["timestamp"] == change["changed_at"]
+        assert is_signed(receiver.got[0], secret)
+        assert not is_signed(receiver.got[0], "whsec_Zm9vYmFy")
+        (done,) = await settled(near, webhook, "delivered")
+        assert (done["change_id"], done["attempts"], done["status"]) == (change["id"], 1, 204)
+        fresh = (await near.post(f"/v1/webhooks/{webhook}/rotate", json={})).json()
+        await near.delete(f"/v1/memories/{one}")
+        await until(lambda: len(receiver.got) == 3)
+        assert receiver.told[1:] == [("memory.deleted", one)] * 2
+        by_hook = [each for each in receiver.got[1:] if is_signed(each, secret)]
+        assert len(by_hook) == 1, "the one that was rotated carries both signatures"
+        assert is_signed(by_hook[0], fresh["secret"])
+        assert [each["event"] for each in await settled(near, picky, "delivered")] == ["memory.deleted"]
+        await asyncio.sleep(0.3)
+        assert len(receiver.got) == 3
+    await near.delete(f"/v1/webhooks/{picky}")
+    assert (await near.get(f"/v1/webhooks/{picky}")).status_code == 404
+
+
+async def test_a_receiver_that_fails_is_tried_again_and_given_up(
+    near: AsyncClient, receiver: Receiver, resources: Resources, worker_database: Database, quick: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("service.memory.webhooks.FIRST_WAIT_S", 0.0)
+    webhook, _ = await created(near, receiver)
+    answers = iter([
+        ScriptedAnswer(500, b"oops"),
+        ScriptedAnswer(302, b"", {"Location": f"{receiver.url}/elsewhere"}),
+        ScriptedAnswer(204, b""),
+    ])  # fmt: skip
+    receiver.how = lambda _: next(answers)
+    one = await store(near, "Waters the ferns on Mondays")
+    async with sending(resources, worker_database, quick):
+        (done,) = await settled(near, webhook, "delivered")
+        assert (done["attempts"], receiver.told) == (3, [("memory.added", one)] * 3)
+        assert len({each.headers["webhook-id"] for each in receiver.got}) == 1, "the same id, so it can be told apart"
+        assert all("elsewhere" not in each.path for each in receiver.got)
+        assert (await near.get(f"/v1/webhooks/{webhook}")).json()["failing_since"] is None
+
+        receiver.how = lambda _: ScriptedAnswer(200, b"{}", delay_s=1.0)  # hangs
+        await store(near, "Sharpens the garden shears in March")
+        (dead,) = await settled(near, webhook, "dead")
+        assert (dead["attempts"], dead["status"], dead["error"]) == (3, None, "No answer within 0.5 s.")
+        assert (await near.get(f"/v1/webhooks/{webhook}")).json()["failing_since"] is not None
+        jobs = (await near.get("/v1/jobs", params={"state": "dead", "name": "deliver_webhook"})).json()["results"]
+        assert "No answer within 0.5 s." in jobs[0]["reason"]
+
+        receiver.how = lambda _: ScriptedAnswer(204, b"", cut=Cut.NEVER)
+        assert (await near.post(f"/v1/jobs/{jobs[0]['id']}/retry")).status_code == 200
+        assert len(await settled(near, webhook, "delivered", 2)) == 2
+
+
+async def test_a_webhook_is_disabled_with_a_reason_and_goes_on_where_it_was(
+    near: AsyncClient, receiver: Receiver, resources: Resources, worker_database: Database, quick: Settings,
+    tables: Tables, monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("service.memory.webhooks.FIRST_WAIT_S", 0.0)
+    webhook, _ = await created(near, receiver)
+    receiver.how = lambda _: ScriptedAnswer(410, b"")
+    await store(near, "Polishes the brass bell in June")
+    async with sending(resources, worker_database, quick):
+        async with asyncio.timeout(20):
+            while (shown := (await near.get(f"/v1/webhooks/{webhook}")).json())["enabled"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        assert shown["disabled_reason"] == "The receiver answered 410 Gone."
+        two = await store(near, "Paints the gate white in July")
+        await asyncio.sleep(0.2)
+        assert len(receiver.got) == 1
+        receiver.how = lambda _: ScriptedAnswer(204, b"")
+        shown = (await near.patch(f"/v1/webhooks/{webhook}", json={"enabled": True})).json()
+        assert (shown["enabled"], shown["disabled_reason"]) == (True, None)
+        await until(lambda: ("memory.added", two) in receiver.told)
+
+        receiver.how = lambda _: ScriptedAnswer(503, b"")
+        await store(near, "Oils the hinges of the cellar door")
+        await until(lambda: receiver.got[-1].json["data"]["memory"]["memory"].startswith("Oils"))
+        long = "UPDATE webhook SET failing_since = '2000-01-01' WHERE id = $1 AND failing_since IS NOT NULL"
+        async with asyncio.timeout(20):
+            while (shown := (await near.get(f"/v1/webhooks/{webhook}")).json())["enabled"]:
+                await tables.fetch(long, UUID(webhook))
+                await store(near, f"Counts the jars on the shelf, number {len(receiver.got)}")
+                await asyncio.sleep(0.1)
+        assert shown["disabled_reason"].startswith("Every delivery failed for 72 hours")
+
+
+async def test_what_is_erased_before_it_was_sent_is_not_sent(
+    near: AsyncClient, receiver: Receiver, resources: Resources, worker_database: Database, quick: Settings
+) -> None:
+    webhook, _ = await created(near, receiver)
+    one = await store(near, "Hides a Quandong stone in the drawer")
+    worker = replace(resources, db=worker_database, settings=quick)
+    assert await dispatch(worker) >= 1
+    (waiting,) = await deliveries(near, webhook, state="waiting")
+    assert (await near.delete(f"/v1/memories/{one}?purge=true")).status_code == 200
+    workspace = UUID((await near.get("/v1/whoami")).json()["workspace_id"])
+    assert await deliver(workspace, UUID(waiting["id"]), worker, is_last=False) == "dropped"
+    async with sending(resources, worker_database, quick):
+        await until(lambda: receiver.told == [("memory.erased", one)])
+    assert b"Quandong" not in b"".join(each.body for each in receiver.got)
+
+
+async def test_a_test_says_what_came_back(near: AsyncClient, receiver: Receiver) -> None:
+    webhook, secret = await created(near, receiver)
+    answer = (await near.post(f"/v1/webhooks/{webhook}/test")).json()
+    assert (answer["accepted"], answer["status"], answer["error"]) == (True, 204, None)
+    assert receiver.got[0].json["type"] == "webhook.test"
+    assert is_signed(receiver.got[0], secret)
+    receiver.how = lambda _: ScriptedAnswer(301, b"", {"Location": "http://127.0.0.1/"})
+    answer = (await near.post(f"/v1/webhooks/{webhook}/test")).json()
+    assert (answer["accepted"], answer["error"]) == (False, "Answered 301, and redirects are not followed.")
+
+
+async def test_who_may_and_what_is_refused(
+    client: AsyncClient, near: AsyncClient, other_client: AsyncClient, app: FastAPI, receiver: Receiver
+) -> None:
+    for url, word in (
+        ("http://example.com/hook", "https"),
+        ("https://127.0.0.1/hook", "private"),
+        ("https://[::1]/hook", "private"),
+        ("https://169.254.169.254/latest/meta-data", "private"),
+        ("https://[::ffff:10.0.0.1]/", "private"),
+        ("https://[64:ff9b::a00:1]/", "private"),
+        ("https://me:secret@example.com/", "password"),
+        ("ftp://example.com", "URL"),
+        ("nonsense", "URL"),
+        ("https://[nonsense", "URL"),
+    ):
+        answer = await client.post("/v1/webhooks", json={"url": url})
+        assert (answer.status_code, answer.json()["field"]) == (400, "url"), url
+        assert word in answer.json()["detail"], url
+    webhook, _ = await created(near, receiver)
+    assert (await other_client.get(f"/v1/webhooks/{webhook}")).status_code == 404
+    assert (await other_client.get("/v1/webhooks")).json()["results"] == []
+    made = await client.post("/v1/api-keys", json={"name": "reader", "rights": ["memory:read"]})
+    async with client_of(app, made.json()["api_key"]) as reader:
+        assert (await reader.get("/v1/webhooks")).status_code == 403
+    listed = (await near.get("/v1/webhooks")).json()["results"]
+    assert [each["id"] for each in listed] == [webhook]
+    assert "secret" not in json.dumps(listed)
+    for _ in range(19):
+        await created(near, receiver)
+    assert (await near.post("/v1/webhooks", json={"url": receiver.url})).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("address", "networks", "secure", "allowed"),
+    [
+        ("93.184.216.34", (), True, True),
+        ("93.184.216.34", (), False, False),
+        ("10.1.2.3", (), True, False),
+        ("10.1.2.3", ("10.0.0.0/8",), False, True),
+        ("192.168.0.1", ("10.0.0.0/8",), True, False),
+        ("100.64.0.1", (), True, False),
+        ("0.0.0.0", (), True, False),
+        ("224.0.1.1", (), True, False),
+        ("255.255.255.255", (), True, False),
+        ("::1", (), True, False),
+        ("fe80::1%eth0", (), True, False),
+        ("fd00::1", (), True, False),
+        ("::ffff:127.0.0.1", (), True, False),
+        ("2002:7f00:1::", (), True, False),
+        ("64:ff9b::7f00:1", (), True, False),
+        ("2606:2800:220:1:248:1893:25c8:1946", (), True, True),
+        ("::ffff:10.0.0.1", ("10.0.0.0/8",), True, True),
+    ],
+)
+def test_where_webhooks_may_reach(address: str, networks: tuple[str, ...], *, secure: bool, allowed: bool) -> None:
+    assert webhook_sender.is_allowed(address, networks, secure=secure) == allowed
+
+
+async def test_a_name_that_leads_inside_is_not_followed(monkeypatch: pytest.MonkeyPatch, receiver: Receiver) -> None:
+    port = receiver.url.rpartition(":")[2]
+    inside = await webhook_sender.post(f"https://localhost:{port}/", b"{}", {}, networks=(), timeout_s=2)
+    assert (inside.status, inside.error) == (None, webhook_sender.REFUSED)
+    plain = await webhook_sender.post(f"http://localhost:{port}/", b"{}", {}, networks=("10.0.0.0/8",), timeout_s=2)
+    assert (plain.status, plain.error) == (None, webhook_sender.REFUSED)
+    assert receiver.got == []
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        nobody = f"http://127.0.0.1:{unused.getsockname()[1]}/"
+        refused = await webhook_sender.post(nobody, b"{}", {}, networks=NEAR, timeout_s=2)
+    assert refused.error is not None
+    assert refused.error.startswith("No connection")
