@@ -78,31 +78,31 @@ async def dispatch(res: Resources, *, at_most: int = 100) -> int:
         due = await webhooks.find_due(session, limit=at_most)
     made = 0
     for workspace_id, webhook_id in due:
-        count: int | None = 0
-        while count is not None:
-            count = await _dispatch_page(workspace_id, webhook_id, res)
-            made += count or 0
+        more = True
+        while more:
+            count, more = await _dispatch_page(workspace_id, webhook_id, res)
+            made += count
     if made:
         res.wakeup.notify()
     return made
 
 
-async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -> int | None:
-    """Deliveries made; None when nothing is left."""
+async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -> tuple[int, bool]:
+    """Deliveries made, and whether there may be more."""
     async with res.db.begin(workspace_id) as session:
         place = await webhooks.lock_place(session, workspace_id, webhook_id)
         if place is None:
-            return None
+            return 0, False
         after, events = place
         found, end, has_more = await feed.entries(session, workspace_id, after, limit=PAGE)
         if end == after:
-            return None
+            return 0, False
         wanted = [each for each in found if not events or each.kind in events]
         ids = await webhooks.add_deliveries(session, workspace_id, webhook_id, wanted, end)
         attempts = res.settings.webhook_attempts
         jobs = [NewJob("deliver_webhook", payload={"delivery_id": str(each)}, max_attempts=attempts) for each in ids]
         await queue.enqueue(session, workspace_id, jobs)
-    return len(ids) if has_more else None
+    return len(ids), has_more
 
 
 # -- sending them

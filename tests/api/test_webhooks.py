@@ -233,7 +233,9 @@ async def test_what_is_erased_before_it_was_sent_is_not_sent(
     webhook, _ = await created(near, receiver)
     one = await store(near, "Hides a Quandong stone in the drawer")
     worker = replace(resources, db=worker_database, settings=quick)
-    assert await dispatch(worker) >= 1
+    async with asyncio.timeout(20):
+        while not await dispatch(worker):  # noqa: ASYNC110 (another test's transaction may hold the feed back)
+            await asyncio.sleep(0.05)
     (waiting,) = await deliveries(near, webhook, state="waiting")
     assert (await near.delete(f"/v1/memories/{one}?purge=true")).status_code == 200
     workspace = UUID((await near.get("/v1/whoami")).json()["workspace_id"])
@@ -280,7 +282,7 @@ async def test_who_may_and_what_is_refused(
         assert (await reader.get("/v1/webhooks")).status_code == 403
     listed = (await near.get("/v1/webhooks")).json()["results"]
     assert [each["id"] for each in listed] == [webhook]
-    assert "secret" not in json.dumps(listed)
+    assert "whsec_" not in json.dumps(listed)
     for _ in range(19):
         await created(near, receiver)
     assert (await near.post("/v1/webhooks", json={"url": receiver.url})).status_code == 409

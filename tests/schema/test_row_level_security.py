@@ -151,6 +151,7 @@ CALLERS = {
     "find_large_workspaces": {WORKER},
     "find_outlived": {WORKER},
     "activate_generation": {WORKER},
+    "find_webhooks": {WORKER},
     "find_workspaces": {WORKER},
     "find_unaged": {WORKER},
     "find_unembedded": {WORKER},
