@@ -33,6 +33,8 @@ LEFT_OUT: Mapping[str, str] = {
     "workspace": "its id, name and settings stand in the manifest",
     "api_key": "secrets do not travel: the target gives keys of its own",
     "erased_memory": "tells followers of the change feed what to forget; the feed of another database begins anew",
+    "webhook": "has a secret, and its receiver would be told by two services",
+    "webhook_delivery": "belongs to its webhook",
     "job_run": "tells when jobs ran at the place where they ran",
     "budget": "what is left of a minute's requests",
     "model_day": "what was spent at the old place",
