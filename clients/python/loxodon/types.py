@@ -426,6 +426,9 @@ ErrorCode: TypeAlias = Literal[
     "too_many_requests",
     "unauthenticated",
     "unavailable",
+    "webhook_disabled",
+    "webhook_failed",
+    "webhook_waits",
 ]
 """What is wrong, for programs."""
 
