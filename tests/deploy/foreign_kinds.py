@@ -1,9 +1,9 @@
 """Schemas of `spec` for the kinds that Kubernetes does not bring: CloudNativePG, its Barman plugin, the Prometheus
 operator, Gateway API.
 
-No package for Python holds theirs. These were written down from the projects' API references and name what the
-manifests use, or are likely to use next; any other field is refused. A field that is missing here may well exist: look
-it up, then add it.
+No package for Python holds theirs. These were written down here, mostly without the projects' schemas at hand, and name
+what the manifests use, or are likely to use next; any other field is refused. A field that is missing here may well
+exist: look it up, then add it.
 """
 
 from __future__ import annotations
