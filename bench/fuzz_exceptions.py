@@ -64,6 +64,7 @@ LISTED = (
     # -- rules over values that a schema cannot compare or know
     ListedFailure(REFUSED, ANY, r"(.*\.)?(start|since|from|t_valid): must lie before", "Two moments in their order"),
     ListedFailure(REFUSED, ANY, r"(.*\.)?(expires_at|as_of|deadline): lies in the", "Before or after now"),
+    ListedFailure(REFUSED, ".* /v1/webhooks.*", "url: (is|must) ", "Which addresses are public no pattern can tell"),
     ListedFailure(REFUSED, ANY, "cursor: is not one of ours", "Only what the service itself made is a cursor"),
     ListedFailure(REFUSED, ANY, "(The )?filters", "JSON inside a parameter, and paths inside it"),
     ListedFailure(REFUSED, ANY, ".*has changed since", "If-Match of a version that is not there"),

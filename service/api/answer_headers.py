@@ -18,6 +18,7 @@ BROWSERS_MAY_SEND = (
     "Content-Type",
     "Idempotency-Key",
     "If-Match",
+    "Last-Event-ID",
     "Mcp-Method",
     "Mcp-Name",
     "Mcp-Protocol-Version",

@@ -42,6 +42,8 @@ NOT_FREE = {
     "list_entities body cursor",
     *(f"{each} body timezone" for each in ("search_memories", "store_memory", "store_conversation_later")),
     "store_memories body items.0.timezone",
+    "create_webhook body url",
+    "update_webhook body url",
 }
 """Fields of bodies that take no words, although the document says no more than that they are texts."""
 
@@ -72,6 +74,7 @@ KEPT_BY_DESIGN = frozenset(
         "audit_log.session_id",
         "idempotency.key",  # of deletions, which name no user
         "tool.name",  # what tools the workspace has
+        "webhook.description",
     }
 )
 """What a purge of a user leaves: it belongs to the workspace."""

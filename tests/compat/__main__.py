@@ -23,7 +23,7 @@ AUTOMEM = "automem"
 async def walk_automem(url: str, key: str) -> None:
     async with AsyncClient(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=60) as client:
         for call in CALLS:
-            await call(AutomemCaller(client))
+            await call(AutomemCaller(client, ranks=True))
     print(f"{AUTOMEM}: {len(CALLS)} parts of its contract", flush=True)
 
 

