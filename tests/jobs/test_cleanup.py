@@ -60,8 +60,9 @@ async def test_what_has_expired_goes_in_every_workspace(
     counts = await upkeep.clean_up(
         job_for(NIL_WORKSPACE, None, "cleanup"), replace(res, clock=lambda: datetime.now(UTC))
     )
-    assert min(count for table, count in counts.items() if table != "memory") >= 6
-    assert set(counts) - {"memory"} == {
+    others = {"memory", "webhook_delivery"}  # there may be some of other tests' workspaces
+    assert min(count for table, count in counts.items() if table not in others) >= 6
+    assert set(counts) - others == {
         "idempotency",
         "llm_cache",
         "embedding_cache",

@@ -36,7 +36,7 @@ from tests.api.conftest import client_of
 from tests.fakes.http_server import HttpRequest, ScriptedAnswer
 from tests.fakes.openai_server import EmbeddingScript, OpenAiServer
 from tests.jobs.conftest import until, working
-from tests.thorough import many
+from tests.thorough import THOROUGH
 
 ROOT = Path(__file__).parents[2]
 KEY = "a-first-key-for-these-tests"
@@ -215,9 +215,10 @@ async def test_every_kind_of_vector_is_made_anew_and_taken_over_at_once(place: C
         assert runs[-1]["counts"]["switched"] == 1 or any((each["counts"] or {}).get("switched") for each in runs)
 
 
-KILLS = many(1, 3)
+KILLS = 3
 
 
+@pytest.mark.skipif(not THOROUGH, reason="minutes, most of them the load's: make test-thorough")
 async def test_kills_and_a_load_of_searches_and_stores_cost_no_request_and_lose_nothing(place: Changing) -> None:
     place.new.embeddings.delay_s = 0.4  # type: ignore[attr-defined]
     failed: list[str] = []

@@ -226,9 +226,12 @@ def test_queries_about_the_present() -> None:
 def test_parsing_takes_linear_time() -> None:
     """20,000 times the name of a speaker took 20 s when each was compared with all before it."""
 
-    def cpu_s(times: int) -> float:
+    def once(times: int) -> float:
         began_s = time.thread_time()
         assert parse("Ana " * times, ("Ana",)).speakers == {"Ana"}
         return time.thread_time() - began_s
+
+    def cpu_s(times: int) -> float:
+        return min(once(times) for _ in range(3))  # a processor that is shared counts waiting too
 
     assert cpu_s(20_000) < max(cpu_s(5_000), 0.05) * 10
