@@ -94,6 +94,7 @@ DAMAGE: Mapping[str, str] = {
     "superseded": 'INSERT INTO withdrawn_span (workspace_id, id, turn_id, start, "end", reason, memory_id, '
     "replaced_by) VALUES ('$W', '$J', '$T', 0, 1, 'superseded', '$M', '$J')",
     "conversation-turn-count": "UPDATE conversation SET turn_count = 0 WHERE id = '$C'",
+    "conversation-read": "UPDATE conversation SET consolidated_turns = 2 WHERE id = '$C'",
     "turn-scope": "UPDATE turn_vector SET user_id = 'bob' WHERE turn_id = '$T'",
     "turn-log": "UPDATE conversation_log SET content_hash = 'other' WHERE turn_id = '$T'",
     "turn-vector": "DELETE FROM turn_vector WHERE turn_id = '$T'",
@@ -184,6 +185,16 @@ async def test_damage_is_found(connection: asyncpg.Connection[Any], name: str) -
     await connection.execute(names.put_into(DAMAGE[name]))
     (check,) = [check for check in doctor.checks() if check.name == name]
     assert await connection.fetch(check.query), check.rule
+
+
+@pytest.mark.parametrize(("read", "is_whole"), [(-1, False), (0, True), (1, True), (2, False)])
+async def test_facts_are_read_up_to_a_turn_that_is_there(
+    connection: asyncpg.Connection[Any], read: int, *, is_whole: bool
+) -> None:
+    names = Names()
+    await connection.execute(names.put_into(WHOLE))
+    await connection.execute(names.put_into(f"UPDATE conversation SET consolidated_turns = {read} WHERE id = '$C'"))
+    assert await broken(connection) == (set() if is_whole else {"conversation-read"})
 
 
 async def test_every_foreign_key_is_checked(connection: asyncpg.Connection[Any]) -> None:

@@ -150,6 +150,12 @@ FROM turn t JOIN conversation c ON c.workspace_id = t.workspace_id AND c.id = t.
 GROUP BY t.workspace_id, t.conversation_id, c.turn_count
 HAVING max(t.turn_index) >= c.turn_count;
 
+-- Turns may be erased, so the last one is what the conversation has counted, not what is left of it.
+-- check: conversation-read | facts of a conversation were read up to one of its turns
+SELECT c.workspace_id, c.id::text AS id
+FROM conversation c
+WHERE c.consolidated_turns NOT BETWEEN 0 AND c.turn_count;
+
 -- check: turn-scope | a turn lies in the scope of its conversation, and its vector in that of the turn
 SELECT t.workspace_id, t.id::text AS id
 FROM turn t JOIN conversation c ON c.workspace_id = t.workspace_id AND c.id = t.conversation_id
