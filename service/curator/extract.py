@@ -29,12 +29,14 @@ BRIEF = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """Facts in the order they were stated; `source` says who found them; `why_none` explains an empty list."""
+    """Facts in the order they were stated; `source` says who found them; `why_none` explains an empty list. `is_cut`:
+    the model ran out of room, so that there may be more."""
 
     facts: tuple[Fact, ...]
     source: str
     warnings: tuple[str, ...] = ()
     why_none: str | None = None
+    is_cut: bool = False
 
 
 async def from_messages(
@@ -62,7 +64,7 @@ async def from_messages(
     kept = await res.rules.run(grounded, stated[:MAX_FACTS], sources) if stated else Grounded(())
     warnings = (*_reply_warnings(read_out, reply, len(stated)), *kept.warnings)
     why = None if stated else "the language model found nothing worth keeping"
-    return Extracted(kept.facts, reply.model or res.llm.model, warnings, why)
+    return Extracted(kept.facts, reply.model or res.llm.model, warnings, why, reply.truncated)
 
 
 def _reply_warnings(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ from service.domain.text import CleanText
 from service.errors import ServiceError
 from service.jobs import workspaces
 from service.memory import deferred
-from service.memory.curate import TurnsGone, curate
+from service.memory.curate import AnswerCut, TurnsGone, curate
 from service.memory.record import ConversationDraft, record
 from service.metrics import CONSOLIDATION_LAG
 from service.resources import Resources
@@ -107,21 +107,34 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
     found = await _kept(job, res)
     if found is None:
         return None
-    key = IdempotencyKey(f"job:{job.id}", str(job.id), REMEMBERED_S)
-    wanted = deferred.from_turns(job.payload, *found, res.clock())
     try:
-        with caches.deferred():  # what a model says of a conversation that is erased meanwhile must not stay
-            context = WriteContext(f"job:{job.id}", idempotency=key, serialize=_ids)
-            curated = await curate(wanted, await _own(job, res), context)
-    except Replay:
-        return None
+        facts = await _read(job, *found, await _own(job, res), f"job:{job.id}")
     except TurnsGone:
         if await _kept(job, res) is None:
             return None
         raise
+    if facts is None:
+        return None
     last_at = max((turn.stored_at for turn in found[1] if turn.stored_at is not None), default=res.clock())
     CONSOLIDATION_LAG.observe(max(0.0, (res.clock() - last_at).total_seconds()))
-    return {"facts": len(curated.outcomes)}
+    return {"facts": facts}
+
+
+async def _read(job: Job, scope: Scope, turns: Sequence[TurnContent], res: Resources, key: str) -> int | None:
+    """How many facts of the turns were stored now; None when they were before. If the model has no room for all of them
+    at once, each half of the turns is read by itself."""
+    wanted = deferred.from_turns(job.payload, scope, turns, res.clock())
+    once = IdempotencyKey(key, str(job.id), REMEMBERED_S)
+    try:
+        with caches.deferred():  # what a model says of a conversation that is erased meanwhile must not stay
+            curated = await curate(wanted, res, WriteContext(f"job:{job.id}", idempotency=once, serialize=_ids))
+    except Replay:
+        return None
+    except AnswerCut:
+        middle = len(turns) // 2
+        halves = (turns[:middle], turns[middle:])
+        return sum([await _read(job, scope, half, res, f"{key}/{half[0].place.index}") or 0 for half in halves])
+    return len(curated.outcomes)
 
 
 async def _queue(job: Job, res: Resources) -> Counts:

@@ -67,8 +67,13 @@ class TurnsGone(Conflict):
     retryable = True
 
 
+class AnswerCut(LlmError):
+    """The model had no room for all the facts of the stored turns. It has for those of fewer."""
+
+
 async def curate(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
-    """Facts of the conversation, added, merged, or put in place of what they retire."""
+    """Facts of the conversation, added, merged, or put in place of what they retire. Raises AnswerCut, with nothing
+    written, where several turns are stored already: nobody is there to read a warning that facts are missing."""
     messages, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
     asked = await forget_asked.read(messages, conversation.scope, res)
@@ -87,6 +92,8 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
         read_again_at = res.clock() + timedelta(seconds=exc.retry_after_s or 0)
         conversation = _without_model(conversation)
         found, vectors = await reading.read(said, messages, conversation, res)
+    if found.is_cut and len(conversation.stored or ()) > 1:
+        raise AnswerCut("The language model's answer was cut off.")
     new_turns = await _new_turns(messages, vectors, conversation, res)
     facts, skipped = await _prepared(found, messages, conversation, res, {"extract": _since(began)})
     warnings = (*warnings, *found.warnings, *skipped)

@@ -21,7 +21,7 @@ from service.resources import Resources
 from service.settings import Settings
 from tests.api.conftest import with_llm
 from tests.conftest import Tenant
-from tests.fakes.http_server import HttpRequest
+from tests.fakes.http_server import HttpRequest, ScriptedAnswer
 from tests.fakes.openai_server import Content, OpenAiServer
 
 NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
@@ -95,7 +95,7 @@ class ModelSetup:
 async def with_scripted_model(
     resources: Resources,
     tenant: Tenant,
-    answers: Callable[[HttpRequest], Content] | Content,
+    answers: Callable[[HttpRequest], Content | ScriptedAnswer] | Content,
     settings: Settings | None = None,
 ) -> AsyncIterator[ModelSetup]:
     """The application with a model that gives these answers."""

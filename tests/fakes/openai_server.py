@@ -87,7 +87,7 @@ class ChatScript(ScriptedPath):
 
     def __init__(self) -> None:
         super().__init__()
-        self._default: Callable[[HttpRequest], Content] | None = None
+        self._default: Callable[[HttpRequest], Content | ScriptedAnswer] | None = None
 
     def reply(self, content: Content, *, delay_s: float = 0.0, **changes: Any) -> None:
         """The model says `content`; anything but a string is written as JSON. `changes`: see `completion`."""
@@ -96,14 +96,17 @@ class ChatScript(ScriptedPath):
     def call_tool(self, name: str, arguments: Content, **changes: Any) -> None:
         self.add(ScriptedAnswer(body=completion(None, tool=(name, arguments), **changes)))
 
-    def default(self, answer: Callable[[HttpRequest], Content] | Content) -> None:
+    def default(self, answer: Callable[[HttpRequest], Content | ScriptedAnswer] | Content) -> None:
         """What the model says when nothing is scripted: always the same, or a function of the request."""
         self._default = answer if callable(answer) else lambda _: answer
 
     def unscripted(self, request: HttpRequest) -> ScriptedAnswer:
         if self._default is None:
             return super().unscripted(request)
-        return ScriptedAnswer(body=completion(self._default(request), model=request.json["model"]))
+        found = self._default(request)
+        if isinstance(found, ScriptedAnswer):
+            return found
+        return ScriptedAnswer(body=completion(found, model=request.json["model"]))
 
 
 class EmbeddingScript(ScriptedPath):

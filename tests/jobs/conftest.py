@@ -97,8 +97,8 @@ def start_worker() -> Iterator[Start]:
     """Starts tests/jobs/victim.py as a process; what is left of it is killed after the test."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(url: str, kind: str, behaviour: str, folder: Path) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "tests.jobs.victim", url, kind, behaviour, str(folder)]
+    def start(url: str, kind: str, behaviour: str, folder: Path, *model_url: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "tests.jobs.victim", url, kind, behaviour, str(folder), *model_url]
         started.append(subprocess.Popen(command, cwd=ROOT, text=True))
         return started[-1]
 

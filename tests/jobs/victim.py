@@ -1,5 +1,6 @@
-"""A worker process to be killed: `url kind behaviour folder`. Each run of its one task leaves a file in `folder`, but
-with the behaviour `real`: that is the service's own task of this kind."""
+"""A worker process to be killed: `url kind behaviour folder [model_url]`. Each run of its one task leaves a file in
+`folder`, but with the behaviour `real`: that is the service's own task of this kind, with the language model at
+`model_url`."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import asyncio
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 from uuid import uuid4
@@ -20,12 +22,14 @@ from service.domain.job import Job, JobName
 from service.jobs.loop import Worker
 from service.jobs.registry import TASKS, Task
 from service.providers.caches import CachedEmbedder
+from service.providers.choose import open_llm
 from service.resources import Resources
 from service.settings import Settings
+from tests.conftest import DIMENSION
 from tests.fakes.embedder import AngleEmbedder
 
 
-async def main(url: str, kind: str, behaviour: str, folder: Path) -> None:
+async def main(url: str, kind: str, behaviour: str, folder: Path, model_url: str | None = None) -> None:
     async def run(job: Job, _res: Resources) -> None:
         (folder / f"{job.attempts}-{uuid4()}").touch()
         if behaviour == "die":
@@ -37,14 +41,19 @@ async def main(url: str, kind: str, behaviour: str, folder: Path) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     access = await find_access(login_url(url, WORKER), wanted_role=WORKER, pooled=False)
     database = Database.open(access, pool_size=5, pool_timeout_s=5)
-    settings = Settings.model_validate({"worker_poll_s": 0.1, "job_lease_s": 1.5, "job_backoff_s": 0.05})
-    embedder = CachedEmbedder(AngleEmbedder(), entries=0)
-    res = Resources(database, embedder, 1, None, settings, Wakeup(url))
+    quick = {"worker_poll_s": 0.1, "job_lease_s": 1.5, "job_backoff_s": 0.05}
+    settings = Settings.model_validate(
+        {**quick, "llm_base_url": model_url, "llm_api_key": "key" if model_url else None}
+    )
+    embedder = CachedEmbedder(AngleEmbedder(DIMENSION), entries=0)
+    res = Resources(database, embedder, 1, open_llm(settings), settings, Wakeup(url))
     name = cast(JobName, kind)
-    await Worker(res, {name: TASKS[name] if behaviour == "real" else Task(run)}).run(stop)
+    task = replace(TASKS[name], interval_s=None, at_start=False) if behaviour == "real" else Task(run)
+    await Worker(res, {name: task}).run(stop)
     await res.wakeup.close()
     await database.close()
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], Path(sys.argv[4])))
+    address, name, wanted, where, *model = sys.argv[1:]
+    asyncio.run(main(address, name, wanted, Path(where), *model))
