@@ -454,6 +454,24 @@ $$;
 
 REVOKE EXECUTE ON FUNCTION expire_leases() FROM PUBLIC;
 
+-- functions/fail_operation.sql
+-- Trigger: an operation whose job is dead has failed, however that happened: an attempt that failed, a lease that ran
+-- out because the worker was killed. The worker writes endings in no workspace, so this runs as the owner.
+CREATE OR REPLACE FUNCTION fail_operation()
+RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    UPDATE operation o SET state = 'failed', request = '{}', finished_at = now(), error = jsonb_build_object(
+        'code', 'internal_error',
+        'detail', 'Its job ended in its last attempt; what it had stored stays. ' || coalesce(NEW.last_error, ''))
+    WHERE o.workspace_id = NEW.workspace_id AND o.id = (NEW.payload ->> 'operation_id')::uuid AND o.finished_at IS NULL;
+    RETURN NULL;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION fail_operation() FROM PUBLIC;
+
 -- functions/find_api_key.sql
 -- The key with this hash, unless revoked, with the settings of its workspace. After a rotation the old hash finds it too,
 -- until `old_until`, which is NULL for the present one.
@@ -2976,6 +2994,9 @@ CREATE INDEX ix_webhook_delivery_finished ON webhook_delivery (finished_at) WHER
 -- triggers.sql
 CREATE OR REPLACE TRIGGER drop_unsupported_edge AFTER DELETE ON entity_edge_source
     FOR EACH ROW EXECUTE FUNCTION drop_unsupported_edge();
+
+CREATE OR REPLACE TRIGGER fail_operation AFTER UPDATE OF state ON job
+    FOR EACH ROW WHEN (NEW.state = 'dead' AND NEW.payload ? 'operation_id') EXECUTE FUNCTION fail_operation();
 
 -- policies.sql
 -- Row-level security, which keeps workspaces apart. It is forced on every table, so that it holds for its owner too.

@@ -8,7 +8,12 @@ from uuid import uuid4
 import pytest
 from httpx2 import AsyncClient
 
+from service.db.engine import Database
+from service.db.jobs import queue
+from service.domain.job import Job
+from service.domain.scope import NIL_WORKSPACE
 from service.errors import ServiceError
+from service.jobs.recorder import ending_of_failure
 from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.working import work
@@ -129,6 +134,46 @@ async def test_the_last_failure_fails_the_operation(
     failed = (await client.get(url)).json()
     assert (failed["status"], failed["error"]["code"]) == ("failed", "service_error")
     assert (await tables.counts(tenant.workspace_id))["memory"] == 0
+
+
+@pytest.mark.parametrize("kind", ["ingest", "forget_scope"])
+async def test_a_worker_that_dies_in_the_last_attempt_fails_the_operation(
+    client: AsyncClient, worker_database: Database, tenant: Tenant, tables: Tables, kind: str
+) -> None:
+    url = await promised(client, SAID)
+    await tables.fetch(
+        "UPDATE job SET state = 'running', worker = 'gone', attempts = max_attempts, started_at = now(), kind = $2, "
+        "lease_until = now() - interval '1 second' WHERE workspace_id = $1",
+        tenant.workspace_id,
+        kind,
+    )
+    await tables.fetch("UPDATE operation SET state = 'running' WHERE workspace_id = $1", tenant.workspace_id)
+    async with worker_database.begin(NIL_WORKSPACE) as session:
+        await queue.claim(session, "another", ["none"], 1, 60)
+    failed = (await client.get(url)).json()
+    assert (failed["status"], failed["error"]["code"]) == ("failed", "internal_error")
+    assert "the lease of attempt 3 ran out" in failed["error"]["detail"]
+    assert failed["finished_at"] is not None
+    assert await tables.value("SELECT request FROM operation WHERE workspace_id = $1", tenant.workspace_id) == "{}"
+
+
+async def test_a_fault_in_the_last_attempt_fails_the_operation(
+    client: AsyncClient, worker_database: Database, tenant: Tenant, tables: Tables
+) -> None:
+    """One that the task does not know, such as a time-out of the whole run."""
+    url = await promised(client, SAID)
+    [row] = await tables.fetch(
+        "UPDATE job SET state = 'running', worker = 'w', attempts = max_attempts, started_at = now(), "
+        "lease_until = now() + interval '1 minute' WHERE workspace_id = $1 RETURNING id, attempts",
+        tenant.workspace_id,
+    )
+    job = Job(tenant.workspace_id, row["id"], "ingest", None, {}, row["attempts"], row["attempts"], "w")
+    ending = ending_of_failure(job, TimeoutError(), alone=True, backoff_s=1)
+    async with worker_database.begin(NIL_WORKSPACE) as session:
+        assert await queue.finish(session, [ending]) == {job.id}
+    failed = (await client.get(url)).json()
+    assert (failed["status"], failed["error"]["code"]) == ("failed", "internal_error")
+    assert "TimeoutError" in failed["error"]["detail"]
 
 
 @pytest.mark.parametrize(

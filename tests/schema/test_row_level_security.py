@@ -147,6 +147,7 @@ CALLERS = {
     "erase_conversation_log": {APP},
     "erase_history": {APP},
     "expire_leases": set(),
+    "fail_operation": set(),
     "find_api_key": {APP},
     "find_large_workspaces": {WORKER},
     "find_outlived": {WORKER},
