@@ -73,6 +73,10 @@ SUMMARY_KEPT_S: Final = 10.0
 
 MAX_SUMMARIES: Final = 1_000
 
+MAX_WIDENED: Final = 64
+"""Candidates are looked for anew, four times as many, where the page is short because messages gave way to their facts;
+at most so many times the wanted hits."""
+
 DIVERSITY_OVERFETCH: Final = 4
 """With diversity, so many times the wanted hits are looked at."""
 
@@ -299,7 +303,8 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     stopwatch.lap("signals")
     shown_to_reranker = rerank.wanted(query, res) if query.ranking.rerank else 0
     columns, cosines = signals.columns(measured.features, context), _cosines(measured.features)
-    ranked = _rank(context, measured.features, columns, max(query.limit + currency.LOOKAHEAD, shown_to_reranker))
+    ahead = max(query.limit + currency.LOOKAHEAD, shown_to_reranker)
+    ranked = _rank(context, measured.features, columns, ahead)
     answer = answerability.of_memories(context, measured.features, columns, cosines)
     stopwatch.lap("rank")
     explained = None
@@ -307,14 +312,37 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
         explained = await explanation.explain(
             session, query.explain_id, prepared.plan, context, measured.features, measured.wanted
         )
-    by_id = await _memories(session, query, [_id(each) for each in ranked])
-    by_id = await _without_told(session, query, by_id)
+    rows = await _memories(session, query, [_id(each) for each in ranked])
+    by_id = await _without_told(session, query, rows)
+    while _is_short(ranked, by_id, rows, query.limit):
+        if len(ranked) < ahead:
+            if len(measured.features.ids) < prepared.plan.limit or prepared.plan.limit > query.limit * MAX_WIDENED:
+                break
+            return await read(session, _wider(prepared), res)
+        ahead *= 2
+        ranked = _rank(context, measured.features, columns, ahead)
+        rows = await _memories(session, query, [_id(each) for each in ranked])
+        by_id = await _without_told(session, query, rows)
     stopwatch.lap("rows")
     arm_counts = {name: len(arm) for name, arm in found.arms.items()}
     entities, warnings = context.entities.ids, measured.warnings
     return ReadSearch(
         ranked, cosines, by_id, found.path, arm_counts, found.text_count, explained, entities, answer, warnings
     )
+
+
+def _is_short(ranked: Sequence[Ranked], found: Mapping[UUID, Memory], rows: Mapping[UUID, Memory], limit: int) -> bool:
+    """Whether there would be more hits if none had given way to another that says the same."""
+    if len({each.hash for each in found.values()}) >= min(limit, len(rows)):
+        return False
+    kept = _each_once([each for each in ranked if _id(each) in found], found)
+    return len(kept) < min(limit, len(rows))
+
+
+def _wider(prepared: PreparedSearch) -> PreparedSearch:
+    """With more candidates."""
+    plan = prepared.plan
+    return replace(prepared, plan=replace(plan, arm_limit=plan.arm_limit * 4, limit=plan.limit * 4))
 
 
 async def _measured(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
+import pytest
 from httpx2 import AsyncClient
 
 from service.domain.job import Job
 from service.jobs import conversations
 from service.resources import Resources
 from tests.api.conftest import Tables
-from tests.api.helpers import opened, said
+from tests.api.helpers import opened, said, store
 from tests.api.working import work
 from tests.conftest import Tenant
 
@@ -153,3 +155,38 @@ async def test_a_fact_stands_for_the_message_it_was_read_from(
     assert told == ["User: My sister Ana lives in Lisbon."]
     kept = (await client.get("/v1/memories", params={"user_id": "alice"})).json()["results"]
     assert "My sister Ana lives in Lisbon." in [each["memory"] for each in kept], "the message stays"
+
+
+async def read_from(client: AsyncClient, tables: Tables, tenant: Tenant, fact: str, messages: list[str]) -> None:
+    """A fact that was read from all of these messages."""
+    for begin in range(0, len(messages), 100):
+        some = [{"role": "user", "content": each} for each in messages[begin : begin + 100]]
+        body = {"messages": some, "user_id": "alice", "infer": False, "session_id": "talk"}
+        assert (await client.post("/v1/memories", json=body)).status_code == 201
+    fact_id = UUID(await store(client, fact))
+    await tables.fetch(
+        "INSERT INTO memory_source (workspace_id, memory_id, turn_id) SELECT $1, $2, id FROM turn "
+        "WHERE workspace_id = $1",
+        *(tenant.workspace_id, fact_id),
+    )
+    await tables.fetch(
+        "UPDATE memory SET conversation_id = (SELECT id FROM conversation WHERE workspace_id = $1 LIMIT 1) "
+        "WHERE id = $2",
+        *(tenant.workspace_id, fact_id),
+    )
+
+
+@pytest.mark.parametrize("messages", [40, 150])
+async def test_a_page_is_full_although_a_fact_stands_for_its_messages(
+    client: AsyncClient, tables: Tables, tenant: Tenant, messages: int
+) -> None:
+    """Also where the messages are all that is looked at first: each arm gives 100 candidates."""
+    others = [{"content": f"Seat {n} of the boat is row {n}", "user_id": "alice"} for n in range(15)]
+    await client.post("/v1/memories/batch", json={"items": others})
+    cups = [f"Tea: cup {n} of many" for n in range(messages)]
+    await read_from(client, tables, tenant, "Tea, tea, tea and tea", cups)
+    for limit, expected in ((10, 10), (50, 16)):
+        query = {"query": "tea", "user_id": "alice", "limit": limit}
+        hits = (await client.post("/v1/memories/search", json=query)).json()["results"]
+        assert hits[0]["memory"] == "Tea, tea, tea and tea"
+        assert len(hits) == len({each["id"] for each in hits}) == expected
