@@ -56,7 +56,7 @@ class AuditItem(ResponseModel):
     error_message: str | None = Field(description="Always null: failures are not logged")
     promoted_from_channel: str | None = Field(description="Of a promotion: the channel of the original; else null")
     promotion_confidence: float | None = Field(
-        description="Of a promotion: fact_confidence of the original, else its type_confidence, 0..1; else null"
+        description="Of a promotion: current_confidence of the original, else its type_confidence, 0..1; else null"
     )
     promotion_access_count: int | None = Field(
         description="Of a promotion: how often it had been found, from 0; else null"

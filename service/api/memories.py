@@ -103,7 +103,7 @@ async def list_memories(
     if state == "deleted":
         _refuse_moments(body)
     here = visible(scope, body, body.as_of or res.clock())
-    rows = visibility.filtered("m", narrowing.narrow(body, scope), window, here)
+    rows = visibility.filtered("m", narrowing.narrow(body, scope), window, here, recorded=body.as_of is not None)
     async with res.db.snapshot(caller.workspace_id) as session:
         if state == "deleted":
             places, gone, total = await _deleted_page(session, scope, body, window, ordered, after, limit, count=count)

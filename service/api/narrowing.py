@@ -119,7 +119,7 @@ Types = Annotated[list[TypeName], Field(max_length=7)]
 ScopeMode = Literal["given", "exact"]
 TAG_MATCH = "prefix: slack finds slack:channel:general"
 TAG_MODE = "One of the tags is enough, or all are needed"
-MIN_CONFIDENCE = "0..1: leaves out facts of a lower fact_confidence; what has none stays"
+MIN_CONFIDENCE = "0..1: leaves out facts of a lower current_confidence; what has none stays"
 TIME_QUERY = "start and end in English words, such as last week or in May 2023; `window` tells what was understood"
 ARCHIVED = "Archived memories, too"
 VALID_AT = "What held at this moment, instead of now: past versions, too"

@@ -118,7 +118,7 @@ class RecallRequest(ReadScopeFields):
         description="Only turns and facts of the last so many hours; default no limit",
     )
     min_confidence: Unit | None = Field(
-        None, description="0..1: leaves out facts of a lower fact_confidence; facts without one stay"
+        None, description="0..1: leaves out facts of a lower current_confidence; facts without one stay"
     )
     min_probability: Unit = Field(0.0, description=MIN_PROBABILITY)
     valid_at: Time | None = Field(None, description="Facts that held at this moment, instead of now; turns stay")

@@ -50,6 +50,11 @@ IN_METADATA: Final = {"tag": "tag", "category": "category"}
 Predicate = Callable[[str], str]
 
 
+def stat(alias: str, name: str) -> str:
+    """A column of the row of memory_stat that belongs to `alias`, a row of `memory`."""
+    return STAT.format(name=name, m=alias)
+
+
 def compiled(alias: str, tree: Filter) -> Condition:
     """The filter on `alias`, a row of `memory`. Its parameters are called filter_...; one filter per statement."""
     writer = _Writer(alias)
@@ -109,7 +114,7 @@ class _Writer:
 
     def _named(self, field: Field) -> str:
         shape = COLUMNS.get(field.name, "{m}." + field.name)
-        return shape.format(m=self._m, stat=STAT.format(name=field.name, m=self._m))
+        return shape.format(m=self._m, stat=stat(self._m, field.name))
 
     def _holds(self, operator: str, value: str) -> Predicate:
         """Whether `value` is a part of a text."""

@@ -225,7 +225,8 @@ async def _written(session: Session, workspace_id: UUID, new_id: UUID, res: Reso
 
 async def _figures(session: Session, original: Memory, res: Resources) -> Promotion:
     seen = await promotable.count_seen(session, original.scope.workspace_id, original.id)
-    confidence = original.kind.confidence if original.fact_confidence is None else original.fact_confidence
+    left = original.current_confidence
+    confidence = original.kind.confidence if left is None else left
     rules = res.settings.promoting.model_dump()
     return Promotion(original.scope.channel, confidence, original.access_count, seen, rules)
 

@@ -90,6 +90,33 @@ async def test_categories_types_and_confidence(client: AsyncClient, tables: Tabl
     assert [hit["memory"] for hit in found["results"]] == ["habit"]
 
 
+async def test_the_confidence_that_counts_is_the_one_that_is_shown(
+    client: AsyncClient, tables: Tables, tenant: Tenant
+) -> None:
+    await store(client, "habit", type="Habit")
+    await store(client, "insight", type="Insight")
+    await tables.fetch(
+        "UPDATE memory_history SET recorded_at = '2026-01-01' WHERE workspace_id = $1", tenant.workspace_id
+    )
+    await tables.fetch("UPDATE memory SET fact_confidence = 0.7 WHERE workspace_id = $1", tenant.workspace_id)
+    await tables.fetch(
+        "UPDATE memory_stat s SET confidence = 0.3 FROM memory m WHERE s.workspace_id = $1 AND m.id = s.memory_id "
+        "AND m.type = 'Habit'",
+        tenant.workspace_id,
+    )
+    assert await seen(client, min_confidence=0.6) == "insight"
+    assert await seen(client, min_confidence=0.3) == "habit insight"
+    shown = {"user_id": "alice", "min_confidence": 0.6}
+    listed = (await client.get("/v1/memories", params=shown)).json()["results"]
+    assert [(each["memory"], each["current_confidence"]) for each in listed] == [("insight", 0.7)]
+    then = (await client.get("/v1/memories", params={**shown, "as_of": "2026-02-01T00:00:00Z"})).json()["results"]
+    assert [each["current_confidence"] for each in then] == [0.7, 0.7], "nobody knows what was left then"
+    answer = await client.post("/v1/recall", json={**shown, "query": "habit"})
+    assert answer.status_code == 200, answer.text
+    bundle = answer.json()
+    assert [each["memory"] for each in bundle["facts"]] == ["insight"]
+
+
 @pytest.mark.parametrize(
     ("params", "expected"),
     [

@@ -72,6 +72,19 @@ async def test_all_thresholds_must_be_met(
     assert await listed(client, user_id="bob") == set()
 
 
+async def test_what_is_left_of_a_guess_is_what_counts(
+    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
+) -> None:
+    memory_id = UUID(await told(client, tables, confidence=0.7))
+    own = {"promoting": {"min_confidence": 0.6}}
+    assert (await client.patch("/v1/workspaces/current", json={"settings": own})).status_code == 200
+    await tables.fetch("UPDATE memory_stat SET confidence = 0.59 WHERE memory_id = $1", memory_id)
+    assert await run(client, resources, tables, tenant) == {"promoted": 0}
+    await tables.fetch("UPDATE memory_stat SET confidence = 0.61 WHERE memory_id = $1", memory_id)
+    assert await run(client, resources, tables, tenant) == {"promoted": 1}
+    assert [each["promotion_confidence"] for each in await promoted(client)] == [0.61]
+
+
 async def test_the_audit_has_every_figure_and_threshold(
     client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
 ) -> None:

@@ -2160,7 +2160,7 @@ class ListMemoriesOptions(TypedDict, total=False):
     types: list[MemoryType] | None
     """Repeatable, or one comma-separated list; one of these"""
     min_confidence: float | None
-    """0..1: leaves out facts of a lower fact_confidence; what has none stays"""
+    """0..1: leaves out facts of a lower current_confidence; what has none stays"""
     include_archived: bool
     """Archived memories, too"""
     start: Moment | None
@@ -2326,7 +2326,7 @@ class RecallOptions(TypedDict, total=False):
     time_window_hours: float | None
     """Only turns and facts of the last so many hours; default no limit"""
     min_confidence: float | None
-    """0..1: leaves out facts of a lower fact_confidence; facts without one stay"""
+    """0..1: leaves out facts of a lower current_confidence; facts without one stay"""
     min_probability: float
     """0..1: leaves out what answers with a smaller answer_probability; what has none stays; default 0.0"""
     valid_at: Moment | None
@@ -2425,7 +2425,7 @@ class SearchMemoriesOptions(TypedDict, total=False):
     types: list[MemoryType]
     """One of these"""
     min_confidence: float | None
-    """0..1: leaves out facts of a lower fact_confidence; what has none stays"""
+    """0..1: leaves out facts of a lower current_confidence; what has none stays"""
     start: Moment | None
     """Only what happened (`timestamp`) from this moment on"""
     end: Moment | None

@@ -39,7 +39,7 @@ WORTHY = text(f"""
       AND m.channel <> '_global' AND m.dedup_key IS NOT NULL AND m.version_of IS NULL AND m.review_status IS NULL
       AND NOT m.archived AND (m.expires_at IS NULL OR m.expires_at > :now)
       AND (m.t_invalid IS NULL OR m.t_invalid > :now) AND (m.valid_until IS NULL OR m.valid_until > :now)
-      AND coalesce(m.fact_confidence, m.type_confidence) >= :min_confidence
+      AND coalesce(s.confidence, m.fact_confidence, m.type_confidence) >= :min_confidence
       AND (CAST(:user_id AS text) IS NULL OR m.user_id = :user_id)
       AND (CAST(:agent_id AS text) IS NULL OR m.agent_id = :agent_id)
       AND (CAST(:run_id AS text) IS NULL OR m.run_id = :run_id)

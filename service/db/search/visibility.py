@@ -24,7 +24,7 @@ def conditions(alias: str, query: Query, now: datetime) -> Condition:
     )
     if query.window.is_open and query.narrow.valid_at is None:
         found &= valid(alias, query.validity, now)
-    return filtered(alias, query.narrow, query.window, found)
+    return filtered(alias, query.narrow, query.window, found, recorded=query.as_of is not None)
 
 
 def valid(alias: str, validity: Validity, now: datetime) -> Condition:
@@ -39,9 +39,9 @@ def valid(alias: str, validity: Validity, now: datetime) -> Condition:
     return found
 
 
-def filtered(alias: str, narrow: Narrow, window: Window, found: Condition) -> Condition:
+def filtered(alias: str, narrow: Narrow, window: Window, found: Condition, *, recorded: bool = False) -> Condition:
     """`found` and the caller's filters. Array operators are checked row by row: under the policy no index serves
-    them."""
+    them. `recorded`: rows are those of an earlier moment, of which nobody knows how far they had faded."""
     if window.start is not None:
         found &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": window.start})
     if window.end is not None:
@@ -51,7 +51,9 @@ def filtered(alias: str, narrow: Narrow, window: Window, found: Condition) -> Co
         until = f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :valid_at)"
         found &= Condition(f"{since} AND {until}", {"valid_at": narrow.valid_at})
     if narrow.min_confidence is not None:
-        enough = f"coalesce({alias}.fact_confidence, 1) >= CAST(:min_confidence AS float8)"
+        stored = f"{alias}.fact_confidence"
+        shown = stored if recorded else f"coalesce({filters.stat(alias, 'confidence')}, {stored})"
+        enough = f"({stored} IS NULL OR {shown} >= CAST(:min_confidence AS float8))"
         found &= Condition(enough, {"min_confidence": narrow.min_confidence})
     for name in narrow.without:
         found &= Condition(f"{alias}.{name} IS NULL")
