@@ -112,6 +112,8 @@ async def update(
     if since is None and (kept or was.before["t_valid"] is not None):
         since = holds_since(start, new.given.t_invalid, res)
     old = await updates.replace_text(session, target, new, t_valid=since, generation=res.generation, now=res.clock())
+    fades_from = {"base_confidence": new.fact_confidence, "confidence": None, "confirmed_at": new.timestamp}
+    await updates.set_stat(session, workspace_id, target, fades_from)
     text, why = new.text, new.evidence
     await record(session, old.scope, target, old.text, text, was, evidence=why, ruling_id=ruling_id, entry=change_id)
     await withdraw_text(session, old, new.text, change_id)

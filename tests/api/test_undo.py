@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
 from httpx2 import AsyncClient
 
@@ -79,6 +80,38 @@ async def test_what_changed_since_is_not_overwritten(resources: Resources, tenan
         assert answer.status_code == 409
         assert "has changed since" in answer.json()["detail"]
         assert (await client.get(f"/v1/memories/{old}")).json()["memory"] == "Drives a lorry"
+
+
+async def test_a_fact_fades_from_its_own_confidence_and_from_the_old_one_after_undo(
+    resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    async with judged(resources, tenant) as (client, judge):
+        old = await store(client, "Drives a van")
+        await client.patch(f"/v1/memories/{old}", json={"fact_confidence": 0.7})
+        await tables.fetch(
+            "UPDATE memory_stat SET base_confidence = 0.7, confidence = 0.35, base_salience = 0.4, access_count = 3 "
+            "WHERE memory_id = $1",
+            UUID(old),
+        )
+        then = await tables.fetch(FADING, UUID(old))
+        judge.say("Drives a lorry", {"event": "UPDATE", "id": 1, "text": "Drives a lorry"})
+        await tell(client, "I drive a lorry now")
+        lorry = (await client.get(f"/v1/memories/{old}")).json()
+        assert lorry["current_confidence"] == lorry["fact_confidence"] > 0.8, "a new fact is as sure as it was said"
+        assert await tables.fetch(FADING, UUID(old)) != then
+        await tables.fetch("UPDATE memory_stat SET access_count = 4 WHERE memory_id = $1", UUID(old))
+        decision = (await decided(client, old))[-1]
+        assert (await undo(client, decision["id"])).status_code == 200
+        assert await tables.fetch(FADING, UUID(old)) == then
+        assert (await client.get(f"/v1/memories/{old}")).json()["current_confidence"] == 0.35
+        uses = await tables.value("SELECT access_count FROM memory_stat WHERE memory_id = $1", UUID(old))
+        assert uses >= 4, "it was used nevertheless"
+
+
+FADING = (
+    "SELECT base_relevance, base_salience, base_confidence, confidence, confirmed_at FROM memory_stat "
+    "WHERE memory_id = $1"
+)
 
 
 async def test_what_was_erased_does_not_come_back(resources: Resources, tenant: Tenant) -> None:

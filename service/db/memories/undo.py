@@ -81,6 +81,15 @@ RECREATE_STAT = text("""
     WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
 """)
 
+# From what its numbers fade, and how far they had; uses are counted on.
+RESTORE_STAT = text("""
+    UPDATE memory_stat s SET base_relevance = was.base_relevance, base_salience = was.base_salience,
+        base_confidence = was.base_confidence, confidence = was.confidence, confirmed_at = was.confirmed_at
+    FROM memory_history h CROSS JOIN LATERAL jsonb_populate_record(NULL::memory_stat, h.before -> 'stat') was
+    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry AND was.memory_id IS NOT NULL
+      AND s.workspace_id = h.workspace_id AND s.memory_id = h.memory_id
+""")
+
 REMOVE_VECTOR = text("""
     DELETE FROM memory_vector WHERE workspace_id = :workspace AND memory_id = :id AND kind <> 'context'
 """)
@@ -229,7 +238,7 @@ async def restore(
         await session.execute(REQUEUE, {**here, "generation": generation})
         for statement in (REMOVE_ENTITIES, RESTORE_ENTITIES, RESTORE_RELATIONS, REMOVE_EVIDENCE, RESTORE_EVIDENCE):
             await session.execute(statement, values)
-    for statement in (REMOVE_SOURCES, RESTORE_SOURCES, RESTORE_EDGES):
+    for statement in (RESTORE_STAT, REMOVE_SOURCES, RESTORE_SOURCES, RESTORE_EDGES):
         await session.execute(statement, values)
     await entity_relations.update_validity(session, workspace_id, [memory_id], now=now)
 
