@@ -163,6 +163,32 @@ END $$;
 REVOKE EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer, integer) TO loxodon_worker;
 
+-- functions/copies_outside.sql
+-- Promoted copies of memories inside the wall of the transaction that lie outside it themselves: of a channel, those in
+-- _global. Only copies that nobody changed since, and that nothing else was promoted to. Locked by ascending id. None
+-- without a wall: then the statements of the service see copies themselves. Functions of the owner call it.
+CREATE OR REPLACE FUNCTION copies_outside(of_memories uuid[])
+RETURNS uuid[]
+LANGUAGE sql
+SET search_path = public, pg_temp
+AS $$
+    SELECT coalesce(array_agg(locked.id), '{}') FROM (
+        SELECT c.id FROM memory c
+        WHERE c.workspace_id = current_setting('loxodon.workspace')::uuid AND c.version = 1
+          AND c.id IN (
+              SELECT e.source_id FROM memory_edge e
+              WHERE e.workspace_id = current_setting('loxodon.workspace')::uuid AND e.target_id = ANY (of_memories)
+                AND e.rel_type = 'PROMOTED_FROM' AND e.properties @> '{"copied": true}'
+                AND is_outside('memory', e.source_id) AND NOT is_outside('memory', e.target_id))
+          AND NOT EXISTS (
+              SELECT FROM memory_edge o WHERE o.workspace_id = c.workspace_id AND o.source_id = c.id
+                AND o.rel_type = 'PROMOTED_FROM' AND NOT o.target_id = ANY (of_memories))
+        ORDER BY c.id FOR UPDATE OF c
+    ) locked
+$$;
+
+REVOKE EXECUTE ON FUNCTION copies_outside(uuid[]) FROM PUBLIC;
+
 -- functions/count_common_terms.sql
 -- Sums term_stat over all workspaces into the rows of the nil workspace; returns how many were made.
 CREATE OR REPLACE FUNCTION count_common_terms(min_workspaces integer)
@@ -424,6 +450,22 @@ END $$;
 
 REVOKE EXECUTE ON FUNCTION erase_history(timestamptz, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION erase_history(timestamptz, integer) TO loxodon_app;
+
+-- functions/expire_copies.sql
+-- Lets the promoted copies of memories that are about to be deleted expire, where they lie outside the wall: no read
+-- shows them any more, and the clean-up deletes them as it deletes everything that has expired. The wall keeps the
+-- transaction itself from writing there. An end in the past, whatever the caller's clock says.
+CREATE OR REPLACE FUNCTION expire_copies(of_memories uuid[])
+RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = public, pg_temp
+AS $$
+    UPDATE memory SET expires_at = created_at
+    WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND id = ANY ((SELECT copies_outside(of_memories))::uuid[])
+$$;
+
+REVOKE EXECUTE ON FUNCTION expire_copies(uuid[]) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION expire_copies(uuid[]) TO loxodon_app;
 
 -- functions/expire_leases.sql
 -- Gives back jobs whose lease ran out. The attempt was counted when the job was claimed, so a job that kills its
@@ -1465,6 +1507,7 @@ BEGIN
               AND e.properties @> '{"copied": true}' AND NOT e.source_id = ANY (memory_ids)
               AND NOT is_outside('memory', e.source_id));
     END IF;
+    memory_ids := memory_ids || copies_outside(memory_ids);
     memory_id_texts := memory_ids::text[];
 
     -- locks, by ascending keys
@@ -3113,7 +3156,7 @@ GRANT SELECT ON term_stat, embedding_generation TO loxodon_walled;
 GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_seq TO loxodon_walled;
 
 GRANT EXECUTE ON FUNCTION
-    count_tool_use(text, boolean, double precision, timestamptz), iso_seconds(text),
+    count_tool_use(text, boolean, double precision, timestamptz), expire_copies(uuid[]), iso_seconds(text),
     lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer, boolean,
                 boolean),
     memory_filter_keys(uuid, text[], text[], text[], text[], jsonb, boolean),

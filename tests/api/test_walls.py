@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
+from service.db.engine import Database
+from service.memory import forget
+from service.resources import Resources
 from tests.api.conftest import Tables, client_of
 from tests.api.working import work
 from tests.conftest import Tenant
@@ -153,3 +158,52 @@ async def test_an_idempotency_key_is_a_walls_own(client: AsyncClient, app: FastA
     assert (first.status_code, own.status_code, "Idempotency-Replayed" in own.headers) == (201, 201, False)
     assert again.headers["Idempotency-Replayed"] == "true"
     assert again.json() == own.json()
+
+
+ATLAS = {"user_id": "alice", "channel": "atlas"}
+
+
+@pytest.mark.parametrize("purge", [False, True], ids=["deleted", "erased"])
+@pytest.mark.parametrize("by_id", [True, False], ids=["by id", "its channel"])
+async def test_what_a_key_deletes_is_gone_from_what_was_promoted_beyond_its_wall(
+    client: AsyncClient,
+    app: FastAPI,
+    resources: Resources,
+    worker_database: Database,
+    tables: Tables,
+    *,
+    purge: bool,
+    by_id: bool,
+) -> None:
+    heron = f"The heron is fed at {uuid4()}"
+    own = await stored(client, heron, **ATLAS)
+    both = await stored(client, "The crane is fed at noon", **ATLAS)
+    theirs = await stored(client, "The crane is fed at noon", user_id="alice", channel="borealis")
+    changed = await stored(client, "The stork is fed at night", **ATLAS)
+    copies = [await promoted(client, each) for each in (own, both, theirs, changed)]
+    assert copies[1] == copies[2]
+    await client.patch(f"/v1/memories/{copies[3]}", json={"content": "The stork is fed at six"})
+    async with client_of(app, await walled(client, channels=["atlas"])) as atlas:
+        assert (await atlas.get(f"/v1/memories/{copies[0]}")).status_code == 404
+        params = {"purge": str(purge).lower()}
+        if by_id:
+            for each in (own, both, changed):
+                assert (await atlas.delete(f"/v1/memories/{each}", params=params)).status_code in (200, 204)
+        else:
+            answer = await atlas.delete("/v1/memories", params={**params, **ATLAS})
+            assert answer.status_code == 200, answer.text
+    found = await client.post("/v1/memories/search", json={"query": "fed at", "user_id": "alice"})
+    left = {"The crane is fed at noon", "The stork is fed at six"}
+    assert {each["memory"] for each in found.json()["results"]} == left
+    assert (await client.get(f"/v1/memories/{copies[0]}")).status_code == 404
+    await forget.remove_outlived(replace(resources, db=worker_database))
+    there = await tables.fetch("SELECT id::text FROM memory WHERE id = ANY ($1::uuid[])", copies)
+    assert {row["id"] for row in there} == {copies[1], copies[3]}
+    if purge:
+        assert await tables.holding(heron) == []
+
+
+async def promoted(client: AsyncClient, memory_id: str) -> str:
+    answer = await client.post(f"/v1/memories/{memory_id}/promote")
+    assert answer.status_code in (200, 201), answer.text
+    return str(answer.json()["id"])

@@ -110,6 +110,7 @@ async def test_queue_depth_is_a_number_and_nothing_else(database: Database, tena
         "make_partition('audit_log', now(), now(), 'x')",
         "protect('memory')",
         "expire_leases()",
+        "copies_outside('{}')",
         "clean_up(now(), 1, 1, 1, 1)",
         "find_unembedded('1 s', 1)",
         "find_outlived(now(), 1, 1)",
@@ -127,7 +128,8 @@ async def test_the_app_may_not_call_upkeep(database: Database, workspace: UUID, 
 
 
 @pytest.mark.parametrize(
-    "call", ["make_partition('audit_log', now(), now(), 'x')", "protect('memory')", "expire_leases()"]
+    "call",
+    ["make_partition('audit_log', now(), now(), 'x')", "protect('memory')", "expire_leases()", "copies_outside('{}')"],
 )
 async def test_the_worker_may_not_call_internal_functions(worker_database: Database, call: str) -> None:
     with pytest.raises(Exception, match=DENIED):

@@ -134,6 +134,7 @@ async def test_the_logins_hold_nothing_of_their_own(superuser: asyncpg.Connectio
 CALLERS = {
     "claim_jobs": {WORKER},
     "clean_up": {WORKER},
+    "copies_outside": set(),
     "count_common_terms": {WORKER},
     "measure_queue": {APP},
     "measure_replication": {APP},
@@ -146,6 +147,7 @@ CALLERS = {
     "ensure_partitions": {WORKER},
     "erase_conversation_log": {APP},
     "erase_history": {APP},
+    "expire_copies": BEHIND_A_WALL,
     "expire_leases": set(),
     "fail_operation": set(),
     "find_api_key": {APP},

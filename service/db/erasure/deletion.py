@@ -16,7 +16,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, func, select, text, true
 
-from service.db import scopes
+from service.db import scopes, walls
 from service.db.cognition import goals, invocations, strategies, working
 from service.db.engine import Session
 from service.db.episodes import contexts, withdrawn
@@ -98,6 +98,8 @@ COPIES = text("""
                       AND o.rel_type = 'PROMOTED_FROM' AND NOT o.target_id = ANY (CAST(:ids AS uuid[])))
 """)
 
+EXPIRE_COPIES = text("SELECT expire_copies(CAST(:ids AS uuid[]))")
+
 DELETED_BEFORE = text("""
     SELECT DISTINCT memory_id FROM memory_history
     WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) AND event = 'DELETE'
@@ -158,6 +160,8 @@ async def delete_memories(
     if not present:
         return []
     values["ids"] = present
+    if walls.current():  # copies beyond it are not seen here
+        await session.execute(EXPIRE_COPIES, values)
     await session.execute(LOCK_EDGES, values)
     unnamed = await entity_links.lock_unnamed(session, workspace_id, present)
     await entity_relations.lock_evidenced(session, workspace_id, present)

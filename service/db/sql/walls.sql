@@ -24,7 +24,7 @@ GRANT SELECT ON term_stat, embedding_generation TO loxodon_walled;
 GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_seq TO loxodon_walled;
 
 GRANT EXECUTE ON FUNCTION
-    count_tool_use(text, boolean, double precision, timestamptz), iso_seconds(text),
+    count_tool_use(text, boolean, double precision, timestamptz), expire_copies(uuid[]), iso_seconds(text),
     lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer, boolean,
                 boolean),
     memory_filter_keys(uuid, text[], text[], text[], text[], jsonb, boolean),

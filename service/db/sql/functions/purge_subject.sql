@@ -74,6 +74,7 @@ BEGIN
               AND e.properties @> '{"copied": true}' AND NOT e.source_id = ANY (memory_ids)
               AND NOT is_outside('memory', e.source_id));
     END IF;
+    memory_ids := memory_ids || copies_outside(memory_ids);
     memory_id_texts := memory_ids::text[];
 
     -- locks, by ascending keys

@@ -1,0 +1,24 @@
+-- Promoted copies of memories inside the wall of the transaction that lie outside it themselves: of a channel, those in
+-- _global. Only copies that nobody changed since, and that nothing else was promoted to. Locked by ascending id. None
+-- without a wall: then the statements of the service see copies themselves. Functions of the owner call it.
+CREATE OR REPLACE FUNCTION copies_outside(of_memories uuid[])
+RETURNS uuid[]
+LANGUAGE sql
+SET search_path = public, pg_temp
+AS $$
+    SELECT coalesce(array_agg(locked.id), '{}') FROM (
+        SELECT c.id FROM memory c
+        WHERE c.workspace_id = current_setting('loxodon.workspace')::uuid AND c.version = 1
+          AND c.id IN (
+              SELECT e.source_id FROM memory_edge e
+              WHERE e.workspace_id = current_setting('loxodon.workspace')::uuid AND e.target_id = ANY (of_memories)
+                AND e.rel_type = 'PROMOTED_FROM' AND e.properties @> '{"copied": true}'
+                AND is_outside('memory', e.source_id) AND NOT is_outside('memory', e.target_id))
+          AND NOT EXISTS (
+              SELECT FROM memory_edge o WHERE o.workspace_id = c.workspace_id AND o.source_id = c.id
+                AND o.rel_type = 'PROMOTED_FROM' AND NOT o.target_id = ANY (of_memories))
+        ORDER BY c.id FOR UPDATE OF c
+    ) locked
+$$;
+
+REVOKE EXECUTE ON FUNCTION copies_outside(uuid[]) FROM PUBLIC;
