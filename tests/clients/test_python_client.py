@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ import loxodon
 from bench import target
 from bench.target import Service
 from loxodon import AsyncMemory, Memory
+from loxodon._operations import OPERATIONS
 from loxodon.errors import BY_CODE
 from service.api.error_page import HELP
 from tests.clients.unreliable import UnreliableProxy, answer_cut, answer_lost, dropped, refused
@@ -42,6 +44,19 @@ def test_what_is_generated_is_what_would_be_generated() -> None:
     """From docs/openapi.json and loxodon/_async.py."""
     done = subprocess.run([sys.executable, CLIENT / "generate.py", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("face", ["_async.py", "_sync.py"])
+def test_each_method_gives_only_what_its_operation_takes(face: str) -> None:
+    """Whatever words the API takes besides: the client knows those of the document alone."""
+    calls = 0
+    for node in ast.walk(ast.parse((CLIENT / "loxodon" / face).read_text())):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="_call"), args=[ast.Constant(str(name)), ast.Dict(keys)]):
+                given = {key.value for key in keys if isinstance(key, ast.Constant)}
+                assert given <= OPERATIONS[name].arguments.keys(), name
+                calls += 1
+    assert calls > 30
 
 
 def test_a_walk_through_the_client(service: Service) -> None:

@@ -308,7 +308,7 @@ class AsyncConversations:
 
     async def search(self, query: str, /, **options: Unpack[types.SearchTurnsOptions]) -> types.TurnSearchResponse:
         """The turns that answer."""
-        return cast(types.TurnSearchResponse, await self._memory._call("search_turns", {"q": query, **options}))
+        return cast(types.TurnSearchResponse, await self._memory._call("search_turns", {"query": query, **options}))
 
     async def update(self, id: Id, /, **options: Unpack[types.PatchConversationOptions]) -> types.ConversationResponse:
         """Title, metadata, archived."""
@@ -373,7 +373,7 @@ class AsyncEntities:
         return self._memory._pages("list_entities", {**options})
 
     async def search(self, query: str, /, **options: Unpack[types.SearchEntitiesOptions]) -> types.EntitySearchResponse:
-        return cast(types.EntitySearchResponse, await self._memory._call("search_entities", {"q": query, **options}))
+        return cast(types.EntitySearchResponse, await self._memory._call("search_entities", {"query": query, **options}))
 
     async def get(self, id: Id, /, **options: Unpack[types.GetEntityOptions]) -> types.EntityResponse:
         return cast(types.EntityResponse, await self._memory._call("get_entity", {"id": id, **options}))

@@ -305,7 +305,7 @@ class Conversations:
 
     def search(self, query: str, /, **options: Unpack[types.SearchTurnsOptions]) -> types.TurnSearchResponse:
         """The turns that answer."""
-        return cast(types.TurnSearchResponse, self._memory._call("search_turns", {"q": query, **options}))
+        return cast(types.TurnSearchResponse, self._memory._call("search_turns", {"query": query, **options}))
 
     def update(self, id: Id, /, **options: Unpack[types.PatchConversationOptions]) -> types.ConversationResponse:
         """Title, metadata, archived."""
@@ -368,7 +368,7 @@ class Entities:
         return self._memory._pages("list_entities", {**options})
 
     def search(self, query: str, /, **options: Unpack[types.SearchEntitiesOptions]) -> types.EntitySearchResponse:
-        return cast(types.EntitySearchResponse, self._memory._call("search_entities", {"q": query, **options}))
+        return cast(types.EntitySearchResponse, self._memory._call("search_entities", {"query": query, **options}))
 
     def get(self, id: Id, /, **options: Unpack[types.GetEntityOptions]) -> types.EntityResponse:
         return cast(types.EntityResponse, self._memory._call("get_entity", {"id": id, **options}))
