@@ -41,7 +41,6 @@ from service.domain.query import (
     VectorPath,
     is_probable,
 )
-from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.language import lexemes
@@ -464,12 +463,13 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
 
 def _each_once(ranked: Sequence[Ranked], found: Mapping[UUID, Memory]) -> list[Ranked]:
     """The hits without those that another channel says better: a memory and its promoted copy have one text."""
-    first: dict[tuple[str, Scope], str] = {}
+    first: dict[tuple[str | None, ...], str] = {}
     kept = []
     for each in ranked:
         memory = found[_id(each)]
-        channel, said = memory.scope.channel, (memory.hash, replace(memory.scope, channel=""))
-        if first.setdefault(said, channel) == channel:
+        scope = memory.scope
+        said = (memory.hash, scope.user_id, scope.agent_id, scope.run_id)
+        if first.setdefault(said, scope.channel) == scope.channel:
             kept.append(each)
     return kept
 
