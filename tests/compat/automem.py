@@ -250,7 +250,7 @@ async def recalling(ask: AutomemCaller) -> None:
     await ask.refused("GET", "/recall", 400, "start", params={"start": "noon"})
     await ask.refused("GET", "/recall", 400, "state_mode", params={"state_mode": "never"})
     above = await ask("GET", "/recall", params={"query": "boat", "tags": root, "min_score": 1})
-    assert not ask.ranks or all(each["score"] == 1 for each in above["results"]) and above["count"] < 3, above
+    assert not ask.ranks or (all(each["score"] == 1 for each in above["results"]) and above["count"] < 3), above
 
     ended = {"t_invalid": (now - timedelta(hours=2)).isoformat(), "metadata": {"deprecated": True}}
     await ask("PATCH", f"/memory/{blue}", json=ended)

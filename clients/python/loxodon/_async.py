@@ -373,7 +373,8 @@ class AsyncEntities:
         return self._memory._pages("list_entities", {**options})
 
     async def search(self, query: str, /, **options: Unpack[types.SearchEntitiesOptions]) -> types.EntitySearchResponse:
-        return cast(types.EntitySearchResponse, await self._memory._call("search_entities", {"query": query, **options}))
+        answer = await self._memory._call("search_entities", {"query": query, **options})
+        return cast(types.EntitySearchResponse, answer)
 
     async def get(self, id: Id, /, **options: Unpack[types.GetEntityOptions]) -> types.EntityResponse:
         return cast(types.EntityResponse, await self._memory._call("get_entity", {"id": id, **options}))

@@ -368,7 +368,8 @@ class Entities:
         return self._memory._pages("list_entities", {**options})
 
     def search(self, query: str, /, **options: Unpack[types.SearchEntitiesOptions]) -> types.EntitySearchResponse:
-        return cast(types.EntitySearchResponse, self._memory._call("search_entities", {"query": query, **options}))
+        answer = self._memory._call("search_entities", {"query": query, **options})
+        return cast(types.EntitySearchResponse, answer)
 
     def get(self, id: Id, /, **options: Unpack[types.GetEntityOptions]) -> types.EntityResponse:
         return cast(types.EntityResponse, self._memory._call("get_entity", {"id": id, **options}))
