@@ -1,12 +1,13 @@
 """Kills processes with -9 in the middle of writing, and checks that nothing is lost, doubled or left half done.
 
-    python -m bench.chaos [--rounds 30] [--seed 1]
+    python -m bench.chaos [--rounds 30] [--seed 1] [--no-lag]
 
-Each round kills the API, the worker or Postgres at a random moment under a load of writes, and waits until the
-supervisor has brought it back. Requests with an Idempotency-Key are repeated until they are answered, the others are
-not. Readers follow the change feed. At the end the superuser checks every answer that was given
-(bench/chaos_writes.py), that rows which belong together are all there (bench/chaos_checks.py), and that the readers
-have seen the same (bench/feed_readers.py). The exit code is 1 when anything is wrong.
+Each round kills the API, the worker, Postgres or a streaming standby of it (bench/standby.py) at a random moment under
+a load of writes, and waits until it is back. Requests with an Idempotency-Key are repeated until they are answered, the
+others are not. Readers follow the change feed. At the end the superuser checks every answer that was given
+(bench/chaos_writes.py), that rows which belong together are all there (bench/chaos_checks.py), that the readers have
+seen the same (bench/feed_readers.py), that the standby has caught up and passes the same checks, and that the service's
+metrics show how far it is behind. The exit code is 1 when anything is wrong.
 """
 
 from __future__ import annotations
@@ -16,14 +17,17 @@ import asyncio
 import os
 import random
 import signal
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from bench import chaos_checks, feed_readers, target
 from bench.chaos_writes import KINDS, AnswerRecord, Write, results_of
 from bench.clients import LOST, Client
 from bench.feed_readers import FeedReaders
+from bench.standby import Standby, lag_violations, standing_by
 from bench.target import PARTS, Part, Service, ServiceProcesses
 from service.launch.run import is_ready
 
@@ -77,20 +81,27 @@ class Load:
             await asyncio.sleep(RETRY_S)
 
 
-async def rounds(service: Service, load: Load, count: int, chance: random.Random, say: Callable[[str], None]) -> None:
+async def rounds(
+    service: Service, standby: Standby, load: Load, count: int, chance: random.Random, say: Callable[[str], None]
+) -> None:
     """Kills one part per round, in random order but each about as often, and waits until all of them are back."""
     assert service.processes is not None
+    parts: tuple[Part | None, ...] = (*PARTS, None)  # None: the standby
     for number in range(count):
-        if number % len(PARTS) == 0:
-            order = chance.sample(PARTS, len(PARTS))
-        part = order[number % len(PARTS)]
+        if number % len(parts) == 0:
+            order = chance.sample(parts, len(parts))
+        part = order[number % len(parts)]
         await _under_load(load, chance)
         acknowledged, began = len(load.record.added), time.monotonic()
-        pid = service.processes.pid(part)
-        assert pid is not None, f"{part} is dead before it was killed"
+        name = part or "replica"
+        pid = service.processes.pid(part) if part else standby.pid()
+        assert pid is not None, f"{name} is dead before it was killed"
         os.kill(pid, signal.SIGKILL)
-        await _back(service, service.processes, part, pid)
-        say(f"round {number + 1:>3}  {part:<8}  back after {time.monotonic() - began:4.1f} s  {acknowledged} stored")
+        if part:
+            await _back(service, service.processes, part, pid)
+        else:
+            await _follows_again(standby, pid)
+        say(f"round {number + 1:>3}  {name:<8}  back after {time.monotonic() - began:4.1f} s  {acknowledged} stored")
 
 
 async def _under_load(load: Load, chance: random.Random) -> None:
@@ -109,19 +120,33 @@ async def _back(service: Service, processes: ServiceProcesses, part: Part, old: 
         await asyncio.sleep(0.05)
 
 
-async def chaos(service: Service, options: argparse.Namespace) -> bool:
+async def _follows_again(standby: Standby, old: int) -> None:
+    deadline = time.monotonic() + BACK_S
+    while standby.pid() in (None, old) or not await standby.follows():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"the standby did not come back within {BACK_S:.0f} s:\n{standby.log.read_text()[-4000:]}")
+        await asyncio.sleep(0.05)
+
+
+async def chaos(service: Service, standby: Standby, options: argparse.Namespace) -> bool:
     """Prints the rounds and the counts; returns whether everything is right."""
     load, readers = Load(service, options.seed), FeedReaders(service, options.seed)
     writing = asyncio.create_task(load.run())
-    await rounds(service, load, options.rounds, random.Random(options.seed), lambda line: print(line, flush=True))
+    say, chance = lambda line: print(line, flush=True), random.Random(options.seed)
+    await rounds(service, standby, load, options.rounds, chance, say)
+    lagging = await lag_violations(service, standby) if options.lag else []
     load.stop()
     await writing
     assert service.database is not None
     record = load.record
     print(f"\nstored {len(record.added)}, answered {dict(record.statuses)}, repeated with a key {record.repeated}")
     print(f"without an answer {dict(load.unanswered)}")
+    await standby.caught_up()
+    of_the_standby = [*await chaos_checks.answers(standby.url, record), *await chaos_checks.rows(standby.url)]
     wrong = [
         *record.wrong,
+        *lagging,
+        *(f"on the standby: {each}" for each in of_the_standby),
         *await chaos_checks.answers(service.database, record),
         *await chaos_checks.rows(service.database),
         *await feed_readers.violations(
@@ -137,9 +162,18 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--lag", action=argparse.BooleanOptionalAction, default=True, help="look at the metrics of replication too"
+    )
     options = parser.parse_args(words)
     with target.started(patient=True) as service:
-        return 0 if asyncio.run(chaos(service, options)) else 1
+        return 0 if asyncio.run(_with_standby(service, options)) else 1
+
+
+async def _with_standby(service: Service, options: argparse.Namespace) -> bool:
+    with tempfile.TemporaryDirectory(prefix="loxodon-standby-", ignore_cleanup_errors=True) as folder:
+        async with standing_by(service, Path(folder)) as standby:
+            return await chaos(service, standby, options)
 
 
 if __name__ == "__main__":

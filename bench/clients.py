@@ -27,6 +27,7 @@ class TimedResponse:
     status: int
     body: bytes
     ms: float
+    retry_after: bytes | None = None
 
     @property
     def json(self) -> dict[str, Any]:
@@ -67,11 +68,11 @@ class Client:
             async with asyncio.timeout(self._timeout_s):
                 reader, writer = await self._connection()
                 writer.write(sent + body)
-                status, found = await _read(reader)
+                status, fields, found = await _read(reader)
         except BaseException:
             await self.close()  # else the next request would read this answer
             raise
-        return TimedResponse(status, found, (time.perf_counter() - began) * 1000)
+        return TimedResponse(status, found, (time.perf_counter() - began) * 1000, fields.get(b"retry-after"))
 
     async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if self._streams is None or self._streams[0].at_eof():
@@ -79,11 +80,11 @@ class Client:
         return self._streams
 
 
-async def _read(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+async def _read(reader: asyncio.StreamReader) -> tuple[int, dict[bytes, bytes], bytes]:
     head = await reader.readuntil(b"\r\n\r\n")
     lines = head.split(b"\r\n")
     fields = {name.lower(): value for name, _, value in (line.partition(b": ") for line in lines[1:])}
-    return int(lines[0].split(b" ", 2)[1]), await reader.readexactly(int(fields[b"content-length"]))
+    return int(lines[0].split(b" ", 2)[1]), fields, await reader.readexactly(int(fields[b"content-length"]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ def family(pid: int) -> list[int]:
 
 def pss_mb(pids: Iterable[int]) -> float:
     """Returns the megabytes of processes; those that ended meanwhile count nothing."""
-    return sum(_pss_kb(pid) for pid in pids) / 1024
+    return sum(_kb(pid, "Pss:") for pid in pids) / 1024
 
 
 def by_process(supervisor: int) -> dict[str, float]:
@@ -43,12 +43,25 @@ def by_process(supervisor: int) -> dict[str, float]:
     return {f"{kind}, {len(pids)}" if len(pids) > 1 else kind: pss_mb(pids) for kind, pids in sorted(groups.items())}
 
 
-def _pss_kb(pid: int) -> int:
+def memory_by_process(supervisor: int) -> dict[str, float]:
+    """Megabytes by program. Of Postgres what its processes have for themselves, and apart what they share."""
+    found: dict[str, float] = defaultdict(float)
+    for pid in family(supervisor):
+        kind = _kind(pid)
+        if kind.startswith("postgres"):
+            found["postgres"] += _kb(pid, "Pss_Anon:") / 1024
+            found["postgres (shared)"] += _kb(pid, "Pss_Shmem:") / 1024
+        else:
+            found[kind] += _kb(pid, "Pss:") / 1024
+    return {name: found[name] for name in sorted(found)}
+
+
+def _kb(pid: int, field: str) -> int:
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
+    return next((int(line.split()[1]) for line in lines if line.startswith(field)), 0)
 
 
 def _kind(pid: int) -> str:

@@ -10,7 +10,7 @@ from service.db.roles import LOGINS, bootstrap_sql
 from service.launch.postgres import DATABASE
 
 SUPERUSER = "postgres"
-TRUST = "local all all trust\n"
+TRUST = "local all all trust\nlocal replication all trust\n"
 
 
 def trusting(folder: Path) -> dict[str, str]:

@@ -29,8 +29,8 @@ REMEMBERED = 100
 
 class FairGate:
     """`at_once` are inside, at most `share` of one tenant, and half while other tenants come. The rest wait in a queue
-    of their tenant, and tenants are taken in turn. `waiting`: how many may wait in all, and half of it for one tenant;
-    None is no limit. Not for several threads."""
+    of their tenant, and tenants are taken in turn. `waiting`: how many may wait in all; of more the last of the longest
+    queue is refused; None is no limit. Not for several threads."""
 
     def __init__(self, at_once: int, *, share: int | None = None, waiting: int | None = None) -> None:
         self._at_once = at_once
@@ -41,11 +41,13 @@ class FairGate:
         self._inside: Counter[Hashable] = Counter()
         self._free = at_once
         self._queues: OrderedDict[Hashable, deque[Waiter]] = OrderedDict()
+        self._returning: set[Waiter] = set()
         self._waiting = 0
 
     async def enter(self, tenant: Hashable, *, patience_s: float | None = None, again: bool = False) -> None:
         """Returns once the tenant has a place, which `leave` gives back. Raises TooManyRequests where its own requests
-        are too many, Unavailable where those of all are. `again`: it comes back after `leave`, before new ones."""
+        are too many, Unavailable where those of all are, then or while it waits. `again`: it comes back after `leave`,
+        before new ones, and is not refused."""
         self._came[tenant] = time.monotonic()
         self._came.move_to_end(tenant)
         if len(self._came) > REMEMBERED:
@@ -54,11 +56,13 @@ class FairGate:
             self._admit(tenant)
             return
         if not again:
-            self._refuse_if_full(tenant)
+            self._make_room(tenant)
         queue = self._queues.setdefault(tenant, deque())
         waiter: Waiter = asyncio.get_running_loop().create_future()
         (queue.appendleft if again else queue.append)(waiter)
         self._waiting += 1
+        if again:
+            self._returning.add(waiter)
         try:
             async with asyncio.timeout(patience_s):
                 await waiter
@@ -100,6 +104,7 @@ class FairGate:
         queue = self._queues.get(tenant, deque())
         if waiter in queue:
             queue.remove(waiter)
+            self._returning.discard(waiter)
             self._waiting -= 1
             if not queue:
                 del self._queues[tenant]
@@ -118,16 +123,22 @@ class FairGate:
         self._inside[tenant] += 1
 
     def _give_up(self, tenant: Hashable, waiter: Waiter) -> None:
-        if waiter.done() and not waiter.cancelled():  # let in at the same moment
+        if waiter.done() and not waiter.cancelled() and waiter.exception() is None:  # let in at the same moment
             self.leave(tenant)
         self._forget(tenant, waiter)
 
-    def _refuse_if_full(self, tenant: Hashable) -> None:
-        if self._most_waiting is None:
+    def _make_room(self, tenant: Hashable) -> None:
+        """Refuses the last of the longest queue where too many wait; raises that refusal if it is this tenant's."""
+        if self._most_waiting is None or self._waiting < self._most_waiting:
             return
         own = len(self._queues.get(tenant, ()))
-        if own >= self._most_waiting // 2 or self._waiting >= self._most_waiting:
+        longest = max(self._queues, key=lambda each: len(self._queues[each]))
+        waiter, length = self._queues[longest][-1], len(self._queues[longest])
+        if length <= own + 1 or waiter in self._returning:
             raise self._refusal(own=own >= self._most_waiting // 2)
+        self._forget(longest, waiter)
+        if not waiter.done():
+            waiter.set_exception(self._refusal(own=length >= self._most_waiting // 2))
 
     def _refusal(self, *, own: bool) -> TooManyRequests | Unavailable:
         if own:

@@ -83,12 +83,38 @@ async def test_half_is_left_while_others_come(monkeypatch: pytest.MonkeyPatch) -
 
 async def test_a_full_queue_refuses_at_once() -> None:
     async with crowd(FairGate(1, waiting=4)) as here:
-        await here.comes("aaa")
+        await here.comes("aaaaa")
         with pytest.raises(TooManyRequests):
             await here.gate.enter("a")
-        await here.comes("bb")
+        await here.comes("bc")
         with pytest.raises(Unavailable):
             await here.gate.enter("c")
+        assert here.gate.waiting == 4
+
+
+async def test_who_waits_most_makes_room_for_others() -> None:
+    async with crowd(FairGate(1, waiting=4)) as here:
+        await here.comes("aaaaa")
+        await here.comes("b")
+        assert here.gate.waiting == 4
+        assert [each.done() for each in here.tasks] == [True, False, False, False, True, False], "the last that came"
+        with pytest.raises(TooManyRequests):
+            await here.tasks[4]
+        await here.leaves("aab")
+        assert "".join(here.order) == "aaba", "and the gate counts rightly afterwards"
+
+
+async def test_who_comes_back_is_not_refused() -> None:
+    async with crowd(FairGate(1, waiting=2)) as here:
+        await here.comes("a")
+        back = [asyncio.create_task(here.gate.enter("a", again=True)) for _ in range(3)]
+        await settle()
+        with pytest.raises(Unavailable):
+            await here.gate.enter("b")
+        assert not any(each.done() for each in back)
+        for _ in back:
+            here.gate.leave("a")
+        await asyncio.gather(*back)
 
 
 async def test_nobody_waits_for_ever() -> None:

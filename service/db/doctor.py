@@ -72,7 +72,8 @@ def checks() -> list[Invariant]:
 
 async def examine(url: str, *, examples: int) -> list[CheckResult]:
     """What each check found, with at most `examples` rows of each. `url`: of a login that may become the owner of the
-    schema. Raises StoreUnavailable for another login or no database, SchemaMismatch for a schema of another version."""
+    schema, on a primary or a standby. Raises StoreUnavailable for another login or no database, SchemaMismatch for a
+    schema of another version."""
     with rights.usable(url):
         connection = await asyncpg.connect(postgres_url.libpq(url), server_settings=SESSION_SETTINGS)
     try:
@@ -80,7 +81,7 @@ async def examine(url: str, *, examples: int) -> list[CheckResult]:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'")
             await _check_schema(connection)
-            return [await _run(connection, check, examples) for check in checks()]
+            return [await _run(connection, check, examples) for check in await _possible(connection)]
     finally:
         await connection.close()
 
@@ -88,6 +89,15 @@ async def examine(url: str, *, examples: int) -> list[CheckResult]:
 def is_whole(results: Sequence[CheckResult]) -> bool:
     """Whether nothing is broken."""
     return not any(each.broken for each in results)
+
+
+async def _possible(connection: asyncpg.Connection[Any]) -> list[Invariant]:
+    """All checks; on a standby those of logged tables only, because it has nothing of the others."""
+    if not await connection.fetchval("SELECT pg_is_in_recovery()"):
+        return checks()
+    unlogged = await connection.fetch("SELECT relname FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r'")
+    names = re.compile(r"\b(?:" + "|".join(row["relname"] for row in unlogged) + r")\b")
+    return [check for check in checks() if not (unlogged and names.search(check.query))]
 
 
 async def _become_owner(connection: asyncpg.Connection[Any]) -> None:

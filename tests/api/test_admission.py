@@ -247,3 +247,35 @@ async def test_a_new_key_works_at_once(client: AsyncClient, app: FastAPI) -> Non
     made = await client.post("/v1/api-keys", json={"name": "new", "rights": ["memory:read"]})
     async with client_of(app, made.json()["api_key"]) as new:
         assert (await new.get("/v1/whoami")).status_code == 200
+
+
+# -- more than it can do -----------------------------------------------------------------------------------------------
+
+
+async def test_a_burst_is_answered_or_refused_at_once(client: AsyncClient) -> None:
+    """32 at once of a workspace, as ever they come; of more some are told to come again, and are not kept waiting."""
+
+    async def store(number: int) -> tuple[int, str | None, float]:
+        began = time.perf_counter()
+        answer = await client.post(MEMORIES, json={"content": f"Note {number} of a burst", "user_id": f"u{number}"})
+        return answer.status_code, answer.headers.get("Retry-After"), time.perf_counter() - began
+
+    few = await asyncio.gather(*(store(number) for number in range(32)))
+    assert {status for status, _, _ in few} == {201}
+    many = await asyncio.gather(*(store(number) for number in range(100, 200)))
+    assert {(status, wait) for status, wait, _ in many} == {(201, None), (429, "1")}
+    assert sum(status == 201 for status, _, _ in many) >= 32
+    slowest = max(took_s for status, _, took_s in many if status == 429)
+    assert slowest < max(took_s for status, _, took_s in many if status == 201), "who is refused does not wait"
+
+
+async def test_a_workspace_that_floods_makes_room_for_another(client: AsyncClient, other_client: AsyncClient) -> None:
+    async def search(of: AsyncClient, number: int) -> int:
+        body = {"query": f"Who is number {number}?", "user_id": "alice"}
+        return (await of.post(f"{MEMORIES}/search", json=body)).status_code
+
+    flooding = [asyncio.create_task(search(client, number)) for number in range(100)]
+    await asyncio.sleep(0)
+    found = await asyncio.gather(*(search(other_client, number) for number in range(6)))
+    assert set(found) == {200}
+    assert set(await asyncio.gather(*flooding)) == {200, 429}

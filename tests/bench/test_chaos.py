@@ -8,16 +8,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.thorough import many
+from tests.thorough import THOROUGH, many
 
 ROOT = Path(__file__).parents[2]
-ROUNDS = many(3, 5)
+ROUNDS = many(4, 8)
 
 
 @pytest.mark.timeout(300)  # 40 s on an idle machine, most of it starts
 def test_nothing_is_lost_when_processes_are_killed() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "bench.chaos", "--rounds", str(ROUNDS), "--seed", "3"],
+        [
+            sys.executable,
+            "-m",
+            "bench.chaos",
+            "--rounds",
+            str(ROUNDS),
+            "--seed",
+            "3",
+            *([] if THOROUGH else ["--no-lag"]),
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,
