@@ -26,5 +26,5 @@ async def test_the_mix_is_answered(app: FastAPI, tenant: Tenant) -> None:
             mix.heard(PacedAnswer(asked, 0.0, got.status_code, 1.0, answer))
     assert mix.violations() == []
     kinds = Counter(kind for kind, _ in mix.statuses)
-    assert kinds.keys() >= {"store", "search", "update", "delete", "changes", "tool", "turn"}, kinds
+    assert len(kinds) >= 10, kinds
     assert kinds.keys() & WRONG.keys()

@@ -19,5 +19,5 @@ def test_flat_memory() -> None:
 def test_memory_that_grows() -> None:
     found = judged([200.0 + 2 * number for number in range(60)])
     assert [each.split(":")[0] for each in found] == ["api", "api"], "since the third quarter, and since the first"
-    (slowly,) = judged([200.0 + number * 0.8 for number in range(60)])
+    (slowly,) = judged([200.0 + number * 0.75 for number in range(60)])
     assert "since the first" in slowly
