@@ -109,6 +109,8 @@ async def post(
             return answer(got.status, _refusal(got.status))
     except TimeoutError:
         return answer(None, f"No answer within {timeout_s:g} s.")
+    except aiohttp.ClientConnectorCertificateError:
+        return answer(None, "No connection: the certificate is not trusted here, or not of this name.")
     except aiohttp.ClientConnectorError as exc:
         cause = exc.os_error
         return answer(None, str(cause) if isinstance(cause, Unreachable) else f"No connection: {_kind(exc)}.")
