@@ -146,7 +146,8 @@ CREATE INDEX ix_memory_filter_keys ON memory
                                   metadata, true))
     WITH (fastupdate = off);
 
--- What reads and jobs change. No index but the key and room in each page, so that updates stay HOT.
+-- What reads and jobs change. No index but the key, and room in each page for a new version of all its rows, which ageing
+-- writes at once: so updates stay HOT.
 -- docs/decisions/004-changing-numbers-apart.md
 CREATE TABLE memory_stat (
     workspace_id uuid NOT NULL,
@@ -166,7 +167,7 @@ CREATE TABLE memory_stat (
     CONSTRAINT pk_memory_stat PRIMARY KEY (workspace_id, memory_id),
     CONSTRAINT fk_memory_stat_memory FOREIGN KEY (workspace_id, memory_id)
         REFERENCES memory (workspace_id, id) ON DELETE CASCADE
-) WITH (fillfactor = 70);
+) WITH (fillfactor = 50);
 
 -- In how many texts and contexts of a workspace a term occurs, counted by a job. Term 0 is the number of texts; rows of
 -- the nil workspace sum up terms that several workspaces use.
