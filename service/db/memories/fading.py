@@ -3,9 +3,9 @@
 Each number is computed from its stored base, never from what an earlier run left of it, and is written only where it
 moved by more than MOVED: most of an hour's runs write nothing. Rows that somebody has locked are left to the next run,
 so nobody waits for a run but for the batch that it is writing. The numbers stand in memory_stat, whose updates stay
-HOT; a row of `memory` is never written. Statements walk the primary keys from `after` on, and find the rows of the batch
-again by their places in the table (ctid): to look each up by its key twice more took a fifth of the time, and in a table
-that had just been filled, without statistics, a plan without the index once took a minute. A row that somebody
+HOT; a row of `memory` is never written. Statements walk the primary keys from `after` on, and find the rows of the
+batch again by their places in the table (ctid): to look each up by its key twice more took a fifth of the time, and in
+a table that had just been filled, without statistics, a plan without the index once took a minute. A row that somebody
 changed meanwhile is not there any more, which is as good as locked.
 """
 
