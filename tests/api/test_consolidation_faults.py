@@ -201,7 +201,7 @@ async def test_a_worker_killed_while_it_reads_or_writes_leaves_the_facts_to_the_
     async with worker(kept, worker_database):
         await until(kept.done, timeout_s=60)
     await kept.assert_read()
-    assert (await kept.job())["attempts"] == 3
+    assert (await kept.job())["attempts"] >= 3
 
 
 async def test_an_answer_that_was_cut_off_is_asked_for_in_parts(kept: Kept, worker_database: Database) -> None:
