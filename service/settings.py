@@ -204,7 +204,7 @@ class Settings(BaseModel):
     workspace_kb_per_s: float = Field(0.0, ge=0)  # kilobytes of bodies, of a workspace
     budget_burst_s: float = Field(10.0, ge=1, le=3_600)  # the budgets above for so many seconds may come at once
     requests_at_once: int = Field(10, ge=1, le=1_000)  # that run in a process, three quarters of them of one workspace
-    requests_waiting: int = Field(25, ge=1)  # for a place; then 429 or 503. 32 clients of a workspace are not refused
+    requests_waiting: int = Field(57, ge=1)  # for a place; then 429 or 503. 64 clients of a workspace are not refused
     queue_timeout_s: float = Field(10.0, gt=0)  # longest wait for a place
     rule_cpu_s: float = Field(10.0, gt=0, le=600)  # CPU seconds of one call of the rules; then 422
     request_deadline_s: float = Field(
