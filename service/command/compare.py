@@ -15,7 +15,7 @@ from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
 
-from service.command import archive, workspace
+from service.command import archive, workspace_access
 from service.command.archive import Manifest
 from service.command.output import Advance
 from service.command.problems import CommandError
@@ -200,7 +200,7 @@ async def opened(named: str, settings: Settings) -> AsyncIterator[Side]:
         return
     async with AsyncExitStack() as stack:
         url = stack.enter_context(_url(where, settings))
-        connection = await stack.enter_async_context(workspace.connected(url))
+        connection = await stack.enter_async_context(workspace_access.connected(url))
         await _become_owner(connection, where)
         await stack.enter_async_context(connection.transaction(isolation="repeatable_read", readonly=True))
         generation = await transfer.active(connection)

@@ -10,7 +10,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service import __version__
-from service.command import archive, workspace
+from service.command import archive, workspace_access
 from service.command.archive import Manifest, TableEntry
 from service.command.output import Advance
 from service.db import transfer
@@ -25,9 +25,9 @@ async def export(url: str, folder: Path, named: str | None, *, with_vectors: boo
     Memory does not grow with the workspace. Readers and writers are not disturbed; the snapshot keeps VACUUM from
     removing rows until the end. Raises CommandError, StoreUnavailable."""
     archive.begin(folder)
-    async with workspace.connected(url) as connection:
-        workspace_id = await workspace.chosen(connection, named)
-        await workspace.enter(connection, workspace_id)
+    async with workspace_access.connected(url) as connection:
+        workspace_id = await workspace_access.chosen(connection, named)
+        await workspace_access.enter(connection, workspace_id)
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             row = await connection.fetchrow(transfer.WORKSPACE, workspace_id)
             generation = await transfer.active(connection)

@@ -17,7 +17,7 @@ from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
 
-from service.command import archive, workspace
+from service.command import archive, workspace_access
 from service.command.archive import Manifest, TableEntry
 from service.command.output import Advance
 from service.command.problems import CommandError
@@ -100,7 +100,7 @@ async def import_export(
             f"{EXPECTED_REVISION}. Use the version that made it, or a newer one."
         )
     archive.verify(folder, manifest)
-    async with workspace.connected(url) as connection:
+    async with workspace_access.connected(url) as connection:
         target, key = await _target(connection, url, manifest, named)
         if key is not None:
             announce(target, key)
@@ -126,10 +126,10 @@ FINISHED = "(all)"
 async def _target(connection: Any, url: str, manifest: Manifest, named: str | None) -> tuple[UUID, str | None]:
     """The workspace, and its first key if it was made. The session has entered it."""
     if named is not None:
-        found = await workspace.chosen(connection, named)
-        await workspace.enter(connection, found)
+        found = await workspace_access.chosen(connection, named)
+        await workspace_access.enter(connection, found)
         return found, None
-    if await workspace.exists(connection, manifest.workspace_id):
+    if await workspace_access.exists(connection, manifest.workspace_id):
         return manifest.workspace_id, None
     database = Database.open(Access(url), pool_size=1, pool_timeout_s=30)
     try:

@@ -78,12 +78,12 @@ def import_(
 
 
 def _bring(source: str, path: Path, user: str | None, agent: str | None, as_json: bool) -> None:
-    from service.command import bring
+    from service.command import foreign_import
     from service.command.foreign import Owner
     from service.command.rest import api
 
     with errors_in_a_sentence(), api() as rest, progress(f"from {source}") as advance:
-        done = bring.bring(rest, source, path, Owner(user, agent), advance=advance)
+        done = foreign_import.bring(rest, source, path, Owner(user, agent), advance=advance)
     lost, examples = done.report.lost, done.report.examples
     if as_json:
         found = [{"reason": why, "count": count, "ids": examples.get(why, [])} for why, count in lost.items()]

@@ -17,7 +17,7 @@ def list_workspaces(as_json: AsJson = False) -> None:
     """All workspaces of the database, with how much each holds."""
     import asyncio
 
-    from service.command.workspace import listing
+    from service.command.workspace_access import listing
     from service.launch.owner import worker_url
 
     with errors_in_a_sentence(), worker_url(settings()) as url:
