@@ -6,7 +6,6 @@ where no other is named.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any
 import httpx2
 
 from service.command.problems import CommandError, settings
-from service.launch.data_dir import KEY_FILE
+from service.launch import server
 
 URL, KEY = "LOXODON_URL", "LOXODON_API_KEY"
 TIMEOUT_S = 60.0
@@ -94,28 +93,13 @@ def _sentence(answer: httpx2.Response) -> str:
 @contextmanager
 def api() -> Iterator[Api]:
     """The configured server for the block. Raises CommandError where no key is known."""
-    url = os.environ.get(URL, "").rstrip("/")
-    key = os.environ.get(KEY, "") or ("" if url else _first_key())
+    configured = settings()
+    url, key = server.url(configured), server.key(configured)
     if not key:
-        raise CommandError(f"No API key: set {KEY}" + (f" to a key of {url}." if url else f", and {URL} if it is far."))
-    found = Api(url or _here(), key)
+        far = f" to a key of {url}." if configured.url else f", and {URL} if it is far."
+        raise CommandError(f"No API key: set {KEY}{far}")
+    found = Api(url, key)
     try:
         yield found
     finally:
         found.close()
-
-
-def _here() -> str:
-    host = settings().host
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
-    return f"http://{shown}:{settings().port}"
-
-
-def _first_key() -> str:
-    given = settings().bootstrap_api_key
-    if given is not None:
-        return given.get_secret_value()
-    try:
-        return (settings().data_dir / KEY_FILE).read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
-        return ""

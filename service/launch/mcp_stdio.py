@@ -11,7 +11,7 @@ import asyncio
 import httpx2
 
 from service import logs
-from service.launch import data_dir
+from service.launch import server
 from service.launch.problems import LaunchError
 from service.mcp.requests import Ask, FixedIds, RestAnswer, RestRequest
 from service.settings import Settings
@@ -28,14 +28,11 @@ NO_KEY = (
 def serve(settings: Settings) -> None:
     """Runs until standard input ends. Raises LaunchError without a key."""
     logs.set_up(settings)
-    key = settings.api_key.get_secret_value() if settings.api_key else None
-    if key is None and settings.url is None:  # it opens everything, so it goes to this machine alone
-        key = data_dir.kept_first_key(settings.data_dir)
+    key = server.key(settings)
     if key is None:
         raise LaunchError(NO_KEY)
-    url = (settings.url or f"http://127.0.0.1:{settings.port}").rstrip("/")
     ids = FixedIds(settings.mcp_user_id, settings.mcp_agent_id, settings.mcp_run_id, settings.mcp_channel)
-    asyncio.run(_serve(url, key, ids))
+    asyncio.run(_serve(server.url(settings), key, ids))
 
 
 async def _serve(url: str, key: str, ids: FixedIds) -> None:
