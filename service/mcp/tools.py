@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from service.domain.kinds import MemoryType
+from service.domain.relation import RelationType
 from service.errors import InvalidInput
 from service.mcp.requests import FixedIds, RestRequest, Values, in_path
 
@@ -24,12 +26,11 @@ SCOPE: Mapping[str, Schema] = {
 }
 """Where a tool looks, unless the connection or the key says it. A run is for programs: it comes with the connection."""
 
-TYPES = ("Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context")
-RELATIONS = (
-    *("RELATES_TO", "LEADS_TO", "OCCURRED_BEFORE", "PREFERS_OVER", "EXEMPLIFIES", "CONTRADICTS", "REINFORCES"),
-    *("INVALIDATED_BY", "EVOLVED_INTO", "DERIVED_FROM", "PART_OF"),
+TYPES = tuple(MemoryType)
+DRAWN_BY_THE_SERVICE = frozenset(
+    {RelationType.SIMILAR_TO, RelationType.SUPERSEDES, RelationType.PROMOTED_FROM, RelationType.MAY_OUTDATE}
 )
-"""Those that an agent may draw."""
+RELATIONS = tuple(each for each in RelationType if each not in DRAWN_BY_THE_SERVICE)
 
 
 def text(description: str, **more: Any) -> Schema:
