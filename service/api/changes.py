@@ -155,16 +155,9 @@ def page_of(found: FeedPage) -> ChangesPage:
 
 def change_item(entry: FeedEntry, end: FeedPlace) -> ChangeItem:
     """`end`: the place behind the page that the entry was read with."""
-    memory = None
-    if entry.memory is not None:
-        known = {name: value for name, value in entry.memory.items() if name != "content"}
-        memory = ChangedMemory(**known, memory=entry.memory["content"])
+    memory = None if entry.memory is None else ChangedMemory(**entry.memory)
     cursor = cursor_of(FeedPlace(end.source, entry.at, end.moment))
-    return ChangeItem.of(entry, id=id_of(entry.at), cursor=cursor, event=entry.kind, memory=memory)
-
-
-def id_of(at: FeedPosition) -> str:
-    return f"{at.position}-{at.seq}"
+    return ChangeItem.of(entry, id=entry.at.id, cursor=cursor, event=entry.kind, memory=memory)
 
 
 def as_event(entry: FeedEntry, end: FeedPlace) -> bytes:

@@ -30,6 +30,11 @@ class FeedPosition:
     position: int = 0
     seq: int = 0
 
+    @property
+    def id(self) -> str:
+        """What readers know the change by."""
+        return f"{self.position}-{self.seq}"
+
 
 FEED_START = FeedPosition()
 

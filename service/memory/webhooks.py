@@ -48,10 +48,9 @@ def told(entry: FeedEntry) -> dict[str, Any]:
     """A change as JSON, with the fields of GET /v1/changes but the cursor."""
     memory = None
     if entry.memory is not None:
-        known = {name: _plain(value) for name, value in entry.memory.items()}
-        memory = {"memory" if name == "content" else name: value for name, value in known.items()}
+        memory = {name: _plain(value) for name, value in entry.memory.items()}
     return {
-        "id": f"{entry.at.position}-{entry.at.seq}",
+        "id": entry.at.id,
         "event": entry.kind,
         "memory_id": str(entry.memory_id),
         "changed_at": entry.changed_at.isoformat(),

@@ -26,6 +26,9 @@ COLUMNS = (
 )  # fmt: skip
 """What a change shows of a memory: what a caller wrote or decided. What use, age and jobs make of it is no change."""
 
+TOLD_AS = {"content": "memory"}
+"""A field of the answers that is not called as its column."""
+
 SETTLED = "(SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)"
 """The oldest transaction of the server that may still write, read once for a statement."""
 
@@ -152,5 +155,5 @@ def _entry(row: Any) -> FeedEntry | None:
     kind = kind_of(before, after)
     if kind is None:
         return None
-    memory = None if kind == "memory.deleted" else {name: getattr(row, name) for name in COLUMNS}
+    memory = None if kind == "memory.deleted" else {TOLD_AS.get(name, name): getattr(row, name) for name in COLUMNS}
     return FeedEntry(at, kind, row.memory_id, row.at, row.of_user, row.of_agent, row.of_run, memory)
