@@ -11,9 +11,9 @@ from pydantic import ConfigDict, Field
 from uuid_utils.compat import uuid7
 
 from service.api import cursors, errors
-from service.api.changes import id_of
 from service.api.deps import Admin, ResourcesOf, session_of
 from service.api.json_body import JsonRoute
+from service.api.preconditions import uuid_of
 from service.api.schemas import Id, NextCursor, OnePage, RequestModel, ResponseModel, Time, Title
 from service.db.engine import Session
 from service.db.jobs import webhooks
@@ -151,7 +151,7 @@ class DeliveryItem(ResponseModel):
 
     @classmethod
     def describing(cls, found: WebhookDelivery) -> Self:
-        return cls.of(found, change_id=id_of(found.at))
+        return cls.of(found, change_id=found.at.id)
 
 
 class DeliveriesPage(ResponseModel):
@@ -335,13 +335,14 @@ def _check_url(url: str, res: Resources) -> None:
 
 
 async def _found(session: Session, caller: Caller, id: str) -> Webhook:
-    try:
-        found = await webhooks.get(session, caller.workspace_id, UUID(id))
-    except ValueError:
-        found = None
+    found = await webhooks.get(session, caller.workspace_id, uuid_of(id, _missing))
     if found is None:
-        raise NotFound("There is no webhook with this id.", field="id")
+        raise _missing()
     return found
+
+
+def _missing() -> NotFound:
+    return NotFound("There is no webhook with this id.", field="id")
 
 
 async def _audit(

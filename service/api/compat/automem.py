@@ -15,19 +15,19 @@ from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
-from starlette.exceptions import HTTPException
 
 from service.api import jobs
 from service.api.change_models import PatchMemoryRequest
 from service.api.compat import automem_words
 from service.api.compat.automem_scope import one, owner, read, tagged
 from service.api.compat.foreign import (
+    EVERY_METHOD,
     ForeignRoute,
-    not_offered,
     numbered_page,
     object_of,
     only,
     present,
+    refuse_other,
     whole_number,
 )
 from service.api.compat.problems import AUTOMEM
@@ -458,8 +458,9 @@ async def enrichment_status(caller: Admin, res: ResourcesOf) -> dict[str, Any]:
 
 @router.post("/admin/reembed")
 async def reembed(caller: Admin) -> dict[str, Any]:
-    """A memory and its vector are one row here, or a job of the service's own makes it: nothing is left to be done."""
-    return {"status": "complete", "processed": 0, "failed": 0, "total": 0, "message": "Every memory has its vector."}
+    """Nothing to do: what has no vector yet gets one from a job of the service's own (`/v1/jobs/embed`)."""
+    message = "Vectors that are missing are made in the background; see GET /v1/jobs/embed."
+    return {"status": "complete", "processed": 0, "failed": 0, "total": 0, "message": message}
 
 
 @router.post("/admin/sync")
@@ -467,9 +468,6 @@ async def sync(caller: Admin) -> dict[str, Any]:
     return {"status": "complete", "synced": 0, "missing": 0, "message": "There is one database: nothing can differ."}
 
 
-@router.api_route("/{path:path}", methods=["GET", "POST", "PUT", "PATCH", "DELETE"])
-async def other(path: str, caller: CallerOf) -> JSONResponse:
-    for begin, sentence in NOT_OFFERED.items():
-        if path == begin or path.startswith(f"{begin}/"):
-            raise not_offered(sentence)
-    raise HTTPException(404)
+@router.api_route("/{path:path}", methods=EVERY_METHOD)
+async def other(path: str, caller: CallerOf) -> None:
+    refuse_other(path, NOT_OFFERED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from fastapi import HTTPException, Request
 
@@ -22,6 +22,8 @@ from service.domain.access import Caller
 from service.domain.memory import Memory
 from service.errors import InvalidInput
 from service.resources import Resources
+
+EVERY_METHOD: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 MOST_PAGED: Final = 10_000
 """How far pages by number reach: the places before a page are read again for each of them."""
@@ -78,6 +80,14 @@ def moment(given: object, field: str) -> datetime:
 def not_offered(sentence: str) -> HTTPException:
     """501, for a call that this service has nothing for."""
     return HTTPException(501, sentence)
+
+
+def refuse_other(path: str, sentences: Mapping[str, str]) -> NoReturn:
+    """Raises 501 with the sentence of a known call that is not offered, by how its path begins, else 404."""
+    for begin, sentence in sentences.items():
+        if path == begin or path.startswith(f"{begin}/"):
+            raise not_offered(sentence)
+    raise HTTPException(404)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,26 +9,26 @@ from typing import Any, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse
-from starlette.exceptions import HTTPException
 from uuid_utils.compat import uuid7
 
 from service.api.change_models import PatchMemoryRequest
 from service.api.compat import mem0_words
 from service.api.compat.foreign import (
+    EVERY_METHOD,
     ForeignRoute,
     moment,
-    not_offered,
     numbered_page,
     object_of,
     only,
     present,
+    refuse_other,
     whole_number,
 )
 from service.api.compat.problems import MEM0
 from service.api.deps import CallerOf, Changer, Deleter, Reader, ResourcesOf, Writer, budget, scope_of
 from service.api.memories import revision
 from service.api.narrowing import NarrowingFields
+from service.api.preconditions import uuid_of
 from service.api.query_parameters import body_of
 from service.api.reads import RATE_LIMITED, AuditReadOf, CountUseOf
 from service.api.schemas import iso
@@ -66,8 +66,6 @@ PAGE_SIZE: Final = 100
 MOST_ENTITIES: Final = 10_000
 MAX_REPR: Final = 2_000
 """Characters of `filters` in a query, where mem0's client in Python sends the repr of its dictionary."""
-
-EVERY_METHOD = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 NOT_OFFERED: Final[Mapping[str, str]] = {
     "api/v1/orgs": "Organizations, projects and members are workspaces and keys here: /v1/workspaces and /v1/api-keys. "
@@ -151,12 +149,16 @@ async def list_events(request: Request, caller: Reader, res: ResourcesOf) -> dic
 @router.get("/v1/events/{id}")
 async def get_event(id: str, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
     async with res.db.read(caller.workspace_id) as session:
-        found = await operations.get(session, caller.workspace_id, memory_id(id))
+        found = await operations.get(session, caller.workspace_id, uuid_of(id, _no_event))
         if found is None:
-            raise NotFound("There is no event with this id; they are kept for a week.", field="id")
+            raise _no_event()
         made = [UUID(each["id"]) for each in (found.result or {}).get("results", []) if each.get("id")]
         texts = await memories.get_many(session, caller.workspace_id, made)
     return _event(found, texts)
+
+
+def _no_event() -> NotFound:
+    return NotFound("There is no event with this id; they are kept for a week.", field="id")
 
 
 def _event(found: OperationRecord, texts: Mapping[UUID, Memory]) -> dict[str, Any]:
@@ -249,8 +251,7 @@ async def _listed(request: Request, sent: Mapping[str, Any], caller: Caller, res
         found = sorted(found, key=lambda each: each.created_at, reverse=True)[size * (page - 1) :][:size]
     return {
         "count": total,
-        "next": str(request.url.include_query_params(page=page + 1)) if total > size * page else None,
-        "previous": str(request.url.include_query_params(page=page - 1)) if page > 1 else None,
+        **_around(request, page, more=total > size * page),
         "results": [_chosen(mem0_words.memory_item(each), sent) for each in found],
     }
 
@@ -466,11 +467,9 @@ async def entities(request: Request, caller: Reader, res: ResourcesOf) -> dict[s
         }
         for each in found[size * (number - 1) :][:size]
     ]
-    more = len(found) > size * number
     return {
         "count": len(found),
-        "next": str(request.url.include_query_params(page=number + 1)) if more else None,
-        "previous": str(request.url.include_query_params(page=number - 1)) if number > 1 else None,
+        **_around(request, number, more=len(found) > size * number),
         "results": results,
     }
 
@@ -505,9 +504,14 @@ async def get_project(org: str, project: str, request: Request, caller: CallerOf
     return {name: found.get(name) for name in wanted} if wanted else found
 
 
+def _around(request: Request, page: int, *, more: bool) -> dict[str, str | None]:
+    """The addresses of the pages behind and before a page."""
+    return {
+        "next": str(request.url.include_query_params(page=page + 1)) if more else None,
+        "previous": str(request.url.include_query_params(page=page - 1)) if page > 1 else None,
+    }
+
+
 @router.api_route("/{path:path}", methods=EVERY_METHOD)
-async def other(path: str, caller: CallerOf) -> JSONResponse:
-    for begin, sentence in NOT_OFFERED.items():
-        if path == begin or path.startswith(f"{begin}/"):
-            raise not_offered(sentence)
-    raise HTTPException(404)
+async def other(path: str, caller: CallerOf) -> None:
+    refuse_other(path, NOT_OFFERED)
