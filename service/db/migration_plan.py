@@ -1,8 +1,8 @@
 """What a migration will do: its statements, the locks they take, and about how long they hold them.
 
 The migrations are written out as SQL, not run. Locks are those that Postgres' manual names for each kind of statement
-on a table that exists already; times follow from the sizes in pg_class and from rates that were measured once, so they
-tell seconds from hours, not more.
+on a table that exists already; times follow from the sizes in pg_class and from estimated rates, so they tell seconds
+from hours, not more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RATES: Mapping[Work, tuple[Literal["rows", "bytes"], float]] = {
     "hnsw": ("rows", 1e3),
     "rows": ("rows", 20e3),
 }
-"""Rows or bytes a second, on two cores and a disk of a laptop; docs/upgrades.md"""
+"""Rows or bytes a second: estimates for two cores and a disk of a laptop (docs/upgrades.md)."""
 
 STATEMENT = re.compile(
     r"""(?P<quoted>'(?:[^']|'')*'|"[^"]*"|(?P<tag>\$\w*\$).*?(?P=tag))|(?P<comment>--[^\n]*|/\*.*?\*/)|(?P<end>;)""",
