@@ -23,6 +23,7 @@ from bench.numbers import table
 from bench.target import Service, children
 
 USERS, STORES, SEARCHES, ADDS = 5, 200, 200, 20
+LARGEST = "postgres, a connection"
 
 
 def family(pid: int) -> list[int]:
@@ -44,15 +45,19 @@ def by_process(supervisor: int) -> dict[str, float]:
 
 
 def memory_by_process(supervisor: int) -> dict[str, float]:
-    """Megabytes by program. Of Postgres what its processes have for themselves, and apart what they share."""
+    """Megabytes by program. Of Postgres what its processes have for themselves, together and the largest connection,
+    and what they share."""
     found: dict[str, float] = defaultdict(float)
     for pid in family(supervisor):
         kind = _kind(pid)
-        if kind.startswith("postgres"):
-            found["postgres"] += _kb(pid, "Pss_Anon:") / 1024
-            found["postgres (shared)"] += _kb(pid, "Pss_Shmem:") / 1024
-        else:
+        if not kind.startswith("postgres"):
             found[kind] += _kb(pid, "Pss:") / 1024
+            continue
+        own = _kb(pid, "Pss_Anon:") / 1024
+        found["postgres (own)"] += own
+        found["postgres (shared)"] += _kb(pid, "Pss_Shmem:") / 1024
+        if kind != "postgres: its own":
+            found[LARGEST] = max(found[LARGEST], own)
     return {name: found[name] for name in sorted(found)}
 
 

@@ -19,6 +19,8 @@ ACCEPTED = range(200, 300)
 REFUSED = (429, 503)
 NO_ANSWER = 0
 PATIENCE_S = 60.0
+STALE_S = 3.0
+"""A connection unused for longer is opened anew: the server closes it after 5 s, maybe as a request is on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class PacedLoad:
         self, url: str, plan: Callable[[], PlannedRequest], heard: Callable[[PacedAnswer], None] | None = None
     ) -> None:
         self._url, self._plan, self._heard = url, plan, heard
-        self._idle: dict[str, list[Client]] = {}
+        self._idle: dict[str, list[tuple[float, Client]]] = {}
 
     async def closed(self, *, clients: int, seconds: float) -> list[PacedAnswer]:
         """Each client sends its next request when it has the answer to its last; one that is refused waits first."""
@@ -82,20 +84,22 @@ class PacedLoad:
         return list(await asyncio.gather(*sending))
 
     async def close(self) -> None:
-        for client in (each for idle in self._idle.values() for each in idle):
+        for _, client in (each for idle in self._idle.values() for each in idle):
             await client.close()
         self._idle.clear()
 
     async def _send(self, request: PlannedRequest, due_s: float) -> PacedAnswer:
         idle = self._idle.setdefault(request.key, [])
-        client = idle.pop() if idle else Client(self._url, request.key, timeout_s=PATIENCE_S)
+        used_s, client = idle.pop() if idle else (0.0, Client(self._url, request.key, timeout_s=PATIENCE_S))
+        if time.monotonic() - used_s > STALE_S:
+            await client.close()
         answer = None
         try:
             answer = await client.request(request.method, request.path, request.body, request.headers)
         except LOST:
             pass
         finally:
-            idle.append(client)
+            idle.append((time.monotonic(), client))
         status = NO_ANSWER if answer is None else answer.status
         found = PacedAnswer(request, due_s, status, (time.monotonic() - due_s) * 1000, answer)
         if self._heard is not None:

@@ -8,9 +8,10 @@ and requests that are wrong. Every 15 s the memory of each kind of process is re
 warm-up. Flat means: of what is left, the median of the last quarter is at most 4 % above that of the third, and at most
 12 % above that of the first.
 
-API, supervisor, worker and their processes for rules are judged by all of their memory, of which a few megabytes may
-come and go with the processes for rules. Postgres fills `shared_buffers` (128 MB) while the database grows, as it
-should, so of its processes the private memory is judged, and the shared one is only shown.
+API, supervisor, worker and their processes for rules are judged by all of their memory. Of Postgres the largest
+connection is judged: what the connections have together goes up and down with how many are open, and `shared_buffers`
+(128 MB) fills while the database grows, as it should; both are only shown, in parentheses. A growth of less than 3 MB
+is none: a process for rules or a cache comes and goes.
 
 The exit code is 1 when memory is not flat, or when anything but a wrong request gets another error than 429 or 503, of
 which there are some when the machine has more to do than at the beginning. Linux only.
@@ -179,7 +180,7 @@ class SoakMix:
 
 
 Sample = Mapping[str, float]
-SHOWN_ONLY = "(shared)"
+SHOWN_ONLY = "("
 
 
 async def sample_until(supervisor: int, ends: float, say: Callable[[str], None]) -> list[Sample]:
