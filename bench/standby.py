@@ -64,13 +64,15 @@ class Standby:
             return False
 
     async def caught_up(self) -> None:
-        """Returns once it has replayed what the primary has written by now. Raises SystemExit if it does not."""
+        """Returns once it has replayed what the primary has written by now, and stops it there: what it would replay
+        cancels long queries. Raises SystemExit if it does not catch up."""
         written = await asked(self.primary, "SELECT pg_current_wal_insert_lsn()::text")
         replayed = f"SELECT pg_last_wal_replay_lsn() >= '{written}'::pg_lsn"
         deadline = time.monotonic() + CAUGHT_UP_S
         while True:
             try:
                 if await asked(self.url, replayed):
+                    await asked(self.url, "SELECT pg_wal_replay_pause()")
                     return
             except GONE:
                 pass
