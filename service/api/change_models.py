@@ -21,6 +21,7 @@ from service.api.schemas import (
     TypeName,
     Unit,
     Unlisted,
+    check_null,
     refuse_null,
     refuse_reserved,
 )
@@ -71,9 +72,7 @@ class PatchFields(RequestModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for name in sorted(self.model_fields_set - NULLABLE):
-            if getattr(self, name) is None:
-                raise ValueError(f"{name}: cannot be null")
+        check_null(self, but=NULLABLE)
         for one, other in (
             ("importance", "importance_level"),
             ("type_confidence", "confidence"),

@@ -20,6 +20,7 @@ from service.api.schemas import (
     ResponseModel,
     ScopeFields,
     Time,
+    check_null,
     refuse_null,
 )
 from service.domain.goal import Goal, GoalDetails
@@ -74,9 +75,7 @@ class UpdateGoalRequest(RequestModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        for name in sorted(self.model_fields_set - NULLABLE):
-            if getattr(self, name) is None:
-                raise ValueError(f"{name}: cannot be null")
+        check_null(self, but=NULLABLE)
         return self
 
 

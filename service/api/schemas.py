@@ -219,6 +219,13 @@ def refuse_null(schema: JsonDict, *, but: Collection[str] = ()) -> None:
             shape.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})  # type: ignore[arg-type]
 
 
+def check_null(model: BaseModel, *, but: Collection[str] = ()) -> None:
+    """Raises ValueError for a field that was sent as null and is not in `but`; the document says so by refuse_null."""
+    for name in sorted(model.model_fields_set.difference(but)):
+        if getattr(model, name) is None:
+            raise ValueError(f"{name}: cannot be null")
+
+
 Tag = Annotated[str, Field(max_length=sizes.MAX_TAG)]
 Tags = Annotated[
     Annotated[list[Tag], Field(max_length=sizes.MAX_TAGS)]

@@ -7,14 +7,25 @@ from typing import Annotated, Any, Self, get_args
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
 from uuid_utils.compat import uuid7
 
 from service.api import cursors, errors
 from service.api.deps import Admin, ResourcesOf, session_of
 from service.api.json_body import JsonRoute
 from service.api.preconditions import uuid_of
-from service.api.schemas import Id, NextCursor, OnePage, RequestModel, ResponseModel, Time, Title
+from service.api.schemas import (
+    Id,
+    NextCursor,
+    OnePage,
+    RequestModel,
+    ResponseModel,
+    Time,
+    Title,
+    check_null,
+    refuse_null,
+)
 from service.db.engine import Session
 from service.db.jobs import webhooks
 from service.db.memories import feed
@@ -51,17 +62,31 @@ class CreateWebhookRequest(RequestModel):
     description: Title | None = Field(None, description="For people", examples=["CRM copy"])
 
 
+NULLABLE = frozenset({"description"})
+"""What an update may set to null."""
+
+
+def _update_rules(schema: JsonDict) -> None:
+    schema["examples"] = [{"enabled": True}]
+    refuse_null(schema, but=NULLABLE)
+
+
 class UpdateWebhookRequest(RequestModel):
     """Only the given fields change."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"enabled": True}]})
+    model_config = ConfigDict(json_schema_extra=_update_rules)
 
     url: Url | None = Field(None, description="https, and no private address")
     events: Events | None = Field(None, description="What it is told from now on; empty: every change")
-    description: Title | None = Field(None, description="For people")
+    description: Title | None = Field(None, description="For people; null: none")
     enabled: bool | None = Field(
         None, description="false: nothing is sent; true: it goes on with the changes that it has missed"
     )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        check_null(self, but=NULLABLE)
+        return self
 
 
 class RotateWebhookRequest(RequestModel):
@@ -228,9 +253,6 @@ async def update_webhook(
 ) -> WebhookItem:
     """Another `url`, and `enabled: true`, forget the failures. What comes while it is disabled is sent afterwards."""
     values: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
-    for name in ("url", "events", "enabled"):
-        if name in values and values[name] is None:
-            raise InvalidInput(f"{name}: must not be null.", field=name)
     if "url" in values:
         _check_url(values["url"], res)
     if "events" in values:

@@ -46,6 +46,67 @@ class BlockGoalRequest(TypedDict):
     blocked_by: NotRequired[list[Id]]
 
 
+class ChangeItem(TypedDict):
+    """One change."""
+
+    id: str
+    cursor: str
+    event: ChangeKind
+    memory_id: str
+    changed_at: str
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    memory: ChangedMemory | None
+
+
+ChangeKind: TypeAlias = Literal[
+    "memory.added",
+    "memory.updated",
+    "memory.ended",
+    "memory.archived",
+    "memory.restored",
+    "memory.deleted",
+    "memory.erased",
+]
+"""What happened to a memory."""
+
+
+class ChangedMemory(TypedDict):
+    """A memory as a change left it: what somebody wrote or decided, not what use, age and jobs make of it."""
+
+    id: str
+    memory: str
+    type: MemoryType
+    fact_confidence: float | None
+    importance: float
+    tags: list[str]
+    categories: list[str]
+    metadata: dict[str, Any]
+    timestamp: str
+    t_valid: str | None
+    t_invalid: str | None
+    expires_at: str | None
+    archived: bool
+    version: int
+    created_at: str
+    updated_at: str
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    session_id: str | None
+
+
+class ChangesPage(TypedDict):
+    """Changes in the order that all readers see."""
+
+    results: list[ChangeItem]
+    next_cursor: str
+    has_more: bool
+    held_since: str | None
+
+
 ClassificationSource: TypeAlias = Literal["explicit", "regex", "llm", "rules", "default"]
 """What a type was found by: the caller, patterns, a model, the rules' guess, or nothing.."""
 
@@ -2032,6 +2093,17 @@ class GetOperationOptions(TypedDict, total=False):
 
 class GetUserProfileOptions(TypedDict, total=False):
     """The profile of a user"""
+
+
+class ListChangesOptions(TypedDict, total=False):
+    """What has changed, in order"""
+
+    after: str | None
+    """A cursor; `now`: only what comes; default: the oldest that is kept"""
+    limit: int
+    """At most this many"""
+    last_event_id: str | None
+    """The same as `after`, as a stream is taken up again"""
 
 
 class ListConversationsOptions(TypedDict, total=False):
