@@ -134,6 +134,24 @@ async def test_the_same_with_await(service: Service) -> None:
         assert [each async for each in memory.list(user_id="dan")] == []
 
 
+async def test_what_has_changed_is_told_page_by_page(service: Service) -> None:
+    async with AsyncMemory(service.url, service.key) as memory:
+        start = await memory.changes(after="now")
+        assert start["results"] == []
+        stored = await memory.add("Keeps bees on the roof.", user_id="fay")
+        memory_id = stored["results"][0]["id"]
+        assert memory_id is not None
+        await memory.update(memory_id, tags=["hobby"])
+        await memory.delete(memory_id)
+        told, page, asked = list[tuple[str, bool]](), start, 0
+        while len(told) < 3:
+            assert (asked := asked + 1) < 200, told
+            page = await memory.changes(after=page["next_cursor"], limit=1)
+            mine = [each for each in page["results"] if each["memory_id"] == memory_id]
+            told += [(each["event"], each["memory"] is None) for each in mine]
+        assert told == [("memory.added", False), ("memory.updated", False), ("memory.deleted", True)]
+
+
 def test_a_listing_holds_one_page(service: Service) -> None:
     """Nobody reads the second page before it is needed."""
     asked: list[str] = []

@@ -204,6 +204,16 @@ class AsyncMemory:
         """Forgets what a query means, or `ids`; `dry_run=True` shows what would go."""
         return cast(types.ForgetResponse, await self._call("forget", {"query": query, **options}))
 
+    # follow
+
+    async def changes(self, **options: Unpack[types.ListChangesOptions]) -> types.ChangesPage:
+        """What has changed since `after`, the `next_cursor` of the page before; "now": only what comes.
+
+        Every change once, in an order that is the same for every reader. Keep `next_cursor` with what you made of the
+        page; where `has_more` is false, ask again later.
+        """
+        return cast(types.ChangesPage, await self._call("list_changes", {**options}))
+
     # who
 
     async def profile(self, user_id: str, /) -> types.ProfileResponse:

@@ -322,6 +322,13 @@ OPERATIONS = {
     ),
     "get_operation": Operation("GET", "/v1/operations/{id}", {"id": ("path", "id")}, False, True),
     "get_user_profile": Operation("GET", "/v1/users/{user_id}/profile", {"user_id": ("path", "user_id")}, False, True),
+    "list_changes": Operation(
+        "GET",
+        "/v1/changes",
+        {"after": ("query", "after"), "limit": ("query", "limit"), "last_event_id": ("header", "last-event-id")},
+        False,
+        True,
+    ),
     "list_conversations": Operation(
         "GET",
         "/v1/conversations",

@@ -203,6 +203,16 @@ class Memory:
         """Forgets what a query means, or `ids`; `dry_run=True` shows what would go."""
         return cast(types.ForgetResponse, self._call("forget", {"query": query, **options}))
 
+    # follow
+
+    def changes(self, **options: Unpack[types.ListChangesOptions]) -> types.ChangesPage:
+        """What has changed since `after`, the `next_cursor` of the page before; "now": only what comes.
+
+        Every change once, in an order that is the same for every reader. Keep `next_cursor` with what you made of the
+        page; where `has_more` is false, ask again later.
+        """
+        return cast(types.ChangesPage, self._call("list_changes", {**options}))
+
     # who
 
     def profile(self, user_id: str, /) -> types.ProfileResponse:

@@ -64,6 +64,15 @@ export class Loxodon {
     });
   }
 
+  /**
+   * What has changed since `after`, the `next_cursor` of the page before; "now": only what comes. Every change once, in
+   * an order that is the same for every reader. Keep `next_cursor` with what you made of the page; where `has_more` is
+   * false, ask again later.
+   */
+  changes(options: QueryOf<"/v1/changes", "get"> = {}, call?: CallOptions): Promise<Schemas["ChangesPage"]> {
+    return this.request("get", "/v1/changes", { query: options }, call) as Promise<Schemas["ChangesPage"]>;
+  }
+
   /** Waits until an operation is done or failed. Throws TimedOutError after about `withinMs`, by default 5 minutes. */
   async wait(operationId: string, withinMs = 300_000, call: CallOptions = {}): Promise<Schemas["OperationResponse"]> {
     const until = Date.now() + withinMs;

@@ -148,6 +148,20 @@ test("forgetting shows first, then does", async () => {
   assert.deepEqual([all.deleted, all.status], [1, "done"]);
 });
 
+test("what has changed is told page by page", async () => {
+  let page = await loxodon.changes({ after: "now" });
+  assert.deepEqual(page.results, []);
+  const stored = await memory.add("Keeps bees on the roof.", somebody());
+  const id = stored.results[0]?.id ?? "";
+  await memory.delete(id);
+  const told: string[] = [];
+  for (let asked = 0; told.length < 2 && asked < 200; asked++) {
+    page = await loxodon.changes({ after: page.next_cursor, limit: 1 });
+    told.push(...page.results.filter((each) => each.memory_id === id).map((each) => each.event));
+  }
+  assert.deepEqual(told, ["memory.added", "memory.deleted"]);
+});
+
 test("every other route is there, with its types", async () => {
   const scope = somebody();
   const goal = await loxodon.request("post", "/v1/goals", { body: { description: "Learn Portuguese", ...scope } });
