@@ -1,11 +1,12 @@
 """Measures re-embedding under load: failed requests, latencies, and whether searches find the same afterwards.
 
-    python -m bench.reembed [--memories 300] [--kills 3] [--questions 30]
+    python -m bench.reembed [--memories 300] [--copies 0] [--kills 3] [--questions 30]
 
 It starts the whole service on an embedded server, stores sentences, asks questions, and makes all vectors anew with the
 same model (`reembed --again`), while one client searches and one stores, and the worker is killed with -9. As both
 generations are of one model, a question has the same answers by vector from either: the old generation is the fresh
-load that the new one is compared with. With --memories 50000 it takes hours on two cores.
+load that the new one is compared with. --copies writes each memory so many times more past the API, for other users
+and with other words behind its text: --memories 2000 --copies 24 makes 50,000.
 """
 
 from __future__ import annotations
@@ -33,6 +34,35 @@ USER = {"user_id": "alice"}
 BATCH, LIMIT = 20, 10
 LEASE_S = 5
 BUILD_S = 6 * 3_600
+
+COPIED = """
+    CREATE TEMPORARY TABLE copied AS
+        SELECT *, gen_random_uuid() AS copy_id, 'user-' || number AS copy_user,
+               content || ', copy ' || number AS copy_text
+          FROM memory CROSS JOIN generate_series(1, {copies}) AS number
+"""
+COPY = (
+    """
+    INSERT INTO memory (workspace_id, id, user_id, channel, content, hash, terms, bm25, type, type_confidence,
+                        classification_source, importance, importance_level, tags, "timestamp", enriched_at,
+                        embedding_status, created_at, updated_at)
+    SELECT workspace_id, copy_id, copy_user, channel, copy_text, md5(copy_text), terms, bm25, type, type_confidence,
+           classification_source, importance, importance_level, tags, "timestamp", now(), embedding_status, created_at,
+           updated_at
+      FROM copied
+    """,
+    """
+    INSERT INTO memory_stat (workspace_id, memory_id, last_accessed)
+    SELECT workspace_id, copy_id, created_at FROM copied
+    """,
+    """
+    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, channel, embedding, created_at)
+    SELECT v.workspace_id, c.copy_id, v.generation, v.kind, c.copy_user, v.channel, v.embedding, v.created_at
+      FROM copied c JOIN memory_vector v ON v.workspace_id = c.workspace_id AND v.memory_id = c.id
+    """,
+    "DROP TABLE copied",
+    "ANALYZE",
+)
 
 
 @dataclass
@@ -77,6 +107,13 @@ async def stores(service: Service, texts: Sequence[str], load: ClientNotes, over
     await client.close()
 
 
+async def multiply(database: asyncpg.Connection, copies: int) -> None:
+    """Writes each memory so many times more, with the vector of the first."""
+    await database.execute(COPIED.format(copies=copies))
+    for statement in COPY:
+        await database.execute(statement, timeout=3_600)
+
+
 async def found(service: Service, questions: Sequence[str]) -> list[list[str]]:
     """The ids of the ten nearest of each question, by the vectors of the texts alone."""
     client, answers = Client(service.url, service.key), []
@@ -89,7 +126,7 @@ async def found(service: Service, questions: Sequence[str]) -> list[list[str]]:
     return answers
 
 
-async def run(service: Service, memories: int, kills: int, questions: Sequence[str]) -> None:
+async def run(service: Service, memories: int, copies: int, kills: int, questions: Sequence[str]) -> None:
     assert service.processes is not None
     assert service.database is not None
     texts = sentences.distinct(memories, 1)
@@ -99,6 +136,9 @@ async def run(service: Service, memories: int, kills: int, questions: Sequence[s
         items = [{"content": each, **USER} for each in texts[first : first + BATCH]]
         good, _, answer = await post(client, "/v1/memories/batch", {"items": items})
         assert good, answer
+    database = await asyncpg.connect(service.database.replace("+asyncpg", ""))
+    if copies:
+        await multiply(database, copies)
     loaded_s = time.monotonic() - began
     before = await found(service, questions)
     quiet, busy, over = ClientNotes(), ClientNotes(), asyncio.Event()
@@ -116,13 +156,13 @@ async def run(service: Service, memories: int, kills: int, questions: Sequence[s
     command = [sys.executable, "-m", "service", "reembed", "--again"]
     env = {**os.environ, "LOXODON_DATA_DIR": str(data_dir)}
     await asyncio.to_thread(subprocess.run, command, cwd=target.ROOT, env=env, check=True)
-    database = await asyncpg.connect(service.database.replace("+asyncpg", ""))
+    total = await database.fetchval("SELECT count(*) FROM memory")
     made = "SELECT count(*) FROM memory_vector WHERE generation = 2"
     state = "SELECT state FROM embedding_generation WHERE generation = 2"
     killed = 0
     while await database.fetchval(state) != "active":
         assert time.monotonic() - began < BUILD_S, "it does not end"
-        if killed < kills and await database.fetchval(made) > (killed + 0.5) * memories / (kills + 1):
+        if killed < kills and await database.fetchval(made) > (killed + 0.5) * total / (kills + 1):
             worker = service.processes.pid("worker")
             if worker is not None:
                 os.kill(worker, signal.SIGKILL)
@@ -140,7 +180,7 @@ async def run(service: Service, memories: int, kills: int, questions: Sequence[s
     await database.close()
     same = sum(len(set(one) & set(other)) for one, other in zip(before, after, strict=True))
     wanted = sum(map(len, before))
-    print(f"\n{memories} memories loaded in {loaded_s:.0f} s; vectors made anew in {built_s:.0f} s, {killed} kills")
+    print(f"\n{total} memories loaded in {loaded_s:.0f} s; vectors made anew in {built_s:.0f} s, {killed} kills")
     rows = [
         [name, len(of), percentile(of, 0.5), percentile(of, 0.95), max(of)]
         for name, of in (
@@ -159,12 +199,15 @@ async def run(service: Service, memories: int, kills: int, questions: Sequence[s
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--memories", type=int, default=300)
+    parser.add_argument("--copies", type=int, default=0)
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--questions", type=int, default=30)
     options = parser.parse_args()
     env = {"LOXODON_JOB_LEASE_S": str(LEASE_S)}  # a killed worker's job is taken up after it
     with target.started(env=env, patient=True) as service:
-        asyncio.run(run(service, options.memories, options.kills, sentences.questions(options.questions, 3)))
+        asyncio.run(
+            run(service, options.memories, options.copies, options.kills, sentences.questions(options.questions, 3))
+        )
 
 
 if __name__ == "__main__":
