@@ -191,6 +191,10 @@ class LlmError(ProviderError):
     tokens: tuple[int, int] | None = (0, 0)
 
 
+class PromptTooLong(LlmError):
+    """The model has no room for the prompt. It has for a shorter one."""
+
+
 class ModelBudgetSpent(LlmError):
     """Nothing was sent. `retry_after_s`: until the next day begins, in UTC."""
 

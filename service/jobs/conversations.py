@@ -30,10 +30,10 @@ from service.domain.memory import StoreResult
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
-from service.errors import ServiceError
+from service.errors import PromptTooLong, ServiceError
 from service.jobs import workspaces
 from service.memory import deferred
-from service.memory.curate import AnswerCut, TurnsGone, curate
+from service.memory.curate import AnswerCut, TurnsGone, curate, without_model
 from service.memory.record import ConversationDraft, record
 from service.metrics import CONSOLIDATION_LAG
 from service.resources import Resources
@@ -121,19 +121,26 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
 
 
 async def _read(job: Job, scope: Scope, turns: Sequence[TurnContent], res: Resources, key: str) -> int | None:
-    """How many facts of the turns were stored now; None when they were before. If the model has no room for all of them
-    at once, each half of the turns is read by itself."""
+    """How many facts of the turns were stored now; None when they were before. If the model has no room for the turns,
+    or for all their facts, each half of the turns is read by itself, and one that is too long alone by rules."""
     wanted = deferred.from_turns(job.payload, scope, turns, res.clock())
+    try:
+        return await _curate_once(job, wanted, res, key)
+    except (AnswerCut, PromptTooLong):
+        if len(turns) == 1:
+            return await _curate_once(job, without_model(wanted), res, key)
+    middle = len(turns) // 2
+    halves = (turns[:middle], turns[middle:])
+    return sum([await _read(job, scope, half, res, f"{key}/{half[0].place.index}") or 0 for half in halves])
+
+
+async def _curate_once(job: Job, wanted: ConversationDraft, res: Resources, key: str) -> int | None:
     once = IdempotencyKey(key, str(job.id), REMEMBERED_S)
     try:
         with caches.deferred():  # what a model says of a conversation that is erased meanwhile must not stay
             curated = await curate(wanted, res, WriteContext(f"job:{job.id}", idempotency=once, serialize=_ids))
     except Replay:
         return None
-    except AnswerCut:
-        middle = len(turns) // 2
-        halves = (turns[:middle], turns[middle:])
-        return sum([await _read(job, scope, half, res, f"{key}/{half[0].place.index}") or 0 for half in halves])
     return len(curated.outcomes)
 
 

@@ -90,7 +90,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
             return await _curate_later(conversation, messages, res, request, warnings)
         warnings += ("read_by_rules: the messages are kept, and the language model will read them then.",)
         read_again_at = res.clock() + timedelta(seconds=exc.retry_after_s or 0)
-        conversation = _without_model(conversation)
+        conversation = without_model(conversation)
         found, vectors = await reading.read(said, messages, conversation, res)
     if found.is_cut and len(conversation.stored or ()) > 1:
         raise AnswerCut("The language model's answer was cut off.")
@@ -127,7 +127,8 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     raise AssertionError("the last attempt decides inside the lock")
 
 
-def _without_model(conversation: ConversationDraft) -> ConversationDraft:
+def without_model(conversation: ConversationDraft) -> ConversationDraft:
+    """The same, to be read by rules alone."""
     drafts = [replace(each, options=replace(each.options, use_llm=False)) for each in conversation.drafts]
     return replace(conversation, drafts=drafts)
 

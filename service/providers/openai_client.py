@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from pydantic import BaseModel, ValidationError
 from service import tracing
 from service.fair_gate import outside
 from service.providers.presets import Endpoint
-from service.providers.retry import CallFailed, FailureReason, RetryPolicy, retry_after_s, run
+from service.providers.retry import LASTING, CallFailed, FailureReason, RetryPolicy, retry_after_s, run
 
 if TYPE_CHECKING:
     import ssl
@@ -40,6 +41,9 @@ NO_KEY = "none"  # the SDK insists on a key; servers that need none ignore it
 IDLE_S = 4.0
 """Seconds after which an idle connection is not used again: uvicorn, so vLLM and many others, closes it after 5."""
 QUOTA_CODE = "insufficient_quota"  # OpenAI's other 429: waiting does not help
+TOO_LONG_CODE = "context_length_exceeded"
+TOO_LONG = re.compile(r"context (length|size|window)|prompt is too long", re.IGNORECASE)
+"""What servers say of a prompt that their model has no room for: vLLM, llama.cpp and others have no code for it."""
 
 RENAMED: Mapping[str, str] = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 OPTIONAL = frozenset({"temperature", "response_format", "dimensions", "encoding_format", *RENAMED})
@@ -105,7 +109,7 @@ class AcceptedFields:
     def _learn(self, model: str, failed: CallFailed) -> bool:
         refused = self._refused.setdefault(model, set())
         name = failed.parameter
-        if failed.reason is not FailureReason.REFUSED or name not in OPTIONAL or name in refused:
+        if failed.reason not in LASTING or name not in OPTIONAL or name in refused:
             return False
         refused.add(name)
         return True
@@ -249,32 +253,34 @@ def _tls() -> ssl.SSLContext:
 
 def _refusal(response: RawResponse) -> CallFailed:
     """The failure that a status other than 2xx stands for."""
-    code, parameter = _error_fields(response.content)
+    code, parameter, told = _error_fields(response.content)
     return CallFailed(
-        _reason(response.status, code),
+        _reason(response.status, code, told),
         status=response.status,
         retry_after_s=retry_after_s(response.headers, datetime.now(UTC)),
         parameter=parameter,
     )
 
 
-def _error_fields(content: bytes) -> tuple[str | None, str | None]:
-    """Code and parameter of an error, which most servers put under "error"."""
+def _error_fields(content: bytes) -> tuple[str | None, str | None, str]:
+    """Code, parameter and message of an error, which most servers put under "error"."""
     try:
         error = json.loads(content)
     except ValueError:
-        return None, None
+        return None, None, ""
     inner = error.get("error", error) if isinstance(error, dict) else None
-    found = [inner.get(name) if isinstance(inner, dict) else None for name in ("code", "param")]
-    code, parameter = (each if isinstance(each, str) else None for each in found)
-    return code, parameter
+    found = [inner.get(name) if isinstance(inner, dict) else None for name in ("code", "param", "message")]
+    code, parameter, told = (each if isinstance(each, str) else None for each in found)
+    return code, parameter, told or ""
 
 
-def _reason(status: int, code: str | None) -> FailureReason:
+def _reason(status: int, code: str | None, told: str) -> FailureReason:
     if status == 429:
         return FailureReason.QUOTA if code == QUOTA_CODE else FailureReason.RATE_LIMIT
     if status >= 500:
         return FailureReason.SERVER
+    if status == 413 or code == TOO_LONG_CODE or TOO_LONG.search(told):
+        return FailureReason.TOO_LONG
     return {401: FailureReason.UNAUTHORISED, 403: FailureReason.UNAUTHORISED, 408: FailureReason.TIMEOUT}.get(
         status, FailureReason.REFUSED
     )

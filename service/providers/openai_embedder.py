@@ -20,7 +20,7 @@ from service.providers import windows
 from service.providers.openai_client import ClientOptions, OpenAiClient
 from service.providers.presets import Endpoint, prefixes
 from service.providers.protocols import Vector
-from service.providers.retry import CallFailed, FailureReason
+from service.providers.retry import LASTING, CallFailed
 
 PATH = "/embeddings"
 BATCH_CHARS = 200_000
@@ -112,7 +112,7 @@ class OpenAiEmbedder:
                 answer = await self._client.post(PATH, body, EmbeddingsResponse, deadline_s=self._deadline_s)
         except CallFailed as failed:
             error = EmbeddingError(f"The embedder did not answer: {failed}.", retry_after_s=failed.retry_after_s)
-            error.retryable = failed.reason is not FailureReason.REFUSED
+            error.retryable = failed.reason not in LASTING
             raise error from failed
         return read_vectors(answer, count=len(texts), dimension=self._dimension)
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 
 from service import metrics, tracing
-from service.errors import LlmError
+from service.errors import LlmError, PromptTooLong
 from service.providers.json_reply import parse_reply
 from service.providers.openai_client import ClientOptions, OpenAiClient
 from service.providers.presets import Endpoint, JsonMode
 from service.providers.protocols import LlmReply, LlmRequest, TokenUsage, ToolCall, ToolSpec
-from service.providers.retry import CallFailed, FailureReason
+from service.providers.retry import LASTING, CallFailed, FailureReason
 
 PATH = "/chat/completions"
 JSON_INSTRUCTION = "Answer with one JSON object."
@@ -188,8 +188,9 @@ def _tool_call(function: _Function) -> ToolCall:
 
 
 def _error(failed: CallFailed) -> LlmError:
-    error = LlmError(f"The language model did not answer: {failed}.", retry_after_s=failed.retry_after_s)
-    error.retryable = failed.reason is not FailureReason.REFUSED
+    kind = PromptTooLong if failed.reason is FailureReason.TOO_LONG else LlmError
+    error = kind(f"The language model did not answer: {failed}.", retry_after_s=failed.retry_after_s)
+    error.retryable = failed.reason not in LASTING
     if failed.reason in (FailureReason.TIMEOUT, FailureReason.UNREADABLE):
         error.tokens = None
     return error

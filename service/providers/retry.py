@@ -31,7 +31,11 @@ class FailureReason(StrEnum):
     UNREADABLE = "unreadable answer"
     UNAUTHORISED = "key refused"
     REFUSED = "request refused"
+    TOO_LONG = "request too long"
 
+
+LASTING = frozenset({FailureReason.REFUSED, FailureReason.TOO_LONG})
+"""What the same request meets again."""
 
 TRANSIENT = frozenset(
     {FailureReason.TIMEOUT, FailureReason.UNREACHABLE, FailureReason.SERVER, FailureReason.UNREADABLE}

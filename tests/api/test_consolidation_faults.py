@@ -218,3 +218,36 @@ async def test_an_answer_that_was_cut_off_is_asked_for_in_parts(kept: Kept, work
     async with worker(kept, worker_database):
         await until(kept.done, timeout_s=30)
     await kept.assert_read()
+
+
+NO_ROOM = {
+    "OpenAI": (400, {"error": {"message": "Please reduce the length.", "code": "context_length_exceeded"}}),
+    "vLLM": (400, {"object": "error", "message": "This model's maximum context length is 4096 tokens.", "code": 400}),
+    "llama.cpp": (400, {"error": {"code": 400, "message": "the request exceeds the available context size"}}),
+    "a proxy": (413, {}),
+}
+
+
+@pytest.mark.parametrize("server", NO_ROOM)
+async def test_a_talk_longer_than_the_model_has_room_for_is_read_in_parts(
+    kept: Kept, worker_database: Database, server: str
+) -> None:
+    """And a message that is too long alone by rules."""
+    status, refusal = NO_ROOM[server]
+
+    def narrow(request: HttpRequest) -> Content | ScriptedAnswer:
+        found = facts_in(request)
+        if len(found) == 1 and "Rex" not in found[0]:
+            return {"facts": found}
+        return ScriptedAnswer(status, json.dumps(refusal).encode())
+
+    kept.setup.server.chat.default(narrow)
+    async with worker(kept, worker_database):
+        await until(kept.done, timeout_s=30)
+    by_model = {fact for fact in FACTS if "Rex" not in fact}
+    facts = set(await kept.facts())
+    assert by_model < facts
+    [by_rules] = facts - by_model
+    assert "Rex" in by_rules
+    found = await kept.row("SELECT consolidated_turns, turn_count FROM conversation WHERE workspace_id = $1")
+    assert found["consolidated_turns"] == found["turn_count"]

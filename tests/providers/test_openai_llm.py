@@ -276,7 +276,8 @@ async def test_the_rate_limit_reaches_the_caller(server: OpenAiServer, open_llm:
         (400, None, "request refused", False),
         (401, "invalid_api_key", "key refused", True),
         (403, None, "key refused", True),
-        (413, None, "request refused", False),
+        (400, "context_length_exceeded", "request too long", False),
+        (413, None, "request too long", False),
         (429, "insufficient_quota", "quota used up", True),
     ],
 )

@@ -51,6 +51,7 @@ def test_delays_double() -> None:
         (FailureReason.QUOTA, False, False),
         (FailureReason.UNAUTHORISED, False, False),
         (FailureReason.REFUSED, False, False),
+        (FailureReason.TOO_LONG, False, False),
     ],
 )
 def test_what_is_worth_another_try(reason: FailureReason, always: bool, transient: bool) -> None:
