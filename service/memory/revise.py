@@ -219,6 +219,9 @@ async def _write(
         await updates.set_stat(session, workspace_id, old.id, {"last_accessed": revision.moments["last_accessed"]})
     if "fact_confidence" in values:  # what a person has set does not fade
         await updates.set_stat(session, workspace_id, old.id, {"base_confidence": None, "confidence": None})
+    if "importance" in values:
+        salience = dict.fromkeys(("base_salience", "salience"), values["importance"])
+        await updates.set_stat(session, workspace_id, old.id, salience)
     if "content" in values:
         kind: VectorKind = "placeholder" if draft.embedding_status is EmbeddingStatus.PLACEHOLDER else "text"
         await updates.replace_vector(session, old.scope, old.id, draft.vector, kind=kind, generation=res.generation)

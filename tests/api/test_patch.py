@@ -56,8 +56,8 @@ async def test_tags_replace_the_list_and_its_prefixes(client: AsyncClient) -> No
 @pytest.mark.parametrize(
     ("body", "seen"),
     [
-        ({"importance": 0.9}, {"importance": 0.9, "importance_level": 9}),
-        ({"importance_level": 2}, {"importance": 0.2, "importance_level": 2}),
+        ({"importance": 0.9}, {"importance": 0.9, "importance_level": 9, "salience": 0.9}),
+        ({"importance_level": 2}, {"importance": 0.2, "importance_level": 2, "salience": 0.2}),
         ({"type": "Habit"}, {"type": "Habit", "classification_source": "explicit"}),
         ({"type": "Habit", "confidence": 0.4}, {"type": "Habit", "type_confidence": 0.4}),
         ({"fact_confidence": 0.3}, {"fact_confidence": 0.3, "current_confidence": 0.3}),
