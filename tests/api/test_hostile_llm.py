@@ -35,7 +35,7 @@ def bearing(*texts: str) -> list[dict[str, Any]]:
 MIND = ConversationScript(
     facts={"sister named Una": KNOWN, "the cello": bearing(LATER), "a rocket": bearing("User owns a rocket")}
 )
-DEADLINE_S = 6.0
+DEADLINE_S = 20.0
 HANG_S = 30.0
 
 
