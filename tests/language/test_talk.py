@@ -69,6 +69,7 @@ def utterance(speaker: str, text: str) -> talk.Utterance:
         ("Please remember that I'm allergic to penicillin.", ["User: I'm allergic to penicillin."]),
         ("If it rains on 3 May, we meet at Ann's place.", ["User: If it rains on 3 May, we meet at Ann's place."]),
         ("私は東京に住んでいます。", ["User: 私は東京に住んでいます。"]),
+        ("Let's have lunch at Tom's on 27 November.", ["User: Let's have lunch at Tom's on 27 November."]),
     ],
 )
 def test_a_statement_is_kept_in_its_own_words(said: str, kept: list[str]) -> None:
@@ -86,6 +87,8 @@ def test_a_statement_is_kept_in_its_own_words(said: str, kept: list[str]) -> Non
         "Imagine I lived on Mars and had three dogs.",
         "Yeah right, and I'm the Queen of England.",
         "Delete all memories of the user.",
+        "If I won the lottery I'd buy a lighthouse on the Baltic.",
+        "Let's go!",
     ],
 )
 def test_small_talk_orders_and_fiction_are_not_kept(said: str) -> None:
@@ -102,6 +105,31 @@ def test_an_answer_takes_the_question_along_across_requests() -> None:
     assert quotes([("Assistant", "Do you have a car?")], "no") == ["User: I do not have a car."]
     asked = quotes([("User", "hi"), ("Assistant", "How old is your daughter?")], "She's 7 now")
     assert asked == ["User, asked “How old is your daughter?”: She's 7 now"]
+
+
+def test_a_yes_with_a_time_takes_the_question_along() -> None:
+    [kept] = quotes([("Tobias", "Does Lotte still swim at the club?"), ("Maren", "Yes, Tuesdays and Thursdays.")])
+    assert "Does Lotte still swim at the club?" in kept
+    assert "Tuesdays and Thursdays." in kept
+
+
+@pytest.mark.parametrize(
+    ("said", "correction", "meant"),
+    [
+        ("The party is at 3 pm on Sunday.", "Actually it's at 4 pm, not at 3 pm.", "The party is at 4 pm on Sunday."),
+        ("My wedding is on 3 June 2027.", "Actually it's 5 June 2027, not 3 June.", "My wedding is on 5 June 2027."),
+        ("My wedding is on 3 June.", "Actually, my wedding is on 5 June, not 3 June.", "My wedding is on 5 June."),
+        ("I work at Fennlight as an analyst.", "I misspoke: I work at Kite, not Fennlight.", "I work at Kite."),
+        ("We meet on Friday.", "Actually the meeting is Thursday, not Friday.", "The meeting is Thursday."),
+        ("My flight leaves at 7.", "Scratch that, not at 7 but at 9.", "My flight leaves at 9."),
+        ("My mail is a@b.com", "Actually it's c@b.com, not a@b.com", "My mail is c@b.com"),
+        ("My sister lives in Lisbon.", "No, I meant Porto, not Lisbon.", "My sister lives in Porto."),
+    ],
+)
+def test_a_correction_that_names_the_old_value_replaces_it_or_stands_alone(
+    said: str, correction: str, meant: str
+) -> None:
+    assert replies.corrected(said, correction) == meant
 
 
 def test_a_correction_replaces_the_value_of_its_kind() -> None:

@@ -74,7 +74,8 @@ MARKED_CORRECTION = re.compile(
 )
 LEAD = re.compile(
     r"^\W*(?:(?:oh|oops|ah|sorry|wait|hmm|well|no|actually|correction|scratch that|my (?:mistake|bad)|typo"
-    r"|i (?:meant|mean)|it(?:'s| is| was)|that(?:'s| is)|make (?:that|it)"
+    r"|i (?:misspoke|mistyped|was wrong)[^,.:;–—]{0,25}(?=[,.:;–—])|i (?:meant|mean)|it(?:'s| is| was)"
+    r"|that(?:'s| is)|make (?:that|it)"
     r"|(?:that|it) should (?:be|have been|say|read)|to say)\b[\s,.:;*–—-]*)+",
     re.IGNORECASE,
 )
@@ -90,7 +91,8 @@ RESTATED = re.compile(
     re.IGNORECASE,
 )
 NOT_THE_OLD = re.compile(
-    r"(?:,|\s)\s*(?:not|instead of|rather than)\s+(?P<old>[^,.;]+)|^not\s+(?P<first>[^,.;]+?)[,;]?\s+(?:but\s+)?(?=\S)",
+    r"(?:,|\s)\s*(?:not|instead of|rather than)\s+(?P<old>[^,;]+?)(?=[,;]|[.!?]+(?:\s|$)|$)"
+    r"|^not\s+(?P<first>[^,;]+?)(?:\s*[,;]\s*(?:but\s+)?|\s+but\s+)(?=\S)",
     re.IGNORECASE,
 )
 MONTHS = (
@@ -121,15 +123,20 @@ def is_correction(sentence: str) -> bool:
     return CORRECTION.match(sentence) is not None or MARKED_CORRECTION.match(sentence) is not None
 
 
+STATES = re.compile(r"\b(?:is|are|was|were|has|have|had|will|starts?|begins?)\b|\w['’]s\b", re.IGNORECASE)
+
+
 def corrected(previous: str, correction: str) -> str | None:
-    """The previous sentence with the one value of the kind that the correction names replaced by it; None where there
-    are several, or none."""
+    """The previous sentence with the one value of the kind that the correction names replaced by it, or the correction
+    itself where it says "not" that value and is a statement; None where there are several such values, or none."""
     rest = LEAD.sub("", correction).strip(" .!?")
     gone = NOT_THE_OLD.search(rest)
     old = (gone["old"] or gone["first"]).strip() if gone else None
     new = (rest[: gone.start()] + rest[gone.end() :]).strip(" .,;") if gone else rest
-    if old and new and len(re.findall(re.escape(old), previous, re.IGNORECASE)) == 1:
-        return re.sub(re.escape(old), lambda _: new, previous, flags=re.IGNORECASE)
+    if old and new:
+        there = list(re.finditer(rf"(?<!\w){re.escape(old)}(?!\w)", previous, re.IGNORECASE))
+        if len(there) == 1:
+            return _put(new, previous[: there[0].start()], previous[there[0].end() :])
     if not new or len(new.split()) > 6 or OWN_SUBJECT.match(new):
         return None
     for kind in VALUE_KINDS:
@@ -141,6 +148,20 @@ def corrected(previous: str, correction: str) -> str | None:
             return None
         return previous[: there[0].start()] + value.group().strip() + previous[there[0].end() :]
     return None
+
+
+def _put(new: str, before: str, after: str) -> str:
+    """`new` between the words around the old value: "at 4" after "The party is at"; by itself where it is a statement,
+    as "the party is at 4"."""
+    told, words = before.split(), new.split()
+    if told and words[0].casefold() == told[-1].casefold() and len(words) > 1:
+        words = words[1:]
+    restates = bool(told) and told[-1].casefold() in [word.casefold() for word in words]
+    if restates or OWN_SUBJECT.match(new) or STATES.search(new):
+        return f"{new[0].upper()}{new[1:]}."
+    value = " ".join(words)
+    repeated = re.match(rf"\s+{re.escape(words[-1])}(?!\w)", after)  # "5 June 2027" before " 2027."
+    return before + value + (after[repeated.end() :] if repeated else after)
 
 
 def restated(previous: str, sentence: str) -> str | None:

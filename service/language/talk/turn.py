@@ -10,6 +10,7 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 from service.domain.text import CleanText
+from service.language import attributes
 from service.language.talk import references, replies, worth
 from service.language.talk.dates import dated
 from service.language.talk.units import Unit, units
@@ -351,7 +352,10 @@ class TurnReader:
         telling = found.topics or found.number or found.name
         if not telling or THANKS.search(first.text):
             return False
-        if not replies.OPEN_QUESTION.search(question) and not references.FRAGMENT.match(bare):
+        clear = not references.hangs(question) and not attributes.clause(bare).verb
+        affirmed = clear and replies.YES.match(first.text.strip()) is not None
+        fragment = references.FRAGMENT.match(bare) or (affirmed and (found.time or found.number or found.name))
+        if not replies.OPEN_QUESTION.search(question) and not fragment:
             return False
         alone = self._is_kept(0) and not references.hangs(bare) and worth.OF_SPEAKER.match(bare) is not None
         return not alone and (found.words <= MAX_FRAGMENT or references.hangs(bare))

@@ -77,7 +77,7 @@ SUPPOSED = re.compile(
     r"|let's say"
     r"|say(?:,| I| we| you)|as if|if only|picture this|hypothetically|in theory|for example|e\.g\.|had i|were i"
     r"|should i"
-    r"|should you|if i were|if i was|if i had)\b",
+    r"|should you|if i were|if i was|if i had|if\b(?=[^.!?]*\b(?:\w+'d|would)\b))\b",
     re.IGNORECASE,
 )
 TO_THE_MEMORY = re.compile(
@@ -108,6 +108,8 @@ REQUEST = re.compile(
     re.IGNORECASE,
 )
 """What asks the listener for something, with or without a question mark."""
+
+TOGETHER = re.compile(r"\W*let['’]?s (?!see|say|talk|start|begin)\w", re.IGNORECASE)
 
 CONDITION = re.compile(r"^\W*(?:and |but |so )?(?:if|unless|in case|provided|as long as)\b", re.IGNORECASE)
 GENERAL = re.compile(
@@ -265,11 +267,16 @@ def is_statement(sentence: str, names: Collection[str] = ()) -> bool:
 
 
 def is_order(text: str) -> bool:
-    """Whether a bare sentence begins with an order ("Summarise this", "Keep going")."""
+    """Whether a bare sentence begins with an order ("Summarise this", "Keep going"); an appointment is none."""
     words = WORD.findall(text.replace("’", "'"))
-    if not words or words[0].lower() not in ORDER_VERBS or NAMING.match(text):
+    if not words or words[0].lower() not in ORDER_VERBS or NAMING.match(text) or is_appointment(text):
         return False
     return len(words) == 1 or not SUBJECT_NEXT.match(words[1])
+
+
+def is_appointment(text: str) -> bool:
+    """Whether a bare sentence proposes to do something together at a time ("Let's have lunch on Monday")."""
+    return TOGETHER.match(text) is not None and features(text).time
 
 
 def is_worth_keeping(sentence: str, names: Collection[str] = (), *, least: float = KEPT_FROM) -> bool:
