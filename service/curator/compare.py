@@ -71,6 +71,7 @@ _LESS = FactLink(LinkKind.LESS, Reason.KNOWN)
 _MORE = FactLink(LinkKind.MORE, Reason.SAYS_MORE)
 _UNSURE = FactLink(LinkKind.UNSURE, Reason.UNSURE)
 _CHANGED = FactLink(LinkKind.ENDS, Reason.CHANGE)
+_CORRECTED = FactLink(LinkKind.ENDS, Reason.CORRECTION)
 _OPPOSITE = FactLink(LinkKind.ENDS, Reason.OPPOSITE)
 _NEW_VALUE = FactLink(LinkKind.ENDS, Reason.NEW_VALUE, by_slot=True)
 _CHANGED_VALUE = FactLink(LinkKind.ENDS, Reason.CHANGE, by_slot=True)
@@ -94,6 +95,8 @@ def relate(newer: str, older: str, similarity: float, *, correction: bool = Fals
             return same
         if _reworded(new, old, similarity):
             return _MORE
+    if correction and same_subject and _overlap(new, old) >= SAME_FRAME:
+        return _CORRECTED
     if new.tentative and not old.tentative:
         return None
     by_slot = _by_slots(new, old, same_subject=same_subject)
@@ -553,7 +556,7 @@ def _switched(new: Claim, old: Claim, similarity: float, *, correction: bool) ->
     strength = similarity + (
         HINTED if hinted or (new.subject and new.subject == old.subject and new.definite and _thing(new)) else 0.0
     )
-    if strength >= ON_TOPIC:
+    if strength >= ON_TOPIC and (hinted or claims.shared_topic(new, old)):
         return FactLink(LinkKind.ENDS, Reason.CORRECTION if correction else Reason.CHANGE)
     return _UNSURE if strength >= PERHAPS else None
 
@@ -569,7 +572,10 @@ def _changed_in_other_words(new: Claim, old: Claim, similarity: float) -> FactLi
     drums" ends "Zeke is the drummer of the band". A state that is less near may be outdated."""
     if not new.changes or new.former or old.event or old.former or old.tentative:
         return None
-    shared = (new.bare_words & old.bare_words) - _UNITS - new.speakers - old.speakers
+    mine, known = ({slot.name for slot in each.slots} for each in (new, old))
+    if mine and known and not mine & known:
+        return None
+    shared = claims.shared_topic(new, old) - _UNITS
     if claims.apart(new.identifiers, old.identifiers) or len(shared) * MOSTLY_OTHER < len(new.bare_words):
         return None
     if _overlap(new, old) >= ONE_TEMPLATE or (new.measured and old.measured and new.dated):

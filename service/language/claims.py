@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 
 from service.language import attributes, change_words, contrast, opposites, quantities, wordlists
 from service.language.attributes import AttributeClause
-from service.language.common_words import is_common
+from service.language.common_words import FUNCTION_WORDS, is_common
 from service.language.lexemes import lexemes
 from service.language.slot_table import ATTRIBUTES, HINTS, MEASURED, SLOTS
 
@@ -28,7 +28,7 @@ _FIRST = (
     (re.compile(r"\b(?:my|our)\b", re.I), "{}'s"),
     (re.compile(r"\b(?:me|us|myself)\b", re.I), "{}"),
 )
-_IS_FIRST = re.compile(r"\b(?:I|I['’](?:m|ve|ll|d)|my|me|we|we['’](?:re|ve)|our|us)\b")
+_IS_FIRST = re.compile(r"\b(?:I|I['’](?:m|ve|ll|d)|[Mm]y|me|[Ww]e|[Ww]e['’](?:re|ve)|[Oo]ur|us)\b")
 _OPENING = re.compile(
     r"^(?:(?:actually|well|so|oh|hey|hi|ok(?:ay)?|by the way|btw|fyi|update|correction|no|sorry|just so you know|for"
     r" the"
@@ -87,6 +87,13 @@ _NOT = re.compile(r"\b(?:not|never)\b|n['’]t\b", re.IGNORECASE)
 _PART = re.compile(r"[,;]|\b(?:and|but|because|since|although|though|while|despite)\b")
 _EDGE = ".,;:!?\"'()"
 _DEFINITE = re.compile(r"^(?:the|my|our|his|her|their|user's|[A-Z]\S*['’]s|[A-Z])", re.IGNORECASE)
+_PHRASE = re.compile(
+    rf"\b(?:the|an?|this|that|my|our|your|his|her|their|its|\w+['’]s)\s+"
+    rf"(?P<words>(?!(?:{'|'.join(FUNCTION_WORDS)})\b)[\w-]+(?:\s+(?!(?:{'|'.join(FUNCTION_WORDS)})\b)[\w-]+){{1,3}})",
+    re.IGNORECASE,
+)
+"""A determiner with the words behind it, up to the next one that has no content."""
+
 _EXISTS = re.compile(r"^there(?:'s| is| are| was| were)\b", re.IGNORECASE)
 
 
@@ -140,6 +147,16 @@ class Claim:
     def words(self) -> tuple[str, ...]:
         """Stems of the content words, synonyms made one."""
         return tuple(word for word in opposites.canonical(lexemes(self.text)) if word not in ("", "user"))
+
+    @cached_property
+    def described(self) -> dict[str, frozenset[str]]:
+        """Stems of things with those that describe them: "meet" with "budget" for "the budget meeting"."""
+        found: dict[str, frozenset[str]] = {}
+        for phrase in _PHRASE.finditer(self.text):
+            stems = [stem for stem in opposites.canonical(lexemes(phrase["words"])) if stem]
+            for at, stem in enumerate(stems):
+                found[stem] = found.get(stem, frozenset()) | frozenset(stems[:at])
+        return found
 
     @cached_property
     def signature(self) -> contrast.Signature:
@@ -304,8 +321,11 @@ def read(text: str) -> Claim:
     """The text taken apart. Pure; kept for texts that come again."""
     said, who = text.strip(), USER
     named = _SPEAKER.match(said)
-    if named and (_IS_FIRST.search(said[named.end() :]) or not is_common(named["who"].split()[0].casefold())):
-        who = USER if named["who"].casefold() in ("user", "me") else named["who"]
+    is_user = named is not None and named["who"].casefold() in ("user", "me")
+    if named and (
+        is_user or _IS_FIRST.search(said[named.end() :]) or not is_common(named["who"].split()[0].casefold())
+    ):
+        who = USER if is_user else named["who"]
         said = said[named.end() :]
     said = _REPLY.sub("", _BRACKETED.sub("", said))
     opening = _OPENING.match(said)
@@ -376,6 +396,17 @@ def _identifiers(text: str) -> dict[str, frozenset[str]]:
 def apart(one: dict[str, frozenset[str]], other: dict[str, frozenset[str]]) -> bool:
     """Whether two sets of identifiers name different things: another value under the same label."""
     return any(not one[label] & other[label] for label in one.keys() & other.keys())
+
+
+def shared_topic(new: Claim, old: Claim) -> frozenset[str]:
+    """Stems of what both speak of, but for who says it and for things that are described as two: "the budget meeting",
+    "the review meeting"."""
+    shared = (new.bare_words & old.bare_words) - new.speakers - old.speakers
+    return frozenset(stem for stem in shared if not _two(new.described.get(stem), old.described.get(stem)))
+
+
+def _two(one: frozenset[str] | None, other: frozenset[str] | None) -> bool:
+    return bool(one) and bool(other) and not (one or frozenset()) & (other or frozenset())
 
 
 _ATTRIBUTES = frozenset(stem for word in ATTRIBUTES for stem in opposites.canonical(lexemes(word)))

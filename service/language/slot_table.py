@@ -346,17 +346,17 @@ MEASURED = re.compile(
 """What is measured again and again: a newer figure does not make the older one wrong."""
 
 HINTS = {
-    "mov": frozenset({"home", "method", "employer"}),
+    "mov": frozenset({"home", "method"}),
     "relocat": frozenset({"home"}),
     "join": frozenset({"employer", "occupation"}),
     "becam": frozenset({"employer", "occupation", "holder"}),
-    "found": frozenset({"employer", "occupation"}),
+    "founded": frozenset({"employer", "occupation"}),
     "transfer": frozenset({"school", "employer"}),
     "return": frozenset({"school", "employer", "home", "method"}),
-    "switch": frozenset({"method", "vehicle", "employer", "diet"}),
+    "switch": frozenset({"method", "vehicle", "diet"}),
     "promot": frozenset({"employer", "occupation"}),
     "went": frozenset({"school", "employer", "home", "method", "diet"}),
-    "start": frozenset({"employer", "diet"}),
+    "start": frozenset({"diet"}),
     "quit": frozenset({"employer"}),
     "adopt": frozenset({"pet", "method"}),
 }

@@ -64,6 +64,8 @@ def test_a_plan_that_came_true_makes_way() -> None:
         ("Ann: I moved to Bergen.", "Ann: I live in Oslo."),
         ("Ann moved to Bergen", "Ann: I live in Oslo."),
         ("I moved to Bergen", "User: I live in Oslo."),
+        ("User: We moved the budget review to Friday.", "User: The budget review is on Monday at 10 am."),
+        ("User: My bike is blue now.", "User: My bike is red."),
     ],
 )
 def test_content_and_messages_are_judged_alike(new: str, old: str) -> None:
@@ -73,6 +75,30 @@ def test_content_and_messages_are_judged_alike(new: str, old: str) -> None:
 @pytest.mark.parametrize("old", ["User: I live in Oslo.", "Bob: I live in Oslo.", "User's sister lives in Oslo"])
 def test_other_people_are_others(old: str) -> None:
     assert edits("Ann: I moved to Bergen.", old) == [(Action.ADD, None)]
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("User: We moved the project review meeting to Friday.", "User: The budget meeting is on Thursday."),
+        ("User: I moved to Lisbon last month.", "User: I work at Acme now."),
+        ("Anna moved to Paris", "Anna works at Acme"),
+        ("We found a flat near the river.", "I work at Acme."),
+        ("I started a new book.", "I work at Acme."),
+        ("I switched to the night shift.", "I work at Acme."),
+        ("I fly to Pune on 20 December and come back on 4 January.", "I moved from Leeds to Bristol last month."),
+        ("Maren: I changed the booking to 8 pm.", "Maren: Morning Tobias!"),
+        ("Tobias: I'm moving from Hamburg to Bremen.", "Tobias: I'll send you her address tomorrow."),
+    ],
+)
+def test_a_change_of_something_else_ends_nothing(new: str, old: str) -> None:
+    assert edits(new, old, similarity=0.7) == [(Action.ADD, None)]
+
+
+def test_a_correction_ends_the_same_statement_with_another_value() -> None:
+    told = Statement(CleanText("User: I start at Fennlight on 9 November."), correction=True)
+    [edit] = judge(told, [memory("User: I start at Fennlight on 2 November.")]).edits
+    assert edit.action is Action.UPDATE
 
 
 def test_reasons_are_sentences_of_the_vocabulary() -> None:
