@@ -194,6 +194,8 @@ async def _prepared(
         except PiiRejected:
             warnings.append("pii_rejected: a fact that announces a secret was left out.")
             continue
+        cut = pii.still_in(clean.clean, _source(fact, messages).redactions)
+        clean = replace(clean, redactions=pii.add_up((*clean.redactions, *cut)))
         if clean.clean not in {each.clean for each in drafts}:
             drafts.append(clean)
             kept.append(fact)
@@ -222,7 +224,7 @@ def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraf
     whoever said it, where that is a person with a name: a question about one speaker is then not answered by what
     another said."""
     known = fact.message is not None and fact.message < len(messages)
-    source = messages[fact.message] if fact.message is not None and known else messages[-1]
+    source = _source(fact, messages)
     given: CallerFields = conversation.drafts[0].given
     options: Options = replace(conversation.drafts[0].options, record=False, summarise=False, strict_size=False)
     return Draft(
@@ -235,6 +237,11 @@ def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraf
         fact=fact,
         annotation=Annotation(fact.level, None, annotate.topics(fact.categories), fact.kind),
     )
+
+
+def _source(fact: Fact, messages: Sequence[Draft]) -> Draft:
+    """The message that a fact was read from; the last one where that is not known."""
+    return messages[fact.message] if fact.message is not None and fact.message < len(messages) else messages[-1]
 
 
 async def _decided(facts: Sequence[ConsideredFact], res: Resources) -> list[ConsideredFact]:

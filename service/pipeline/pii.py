@@ -78,6 +78,12 @@ def of_words(field: str, text: str) -> str:
     return str(_scan(field, pii.redact_json, text)[0])
 
 
+def still_in(text: CleanText, redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
+    """Of what was cut out of a message, what a text made of it shows."""
+    counts = ((each.label, text.count(f"[REDACTED:{each.label}]")) for each in redactions)
+    return tuple(Redaction(label, count) for label, count in counts if count)
+
+
 def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
     """One count per label, labels in order."""
     counts: Counter[str] = Counter()

@@ -96,6 +96,23 @@ async def test_a_move_updates_the_home(client: AsyncClient, embedder: AngleEmbed
     assert [entry["event"] for entry in history] == ["ADD", "UPDATE"]
 
 
+async def test_a_move_leaves_the_job(client: AsyncClient) -> None:
+    """The README, line by line."""
+    told = await tell(client, "I moved to Lisbon last month, I work at Acme now.")
+    again = await tell(client, "I moved to Lisbon last month.")
+    assert [each["event"] for each in again] == ["NONE"]
+    listed = (await client.get("/v1/memories", params={"user_id": "bob"})).json()["results"]
+    assert {each["memory"] for each in listed} == {each["memory"] for each in told}
+    assert len(told) == 2
+
+
+async def test_a_fact_tells_what_was_cut_out_of_its_message(client: AsyncClient) -> None:
+    results = await tell(client, "I live in Oslo. I moved my savings to the card 4111 1111 1111 1111.")
+    shown = {each["memory"]: each["pii"]["redactions"] for each in results}
+    assert [told for text, told in shown.items() if "REDACTED" in text] == [[{"label": "CREDIT_CARD", "count": 1}]]
+    assert [told for text, told in shown.items() if "REDACTED" not in text] == [[]]
+
+
 async def test_an_introduction_is_four_facts_and_a_new_job_updates_one(client: AsyncClient) -> None:
     told = (
         "Hi, I'm Alice. I'm a data scientist at Acme Corp, I work on NLP and recommendation systems, "
