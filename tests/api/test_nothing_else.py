@@ -38,8 +38,8 @@ from tests.fakes.embedder import AngleEmbedder
 from tests.thorough import many
 
 ROWS = 400
-CONDITIONS = many(500, 2_000)
-SEARCHES = many(20, 60)
+CONDITIONS = many(300, 2_000)
+SEARCHES = many(12, 60)
 ROOT = UUID(int=7)
 
 IDS: tuple[ScopeId, ...] = ("user_id", "agent_id", "run_id")
