@@ -70,13 +70,16 @@ def cpu_s(entry: str, text: HostileText, chars: int, times: int = 1) -> float:
 
 
 def compared(entry: str, text: HostileText, small: int, large: int) -> Cost:
-    """The cost at two lengths, measured again where it looks steep, in this process."""
+    """The cost at two lengths, in this process; where it looks steep, measured again and at the next length."""
     found = Cost(entry, text.name, {small: cpu_s(entry, text, small), large: cpu_s(entry, text, large)})
     for times in (2, 4):
         if not found.is_steep:
             break
         again = {chars: min(spent, cpu_s(entry, text, chars, times)) for chars, spent in found.seconds.items()}
         found = Cost(entry, text.name, again)
+    if found.is_steep:  # what is steep stays steep; a neighbour's work on a shared core does not
+        larger = large * large // small
+        found = Cost(entry, text.name, {**found.seconds, larger: cpu_s(entry, text, larger, 2)})
     return found
 
 

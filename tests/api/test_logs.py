@@ -39,7 +39,7 @@ async def test_a_line_says_whom_it_is_about(app: FastAPI, tenant: Tenant) -> Non
     assert len(stored["key_id"]) == 36
     assert "workspace" not in refused
     assert "key_id" not in refused
-    for said in (SECRET, "ada", tenant.key):
+    for said in (SECRET, "ruth-with-no-hex", tenant.key):
         assert said not in repr(lines)
 
 
