@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from service.domain.decision import Reason
-from service.language import claims, contrast, opposites
+from service.language import change_words, claims, contrast, opposites
 from service.language.claims import Claim, SlotValue
 from service.language.lexemes import lexemes
 
@@ -98,6 +98,8 @@ def relate(newer: str, older: str, similarity: float, *, correction: bool = Fals
     if correction and same_subject and _overlap(new, old) >= SAME_FRAME:
         return _CORRECTED
     if new.tentative and not old.tentative:
+        return None
+    if new.passing and not old.dated:
         return None
     by_slot = _by_slots(new, old, same_subject=same_subject)
     if by_slot is not None:
@@ -556,7 +558,7 @@ def _switched(new: Claim, old: Claim, similarity: float, *, correction: bool) ->
     strength = similarity + (
         HINTED if hinted or (new.subject and new.subject == old.subject and new.definite and _thing(new)) else 0.0
     )
-    if strength >= ON_TOPIC and (hinted or claims.shared_topic(new, old)):
+    if strength >= ON_TOPIC and (hinted or claims.shared_topic(new, old)) and not _of_another(new, old):
         return FactLink(LinkKind.ENDS, Reason.CORRECTION if correction else Reason.CHANGE)
     return _UNSURE if strength >= PERHAPS else None
 
@@ -580,9 +582,16 @@ def _changed_in_other_words(new: Claim, old: Claim, similarity: float) -> FactLi
         return None
     if _overlap(new, old) >= ONE_TEMPLATE or (new.measured and old.measured and new.dated):
         return None  # one template, two things or two days
-    if similarity >= CHANGED_FROM:
+    if similarity >= CHANGED_FROM and not _of_another(new, old):
         return _CHANGED
     return _UNSURE if similarity >= ON_TOPIC else None
+
+
+def _of_another(new: Claim, old: Claim) -> bool:
+    """Whether the change is told of somebody else's: "my daughter's lesson" against mine, "Ingrid has a new manager"."""
+    if new.relative and old.owner == claims.USER.casefold() and not new.relative & frozenset(old.words):
+        return True
+    return new.owner != old.owner and not _thing(new) and change_words.GETS_NEW.match(new.text) is not None
 
 
 def _surer(*links: FactLink | None) -> FactLink | None:

@@ -69,6 +69,24 @@ CHANGED = re.compile(
 )
 """Something is told as a change, in whatever words: it may end a state that it is very near to in meaning."""
 
+ITS_OBJECT = re.compile(
+    r"(?<=ed|ld|ut) (?:(?:in|out|up|down|over|off|back|away) )?"
+    r"(?:the|an?|his|her|their|its|our|my|\w+['’]s|\w+s['’]) ",
+    re.IGNORECASE,
+)
+"""Behind a verb of change: the thing that changes, which is not who changes it: "Kev sold his car"."""
+
+GETS_NEW = re.compile(r"^\S+(?: \S+)? (?:has|have|got|gets|gains?|gained) (?:\w+ )?(?:an? |the )?new\b", re.IGNORECASE)
+"""Somebody has a new one of something: their own."""
+
+PASSING = re.compile(
+    r"(?<!as of )(?<!from )(?<!since )(?<!until )(?<!starting )(?<!after )"
+    r"\b(?:today|tonight|tomorrow|this (?:week|weekend|morning|afternoon|evening|time|once)|next week(?:end)?"
+    r"|(?:on |this |next )(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
+    re.IGNORECASE,
+)
+"""One day or week, which is over soon."""
+
 END = _any(
     "no longer; not any ?more; any ?more; used to; quit; quits; stopped; gave up; given up; sold; deprecated; retired;"
     " decommissioned; shut down; closed down; closed; resigned; dropped out; broke up; split up; broke off; called"

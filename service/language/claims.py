@@ -94,6 +94,7 @@ _PHRASE = re.compile(
 )
 """A determiner with the words behind it, up to the next one that has no content."""
 
+_OF_RELATIVE = re.compile(r"^User['’]s (?P<who>\w+)['’]s? (?=\w)", re.IGNORECASE)
 _EXISTS = re.compile(r"^there(?:'s| is| are| was| were)\b", re.IGNORECASE)
 
 
@@ -228,6 +229,26 @@ class Claim:
     def denied(self) -> bool:
         """Whether its first part is a denial."""
         return contrast.signature(_PART.split(self.text, maxsplit=1)[0]).negations % 2 == 1
+
+    @cached_property
+    def passing(self) -> bool:
+        """Whether it only denies something for a day or a week: "no standup tomorrow"."""
+        first = _PART.split(self.text, maxsplit=1)[0]
+        over = change_words.END.search(first) is not None
+        return self.denied and not over and change_words.PASSING.search(first) is not None
+
+    @cached_property
+    def changed(self) -> frozenset[str]:
+        """Stems of what may change by what it tells: not the one who changes something else ("Kev sold his car")."""
+        told = (match.end() for match in change_words.CHANGED.finditer(self.text))
+        other = any(change_words.ITS_OBJECT.match(self.text, end) for end in told)
+        return self.bare_words - (self.subject if other else frozenset())
+
+    @cached_property
+    def relative(self) -> frozenset[str]:
+        """Stem of the person or animal of the user whose thing it is about: "daughter" of "my daughter's lesson"."""
+        owned = _OF_RELATIVE.match(self.text)
+        return frozenset(opposites.canonical(lexemes(owned["who"]))) if owned else frozenset()
 
     @cached_property
     def dated(self) -> bool:
@@ -399,9 +420,9 @@ def apart(one: dict[str, frozenset[str]], other: dict[str, frozenset[str]]) -> b
 
 
 def shared_topic(new: Claim, old: Claim) -> frozenset[str]:
-    """Stems of what both speak of, but for who says it and for things that are described as two: "the budget meeting",
-    "the review meeting"."""
-    shared = (new.bare_words & old.bare_words) - new.speakers - old.speakers
+    """Stems of what both speak of, but for who says it, who changes something else and things that are described as
+    two: "the budget meeting", "the review meeting"."""
+    shared = (new.changed & old.bare_words) - new.speakers - old.speakers
     return frozenset(stem for stem in shared if not _two(new.described.get(stem), old.described.get(stem)))
 
 

@@ -89,6 +89,12 @@ def test_other_people_are_others(old: str) -> None:
         ("I fly to Pune on 20 December and come back on 4 January.", "I moved from Leeds to Bristol last month."),
         ("Maren: I changed the booking to 8 pm.", "Maren: Morning Tobias!"),
         ("Tobias: I'm moving from Hamburg to Bremen.", "Tobias: I'll send you her address tomorrow."),
+        ("No choir on Friday since the hall is closed.", "Our choir meets at 7 pm."),
+        ("We don't have choir this week.", "We have choir on Mondays."),
+        ("Ida's coach moved the match to Sunday.", "My daughter Ida is nine."),
+        ("Our chef Bo swapped his van for a truck.", "Our chef Bo lives above the bakery."),
+        ("My son's swimming lesson is on Fridays instead of Mondays.", "I have swimming lessons with Karl."),
+        ("Mona has a new supervisor from the Oslo office.", "My supervisor is Mona."),
     ],
 )
 def test_a_change_of_something_else_ends_nothing(new: str, old: str) -> None:

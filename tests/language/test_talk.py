@@ -70,6 +70,10 @@ def utterance(speaker: str, text: str) -> talk.Utterance:
         ("If it rains on 3 May, we meet at Ann's place.", ["User: If it rains on 3 May, we meet at Ann's place."]),
         ("私は東京に住んでいます。", ["User: 私は東京に住んでいます。"]),
         ("Let's have lunch at Tom's on 27 November.", ["User: Let's have lunch at Tom's on 27 November."]),
+        ("And I'm allergic to nuts.", ["User: I'm allergic to nuts."]),
+        ("Our shop is closed from 12 to 2.", ["User: Our shop is closed from 12 to 2."]),
+        ("We pay the staff on the last day of the month.", ["User: We pay the staff on the last day of the month."]),
+        ("My sister keeps 14 hens. Started in May.", ["User: My sister keeps 14 hens. Started in May (May 2026)."]),
     ],
 )
 def test_a_statement_is_kept_in_its_own_words(said: str, kept: list[str]) -> None:
@@ -105,6 +109,15 @@ def test_an_answer_takes_the_question_along_across_requests() -> None:
     assert quotes([("Assistant", "Do you have a car?")], "no") == ["User: I do not have a car."]
     asked = quotes([("User", "hi"), ("Assistant", "How old is your daughter?")], "She's 7 now")
     assert asked == ["User, asked “How old is your daughter?”: She's 7 now"]
+
+
+def test_who_is_named_by_a_question_of_his_own_is_spoken_of() -> None:
+    assert quotes("Ole? He passed! He studies law in Bergen.") == ["User: Ole? He passed! He studies law in Bergen."]
+
+
+def test_an_answer_about_somebody_else_never_joins_what_was_told_before_the_question() -> None:
+    said = [("User", "I sleep from 1 to 2."), ("Assistant", "And your son?"), ("User", "He studies law.")]
+    assert quotes(said) == ["User: I sleep from 1 to 2. (asked “And your son?”) He studies law."]
 
 
 def test_a_yes_with_a_time_takes_the_question_along() -> None:

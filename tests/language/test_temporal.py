@@ -74,6 +74,24 @@ def test_windows_at_the_edges_of_the_calendar(query: str, year: int) -> None:
     temporal.window(query, reference, BERLIN)
 
 
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [
+        ("I sleep badly since my operation in August", "2026-08-01"),
+        ("We heat with wood since the repair of the boiler in December", "2025-12-01"),
+        ("We can't come since I'm flying in August", "2027-08-01"),
+        ("Our dog turns 12 in February", "2027-02-01"),
+    ],
+)
+def test_a_month_behind_since_is_past(text: str, begins: str) -> None:
+    assert local(the_only(text).begins_at, UTC_ZONE) == begins
+
+
+@pytest.mark.parametrize("text", ["It was cold, the longest frost in 20 years", "I won, first time in six years"])
+def test_a_record_looks_back(text: str) -> None:
+    assert all(mention.kind == "duration" for mention in temporal.find(text, WEDNESDAY, UTC_ZONE))
+
+
 def test_several_times_keep_their_places() -> None:
     text = "Yesterday we met; on Friday at 3pm we will meet again. By March 3, all is done."
     found = temporal.find(text, WEDNESDAY, UTC_ZONE)

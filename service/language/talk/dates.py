@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
 from service.language import temporal
+from service.language.temporal import tense
+from service.language.temporal.calendar import Lean
 
 ABSOLUTE = re.compile(
     r"\b(?:1[89]|20)\d\d\b|^(?:on )?the \d{1,2}(?:st|nd|rd|th)?\b|^\d{1,2}(?:st|nd|rd|th)$|\b\d{1,2}[./-]\d"
@@ -26,6 +28,13 @@ RESCHEDULED = re.compile(
 
 VAGUE = re.compile(r"\b(?:few|couple|several|some|past|recent|coming)\b", re.IGNORECASE)
 """What names no date: "a few years ago"."""
+
+ROUTINE = re.compile(
+    r"^(?:from |between )?[\d:.]+ ?(?:am|pm|h|o'clock)? ?(?:to|and|until|till|[-–]) ?[\d:.]+ ?(?:am|pm|h|o'clock)?$"
+    r"|\b(?:first|last|start|beginning|middle|end)\b.* of (?:the|each|every) (?:week|month|quarter|year)$",
+    re.IGNORECASE,
+)
+"""What is told of every day or month, where no verb looks back or ahead: "I nap from 12 to 1"."""
 
 BARE_DAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
 LAST_OR_NEXT = re.compile(r"\b(?:last|next|this|past|coming)\b", re.IGNORECASE)
@@ -50,7 +59,8 @@ def with_dates(text: str, mentions: Sequence[Mention], zone: ZoneInfo) -> str:
         date = _date(mention, zone)
         vague = VAGUE.search(mention.text) is not None
         bare_day = RESCHEDULED.search(text) and BARE_DAY.search(mention.text) and not LAST_OR_NEXT.search(mention.text)
-        if date is None or vague or bare_day or text[mention.end :].lstrip().startswith("("):
+        routine = ROUTINE.search(mention.text) and tense.lean(text.lower(), mention.start) is Lean.NONE
+        if date is None or vague or bare_day or routine or text[mention.end :].lstrip().startswith("("):
             continue
         end = mention.start + len(text[mention.start : mention.end].rstrip(" .,;:!?"))
         text = f"{text[:end]} ({date}){text[end:]}"

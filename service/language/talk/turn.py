@@ -53,6 +53,9 @@ PAST = re.compile(
     re.IGNORECASE,
 )
 
+JOINED = re.compile(r"^(?:and|plus)\b,? (?=\S+ \S)", re.IGNORECASE)
+"""What only joins a sentence to the one before."""
+
 Span = tuple[int, int, int]
 """The place of a turn, and a half-open span of its characters."""
 
@@ -234,6 +237,7 @@ class TurnReader:
         told = PAST.search(last.text) is not None and PAST.search(bare) is not None
         elaborates = found.words > worth.MAX_STATE_WORDS and not (found.name or found.number or found.time)
         goes_on = references.continues(bare) or references.says_what_is_now(self._bare(last), bare)
+        goes_on = goes_on or PAST.match(bare) is not None  # "Started on the 1st"
         return told or elaborates or goes_on
 
     def _bare(self, unit: Unit) -> str:
@@ -288,7 +292,8 @@ class TurnReader:
         told = [unit for unit in self.units if self._reacts(unit)][:MAX_REACTION]
         if not told or told[-1].end - told[0].start > MAX_CHARS:
             return None
-        made = self._made(" ".join(self._bare(unit) for unit in told), told[0].start, told[-1].end)
+        said = " ".join(self._bare(unit) for unit in told)
+        made = self._made(said, told[0].start, told[-1].end, self._question())
         return replace(made, goes_on=True, own=False, tells=False)
 
     def _reacts(self, unit: Unit) -> bool:
@@ -300,12 +305,19 @@ class TurnReader:
         """The sentence before `at`, of the same voice, from which on the text can stand alone; None without one."""
         for begin in range(at - 1, max(at - MAX_SENTENCES, -1), -1):
             unit = self.units[begin]
-            if unit.speaker != self.units[at].speaker or unit.heading or worth.is_question(unit.text):
+            if unit.speaker != self.units[at].speaker or unit.heading:
                 return None
+            if worth.is_question(unit.text):  # "Klára? She passed!"
+                return begin if self._names_topic(unit) else None
             stands = not references.hangs(self._bare(unit)) and worth.is_statement(unit.text, self.names)
             if stands and len(WORD.findall(self._bare(unit))) >= 2:
                 return begin
         return None
+
+    def _names_topic(self, unit: Unit) -> bool:
+        """Whether a question only names what the speaker goes on about."""
+        found = worth.features(unit.text, self.names)
+        return found.words <= MAX_SHORT_QUESTION and bool(found.name or found.topics)
 
     def _is_first_of_voice(self, at: int) -> bool:
         """Whether nothing that tells something stands before a sentence in the message."""
@@ -407,7 +419,7 @@ class TurnReader:
         quoted: str | None = None,
     ) -> Piece:
         """A piece with its dates. `quoted`: who said it, where the message itself quotes somebody."""
-        text = " ".join(text.split())
+        text = JOINED.sub("", " ".join(text.split()))
         text = text[:1].upper() + text[1:]
         body = text if quoted else dated(text, self.said.said_at, self.zone)
         return Piece(

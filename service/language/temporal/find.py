@@ -20,7 +20,11 @@ MAX_PIECES = 40  # in one sentence: a longer list of dates is data, not prose
 MAX_ASKED = 4  # handed to the recogniser, 2 to 5 ms each and five times that on a busy machine: the stage has 300 ms
 
 _TAIL = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[\s,])+$")  # the full stop behind "Friday", not that of "Oct." or "p.m."
-_LOOKS_BACK = re.compile(r"\bsince\s+(?:the\s+)?(?:\w+\s+of\s+)?(?:the\s+)?$")
+_LOOKS_BACK = re.compile(
+    r"\bsince\s+(?:the\s+)?(?:\w+\s+of\s+)?(?:the\s+)?$"
+    r"|\bsince\s+(?:(?!(?:i|you|we|they|he|she|it|there|this|that|is|are|will|can|has|have)\b|\w+ing\b|\w+['\u2019](?!s\b))"
+    r"[\w'\u2019-]+\s+){1,5}(?:in|on|at|around|during)\s+(?:the\s+)?(?:(?:early|mid|late)[\s-]+)?$"
+)
 _COUNTS_ON = re.compile(r"\b(?:day|week|fortnight|month|year)s?\s+from\s+(?:the\s+)?$")  # "two weeks from Friday"
 _LOOKS_AHEAD = re.compile(
     r"\b(?:until|till|by|through|thru|starting|due|before|expires)\s+(?:on\s+)?(?:the\s+)?(?:\w+\s+of\s+)?$"
@@ -84,11 +88,11 @@ def _day_of(pieces: list[TimePiece], piece: TimePiece) -> datetime | None:
 
 
 def _guided(sentence: str, lean: Callable[[int], Lean]) -> Callable[[int], Lean]:
-    """ "since" always looks back; "until", "by", "due" look ahead unless a verb says otherwise."""
+    """ "since" always looks back, also "since my operation in"; "until", "by", "due" look ahead unless a verb says otherwise."""
 
     @cache
     def at(position: int) -> Lean:
-        before = sentence[max(0, position - 32) : position]
+        before = sentence[max(0, position - 64) : position]
         if _LOOKS_BACK.search(before):
             return Lean.PAST
         if _COUNTS_ON.search(before):

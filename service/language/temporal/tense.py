@@ -38,7 +38,7 @@ _VERBS = re.compile(
 )
 _PLANS = re.compile(
     r"\b(?:meetings?|appointments?|deadline|flight|reservation|booking|interview|schedule|upcoming|reminder|available"
-    r"|availability|agenda|webinar|expires?|starts?|begins?|leaves?|arrives?|arriving|work\s+for|rsvp|due|todo|plans?"
+    r"|availability|agenda|webinar|expires?|starts?|begins?|leaves?|arrives?|arriving|turns\s+\d+|work\s+for|rsvp|due|todo|plans?"
     r"|coming\s+up|do\s+(?:i|we|you)\s+have)\b"
     r"|^\W*(?:book|call|schedule|remind|set|add|buy|send|submit|finish|pay|renew|cancel|pick|arrange|prepare|meet"
     r"|ask|tell|email|check|review|order|return|ship|release|deploy|write|visit|invite|put|block|plan|move|complete"
