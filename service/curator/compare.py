@@ -572,7 +572,7 @@ _UNITS = frozenset(lexemes("euro dollar pound percent minute hour day week month
 def _changed_in_other_words(new: Claim, old: Claim, similarity: float) -> FactLink | None:
     """A change told of anything, near in meaning to a state and with a word of its topic: "Zeke quit, so Marcy plays
     drums" ends "Zeke is the drummer of the band". A state that is less near may be outdated."""
-    if not new.changes or new.former or old.event or old.former or old.tentative:
+    if not new.changes or new.former or old.former or ((old.event or old.tentative) and not _replans(new, old)):
         return None
     mine, known = ({slot.name for slot in each.slots} for each in (new, old))
     if mine and known and not mine & known:
@@ -587,8 +587,16 @@ def _changed_in_other_words(new: Claim, old: Claim, similarity: float) -> FactLi
     return _UNSURE if similarity >= ON_TOPIC else None
 
 
+def _replans(new: Claim, old: Claim) -> bool:
+    """Whether a plan is told with what takes the place of what: "to Vienna instead of Brno"."""
+    return old.tentative and bool(new.replaced) and new.replaced <= frozenset(old.words)
+
+
 def _of_another(new: Claim, old: Claim) -> bool:
-    """Whether the change is told of somebody else's: "my daughter's lesson" against mine, "Ingrid has a new manager"."""
+    """Whether the change is of something or somebody else's: "my daughter's lesson" against mine, "Ingrid has a new
+    manager", "rice instead of pasta" against a text without pasta."""
+    if new.replaced and not new.replaced & frozenset(old.words):
+        return True
     if new.relative and old.owner == claims.USER.casefold() and not new.relative & frozenset(old.words):
         return True
     return new.owner != old.owner and not _thing(new) and change_words.GETS_NEW.match(new.text) is not None

@@ -76,6 +76,9 @@ ITS_OBJECT = re.compile(
 )
 """Behind a verb of change: the thing that changes, which is not who changes it: "Kev sold his car"."""
 
+INSTEAD_OF = re.compile(r"\b(?:instead of|rather than|in place of) (?P<what>[^,.;:!?()]{2,40})", re.IGNORECASE)
+"""What is so no longer, named beside what is so now."""
+
 GETS_NEW = re.compile(r"^\S+(?: \S+)? (?:has|have|got|gets|gains?|gained) (?:\w+ )?(?:an? |the )?new\b", re.IGNORECASE)
 """Somebody has a new one of something: their own."""
 

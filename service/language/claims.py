@@ -245,6 +245,12 @@ class Claim:
         return self.bare_words - (self.subject if other else frozenset())
 
     @cached_property
+    def replaced(self) -> frozenset[str]:
+        """Stems of what something else takes the place of, where it is named."""
+        told = change_words.INSTEAD_OF.search(self.text)
+        return frozenset(opposites.canonical(lexemes(told["what"]))) - {""} if told else frozenset()
+
+    @cached_property
     def relative(self) -> frozenset[str]:
         """Stem of the person or animal of the user whose thing it is about: "daughter" of "my daughter's lesson"."""
         owned = _OF_RELATIVE.match(self.text)

@@ -101,6 +101,12 @@ def test_a_change_of_something_else_ends_nothing(new: str, old: str) -> None:
     assert edits(new, old, similarity=0.7) == [(Action.ADD, None)]
 
 
+def test_what_takes_the_place_of_what_was_planned_ends_the_plan() -> None:
+    plan = "Ida is going to study law in Ghent from September."
+    assert edits("Ida studies in Vienna instead of Ghent.", plan, similarity=0.7) == [(Action.UPDATE, 1)]
+    assert edits("Ida eats rice instead of pasta.", plan, similarity=0.7) == [(Action.ADD, None)]
+
+
 def test_a_correction_ends_the_same_statement_with_another_value() -> None:
     told = Statement(CleanText("User: I start at Fennlight on 9 November."), correction=True)
     [edit] = judge(told, [memory("User: I start at Fennlight on 2 November.")]).edits

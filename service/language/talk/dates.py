@@ -26,15 +26,19 @@ RESCHEDULED = re.compile(
 )
 """Past tense about a day that may lie ahead: "moved to Friday"."""
 
-VAGUE = re.compile(r"\b(?:few|couple|several|some|past|recent|coming)\b", re.IGNORECASE)
+VAGUE = re.compile(r"\b(?:few|couple|several|some|past|recent|coming|last minute)\b", re.IGNORECASE)
 """What names no date: "a few years ago"."""
 
-ROUTINE = re.compile(
-    r"^(?:from |between )?[\d:.]+ ?(?:am|pm|h|o'clock)? ?(?:to|and|until|till|[-–]) ?[\d:.]+ ?(?:am|pm|h|o'clock)?$"
+_CLOCK = r"[\d:.]+ ?(?:am|pm|h|o'clock)?"
+_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+UNSURE = re.compile(
+    rf"^(?:(?:from|between|on|in|until|till|by|since) )?(?:{_CLOCK}|{_DAY}|{_MONTH})"
+    rf"(?: ?(?:to|and|until|till|through|[-–]) ?(?:{_CLOCK}|{_DAY}|{_MONTH}))?$"
     r"|\b(?:first|last|start|beginning|middle|end)\b.* of (?:the|each|every) (?:week|month|quarter|year)$",
     re.IGNORECASE,
 )
-"""What is told of every day or month, where no verb looks back or ahead: "I nap from 12 to 1"."""
+"""What is the last one, the next one or every one: only a verb that looks back or ahead, or a plan, says which."""
 
 BARE_DAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
 LAST_OR_NEXT = re.compile(r"\b(?:last|next|this|past|coming)\b", re.IGNORECASE)
@@ -59,8 +63,8 @@ def with_dates(text: str, mentions: Sequence[Mention], zone: ZoneInfo) -> str:
         date = _date(mention, zone)
         vague = VAGUE.search(mention.text) is not None
         bare_day = RESCHEDULED.search(text) and BARE_DAY.search(mention.text) and not LAST_OR_NEXT.search(mention.text)
-        routine = ROUTINE.search(mention.text) and tense.lean(text.lower(), mention.start) is Lean.NONE
-        if date is None or vague or bare_day or routine or text[mention.end :].lstrip().startswith("("):
+        unsure = UNSURE.search(mention.text) and tense.lean(text.lower(), mention.start) is Lean.NONE
+        if date is None or vague or bare_day or unsure or text[mention.end :].lstrip().startswith("("):
             continue
         end = mention.start + len(text[mention.start : mention.end].rstrip(" .,;:!?"))
         text = f"{text[:end]} ({date}){text[end:]}"

@@ -88,7 +88,7 @@ def _day_of(pieces: list[TimePiece], piece: TimePiece) -> datetime | None:
 
 
 def _guided(sentence: str, lean: Callable[[int], Lean]) -> Callable[[int], Lean]:
-    """ "since" always looks back, also "since my operation in"; "until", "by", "due" look ahead unless a verb says otherwise."""
+    """ "since" looks back ("since my operation in"); "until", "by", "due" look ahead unless a verb says otherwise."""
 
     @cache
     def at(position: int) -> Lean:

@@ -52,7 +52,12 @@ RULES = (
         _set,
     ),
     Rule(rf"(?:once|twice|{NUMBER}\s+times|several\s+times)\s+(?:a|an|per|each|every)\s+{_SPAN}", _set),
-    Rule(rf"(?:on\s+)?{_MANY}\b", _set),
+    Rule(rf"(?:on\s+)?(?:{_MANY}|{WEEKDAY}\s+(?:mornings|afternoons|evenings|nights))\b", _set),
+    Rule(
+        rf"(?:on\s+)?(?:the\s+)?(?:first|second|third|fourth|last)\s+{WEEKDAY}\s+(?:of|in)\s+(?:the|each|every|a)\s+"
+        r"(?:month|quarter|year)\b",
+        _set,
+    ),
     Rule(
         r"(?:bi-?weekly|bi-?monthly|fortnightly|hourly|nightly|daily|weekly|monthly|quarterly|yearly|annually)\b", _set
     ),

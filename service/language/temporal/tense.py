@@ -77,6 +77,10 @@ def tells_how_long(before: str, lean: Lean) -> bool:
     return bool(told) and (lean is Lean.NONE or _ABLE.search(before) is not None)
 
 
+_TELLS = re.compile(r"\W*(?:\w[\w'\u2019-]*\W+){3}")  # words enough for a clause with a verb that is no cue ("goes up")
+_CLAUSE = re.compile(r"[,;]")
+
+
 def leaning(sentence: str) -> Callable[[int], Lean]:
     """As `lean`, for many positions of one sentence: its verbs are looked up once, at the first question."""
 
@@ -91,7 +95,9 @@ def leaning(sentence: str) -> Callable[[int], Lean]:
         before = [cue for start, cue in found if start < position]
         if before:
             return before[-1]
-        return found[0][1] if found else plan
+        if not found or (_TELLS.match(sentence, 0, position) and _CLAUSE.search(sentence, position, found[0][0])):
+            return plan
+        return found[0][1]
 
     return at
 
