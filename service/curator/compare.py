@@ -84,7 +84,7 @@ def relate(newer: str, older: str, similarity: float, *, correction: bool = Fals
     if max(len(newer), len(older)) > COMPARABLE_CHARS:
         return None
     new, old = claims.read(newer), claims.read(older)
-    if not new.words or not old.words or claims.apart(new.anchors, old.anchors):
+    if not new.words or not old.words or new.asks != old.asks or claims.apart(new.anchors, old.anchors):
         return None
     same_subject = _same_subject(new, old)
     if similarity >= NEAR_MORE:

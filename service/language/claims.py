@@ -95,6 +95,10 @@ _PHRASE = re.compile(
 """A determiner with the words behind it, up to the next one that has no content."""
 
 _OF_RELATIVE = re.compile(r"^User['’]s (?P<who>\w+)['’]s? (?=\w)", re.IGNORECASE)
+_QUESTION = re.compile(
+    r"^(?:what|who|whose|how|when|where|why|which|can|could|do|does|did|is|are|will|would|should|has|have)\b[^.!?]*\?\W*$",
+    re.IGNORECASE,
+)
 _EXISTS = re.compile(r"^there(?:'s| is| are| was| were)\b", re.IGNORECASE)
 
 
@@ -229,6 +233,11 @@ class Claim:
     def denied(self) -> bool:
         """Whether its first part is a denial."""
         return contrast.signature(_PART.split(self.text, maxsplit=1)[0]).negations % 2 == 1
+
+    @cached_property
+    def asks(self) -> bool:
+        """Whether it is one question, and so states nothing."""
+        return _QUESTION.match(self.text) is not None
 
     @cached_property
     def passing(self) -> bool:

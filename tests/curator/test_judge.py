@@ -94,6 +94,7 @@ def test_other_people_are_others(old: str) -> None:
         ("Ida's coach moved the match to Sunday.", "My daughter Ida is nine."),
         ("Our chef Bo swapped his van for a truck.", "Our chef Bo lives above the bakery."),
         ("My son's swimming lesson is on Fridays instead of Mondays.", "I have swimming lessons with Karl."),
+        ("What could I cook instead of the vegan curry?", "I'm vegan."),
         ("Mona has a new supervisor from the Oslo office.", "My supervisor is Mona."),
     ],
 )

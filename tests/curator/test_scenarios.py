@@ -65,6 +65,17 @@ async def test_changes_in_other_words(embedder: LocalEmbedder, name: str, found:
     assert wrong <= lost, wrong
 
 
+@pytest.mark.parametrize(("name", "found", "lost"), [("statements", 18, 0), ("statements-held-out", 15, 1)])
+async def test_what_a_later_message_ends(embedder: LocalEmbedder, name: str, found: int, lost: int) -> None:
+    right = wrong = 0
+    for case in cases(name):
+        earlier, later = f"User: {case['earlier']}", f"User: {case['later']}"
+        gone = ended(await judged(embedder, later, [earlier]))
+        right += bool(gone) and case["ends"]
+        wrong += bool(gone) and not case["ends"]
+    assert (right >= found, wrong <= lost) == (True, True), (right, wrong)
+
+
 @pytest.mark.parametrize(("name", "joined"), [("distinct", 1), ("distinct-held-out", 2)])
 async def test_things_that_look_alike_stay(embedder: LocalEmbedder, name: str, joined: int) -> None:
     wrong = 0

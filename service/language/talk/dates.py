@@ -59,11 +59,12 @@ def dated(text: str, said_at: datetime, zone: ZoneInfo) -> str:
 
 def with_dates(text: str, mentions: Sequence[Mention], zone: ZoneInfo) -> str:
     """The text with a date behind each of the mentions found in it."""
+    lean = tense.leaning(text.lower())
     for mention in sorted(mentions, key=lambda each: each.start, reverse=True):
         date = _date(mention, zone)
         vague = VAGUE.search(mention.text) is not None
         bare_day = RESCHEDULED.search(text) and BARE_DAY.search(mention.text) and not LAST_OR_NEXT.search(mention.text)
-        unsure = UNSURE.search(mention.text) and tense.lean(text.lower(), mention.start) is Lean.NONE
+        unsure = UNSURE.search(mention.text) and lean(mention.start) is Lean.NONE
         if date is None or vague or bare_day or unsure or text[mention.end :].lstrip().startswith("("):
             continue
         end = mention.start + len(text[mention.start : mention.end].rstrip(" .,;:!?"))
