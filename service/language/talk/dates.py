@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
 from service.language import temporal
-from service.language.temporal import tense
+from service.language.temporal import recurring, tense
 from service.language.temporal.calendar import Lean
 
 ABSOLUTE = re.compile(
@@ -29,17 +29,6 @@ RESCHEDULED = re.compile(
 VAGUE = re.compile(r"\b(?:few|couple|several|some|past|recent|coming|last minute)\b", re.IGNORECASE)
 """What names no date: "a few years ago"."""
 
-_CLOCK = r"[\d:.]+ ?(?:am|pm|h|o'clock)?"
-_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
-UNSURE = re.compile(
-    rf"^(?:(?:from|between|on|in|until|till|by|since) )?(?:{_CLOCK}|{_DAY}|{_MONTH})"
-    rf"(?: ?(?:to|and|until|till|through|[-–]) ?(?:{_CLOCK}|{_DAY}|{_MONTH}))?$"
-    r"|\b(?:first|last|start|beginning|middle|end)\b.* of (?:the|each|every) (?:week|month|quarter|year)$",
-    re.IGNORECASE,
-)
-"""What is the last one, the next one or every one: only a verb that looks back or ahead, or a plan, says which."""
-
 BARE_DAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
 LAST_OR_NEXT = re.compile(r"\b(?:last|next|this|past|coming)\b", re.IGNORECASE)
 RELATIVE_UNIT = re.compile(r"\b(?P<unit>day|week|weekend|month|year|decade)s?\b", re.IGNORECASE)
@@ -50,7 +39,8 @@ DAY = timedelta(days=1)
 def dated(text: str, said_at: datetime, zone: ZoneInfo) -> str:
     """The text with the date in brackets behind each expression that has none of its own.
 
-    Only points in time and ranges with an end get one; "every Monday", "for three years" and "at 9:30" get none.
+    Only points in time and ranges with an end get one; "every Monday", "for three years" and "at 9:30" get none, nor
+    does what may come again where no verb or plan says which one is meant ("I'm there Monday to Thursday").
     """
     if not temporal.may_have_time(text):
         return text
@@ -64,7 +54,7 @@ def with_dates(text: str, mentions: Sequence[Mention], zone: ZoneInfo) -> str:
         date = _date(mention, zone)
         vague = VAGUE.search(mention.text) is not None
         bare_day = RESCHEDULED.search(text) and BARE_DAY.search(mention.text) and not LAST_OR_NEXT.search(mention.text)
-        unsure = UNSURE.search(mention.text) and lean(mention.start) is Lean.NONE
+        unsure = recurring.may_recur(mention.text) and lean(mention.start) is Lean.NONE
         if date is None or vague or bare_day or unsure or text[mention.end :].lstrip().startswith("("):
             continue
         end = mention.start + len(text[mention.start : mention.end].rstrip(" .,;:!?"))

@@ -39,6 +39,28 @@ def length(text: str) -> tuple[float, str] | None:
     return _amount(match) if match else None
 
 
+_CLOCK = r"[\d:.]+ ?(?:am|pm|h|o'clock)?"
+_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+_FROM, _TO = r"(?:(?:from|between|on|in|until|till|by|since) )?", r" ?(?:to|and|until|till|through|[-–]) ?"
+_BARE = re.compile(rf"{_FROM}(?:{_CLOCK}|{_DAY}|{_MONTH})", re.IGNORECASE)
+_BARE_SPAN = re.compile(
+    rf"{_FROM}(?:{_CLOCK}{_TO}{_CLOCK}|{_DAY}{_TO}{_DAY}|{_MONTH}{_TO}{_MONTH}|in {_MONTH}|{_MONTH})"
+    r"|.*\b(?:first|last|start|beginning|middle|end)\b.* of (?:the|each|every) (?:week|month|quarter|year)",
+    re.IGNORECASE,
+)
+
+
+def may_recur(words: str) -> bool:
+    """Whether a time may be that of every day, week or year, for all that its words say: "Friday", "from 12 to 1"."""
+    return _BARE.fullmatch(words) is not None or spans(words)
+
+
+def spans(words: str) -> bool:
+    """Whether a time that may come again is no single day: "Monday to Friday", "12 to 1", "January"."""
+    return _BARE_SPAN.fullmatch(words) is not None
+
+
 _DURATION = rf"({NUMBER}|{HALF})\s*({UNIT})"
 _SPAN = (
     r"(?:day|weekday|weeknight|week|weekend|month|quarter|year|morning|afternoon|evening|night|hour|minute|fortnight"

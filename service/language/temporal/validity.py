@@ -32,6 +32,9 @@ _HOLDING = re.compile(  # what holds "for two weeks" holds from now on
     r"\b(?:valid|good|available|closed|open|free|away|out|off|on\s+leave|on\s+vacation|on\s+holiday|on-?call|trial|blocked"
     r"|unavailable|banned|suspended|paused|frozen)\b[^.]{0,24}\bfor\s+(?:about\s+|another\s+|up\s+to\s+|the\s+)?$"
 )
+_ABSENT = re.compile(
+    r"\b(?:available|closed|open|away|out|on\s+leave|on\s+vacation|on\s+holiday|on-?call|unavailable|suspended|paused)\b"
+)
 _BE = re.compile(r"\b(?:be|stay|staying|remain|last|run|continue|travel|travelling|traveling|visit|visiting)\b")
 _FOR = re.compile(r"\bfor\s+(?:about\s+|another\s+|up\s+to\s+)?$")
 
@@ -90,7 +93,7 @@ def _sentences(text: str) -> list[tuple[int, int]]:
 
 def _expiry(sentence: str, offset: int, mentions: Sequence[Mention], reference: datetime) -> datetime | None:
     """When what a sentence says is over; None for a record, a habit or a fact without an end."""
-    habit = any(m.kind == "set" for m in mentions) or tense.is_habit(sentence)
+    habit = any(m.kind == "set" for m in mentions) or tense.is_habit(sentence) or _recurs(sentence, mentions, offset)
     ends = []
     for mention in mentions:
         if mention.kind == "duration" and not habit and (end := _lasting(sentence, mention, offset, reference)):
@@ -105,6 +108,14 @@ def _expiry(sentence: str, offset: int, mentions: Sequence[Mention], reference: 
         ):
             ends.append(end)
     return max(ends, default=None)
+
+
+def _recurs(sentence: str, mentions: Sequence[Mention], offset: int) -> bool:
+    """Whether its times may be those of every week, and no verb or plan says otherwise: "there Monday to Thursday",
+    "yoga is Tuesday and Thursday"."""
+    bare = [m for m in mentions if recurring.may_recur(m.text) and tense.lean(sentence, m.start - offset) is Lean.NONE]
+    several = any(recurring.spans(m.text) for m in bare) or len({m.text.lower() for m in bare}) > 1
+    return several and not _ABSENT.search(sentence)
 
 
 def _lasting(sentence: str, mention: Mention, offset: int, reference: datetime) -> datetime | None:
