@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from service.domain.decision import Reason
-from service.language import change_words, claims, contrast, opposites
+from service.language import claims, contrast, opposites
 from service.language.claims import Claim, SlotValue
 from service.language.lexemes import lexemes
 
@@ -176,7 +176,7 @@ def _repeated(new: Claim, old: Claim) -> FactLink | None:
     reason = contrast.differs(new.text, old.text)
     if reason is None:
         return _SAME
-    return FactLink(LinkKind.ENDS, Reason.CHANGE) if reason == "tense" and not new.event else None
+    return _CHANGED if reason == "tense" and not new.event else None
 
 
 # One of these more, and another thing is said: "into the cage", "out of the cage".
@@ -549,7 +549,7 @@ def _switched(new: Claim, old: Claim, similarity: float, *, correction: bool) ->
         return None  # one template, two occasions
     if not new.switches and not correction:
         return _now_so(new, old, similarity)
-    mine, known = ({slot.name for slot in each.slots} for each in (new, old))
+    mine, known = new.slot_names, old.slot_names
     hinted = bool(known & new.hints)
     if new.takes_role and not (known & _ROLES and mine & _ROLES):
         return None
@@ -559,7 +559,7 @@ def _switched(new: Claim, old: Claim, similarity: float, *, correction: bool) ->
         HINTED if hinted or (new.subject and new.subject == old.subject and new.definite and _thing(new)) else 0.0
     )
     if strength >= ON_TOPIC and (hinted or claims.shared_topic(new, old)) and not _of_another(new, old):
-        return FactLink(LinkKind.ENDS, Reason.CORRECTION if correction else Reason.CHANGE)
+        return _CORRECTED if correction else _CHANGED
     return _UNSURE if strength >= PERHAPS else None
 
 
@@ -574,8 +574,7 @@ def _changed_in_other_words(new: Claim, old: Claim, similarity: float) -> FactLi
     drums" ends "Zeke is the drummer of the band". A state that is less near may be outdated."""
     if not new.changes or new.former or old.former or ((old.event or old.tentative) and not _replans(new, old)):
         return None
-    mine, known = ({slot.name for slot in each.slots} for each in (new, old))
-    if mine and known and not mine & known:
+    if new.slots and old.slots and not new.slot_names & old.slot_names:
         return None
     shared = claims.shared_topic(new, old) - _UNITS
     if claims.apart(new.identifiers, old.identifiers) or len(shared) * MOSTLY_OTHER < len(new.bare_words):
@@ -599,7 +598,7 @@ def _of_another(new: Claim, old: Claim) -> bool:
         return True
     if new.relative and old.owner == claims.USER.casefold() and not new.relative & frozenset(old.words):
         return True
-    return new.owner != old.owner and not _thing(new) and change_words.GETS_NEW.match(new.text) is not None
+    return new.owner != old.owner and not _thing(new) and new.gets_new
 
 
 def _surer(*links: FactLink | None) -> FactLink | None:

@@ -192,6 +192,10 @@ class Claim:
         return tuple(_slots(self.text))
 
     @cached_property
+    def slot_names(self) -> frozenset[str]:
+        return frozenset(slot.name for slot in self.slots)
+
+    @cached_property
     def attribute(self) -> frozenset[str]:
         """The stems of its subject when that is a thing with one value: "the rate limit of the API"."""
         heads = self.subject & _ATTRIBUTES
@@ -232,7 +236,11 @@ class Claim:
     @cached_property
     def denied(self) -> bool:
         """Whether its first part is a denial."""
-        return contrast.signature(_PART.split(self.text, maxsplit=1)[0]).negations % 2 == 1
+        return contrast.signature(self.first_part).negations % 2 == 1
+
+    @cached_property
+    def first_part(self) -> str:
+        return _PART.split(self.text, maxsplit=1)[0]
 
     @cached_property
     def asks(self) -> bool:
@@ -242,9 +250,8 @@ class Claim:
     @cached_property
     def passing(self) -> bool:
         """Whether it only denies something for a day or a week: "no standup tomorrow"."""
-        first = _PART.split(self.text, maxsplit=1)[0]
-        over = change_words.END.search(first) is not None
-        return self.denied and not over and change_words.PASSING.search(first) is not None
+        over = change_words.END.search(self.first_part) is not None
+        return self.denied and not over and change_words.PASSING.search(self.first_part) is not None
 
     @cached_property
     def changed(self) -> frozenset[str]:
@@ -258,6 +265,11 @@ class Claim:
         """Stems of what something else takes the place of, where it is named."""
         told = change_words.INSTEAD_OF.search(self.text)
         return frozenset(opposites.canonical(lexemes(told["what"]))) - {""} if told else frozenset()
+
+    @cached_property
+    def gets_new(self) -> bool:
+        """Whether somebody has a new one of something: their own."""
+        return change_words.GETS_NEW.match(self.text) is not None
 
     @cached_property
     def relative(self) -> frozenset[str]:
@@ -438,11 +450,13 @@ def shared_topic(new: Claim, old: Claim) -> frozenset[str]:
     """Stems of what both speak of, but for who says it, who changes something else and things that are described as
     two: "the budget meeting", "the review meeting"."""
     shared = (new.changed & old.bare_words) - new.speakers - old.speakers
-    return frozenset(stem for stem in shared if not _two(new.described.get(stem), old.described.get(stem)))
+    return frozenset(
+        stem for stem in shared if not _two(*(each.described.get(stem, frozenset()) for each in (new, old)))
+    )
 
 
-def _two(one: frozenset[str] | None, other: frozenset[str] | None) -> bool:
-    return bool(one) and bool(other) and not (one or frozenset()) & (other or frozenset())
+def _two(one: frozenset[str], other: frozenset[str]) -> bool:
+    return bool(one and other) and not one & other
 
 
 _ATTRIBUTES = frozenset(stem for word in ATTRIBUTES for stem in opposites.canonical(lexemes(word)))

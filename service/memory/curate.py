@@ -194,7 +194,7 @@ async def _prepared(
         except PiiRejected:
             warnings.append("pii_rejected: a fact that announces a secret was left out.")
             continue
-        cut = pii.still_in(clean.clean, _source(fact, messages).redactions)
+        cut = pii.still_in(clean.clean, (_source(fact, messages) or messages[-1]).redactions)
         clean = replace(clean, redactions=pii.add_up((*clean.redactions, *cut)))
         if clean.clean not in {each.clean for each in drafts}:
             drafts.append(clean)
@@ -223,25 +223,25 @@ def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraf
     """A fact as a draft: what the caller asked for the conversation, at the time of the message it came from, and by
     whoever said it, where that is a person with a name: a question about one speaker is then not answered by what
     another said."""
-    known = fact.message is not None and fact.message < len(messages)
     source = _source(fact, messages)
+    said = source or messages[-1]
     given: CallerFields = conversation.drafts[0].given
     options: Options = replace(conversation.drafts[0].options, record=False, summarise=False, strict_size=False)
     return Draft(
         scope=conversation.scope,
         raw=fact.text,
-        given=replace(given, timestamp=source.timestamp),
+        given=replace(given, timestamp=said.timestamp),
         options=options,
         received_at=res.clock(),
-        speech=source.speech if known and source.speech and source.speech.speaker else None,
+        speech=source.speech if source and source.speech and source.speech.speaker else None,
         fact=fact,
         annotation=Annotation(fact.level, None, annotate.topics(fact.categories), fact.kind),
     )
 
 
-def _source(fact: Fact, messages: Sequence[Draft]) -> Draft:
-    """The message that a fact was read from; the last one where that is not known."""
-    return messages[fact.message] if fact.message is not None and fact.message < len(messages) else messages[-1]
+def _source(fact: Fact, messages: Sequence[Draft]) -> Draft | None:
+    """The message that a fact was read from, where that is known; what is asked of it else is asked of the last one."""
+    return messages[fact.message] if fact.message is not None and fact.message < len(messages) else None
 
 
 async def _decided(facts: Sequence[ConsideredFact], res: Resources) -> list[ConsideredFact]:

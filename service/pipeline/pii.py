@@ -80,7 +80,7 @@ def of_words(field: str, text: str) -> str:
 
 def still_in(text: CleanText, redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
     """Of what was cut out of a message, what a text made of it shows."""
-    counts = ((each.label, text.count(f"[REDACTED:{each.label}]")) for each in redactions)
+    counts = ((each.label, text.count(pii.placeholder(each.label))) for each in redactions)
     return tuple(Redaction(label, count) for label, count in counts if count)
 
 

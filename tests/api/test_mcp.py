@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -110,7 +111,8 @@ async def test_an_agent_remembers_corrects_and_forgets(app: FastAPI, tenant: Ten
         again = (await said(client, "remember", content="Alice drinks tea in the morning"))["results"][0]
         assert (tea["event"], again["event"], again["id"]) == ("ADD", "NONE", tea["id"])
         secret = await said(client, "remember", content="Alice's card number is 4111 1111 1111 1111")
-        assert "4111 1111" not in str(secret)
+        assert "4111" not in secret["results"][0]["memory"]
+        assert not re.search(r"4111\D?1111", str(secret)), "an id may hold four of these digits"
         assert secret["results"][0]["redacted"]
         talk = [{"role": "user", "content": "I work at Acme now. My sister is called Ana."}]
         assert len((await said(client, "remember_conversation", messages=talk, session_id="chat-1"))["results"]) == 2

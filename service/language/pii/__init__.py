@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from service.language.pii.findings import Finding
+from service.language.pii.findings import Finding, placeholder
 from service.language.pii.identities import holds_secret
 from service.language.pii.redact import Redacted, find, redact, redact_json
 
-__all__ = ["Finding", "Redacted", "find", "holds_secret", "redact", "redact_json"]
+__all__ = ["Finding", "Redacted", "find", "holds_secret", "placeholder", "redact", "redact_json"]

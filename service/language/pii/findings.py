@@ -42,6 +42,11 @@ class Finding:
     label: str
 
 
+def placeholder(label: str) -> str:
+    """What stands in the place of a finding."""
+    return f"[REDACTED:{label}]"
+
+
 def settle(text: str, findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The same spans ascending and without overlap, placeholders cut out."""
     merged: list[Finding] = []

@@ -26,7 +26,7 @@ from service.language.pii import (
     phones,
     tokens,
 )
-from service.language.pii.findings import PASSWORD, Finding, settle
+from service.language.pii.findings import PASSWORD, Finding, placeholder, settle
 from service.language.pii.values import stands_for_something
 
 # Words in small letters hold no secret, and nearly all keys are such.
@@ -114,7 +114,7 @@ def _blanked(text: str, found: tuple[Finding, ...]) -> str:
 def _replaced(text: str, found: tuple[Finding, ...]) -> str:
     pieces, position = [], 0
     for item in found:
-        pieces += [text[position : item.start], f"[REDACTED:{item.label}]"]
+        pieces += [text[position : item.start], placeholder(item.label)]
         position = item.end
     return "".join([*pieces, text[position:]])
 
@@ -152,7 +152,7 @@ def _walk_object(value: Mapping[str, object], counts: Counter[str]) -> dict[str,
 def _clean_string(value: str, counts: Counter[str], key: str) -> str:
     if names.of_key(key) is names.Strength.PASSWORD and not stands_for_something(value, quoted=True):
         counts[PASSWORD] += 1
-        return f"[REDACTED:{PASSWORD}]"
+        return placeholder(PASSWORD)
     clean = _redact(value, context=_context(key), bare=False)
     counts.update({item.label: item.count for item in clean.redactions})
     return clean.text

@@ -117,13 +117,13 @@ VALUE_KINDS = tuple(
 )
 """Kinds of values, the most particular first: time, date, weekday, month, address, figure, number word, name."""
 
+STATES = re.compile(r"\b(?:is|are|was|were|has|have|had|will|starts?|begins?)\b|\w['’]s\b", re.IGNORECASE)
+"""What makes a correction a statement of its own: "the party is at 4"."""
+
 
 def is_correction(sentence: str) -> bool:
     """Whether a sentence corrects what its speaker said before."""
     return CORRECTION.match(sentence) is not None or MARKED_CORRECTION.match(sentence) is not None
-
-
-STATES = re.compile(r"\b(?:is|are|was|were|has|have|had|will|starts?|begins?)\b|\w['’]s\b", re.IGNORECASE)
 
 
 def corrected(previous: str, correction: str) -> str | None:

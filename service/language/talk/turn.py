@@ -237,8 +237,8 @@ class TurnReader:
         told = PAST.search(last.text) is not None and PAST.search(bare) is not None
         elaborates = found.words > worth.MAX_STATE_WORDS and not (found.name or found.number or found.time)
         goes_on = references.continues(bare) or references.says_what_is_now(self._bare(last), bare)
-        goes_on = goes_on or PAST.match(bare) is not None  # "Started on the 1st"
-        return told or elaborates or goes_on
+        no_subject = PAST.match(bare) is not None  # "Started on the 1st"
+        return told or elaborates or goes_on or no_subject
 
     def _bare(self, unit: Unit) -> str:
         return worth.bare(unit.text, self.names)

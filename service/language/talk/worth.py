@@ -110,6 +110,7 @@ REQUEST = re.compile(
 """What asks the listener for something, with or without a question mark."""
 
 TOGETHER = re.compile(r"\W*let['’]?s (?!see|say|talk|start|begin)\w", re.IGNORECASE)
+"""What speaker and listener are to do together; "let's see" is no plan."""
 
 CONDITION = re.compile(r"^\W*(?:and |but |so )?(?:if|unless|in case|provided|as long as)\b", re.IGNORECASE)
 GENERAL = re.compile(

@@ -22,7 +22,6 @@ DAYS = {"today": 0, "tomorrow": 1, "yesterday": -1}
 _CLAUSE = 80
 """Characters in which the verb of a clause stands."""
 
-
 _RECORD = re.compile(
     r"\b(?:(?:first|second|third|only|last)\s+time|(?:best|worst|most|least)(?:\s+\w+){1,3}"
     r"|the\s+(?!(?:guest|interest|forest|request|contest|protest|harvest)\b)\w{2,}est(?:\s+\w+){1,3})\s+$"
@@ -83,12 +82,12 @@ def ahead(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "in half an hour", "in three days' time"."""
     if _looks_back(scene, match) and not match.group(3):
         return None  # "ran it in 3 hours" is how long it took
-    if _RECORD.search(scene.before(match.start(), chars=_CLAUSE)):
+    before = scene.before(match.start(), chars=_CLAUSE)
+    if _RECORD.search(before):
         return None
-    if not scene.asked and words.unit(match.group(2)) in calendar.SECONDS_OF:
-        before = scene.before(match.start(), chars=_CLAUSE)
-        if tense.tells_how_long(before, scene.lean(match.start())):
-            return None
+    timed = not scene.asked and words.unit(match.group(2)) in calendar.SECONDS_OF
+    if timed and tense.tells_how_long(before, scene.lean(match.start())):
+        return None
     return _away(scene, match, 1, match.group(1), match.group(2))
 
 

@@ -40,25 +40,24 @@ def length(text: str) -> tuple[float, str] | None:
 
 
 _CLOCK = r"[\d:.]+ ?(?:am|pm|h|o'clock)?"
-_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_MONTH = r"(?:january|february|march|april|may|june|july|august|september|october|november|december)"
+_FULL_DAY, _FULL_MONTH = rf"(?:{'|'.join(words.WEEKDAYS)})", rf"(?:{'|'.join(words.MONTHS)})"
 _FROM, _TO = r"(?:(?:from|between|on|in|until|till|by|since) )?", r" ?(?:to|and|until|till|through|[-–]) ?"
-_BARE = re.compile(rf"{_FROM}(?:{_CLOCK}|{_DAY}|{_MONTH})", re.IGNORECASE)
+_BARE_POINT = re.compile(rf"{_FROM}(?:{_CLOCK}|{_FULL_DAY})", re.IGNORECASE)
 _BARE_SPAN = re.compile(
-    rf"{_FROM}(?:{_CLOCK}{_TO}{_CLOCK}|{_DAY}{_TO}{_DAY}|{_MONTH}{_TO}{_MONTH}|in {_MONTH}|{_MONTH})"
+    rf"{_FROM}(?:{_CLOCK}{_TO}{_CLOCK}|{_FULL_DAY}{_TO}{_FULL_DAY}|{_FULL_MONTH}(?:{_TO}{_FULL_MONTH})?)"
     r"|.*\b(?:first|last|start|beginning|middle|end)\b.* of (?:the|each|every) (?:week|month|quarter|year)",
     re.IGNORECASE,
 )
 
 
-def may_recur(words: str) -> bool:
+def may_recur(told: str) -> bool:
     """Whether a time may be that of every day, week or year, for all that its words say: "Friday", "from 12 to 1"."""
-    return _BARE.fullmatch(words) is not None or spans(words)
+    return _BARE_POINT.fullmatch(told) is not None or spans(told)
 
 
-def spans(words: str) -> bool:
+def spans(told: str) -> bool:
     """Whether a time that may come again is no single day: "Monday to Friday", "12 to 1", "January"."""
-    return _BARE_SPAN.fullmatch(words) is not None
+    return _BARE_SPAN.fullmatch(told) is not None
 
 
 _DURATION = rf"({NUMBER}|{HALF})\s*({UNIT})"

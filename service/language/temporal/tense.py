@@ -77,8 +77,8 @@ def tells_how_long(before: str, lean: Lean) -> bool:
     return bool(told) and (lean is Lean.NONE or _ABLE.search(before) is not None)
 
 
-_TELLS = re.compile(r"\W*(?:\w[\w'\u2019-]*\W+){3}")  # words enough for a clause with a verb that is no cue ("goes up")
-_CLAUSE = re.compile(r"[,;]")
+_CLAUSE = re.compile(r"\W*(?:\w[\w'\u2019-]*\W+){3}")  # words enough for one with a verb that is no cue ("goes up")
+_CLAUSE_ENDS = re.compile(r"[,;]")
 
 
 def leaning(sentence: str) -> Callable[[int], Lean]:
@@ -95,9 +95,11 @@ def leaning(sentence: str) -> Callable[[int], Lean]:
         before = [cue for start, cue in found if start < position]
         if before:
             return before[-1]
-        if not found or (_TELLS.match(sentence, 0, position) and _CLAUSE.search(sentence, position, found[0][0])):
+        if not found:
             return plan
-        return found[0][1]
+        first, cue = found[0]
+        another_clause = _CLAUSE.match(sentence, 0, position) and _CLAUSE_ENDS.search(sentence, position, first)
+        return plan if another_clause else cue
 
     return at
 

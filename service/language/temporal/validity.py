@@ -28,12 +28,13 @@ _PLAN = re.compile(
 _LIMIT = re.compile(
     r"(?:^|\b)(?:up\s+)?(?:until|till?|through|thru|up\s+to|by|no\s+later\s+than|on\s+or\s+before|before)\b"
 )
-_HOLDING = re.compile(  # what holds "for two weeks" holds from now on
-    r"\b(?:valid|good|available|closed|open|free|away|out|off|on\s+leave|on\s+vacation|on\s+holiday|on-?call|trial|blocked"
-    r"|unavailable|banned|suspended|paused|frozen)\b[^.]{0,24}\bfor\s+(?:about\s+|another\s+|up\s+to\s+|the\s+)?$"
+_OPEN_OR_AWAY = (
+    r"available|closed|open|away|out|on\s+leave|on\s+vacation|on\s+holiday|on-?call|unavailable|suspended|paused"
 )
-_ABSENT = re.compile(
-    r"\b(?:available|closed|open|away|out|on\s+leave|on\s+vacation|on\s+holiday|on-?call|unavailable|suspended|paused)\b"
+_PASSING_STATE = re.compile(rf"\b(?:{_OPEN_OR_AWAY})\b")
+_HOLDING = re.compile(  # what holds "for two weeks" holds from now on
+    rf"\b(?:{_OPEN_OR_AWAY}|valid|good|free|off|trial|blocked|banned|frozen)\b[^.]{{0,24}}"
+    r"\bfor\s+(?:about\s+|another\s+|up\s+to\s+|the\s+)?$"
 )
 _BE = re.compile(r"\b(?:be|stay|staying|remain|last|run|continue|travel|travelling|traveling|visit|visiting)\b")
 _FOR = re.compile(r"\bfor\s+(?:about\s+|another\s+|up\s+to\s+)?$")
@@ -113,9 +114,10 @@ def _expiry(sentence: str, offset: int, mentions: Sequence[Mention], reference: 
 def _recurs(sentence: str, mentions: Sequence[Mention], offset: int) -> bool:
     """Whether its times may be those of every week, and no verb or plan says otherwise: "there Monday to Thursday",
     "yoga is Tuesday and Thursday"."""
-    bare = [m for m in mentions if recurring.may_recur(m.text) and tense.lean(sentence, m.start - offset) is Lean.NONE]
+    lean = tense.leaning(sentence)
+    bare = [m for m in mentions if recurring.may_recur(m.text) and lean(m.start - offset) is Lean.NONE]
     several = any(recurring.spans(m.text) for m in bare) or len({m.text.lower() for m in bare}) > 1
-    return several and not _ABSENT.search(sentence)
+    return several and not _PASSING_STATE.search(sentence)
 
 
 def _lasting(sentence: str, mention: Mention, offset: int, reference: datetime) -> datetime | None:
