@@ -35,9 +35,9 @@ class Weights(_Part):
 
     text_lexical: Weight = Field(default=0.2, description="BM25 score of the memory's text")
     context_lexical: Weight = Field(default=0.8, description="The same of the turn together with the two before it")
-    text_vector: Weight = Field(default=1.0, description="Cosine similarity to the text")
+    text_vector: Weight = Field(default=0.9, description="Cosine similarity to the text")
     context_vector: Weight = Field(
-        default=1.0, description="The same to what the turn before asks and the turn with its speaker"
+        default=0.9, description="The same to what the turn before asks and the turn with its speaker"
     )
     speaker: Weight = Field(
         default=0.5, description="Said by the role asked for; 0.6 of it when said by a speaker who is named"

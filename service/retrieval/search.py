@@ -64,7 +64,7 @@ from service.retrieval.query_parsing import ParsedQuery
 from service.retrieval.signals import QueryContext
 from service.retrieval.techniques import AddedTexts, QueryVectors
 
-MIN_ARM_LIMIT: Final = 100
+MIN_ARM_LIMIT: Final = 50
 """Candidates of each arm, at least; an arm hands in twice what is asked for."""
 
 SUMMARY_KEPT_S: Final = 10.0

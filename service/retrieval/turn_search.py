@@ -31,7 +31,7 @@ from service.retrieval.answerability import Answerability, Statements
 from service.retrieval.fusion import FusionContext, Ranked, Signals
 from service.retrieval.query_parsing import ParsedQuery
 
-MIN_CANDIDATES = 100
+MIN_CANDIDATES = 50
 """Candidates by each measure, at least."""
 
 
