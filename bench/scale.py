@@ -55,12 +55,12 @@ from service.language import lexemes
 from service.launch.run import is_ready
 from service.opening import open_resources
 from service.resources import Resources
-from service.retrieval.search import search
+from service.retrieval.search import MIN_ARM_LIMIT, search
 from service.settings import Settings
 
 SETTINGS = Settings.from_env({})
 EXACT_ROWS, BINARY_ROWS = SETTINGS.exact_scope_rows, SETTINGS.binary_scope_rows
-ARM, WANTED = 100, 10
+ARM, WANTED = MIN_ARM_LIMIT, 10
 PERCENT = (100.0, 50.0, 10.0, 1.0, 0.1, 0.01)
 EQUAL_PERCENT = (10.0, 1.0, 0.1, 0.01)
 SMALLER = ("small-0", "mid-0")

@@ -15,6 +15,7 @@ from httpx2 import AsyncClient
 from prometheus_client import REGISTRY
 
 from service.resources import Resources
+from service.retrieval.search import MIN_ARM_LIMIT
 from service.retrieval.techniques import GENERIC_REQUESTS
 from tests.api.conftest import Tables, client_of, serving, with_llm
 from tests.conftest import SetClock, Tenant
@@ -558,7 +559,7 @@ async def test_far_behind_all_arms(client: AsyncClient, embedder: AngleEmbedder)
     for number in range(110):
         await store(client, embedder, f"Number {number}", 0.5 + number / 1_000)
     found = await why(client, last, limit=1)
-    assert (found["place"], found["reasons"]) == (111 - 10, ["not_a_candidate", "below_limit"])
+    assert (found["place"], found["reasons"]) == (MIN_ARM_LIMIT + 1, ["not_a_candidate", "below_limit"])
     assert recomputed(found["explain"]) == pytest.approx(found["score"], abs=1e-6)
 
 
@@ -669,7 +670,7 @@ async def test_the_configuration_tells_how_searches_rank(client: AsyncClient) ->
     await client.patch("/v1/workspaces/current", json={"settings": {"search_weights": {"rare": 1.5}}})
     found = (await client.get("/v1/config")).json()["search"]
     assert found["search_weights"]["rare"] == 1.5
-    assert found["search_weights"]["text_vector"] == 1.0
+    assert found["search_weights"]["text_vector"] == 0.9
     assert found["rerank_api_key"] is None
 
 

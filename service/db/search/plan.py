@@ -50,7 +50,7 @@ class SearchPlan:
     original_vector: NDArray[np.float32] | None = None
     asked_at: datetime | None = None
     tags: Sequence[str] = ()
-    arm_limit: int = 100
+    arm_limit: int = 50
     limit: int = 10
     match: ScopeMatch = "all"
     with_shared: bool = False

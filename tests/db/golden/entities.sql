@@ -2,7 +2,7 @@
 -- Rendered by tests/db/test_golden.py; `make golden` writes it again.
 
 SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', false);
-\set arm '100'
+\set arm '50'
 \set channel '''_global'''
 \set fan '5'
 \set links '5000'

@@ -2,13 +2,13 @@
 -- Rendered by tests/db/test_golden.py; `make golden` writes it again.
 
 SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', false);
-\set arm_limit '100'
+\set arm_limit '50'
 \set asked_at '''2026-03-02T09:30:00+00:00''::timestamptz'
 \set channel '''_global'''
 \set exact_rows '20000'
 \set limit '10'
 \set max_close '800'
-\set min_close '400'
+\set min_close '200'
 \set now '''2026-03-02T09:30:00+00:00''::timestamptz'
 \set query_vector 'array_fill(0.05::real, ARRAY[384])::halfvec'
 \set tags '''{boat}'''

@@ -13,7 +13,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set any_of_2_categories '''{}'''
 \set any_of_2_metadata '''{}'''
 \set any_of_2_words '''{}'''
-\set arm_limit '100'
+\set arm_limit '50'
 \set asked_at '''2026-03-02T09:30:00+00:00''::timestamptz'
 \set candidate_limit '500'
 \set channel '''_global'''

@@ -4,7 +4,7 @@
 SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', false);
 \set and_context_terms '''{}'''
 \set and_text_terms '''{}'''
-\set arm_limit '100'
+\set arm_limit '50'
 \set asked_at '''2026-03-02T09:30:00+00:00''::timestamptz'
 \set candidate_limit '500'
 \set channel '''_global'''
