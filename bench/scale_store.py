@@ -70,6 +70,7 @@ def opened(size: int) -> Iterator[Store]:
 
 def _build(size: int, folder: Path, note: Path) -> None:
     settings = Settings.from_env({})
+    folder.mkdir(parents=True, exist_ok=True)
     print(f"Building {size:,} memories in {folder} ...", flush=True)
     with EmbeddedPostgres(folder, settings=SERVER | LOADING | trusting(folder)) as server:
         url = server.url(SUPERUSER)
