@@ -49,11 +49,12 @@ ALIASES = frozenset(
 
 
 def files() -> list[Path]:
-    """The texts of the tree, labelled data aside."""
+    """The texts of the tree, without labelled data and what benches built."""
     found = [
         path for name in PLACES for path in ([ROOT / name] if (ROOT / name).is_file() else (ROOT / name).rglob("*"))
     ]
-    return sorted(path for path in found if path.suffix in TEXTS and path.is_file() and "__pycache__" not in path.parts)
+    ours = (path for path in found if not {"__pycache__", ".data"} & {*path.relative_to(ROOT).parts})
+    return sorted(path for path in ours if path.suffix in TEXTS and path.is_file())
 
 
 def codes(file: Path) -> Iterator[str]:
