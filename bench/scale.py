@@ -46,7 +46,7 @@ from service.db.engine import Database, driver
 from service.db.rights import find_access
 from service.db.roles import APP
 from service.db.search import approximate, candidates, exact, term_statistics, visibility
-from service.db.search.plan import Candidates, SearchPlan
+from service.db.search.plan import MIN_ARM_LIMIT, Candidates, SearchPlan
 from service.domain import column_ranges, filter_keys, filters
 from service.domain.query import ANYTHING, EVER, Narrow, Query
 from service.domain.scope import Scope
@@ -55,7 +55,7 @@ from service.language import lexemes
 from service.launch.run import is_ready
 from service.opening import open_resources
 from service.resources import Resources
-from service.retrieval.search import MIN_ARM_LIMIT, search
+from service.retrieval.search import search
 from service.settings import Settings
 
 SETTINGS = Settings.from_env({})

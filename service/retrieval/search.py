@@ -28,7 +28,7 @@ from service.db.search import candidates, entity_arm, features, visibility
 from service.db.search.candidates import ScopeSummary
 from service.db.search.entity_arm import EntityMatches
 from service.db.search.features import Features
-from service.db.search.plan import Candidates, SearchPlan
+from service.db.search.plan import MIN_ARM_LIMIT, Candidates, SearchPlan
 from service.domain import column_ranges, filter_keys
 from service.domain.clock import Stopwatch
 from service.domain.memory import Hit, Memory, ScoreTerm
@@ -63,9 +63,6 @@ from service.retrieval.fusion import Columns, Ranked
 from service.retrieval.query_parsing import ParsedQuery
 from service.retrieval.signals import QueryContext
 from service.retrieval.techniques import AddedTexts, QueryVectors
-
-MIN_ARM_LIMIT: Final = 50
-"""Candidates of each arm, at least; an arm hands in twice what is asked for."""
 
 SUMMARY_KEPT_S: Final = 10.0
 """A scope's size and speakers are looked up again after so long: a new speaker may be missing meanwhile."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 import numpy as np
@@ -15,6 +16,9 @@ from service.domain.column_ranges import ColumnRange
 from service.domain.filter_keys import NO_FILTER_KEYS, FilterKeys
 from service.domain.query import VectorPath
 from service.domain.scope import ScopeMatch
+
+MIN_ARM_LIMIT: Final = 50
+"""Candidates of each arm, at least; an arm hands in twice what is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class SearchPlan:
     original_vector: NDArray[np.float32] | None = None
     asked_at: datetime | None = None
     tags: Sequence[str] = ()
-    arm_limit: int = 50
+    arm_limit: int = MIN_ARM_LIMIT
     limit: int = 10
     match: ScopeMatch = "all"
     with_shared: bool = False
