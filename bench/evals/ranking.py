@@ -2,17 +2,16 @@
 
     python -m bench.evals.ranking
 
-The arms are computed here in Python over all texts of a user; question, vector and fusion are the service's. Entities,
-goals and factors are left out, so the figures differ a little from those of a running service.
+Words and vectors are compared here in Python with all texts of a user; question, signals and fusion are the service's.
+Entities, goals and factors are left out, so the figures differ a little from those of a running service.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,8 +20,11 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from bench.load_conversations import read
-from service.domain import bm25
+from service.db.search.entity_arm import EntityMatches
+from service.db.search.features import Features, TermIdf, of_columns
+from service.db.search.plan import Candidates
 from service.domain.query import Query
+from service.domain.ranking import Factors, Ranking
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import context, temporal
@@ -33,15 +35,13 @@ from service.providers.caches import CachedEmbedder
 from service.providers.local import Encoder, LocalEmbedder
 from service.providers.protocols import Vector
 from service.resources import Resources
-from service.retrieval import fusion, matching, query_parsing, search
-from service.retrieval.fusion import FusionContext, Signals
-from service.retrieval.query_parsing import ParsedQuery
+from service.retrieval import query_parsing, search, signals
 
 CORPORA = Path(__file__).parents[2] / "tests" / "corpora"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = UUID(int=1)
 UTC_ZONE = ZoneInfo("UTC")
-NEVER = frozenset({"rare", "tag", "entity", "goal"})
+RANKING = Ranking(factors=Factors(temporal_tag=False, validity=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,47 +137,33 @@ async def _ranks(asked: Mapping[str, Any], texts: Sequence[IndexedText], res: Re
     """The ranks of the evidence, best first."""
     people = {each.speaker for each in texts if each.speaker}
     seen = query_parsing.parse(asked["text"], NOW, UTC_ZONE, people)
-    query = Query(Scope(OWNER, user_id="u"), CleanText(asked["text"]), 10)
+    query = Query(Scope(OWNER, user_id="u"), CleanText(asked["text"]), 10, ranking=RANKING)
     vector = (await search.embed(query, CleanText(seen.embedding_text), [], res, is_request=seen.is_request)).searched
     assert vector is not None
-    text_idf = _idf(seen.terms, [each.text_terms for each in texts])
-    context_idf = _idf(seen.terms, [each.context_terms for each in texts])
-    oldest, newest = min(each.at for each in texts), max(each.at for each in texts)
-    present = seen.about_present and oldest < newest
-    moments = [each.at for each in texts]
-    times = matching.relative_recency(moments, oldest, newest) if present else matching.time_match(seen.time, moments)
-    signals = [
-        _signals(each, seen, vector, (text_idf, context_idf), float(time))
-        for each, time in zip(texts, times, strict=True)
-    ]
-    applies = {
-        "time": present or seen.time,
-        "speaker": seen.speakers or seen.role,
-        "first_person": seen.speakers,
-        "dated": seen.asks_when,
-    }
-    unasked = NEVER | {name for name, asks in applies.items() if not asks}
-    ranked = fusion.fuse(
-        signals, FusionContext(math.fsum(text_idf.values()), math.fsum(context_idf.values()), seen.only_time, unasked)
-    )
+    term_ids = {term: term_id(term) for term in seen.terms}
+    counted = (_counts(each.text_terms for each in texts), _counts(each.context_terms for each in texts))
+    known = signals.query_context(query, seen, NOW, term_ids, Candidates(len(texts), *counted), EntityMatches())
+    features = _features(texts, vector, known.idf)
+    known = replace(known, time_span=signals.time_span(seen, features))
+    ranked = signals.fused(signals.columns(features, known), known)
     return [at for at, hit in enumerate(ranked, 1) if hit.key in asked["evidence"]]
 
 
-def _signals(
-    each: IndexedText, seen: ParsedQuery, vector: Vector, idf: tuple[dict[int, float], dict[int, float]], time: float
-) -> Signals:
-    text_idf, context_idf = idf
-    return Signals(
-        key=each.id,
-        text_lexical=sum(text_idf[term] * each.text_terms.get(term, 0.0) for term in text_idf),
-        context_lexical=sum(context_idf[term] * each.context_terms.get(term, 0.0) for term in context_idf),
-        text_vector=float(vector @ each.vector),
-        context_vector=float(vector @ each.context_vector),
-        speaker=matching.speaker_match(seen, each.speaker, each.role),
-        asking=context.question_share(each.text),
-        first_person=context.first_person(each.text),
-        time=time,
-        dated=float(each.dated),
+def _features(texts: Sequence[IndexedText], vector: Vector, idf: TermIdf) -> Features:
+    return of_columns(
+        {
+            "ids": [each.id for each in texts],
+            "text_lexical": [_bm25(each.text_terms, idf.of_texts) for each in texts],
+            "context_lexical": [_bm25(each.context_terms, idf.of_contexts) for each in texts],
+            "text_vector": [float(vector @ each.vector) for each in texts],
+            "context_vector": [float(vector @ each.context_vector) for each in texts],
+            "phrasing": [each.text for each in texts],
+            "speaker": [each.speaker for each in texts],
+            "role": [each.role for each in texts],
+            "timestamp": [each.at for each in texts],
+            "dated": [each.dated for each in texts],
+            "terms": [list(each.text_terms) for each in texts],
+        }
     )
 
 
@@ -185,9 +171,12 @@ def _role(speaker: str | None, speakers: Sequence[str]) -> str | None:
     return ("user", "assistant")[speakers.index(speaker) % 2] if speaker else None
 
 
-def _idf(terms: Sequence[str], texts: Sequence[Mapping[int, float]]) -> dict[int, float]:
-    found = Counter(term for each in texts for term in each)
-    return {term_id(term): bm25.idf(len(texts), found[term_id(term)]) for term in terms}
+def _bm25(terms: Mapping[int, float], idf: Mapping[int, float]) -> float:
+    return sum(weight * terms.get(term, 0.0) for term, weight in idf.items())
+
+
+def _counts(texts: Iterable[Mapping[int, float]]) -> dict[int, float]:
+    return {term: float(count) for term, count in Counter(term for each in texts for term in each).items()}
 
 
 if __name__ == "__main__":

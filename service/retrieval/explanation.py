@@ -19,7 +19,7 @@ from service.db.search.plan import SearchPlan
 from service.db.search.visibility import RuleCheck
 from service.domain.memory import Hit
 from service.domain.query import EVER, Explanation, Query
-from service.retrieval import fusion, signals
+from service.retrieval import signals
 from service.retrieval.signals import QueryContext
 
 
@@ -44,12 +44,7 @@ async def explain(
     if memory_id not in found.ids:
         reasons = (*reasons, "not_a_candidate")
         found = await features.read(session, plan, [*found.ids, memory_id], context.idf, wanted)
-    ranked = fusion.fuse(
-        signals.columns(found, context),
-        signals.fusion_context(context),
-        signals.weights(context.ranking),
-        context.ranking.fusion,
-    )
+    ranked = signals.fused(signals.columns(found, context), context)
     place = next((at for at, each in enumerate(ranked, 1) if each.key == memory_id), None)
     if place is None:  # it went away meanwhile
         return Explanation(memory_id, found=False, place=None, reasons=("unknown",))

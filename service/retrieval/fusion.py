@@ -55,31 +55,6 @@ Column = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Signals:
-    """What is known of one candidate. `key` is its id and decides ties.
-
-    BM25: >= 0. Cosines: None without a vector. A memory without context leaves its context signals None and they are
-    those of its text. The others: 0..1 (`asking` is the share of the text that asks). `factors` multiply the sum.
-    """
-
-    key: Hashable
-    text_lexical: float = 0.0
-    context_lexical: float | None = None
-    text_vector: float | None = None
-    context_vector: float | None = None
-    speaker: float = 0.0
-    asking: float = 0.0
-    first_person: float = 0.0
-    time: float = 0.0
-    dated: float = 0.0
-    rare: float = 0.0
-    tag: float = 0.0
-    entity: float = 0.0
-    goal: float = 0.0
-    factors: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class FusionContext:
     """What of the query matters to fusion. `text_full_match`, `context_full_match`: the sum of the IDF of its terms,
     over texts and over contexts. `unused`: signals that the query says nothing about; they are 0 for all and take no
@@ -107,26 +82,16 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is known of all candidates, as Signals says it of one. `signals` by name: one that is left out is 0 for all;
-    `declarative` is the share of the text that does not ask."""
+    """What is known of all candidates. `keys`: their ids, which decide ties. `signals` by name, one that is left out is
+    0 for all: BM25 >= 0, cosines -1..1, NaN without a vector, the others 0..1. `factors` multiply the sum."""
 
     keys: Sequence[Hashable]
     signals: Mapping[str, Column]
     factors: Mapping[str, Column] = field(default_factory=dict)
 
 
-def columns(candidates: Sequence[Signals]) -> Columns:
-    """The same by columns."""
-    factors = dict.fromkeys(name for each in candidates for name in each.factors)
-    return Columns(
-        [each.key for each in candidates],
-        {name: _column([_raw(each, name) for each in candidates]) for name in NAMES},
-        {name: _column([each.factors.get(name) for each in candidates]) for name in factors},
-    )
-
-
 def fuse(
-    candidates: Sequence[Signals] | Columns,
+    found: Columns,
     context: FusionContext,
     weights: Weights = DEFAULT,
     fusion: Fusion = "weighted",
@@ -135,7 +100,6 @@ def fuse(
     explain: bool = True,
 ) -> list[Ranked]:
     """Returns the best `limit` candidates (None: all), best first; equal scores in the order of their keys as text."""
-    found = candidates if isinstance(candidates, Columns) else columns(candidates)
     used = _weighted(weights, context)
     whole = math.fsum(used.values()) or 1.0
     share = {name: weight / whole for name, weight in used.items() if weight or explain}
@@ -246,21 +210,6 @@ def _weighted(weights: Weights, context: FusionContext) -> dict[str, float]:
     if context.only_rare:
         used["rare"] = weights.rare_alone
     return {name: 0.0 if name in context.unused else weight for name, weight in used.items()}
-
-
-def _raw(each: Signals, name: str) -> float | None:
-    if name == "declarative":
-        return 1.0 - each.asking
-    if name == "context_lexical" and each.context_lexical is None:
-        return each.text_lexical
-    if name == "context_vector" and each.context_vector is None:
-        return each.text_vector
-    value: float | None = getattr(each, name)
-    return value
-
-
-def _column(values: Sequence[float | None]) -> Column:
-    return np.array(values, dtype=np.float64)  # None becomes NaN
 
 
 def _known(value: float) -> float | None:

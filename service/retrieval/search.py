@@ -8,7 +8,6 @@ hold an answer (answerability.py; pure) and the rows of the best. `finish` asks 
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -298,7 +297,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     found, context = measured.found, measured.context
     stopwatch.lap("signals")
     shown_to_reranker = rerank.wanted(query, res) if query.ranking.rerank else 0
-    columns, cosines = signals.columns(measured.features, context), _cosines(measured.features)
+    columns, cosines = signals.columns(measured.features, context), signals.cosines(measured.features)
     ahead = max(query.limit + currency.LOOKAHEAD, shown_to_reranker)
     ranked = _rank(context, measured.features, columns, ahead)
     answer = answerability.of_memories(context, measured.features, columns, cosines)
@@ -403,27 +402,14 @@ async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches
 def _rank(context: QueryContext, measured: Features, columns: Columns, limit: int) -> list[Ranked]:
     """The best of the candidates, best first."""
     ranking, query = context.ranking, context.query
-    ranked = fusion.fuse(
-        columns,
-        signals.fusion_context(context),
-        signals.weights(ranking),
-        ranking.fusion,
-        limit=limit * DIVERSITY_OVERFETCH if ranking.diversity > 0 else limit,
-        explain=query.explain or query.explain_id is not None,
-    )
+    explain = query.explain or query.explain_id is not None
+    wide = limit * DIVERSITY_OVERFETCH if ranking.diversity > 0 else limit
+    ranked = signals.fused(columns, context, limit=wide, explain=explain)
     if ranking.diversity == 0:
         return ranked
     terms = dict(zip(measured.ids, measured.terms, strict=True))
     overlap = fusion.text_overlap([terms[_id(each)] for each in ranked])
     return fusion.diversified(ranked, overlap, ranking.diversity, limit=limit, one_by_one=MAX_DIVERSIFIED)
-
-
-def _cosines(measured: Features) -> dict[UUID, float | None]:
-    """By candidate: to the vector of the query as it was sent, where another one was searched with."""
-    if measured.original_cosine:
-        return dict(zip(measured.ids, measured.original_cosine, strict=True))
-    cosines = measured.text_vector.tolist()
-    return {each: None if math.isnan(cosine) else cosine for each, cosine in zip(measured.ids, cosines, strict=True)}
 
 
 # -- after the snapshot -----------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -21,7 +22,7 @@ from service.domain.ranking import Ranking, Weights
 from service.domain.temporal import Mention
 from service.language.context import first_person, question_share
 from service.retrieval import fusion, matching, query_parsing
-from service.retrieval.fusion import Column, Columns, FusionContext
+from service.retrieval.fusion import Column, Columns, FusionContext, Ranked
 from service.retrieval.query_parsing import ParsedQuery
 
 TEMPORAL_TAG_FACTORS = {"current": 1.2, "past": 0.7}
@@ -193,6 +194,20 @@ def fusion_context(context: QueryContext) -> FusionContext:
         and query_parsing.only_names(parsed, chain.from_iterable(context.entities.named_as.values())),
         context.few_matches,
     )
+
+
+def fused(columns: Columns, context: QueryContext, *, limit: int | None = None, explain: bool = True) -> list[Ranked]:
+    """The best `limit` candidates (None: all), best first."""
+    ranking = context.ranking
+    return fusion.fuse(columns, fusion_context(context), weights(ranking), ranking.fusion, limit=limit, explain=explain)
+
+
+def cosines(found: Features) -> dict[UUID, float | None]:
+    """By candidate: to the vector of the query as it was sent, where another one was searched with."""
+    if found.original_cosine:
+        return dict(zip(found.ids, found.original_cosine, strict=True))
+    known = found.text_vector.tolist()
+    return {each: None if math.isnan(cosine) else cosine for each, cosine in zip(found.ids, known, strict=True)}
 
 
 MIN_TIME_SPAN = timedelta(days=1)

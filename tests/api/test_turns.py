@@ -63,6 +63,24 @@ async def test_an_answer_is_found_by_the_question_before_it(client: AsyncClient,
     assert answer in [each["id"] for each in (await found(client, "water the ficus", limit=2))]
 
 
+async def test_what_is_so_now_is_what_was_said_last(
+    client: AsyncClient, embedder: AngleEmbedder, clock: SetClock
+) -> None:
+    first, second = "The rent is 900 euros", "The rent is 950 euros"
+    for text in ("What was the rent?", "What is the rent now?"):
+        embedder.place(text, 1.0)
+    embedder.place(first, 0.9)
+    embedder.place(second, 0.88)
+    there = await opened(client, "chat")
+    old = await said(client, there, first)
+    clock.forward(days=30)
+    await said(client, there, "A heron on the roof")
+    clock.forward(days=30)
+    new = await said(client, there, second)
+    assert [each["id"] for each in await found(client, "What was the rent?")][:2] == [old, new]
+    assert [each["id"] for each in await found(client, "What is the rent now?")][:2] == [new, old]
+
+
 async def test_search_within_one_conversation(client: AsyncClient) -> None:
     first, second = await opened(client, "one"), await opened(client, "two")
     kept = await said(client, first, "A heron on the roof")

@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from service.domain import bm25
 from service.domain.ranking import Fusion, Weights
 from service.retrieval import fusion
-from service.retrieval.fusion import DEFAULT, FusionContext, Ranked, Signals
+from service.retrieval.fusion import DEFAULT, FusionContext, Ranked
+from tests.retrieval.candidates import OneCandidate, columns
 from tests.retrieval.scores import recomputed
 
 METHODS: tuple[Fusion, ...] = ("weighted", "zscore", "rrf")
 UNIT = st.floats(0, 1)
 MAYBE = st.none() | st.floats(-1, 1)
-SIGNALS = st.builds(
-    Signals,
+CANDIDATES = st.builds(
+    OneCandidate,
     key=st.integers(),
     text_lexical=st.floats(0, 60),
     context_lexical=st.none() | st.floats(0, 60),
@@ -43,11 +44,11 @@ def keys(ranked: list[Ranked]) -> list[object]:
 
 @pytest.mark.parametrize("method", METHODS)
 @given(
-    candidates=st.lists(SIGNALS, max_size=12, unique_by=lambda each: each.key),
+    candidates=st.lists(CANDIDATES, max_size=12, unique_by=lambda each: each.key),
     asking=st.builds(FusionContext, st.floats(0, 40), st.floats(0, 40), st.booleans()),
 )
-def test_scores_are_made_of_their_terms(method: Fusion, candidates: list[Signals], asking: FusionContext) -> None:
-    ranked = fusion.fuse(candidates, asking, DEFAULT, method)
+def test_scores_are_made_of_their_terms(method: Fusion, candidates: list[OneCandidate], asking: FusionContext) -> None:
+    ranked = fusion.fuse(columns(candidates), asking, DEFAULT, method)
     assert sorted(keys(ranked), key=str) == sorted((each.key for each in candidates), key=str)
     assert [hit.score for hit in ranked] == sorted((hit.score for hit in ranked), reverse=True)
     for hit in ranked:
@@ -56,15 +57,15 @@ def test_scores_are_made_of_their_terms(method: Fusion, candidates: list[Signals
         assert math.fsum(term.weight for term in hit.terms.values()) == pytest.approx(1)
 
 
-def near_by(count: int = 20) -> list[Signals]:
+def near_by(count: int = 20) -> list[OneCandidate]:
     """Candidates that the vectors like, some with a frequent word."""
     return [
-        Signals(at, text_lexical=at % 3, context_lexical=at % 3, text_vector=0.7 - at / 500, context_vector=0.7)
+        OneCandidate(at, text_lexical=at % 3, context_lexical=at % 3, text_vector=0.7 - at / 500, context_vector=0.7)
         for at in range(count)
     ]
 
 
-FAR = Signals("far", text_vector=0.1, context_vector=0.1)
+FAR = OneCandidate("far", text_vector=0.1, context_vector=0.1)
 
 
 @pytest.mark.parametrize(
@@ -77,32 +78,37 @@ FAR = Signals("far", text_vector=0.1, context_vector=0.1)
     ids=["a rare token", "a time and nothing else", "a tag and a name"],
 )
 @pytest.mark.parametrize("method", METHODS)
-def test_what_vectors_do_not_see_can_be_first(hit: Signals, asking: FusionContext, method: Fusion) -> None:
-    assert fusion.fuse([*near_by(), hit], asking, DEFAULT, method)[0].key == "far"
+def test_what_vectors_do_not_see_can_be_first(hit: OneCandidate, asking: FusionContext, method: Fusion) -> None:
+    assert fusion.fuse(columns([*near_by(), hit]), asking, DEFAULT, method)[0].key == "far"
 
 
 def test_without_any_vector_words_decide() -> None:
-    found = fusion.fuse([Signals("b", 1.0), Signals("a", 2.0), Signals("c")], FusionContext(2, 2))
+    found = fusion.fuse(
+        columns([OneCandidate("b", 1.0), OneCandidate("a", 2.0), OneCandidate("c")]), FusionContext(2, 2)
+    )
     assert keys(found) == ["a", "b", "c"]
 
 
 def test_a_vector_still_to_come_is_no_reproach_to_a_full_match() -> None:
-    queued = Signals("new", text_lexical=8.0, rare=0.9)
-    assert fusion.fuse([*near_by(), queued], FusionContext(8, 8))[0].key == "new"
+    queued = OneCandidate("new", text_lexical=8.0, rare=0.9)
+    assert fusion.fuse(columns([*near_by(), queued]), FusionContext(8, 8))[0].key == "new"
 
 
 def test_one_weak_word_in_common_is_no_full_match() -> None:
-    ranked = {hit.key: hit for hit in fusion.fuse([Signals("weak", 1.0), Signals("none")], FusionContext(10, 10))}
+    ranked = {
+        hit.key: hit
+        for hit in fusion.fuse(columns([OneCandidate("weak", 1.0), OneCandidate("none")]), FusionContext(10, 10))
+    }
     assert ranked["weak"].terms["text_lexical"].value == pytest.approx(1 / 6)
 
 
 def test_a_memory_without_context_is_its_own_context() -> None:
-    note, turn = Signals("note", 4.0, None, 0.6, None), Signals("turn", 4.0, 4.0, 0.6, 0.6)
-    first, second = fusion.fuse([note, turn, FAR], FusionContext(4, 4))[:2]
+    note, turn = OneCandidate("note", 4.0, None, 0.6, None), OneCandidate("turn", 4.0, 4.0, 0.6, 0.6)
+    first, second = fusion.fuse(columns([note, turn, FAR]), FusionContext(4, 4))[:2]
     assert first.score == second.score
 
 
-LIFTED = Signals("b", 1.0, 1.0, 0.5, 0.5)
+LIFTED = OneCandidate("b", 1.0, 1.0, 0.5, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -117,39 +123,39 @@ LIFTED = Signals("b", 1.0, 1.0, 0.5, 0.5)
         replace(LIFTED, entity=1.0),
     ],
 )
-def test_each_sign_lifts(lifted: Signals) -> None:
-    assert keys(fusion.fuse([replace(LIFTED, key="a"), lifted], FusionContext(1, 1))) == ["b", "a"]
+def test_each_sign_lifts(lifted: OneCandidate) -> None:
+    assert keys(fusion.fuse(columns([replace(LIFTED, key="a"), lifted]), FusionContext(1, 1))) == ["b", "a"]
 
 
 def test_a_question_stands_behind_a_statement() -> None:
-    plain = Signals("b", 1.0, 1.0, 0.5, 0.5)
-    assert keys(fusion.fuse([plain, replace(plain, key="a", asking=1.0)], FusionContext(1, 1))) == ["b", "a"]
+    plain = OneCandidate("b", 1.0, 1.0, 0.5, 0.5)
+    assert keys(fusion.fuse(columns([plain, replace(plain, key="a", asking=1.0)]), FusionContext(1, 1))) == ["b", "a"]
 
 
 def test_factors_multiply() -> None:
-    plain = Signals("a", 1.0, 1.0, 0.5, 0.5)
+    plain = OneCandidate("a", 1.0, 1.0, 0.5, 0.5)
     halved = replace(plain, key="b", factors={"validity": 0.5})
-    first, second = fusion.fuse([plain, halved], FusionContext(1, 1))
+    first, second = fusion.fuse(columns([plain, halved]), FusionContext(1, 1))
     assert second.score == pytest.approx(first.score / 2)
 
 
 def test_ties_fall_by_key_and_the_limit_cuts() -> None:
-    candidates = [Signals(key, 1.0) for key in ("c", "a", "b")]
-    assert keys(fusion.fuse(candidates, FusionContext(1, 1))) == ["a", "b", "c"]
-    assert keys(fusion.fuse(candidates, FusionContext(1, 1), limit=2)) == ["a", "b"]
-    assert fusion.fuse([], FusionContext()) == []
+    candidates = [OneCandidate(key, 1.0) for key in ("c", "a", "b")]
+    assert keys(fusion.fuse(columns(candidates), FusionContext(1, 1))) == ["a", "b", "c"]
+    assert keys(fusion.fuse(columns(candidates), FusionContext(1, 1), limit=2)) == ["a", "b"]
+    assert fusion.fuse(columns([]), FusionContext()) == []
 
 
 def test_the_order_does_not_depend_on_the_order_of_arrival() -> None:
     candidates = near_by()
-    assert keys(fusion.fuse(candidates, FusionContext(3, 3))) == keys(
-        fusion.fuse(candidates[::-1], FusionContext(3, 3))
+    assert keys(fusion.fuse(columns(candidates), FusionContext(3, 3))) == keys(
+        fusion.fuse(columns(candidates[::-1]), FusionContext(3, 3))
     )
 
 
 def test_no_weight_no_score() -> None:
     nothing = Weights(**dict.fromkeys(Weights.model_fields, 0.0))
-    assert [hit.score for hit in fusion.fuse(near_by(2), FusionContext(), nothing)] == [0.0, 0.0]
+    assert [hit.score for hit in fusion.fuse(columns(near_by(2)), FusionContext(), nothing)] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf])
@@ -160,7 +166,9 @@ def test_weights_are_finite_and_not_negative(wrong: float) -> None:
 
 def test_equal_ranks_get_equal_values() -> None:
     ranked = fusion.fuse(
-        [Signals("a", 2.0), Signals("b", 2.0), Signals("c", 1.0), Signals("d")], FusionContext(), fusion="rrf"
+        columns([OneCandidate("a", 2.0), OneCandidate("b", 2.0), OneCandidate("c", 1.0), OneCandidate("d")]),
+        FusionContext(),
+        fusion="rrf",
     )
     value = {hit.key: hit.terms["text_lexical"].value for hit in ranked}
     assert value == {"a": 1.0, "b": 1.0, "c": pytest.approx(61 / 63), "d": 0.0}
@@ -179,15 +187,15 @@ def test_a_single_holder_is_as_rare_as_can_be() -> None:
 
 
 @given(
-    candidates=st.lists(SIGNALS, max_size=8, unique_by=lambda each: each.key),
+    candidates=st.lists(CANDIDATES, max_size=8, unique_by=lambda each: each.key),
     relevance=st.dictionaries(st.integers(), UNIT, max_size=8),
     weight=UNIT,
     diversity=UNIT,
 )
 def test_scores_are_made_of_their_terms_after_a_second_look(
-    candidates: list[Signals], relevance: dict[Hashable, float], weight: float, diversity: float
+    candidates: list[OneCandidate], relevance: dict[Hashable, float], weight: float, diversity: float
 ) -> None:
-    ranked = fusion.fuse(candidates, FusionContext(9, 9))
+    ranked = fusion.fuse(columns(candidates), FusionContext(9, 9))
     groups = np.array([float(hash(hit.key) % 2) for hit in ranked])
     spread = fusion.diversified(ranked, lambda at: np.maximum(groups, groups[at]), diversity, limit=6, one_by_one=3)
     for found in (fusion.blend(ranked, relevance, weight), spread, fusion.blend(spread, relevance, weight)):
@@ -198,7 +206,7 @@ def test_scores_are_made_of_their_terms_after_a_second_look(
 
 
 def test_a_judge_decides_over_what_it_was_shown() -> None:
-    ranked = fusion.fuse(near_by(5), FusionContext(2, 2))
+    ranked = fusion.fuse(columns(near_by(5)), FusionContext(2, 2))
     last = ranked[-1].key
     assert keys(fusion.blend(ranked, {last: 1.0}, 0.8))[0] == last
     assert keys(fusion.blend(ranked, {last: 1.0}, 0.0)) == keys(ranked)
@@ -206,7 +214,8 @@ def test_a_judge_decides_over_what_it_was_shown() -> None:
 
 def test_what_repeats_a_hit_gives_way() -> None:
     ranked = fusion.fuse(
-        [Signals(key, at) for key, at in (("a", 9.0), ("a2", 8.9), ("a3", 8.8), ("b", 5.0))], FusionContext()
+        columns([OneCandidate(key, at) for key, at in (("a", 9.0), ("a2", 8.9), ("a3", 8.8), ("b", 5.0))]),
+        FusionContext(),
     )
 
     def alike(at: int) -> fusion.Column:
@@ -218,12 +227,14 @@ def test_what_repeats_a_hit_gives_way() -> None:
 
 
 def test_without_explain_there_are_no_terms() -> None:
-    explained, plain = (fusion.fuse(near_by(3), FusionContext(2, 2), explain=explain) for explain in (True, False))
+    explained, plain = (
+        fusion.fuse(columns(near_by(3)), FusionContext(2, 2), explain=explain) for explain in (True, False)
+    )
     assert [hit.score for hit in explained] == [hit.score for hit in plain]
     assert [len(hit.terms) for hit in plain] == [0, 0, 0]
 
 
 def test_an_entity_and_nothing_else() -> None:
     named = replace(FAR, entity=1.0)
-    assert fusion.fuse([*near_by(), named], FusionContext(only_entity=True))[0].key == "far"
-    assert fusion.fuse([*near_by(), named], FusionContext())[0].key != "far"
+    assert fusion.fuse(columns([*near_by(), named]), FusionContext(only_entity=True))[0].key == "far"
+    assert fusion.fuse(columns([*near_by(), named]), FusionContext())[0].key != "far"

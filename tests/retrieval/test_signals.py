@@ -24,8 +24,9 @@ from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import context, lexemes
 from service.retrieval import fusion, matching, query_parsing, signals
-from service.retrieval.fusion import Signals
 from service.retrieval.signals import QueryContext
+from tests.retrieval import candidates
+from tests.retrieval.candidates import OneCandidate
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 QUESTIONS = (
@@ -81,7 +82,7 @@ def features(found: list[Row], wanted: frozenset[str]) -> Features:
     return Features(**columns | {name: np.array(columns[name], dtype=np.float64) for name in numbers})
 
 
-def one_by_one(row: Row, query_context: QueryContext) -> Signals:
+def one_by_one(row: Row, query_context: QueryContext) -> OneCandidate:
     """One candidate, by the rules of docs/ranking.md."""
     parsed = query_context.parsed
     held = {term for term, number in query_context.term_ids.items() if number in row["terms"]}
@@ -104,7 +105,7 @@ def one_by_one(row: Row, query_context: QueryContext) -> Signals:
     }
     if standing:
         factors["salience"] = 1 + 0.2 * (2 * standing.salience - 1)
-    return Signals(
+    return OneCandidate(
         row["ids"],
         row["text_lexical"],
         row["context_lexical"],
@@ -162,7 +163,7 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
     query_context = replace(signals.with_features(query_context, columns, 1, float), goals=query_context.goals)
     asked = signals.fusion_context(query_context)
     fused = fusion.fuse(signals.columns(columns, query_context), asked, fusion=method)
-    wanted = fusion.fuse([one_by_one(row, query_context) for row in found], asked, fusion=method)
+    wanted = fusion.fuse(candidates.columns([one_by_one(row, query_context) for row in found]), asked, fusion=method)
     assert [hit.key for hit in fused] == [hit.key for hit in wanted]
     for hit, other in zip(fused, wanted, strict=True):
         assert hit.score == pytest.approx(other.score, abs=1e-9)

@@ -30,6 +30,8 @@ from service.language.context import QUESTION_MARKS
 Column = NDArray[np.float64]
 """A number for each candidate, NaN where there is nothing to measure."""
 
+NUMBERS = ("text_lexical", "context_lexical", "text_vector", "context_vector")
+
 MAX_GOALS = 8
 """Active goals that count: the first by priority. More would be close to everything."""
 
@@ -137,11 +139,15 @@ async def read(
     """The features of the candidates that the scope and the conditions let through; `wanted`: which of OPTIONAL, and
     SHORT_TEXTS."""
     shape, values = statement(plan, ids, idf, wanted)
-    found: dict[str, Any] = await direct.columns(session, shape, values) or dict.fromkeys(ALWAYS, ())
-    for name in ("text_lexical", "context_lexical", "text_vector", "context_vector"):
-        found[name] = np.array(found[name], dtype=np.float64)
-    found["text_lexical"] = np.fmax(found["text_lexical"], 0.0)  # a text without terms: 0
-    return Features(**found)
+    return of_columns(await direct.columns(session, shape, values))
+
+
+def of_columns(found: Mapping[str, Sequence[Any]]) -> Features:
+    """The same of columns that a statement gave under these names; none without a row."""
+    numbers = {name: np.array(found.get(name, ()), dtype=np.float64) for name in NUMBERS}
+    numbers["text_lexical"] = np.fmax(numbers["text_lexical"], 0.0)  # a text without terms: 0
+    known: dict[str, Any] = {"ids": (), **found, **numbers}
+    return Features(**known)
 
 
 def statement(

@@ -1,4 +1,4 @@
-"""Candidates among the turns of a scope, with their lexical and vector scores.
+"""Candidates among the turns of a scope, with their features.
 
 One statement reads the newest `exact_rows` turns of the scope, with exact BM25 and exact distances. A turn is often
 found by the question before it, so its context scores combine its own with those of the turns just before it in the
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -20,11 +20,15 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import DateTime, Row, TextClause, bindparam, text
+from sqlalchemy import DateTime, TextClause, bindparam, text
 
+from service.db import direct
 from service.db.engine import Session
 from service.db.episodes.turns import TurnFilter
 from service.db.scopes import Condition, typed
+from service.db.search import features
+from service.db.search.features import Features
+from service.db.search.plan import Candidates
 from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half, cosine, graph_distance
 from service.domain.bm25 import IDF_SQL
@@ -80,8 +84,8 @@ WITH scoped AS MATERIALIZED (
            ORDER BY abs(extract(epoch FROM "timestamp" - CAST(:time AS timestamptz))), id LIMIT :candidate_limit)
     UNION (SELECT id FROM scored ORDER BY "timestamp" DESC, id LIMIT :newest)
 )
-SELECT s.id, s.text_lexical, s.context_lexical, s.text_cosine, s.context_cosine, s."timestamp",
-       coalesce(t.shown, t.content) AS content, t.terms,
+SELECT s.id AS ids, s.text_lexical, s.context_lexical, s.text_cosine AS text_vector,
+       s.context_cosine AS context_vector, s."timestamp", coalesce(t.shown, t.content) AS phrasing, t.terms,
        t.speaker, t.role, (SELECT total FROM counted) AS total,
        (SELECT json_object_agg(term, turns)::text FROM frequency) AS frequencies
 FROM candidate c JOIN scored s ON s.id = c.id
@@ -121,31 +125,6 @@ class TurnQuery:
     time: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TurnCandidate:
-    """A turn with its scores: BM25 >= 0, cosines -1..1; `context_*` together with the turns just before it."""
-
-    id: UUID
-    text: str
-    terms: frozenset[int]
-    speaker: str | None
-    role: str
-    timestamp: datetime
-    text_lexical: float
-    context_lexical: float
-    text_cosine: float | None
-    context_cosine: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class TurnCandidates:
-    """The candidates, the number of turns they were taken from, and in how many of those each term id occurs."""
-
-    candidates: tuple[TurnCandidate, ...]
-    total: int
-    document_frequencies: Mapping[int, float]
-
-
 async def speakers(session: Session, wanted: TurnFilter) -> list[str]:
     """Returns the names, as clients gave them, of those who speak in the newest turns of the scope."""
     named = wanted.place("t") & Condition("t.speaker IS NOT NULL")
@@ -162,8 +141,9 @@ async def read(
     candidate_limit: int,
     newest: int,
     exact_rows: int,
-) -> TurnCandidates:
-    """Returns the best `candidate_limit` turns by each score and the `newest` ones, with all scores of each."""
+) -> tuple[Candidates, Features]:
+    """Returns the best `candidate_limit` turns by each score and the `newest` ones, and the features of each. A turn's
+    context scores are together with the turns just before it."""
     values = {
         **wanted.place("t").values,
         "workspace": wanted.scope.workspace_id,
@@ -174,47 +154,23 @@ async def read(
     }
     rows = wanted.rows("t")
     found = await _scored(session, wanted, rows, values | {"exact_rows": exact_rows, "newest": newest}, generation)
-    if found.total < exact_rows or query.vector is None:
-        return found
-    known = {each.id for each in found.candidates}
-    ids = [
-        each for each in await _older(session, wanted, query.vector, candidate_limit, generation) if each not in known
-    ]
-    if not ids:
-        return found
-    rows &= Condition("t.id = ANY (CAST(:ids AS uuid[]))", {"ids": ids})
-    older = await _scored(session, wanted, rows, values | {"exact_rows": len(ids), "newest": 0}, generation)
-    return replace(found, candidates=(*found.candidates, *older.candidates))
+    texts = int(found.pop("total", (0,))[0])
+    counted = json.loads(found.pop("frequencies", (None,))[0] or "{}")
+    if texts >= exact_rows and query.vector is not None:
+        older = await _older(session, wanted, query.vector, candidate_limit, generation)
+        if ids := list(set(older).difference(found["ids"])):
+            rows &= Condition("t.id = ANY (CAST(:ids AS uuid[]))", {"ids": ids})
+            more = await _scored(session, wanted, rows, values | {"exact_rows": len(ids), "newest": 0}, generation)
+            found = {name: (*column, *more.get(name, ())) for name, column in found.items()}
+    frequencies = {int(term): float(turns) for term, turns in counted.items()}
+    return Candidates(texts, frequencies, frequencies), features.of_columns(found)
 
 
 async def _scored(
     session: Session, wanted: TurnFilter, rows: Condition, values: Mapping[str, object], generation: int
-) -> TurnCandidates:
+) -> dict[str, tuple[Any, ...]]:
     statement = _scored_statement((wanted.place("t") & rows).source(TURNS, NEWEST), generation)
-    found = (await session.execute(statement, {**values, **rows.values})).all()
-    if not found:
-        return TurnCandidates((), 0, {})
-    frequencies = json.loads(found[0].frequencies or "{}")
-    return TurnCandidates(
-        tuple(_candidate(row) for row in found),
-        int(found[0].total),
-        {int(term): float(count) for term, count in frequencies.items()},
-    )
-
-
-def _candidate(row: Row[Any]) -> TurnCandidate:
-    return TurnCandidate(
-        row.id,
-        row.content,
-        frozenset(row.terms),
-        row.speaker,
-        row.role,
-        row.timestamp,
-        row.text_lexical or 0.0,
-        row.context_lexical or 0.0,
-        row.text_cosine,
-        row.context_cosine,
-    )
+    return await direct.columns(session, statement, {**values, **rows.values})
 
 
 async def _older(
