@@ -380,7 +380,7 @@ async def test_a_word_that_no_text_has_belongs_to_a_full_match(client: AsyncClie
         embedder.place(query, 1.0)
         hits = (await ask(client, query, explain=True))["results"]
         values.append(
-            next(hit for hit in hits if "bread" in hit["memory"])["explain"]["terms"]["text_lexical"]["value"]
+            next(hit for hit in hits if "bread" in hit["memory"])["explain"]["terms"]["context_lexical"]["value"]
         )
     assert values[0] > values[1] > values[2] > 0
 
@@ -711,5 +711,5 @@ async def test_the_users_own_name_decides_nothing(client: AsyncClient, embedder:
     await store(client, embedder, "Iris turns forty in May", 0.7)
     best, other = (await ask(client, "Where is Iris's tent?", explain=True))["results"]
     assert best["id"] == tent
-    assert other["explain"]["terms"]["text_lexical"]["value"] == 0.0
+    assert other["explain"]["terms"]["context_lexical"]["value"] == 0.0
     assert other["explain"]["terms"]["rare"]["value"] == 0.0

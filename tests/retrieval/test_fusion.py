@@ -73,7 +73,7 @@ FAR = OneCandidate("far", text_vector=0.1, context_vector=0.1)
     [
         (replace(FAR, text_lexical=9.0, context_lexical=9.0, rare=1.0), FusionContext(9, 9)),
         (replace(FAR, time=1.0), FusionContext(only_time=True)),
-        (replace(FAR, tag=1.0, rare=1.0), FusionContext()),
+        (replace(FAR, text_lexical=1.0, tag=1.0, rare=1.0), FusionContext()),
     ],
     ids=["a rare token", "a time and nothing else", "a tag and a name"],
 )

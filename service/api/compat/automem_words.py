@@ -151,7 +151,7 @@ def _iso(moment: datetime | None) -> str | None:
 
 COMPONENTS: Final[Mapping[str, str]] = {
     "vector": "text_vector",
-    "keyword": "text_lexical",
+    "keyword": "context_lexical",
     "tag": "tag",
     "importance": "importance",
     "relation": "goal",
