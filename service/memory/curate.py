@@ -25,7 +25,7 @@ from service.db.engine import Session
 from service.db.episodes import conversations
 from service.db.episodes.turns import NewTurn, StoredTurn, term_weights
 from service.db.jobs import queue
-from service.db.memories import sources
+from service.db.memories import history, sources
 from service.db.memories.sources import SourceLink
 from service.domain.decision import Action, Decision, Neighbour
 from service.domain.draft import Annotation, CallerFields, Draft, EmbeddingStatus, Options
@@ -346,6 +346,9 @@ async def _carry_out(
     links: list[SourceLink] = []
     linked: set[tuple[UUID, UUID]] = set()
     changed: set[UUID | None] = set()
+    targets = {target for each in facts for target in _targets(each)}
+    if len(targets) > 1:
+        await history.lock(session, facts[0].draft.scope.workspace_id, targets)
     for each in facts:
         if changed & _targets(each):  # by an earlier fact of this conversation
             each = await _decided_inside(session, each, res)
@@ -393,7 +396,7 @@ async def _decided_inside(session: Session, each: ConsideredFact, res: Resources
     return _by_rules(each, (await dedup.find_neighbours(session, each.draft, res)).neighbours)
 
 
-def _targets(each: ConsideredFact) -> set[UUID | None]:
+def _targets(each: ConsideredFact) -> set[UUID]:
     return {operation.target.id for operation in each.decision.edits if operation.target} if each.decision else set()
 
 

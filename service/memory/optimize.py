@@ -12,7 +12,6 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.db.engine import Session
-from service.db.erasure import deletion
 from service.db.graph import entities
 from service.db.jobs import overview, queue
 from service.db.memories import decisions, findings, history, memories, sources, updates, versions
@@ -46,7 +45,7 @@ async def apply(
     async with res.db.read(workspace_id) as session:
         scopes = {each.scope for each in (await memories.get_many(session, workspace_id, of_memories)).values()}
     async with scopes_transaction(workspace_id, scopes, res, request) as session:
-        await session.execute(deletion.LOCK, {"workspace": workspace_id, "ids": of_memories})
+        await history.lock(session, workspace_id, of_memories)
         orphans = sorted(each.id for each in changes if each.section == "orphan_entities")
         await entities.lock(session, workspace_id, orphans)
         await _check(session, workspace_id, changes, res)

@@ -151,7 +151,7 @@ async def _as_it_is(workspace_id: UUID, found: Review, res: Resources) -> Review
 
 async def _lock(session: Session, workspace_id: UUID, review: Review) -> None:
     ids = [review.memory_id, *(change.target_id for change in review.changes)]
-    await session.execute(deletion.LOCK, {"workspace": workspace_id, "ids": ids})
+    await history.lock(session, workspace_id, ids)
 
 
 async def _carry_out(session: Session, pending: Memory, review: Review, res: Resources) -> None:

@@ -17,7 +17,7 @@ from service.curator.judge import judge
 from service.db.direct import InsertBatch
 from service.db.engine import Session
 from service.db.graph import edges
-from service.db.memories import memories, promotable, versions
+from service.db.memories import history, memories, promotable, versions
 from service.db.search.deduplication import Neighbours
 from service.db.writes import PlacedMemory
 from service.domain.decision import Action, Edit, Neighbour
@@ -188,6 +188,11 @@ def still_holds(draft: Draft, found: Neighbours, res: Resources) -> Draft:
     return replace(draft, expired_duplicate_possible=found.expired_duplicate_possible)
 
 
+def may_change(draft: Draft) -> set[UUID]:
+    """The memories that writing the draft may change: those of its decision, all that it saw where it has none yet."""
+    return _targets(draft) if draft.dedup else {each.id for each in draft.seen}
+
+
 def _targets(draft: Draft) -> set[UUID]:
     """The memories that its decision touches."""
     decided = {draft.dedup.existing_id} if draft.dedup and draft.dedup.existing_id else set[UUID]()
@@ -250,6 +255,8 @@ async def apply(session: Session, draft: Draft, res: Resources) -> Outcome:
         await write.add(session, [PlacedMemory(new)], res, ruling_id=ruling_id)
         await _mark_outdated(session, draft, new.id)
         return outcome_of(draft, new.id, new.text)
+    if ended:
+        await history.lock(session, draft.scope.workspace_id, _targets(draft))
     old = await write.update(session, target, new, res, ruling_id=ruling_id)
     for each in ended:
         assert each is not None, "a DELETE names what it ends"

@@ -20,6 +20,7 @@ from service.db import idempotency
 from service.db.direct import InsertBatch
 from service.db.engine import Session
 from service.db.idempotency import Replay
+from service.db.memories import history
 from service.db.writes import PlacedMemory
 from service.domain.decision import Neighbour
 from service.domain.draft import Draft, EmbeddingStatus
@@ -32,6 +33,7 @@ from service.memory.store import (
     apply,
     decide_among_others,
     is_simply_new,
+    may_change,
     outcome_of,
     settle,
     still_holds,
@@ -165,6 +167,8 @@ class _BatchRun:
             written = await self._add_new(session, group.new, rows)
             if group.others:
                 await rows.flush()
+                changed = {one for each in group.others for one in may_change(each.draft)}
+                await history.lock(session, scope.workspace_id, changed)
             for each in group.others:
                 draft = await decide_among_others(session, each.draft, self._res)
                 if draft is not None:

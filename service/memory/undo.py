@@ -77,9 +77,7 @@ def missing() -> NotFound:
 
 
 async def _take_back(session: Session, workspace_id: UUID, group: Sequence[StoredDecision], res: Resources) -> None:
-    ids = [each.memory_id for each in group]
-    # by ascending id like every writer of many rows, then one after the other
-    await session.execute(deletion.LOCK, {"workspace": workspace_id, "ids": ids})
+    await history.lock(session, workspace_id, [each.memory_id for each in group if each.memory_id])
     now = res.clock()
     for each in reversed(group):
         assert each.memory_id is not None, "only changes are taken back"

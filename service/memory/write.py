@@ -1,7 +1,7 @@
 """Everything that changes with a memory: row, vectors, history, evidence, audit and jobs, in the caller's transaction.
 
-The caller holds the scope lock. A memory that is to change is selected FOR UPDATE with all that belongs to it; this
-snapshot goes to its history.
+The caller holds the scope lock; one that changes several memories has locked them all (history.lock). A memory that is
+to change is selected FOR UPDATE with all that belongs to it; this snapshot goes to its history.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from service.db.engine import Session
 from service.db.episodes import contexts, withdrawn
 from service.db.episodes.withdrawn import Withdrawal
 from service.db.graph import entity_links, entity_relations
-from service.db.memories import versions
+from service.db.memories import history, versions
 from service.db.memories.history import BEFORE, TEXT_VECTOR
 from service.db.scopes import typed
 from service.db.tables import MemoryRow
@@ -30,10 +30,6 @@ from service.domain.scope import Scope
 
 BATCH = 500
 """Memories that one statement locks, at most."""
-
-LOCK = text("""
-    SELECT id FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id FOR UPDATE
-""")
 
 LOCK_EDGES = text("""
     SELECT FROM memory_edge
@@ -154,12 +150,11 @@ async def delete_memories(
     ids = [*ids, *await versions.of_memories(session, workspace_id, ids)]
     # memories whose context holds words of what goes are locked too: two deletes of neighbours would wait in a circle
     neighbours = await contexts.dependents(session, workspace_id, await contexts.places(session, workspace_id, ids))
-    values = {"workspace": workspace_id, "ids": sorted({*ids, *neighbours})}
-    locked = set(await session.scalars(LOCK, values))
+    locked = await history.lock(session, workspace_id, {*ids, *neighbours})
     present = sorted(locked.intersection(ids))
     if not present:
         return []
-    values["ids"] = present
+    values = {"workspace": workspace_id, "ids": present}
     if walls.current():  # copies beyond it are not seen here
         await session.execute(EXPIRE_COPIES, values)
     await session.execute(LOCK_EDGES, values)

@@ -10,7 +10,7 @@ it, with its generation. See docs/decisions/010-history-and-undo.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 from uuid import UUID
@@ -59,7 +59,9 @@ INSERT = text("""
 
 # An edge, a source or an entity link needs a share lock on the memory's key, so behind this lock none is added or
 # removed. A statement of its own: the snapshot of a statement that waits is older than what it waited for.
-LOCK = text("SELECT true FROM memory WHERE workspace_id = :workspace AND id = :id FOR UPDATE")
+LOCK = text("""
+    SELECT id FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id FOR UPDATE
+""")
 
 BEFORE = """
     to_jsonb(m) - '{terms,bm25,context_terms,context_bm25}'::text[]
@@ -121,9 +123,15 @@ class Change:
     id: UUID = field(default_factory=uuid7)  # the entry's, so that a decision can name what it caused
 
 
+async def lock(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> set[UUID]:
+    """Locks the rows until the transaction ends, by ascending id; returns those that there are. Who changes several
+    memories locks them all before the first: two that wait in another order wait for each other."""
+    return set(await session.scalars(LOCK, {"workspace": workspace_id, "ids": list(ids)}))
+
+
 async def snapshot(session: Session, workspace_id: UUID, memory_id: UUID, *, generation: int) -> Snapshot | None:
     """Locks the row until the transaction ends and returns it as it is; None when there is none."""
-    if await session.scalar(LOCK, {"workspace": workspace_id, "id": memory_id}) is None:
+    if not await lock(session, workspace_id, [memory_id]):
         return None
     values = {"workspace": workspace_id, "id": memory_id, "generation": generation}
     row = (await session.execute(SNAPSHOT, values)).one()

@@ -1,0 +1,63 @@
+"""Requests that change several memories lock them by ascending id, as enrichment does: none of the two gives way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import asyncpg  # type: ignore[import-untyped]
+from httpx2 import AsyncClient
+
+from tests.api.conftest import Tables
+from tests.api.helpers import store
+from tests.api.judging import tell
+from tests.api.test_erased_meanwhile import WAITING
+
+HOLD = "SELECT id FROM memory WHERE id = $1 FOR KEY SHARE"
+IRIS = {"user_id": "iris"}
+
+
+@asynccontextmanager
+async def being_enriched(owner_url: str, first: str, second: str, tables: Tables) -> AsyncIterator[None]:
+    """A transaction holds the first memory, and takes the second one once somebody waits for it."""
+
+    async def go() -> None:
+        while not await tables.value(WAITING):  # noqa: ASYNC110 - nothing in this process tells of it
+            await asyncio.sleep(0.01)
+        await enriching.execute(HOLD, UUID(second))
+        await transaction.commit()
+
+    enriching = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    transaction = enriching.transaction()
+    await transaction.start()
+    await enriching.execute(HOLD, UUID(first))
+    going = asyncio.create_task(go())
+    try:
+        yield
+        await asyncio.wait_for(going, 10)
+    finally:
+        going.cancel()
+        await enriching.close()
+
+
+async def test_a_batch(client: AsyncClient, tables: Tables, owner_url: str) -> None:
+    home = await store(client, "Iris lives in Lisbon.", **IRIS)
+    job = await store(client, "Iris works at Acme.", **IRIS)
+    assert home < job
+    news = ["Iris works at Initech now, no longer at Acme.", "Iris lives in Porto now, no longer in Lisbon."]
+    async with being_enriched(owner_url, home, job, tables):
+        answer = await client.post("/v1/memories/batch", json={"items": [{"content": text, **IRIS} for text in news]})
+    results = answer.json()["results"]
+    assert [(each["status"], each["results"][0]["event"]) for each in results] == [(200, "UPDATE")] * 2, results
+    assert [each["results"][0]["id"] for each in results] == [job, home]
+
+
+async def test_facts_of_one_conversation(client: AsyncClient, tables: Tables, owner_url: str) -> None:
+    (home,) = await tell(client, "I live in Lisbon.")
+    (job,) = await tell(client, "I work at Acme.")
+    assert home["id"] < job["id"]
+    async with being_enriched(owner_url, home["id"], job["id"], tables):
+        results = await tell(client, "I don't work at Acme anymore. I don't live in Lisbon anymore.")
+    assert [(each["event"], each["id"]) for each in results] == [("UPDATE", job["id"]), ("UPDATE", home["id"])]
