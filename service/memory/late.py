@@ -72,8 +72,9 @@ async def keep(
     """Keeps the draft as a version that `target` had before; returns the id of the version, which may say it already.
     `previous`: another memory, which held until the draft begins. Raises Gone."""
     line = await versions.line(session, draft.scope.workspace_id, target)
-    if not any(each.id == target for each in line):
-        raise write.Gone("The memory that it is about is gone.")
+    ids = {target, *(each.id for each in line), *([previous.id] if previous else [])}
+    if await history.lock(session, draft.scope.workspace_id, ids) != ids:
+        raise write.Gone("A memory that it is about is gone.")
     given, digest = draft.given, draft.merged.hash if draft.merged else draft.hash
     here = place(line, digest, draft.timestamp, given.t_valid, given.t_invalid)
     news = LateNews(session, draft.scope, draft.evidence, uuid7(), res)

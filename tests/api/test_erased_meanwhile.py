@@ -10,6 +10,7 @@ from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
 import pytest
+from httpx2 import AsyncClient
 
 from service.resources import Resources
 from tests.api.conftest import Tables
@@ -78,3 +79,14 @@ async def test_a_text_of_its_own_is_decided_again(
         assert answer.status_code == 201, answer.text
         assert [each["event"] for each in answer.json()["results"]] == ["ADD"]
         assert await listed(client, user_id="alice") == {old}
+
+
+async def test_older_news_are_decided_again(client: AsyncClient, tables: Tables, owner_url: str) -> None:
+    known = await store(client, "Ann lives in Porto.", timestamp="2026-06-01T00:00:00Z", t_valid="2026-06-01T00:00:00Z")
+    async with being_erased(owner_url, known, tables):
+        body = {"content": "Ann lives in Lisbon.", "user_id": "alice", "timestamp": "2026-01-01T00:00:00Z"}
+        answer = await client.post("/v1/memories", json=body)
+    assert answer.status_code == 201, answer.text
+    [added] = answer.json()["results"]
+    assert (added["event"], added["kept_as"]) == ("ADD", None)
+    assert await listed(client, user_id="alice") == {added["id"]}
