@@ -20,6 +20,7 @@
     ├── WebhookDisabled       nothing is sent to it any more; only jobs meet it
     └── Unavailable           try again later
         ├── StoreUnavailable  Postgres cannot be reached, or is overloaded
+        │   ├── LockedOut         others had locked what it needs; nothing was written
         │   └── SchemaMismatch    its schema is of another version
         ├── OutcomeUnknown    the connection was lost during COMMIT
         ├── DeadlineExceeded  what was asked took longer than it may
@@ -138,6 +139,12 @@ class Unavailable(ServiceError):
 
 class StoreUnavailable(Unavailable):
     code = "store_unavailable"
+
+
+class LockedOut(StoreUnavailable):
+    """No fault of what was to be done, so a job is done again however often it happens."""
+
+    pauses = True
 
 
 class SchemaMismatch(StoreUnavailable):

@@ -30,7 +30,15 @@ from service import deadline
 from service.db import roles, vectors, walls
 from service.db.measured import Timed, TimedConnection
 from service.domain.scope import NIL_WORKSPACE
-from service.errors import Conflict, Forbidden, OutcomeUnknown, SchemaMismatch, ServiceError, StoreUnavailable
+from service.errors import (
+    Conflict,
+    Forbidden,
+    LockedOut,
+    OutcomeUnknown,
+    SchemaMismatch,
+    ServiceError,
+    StoreUnavailable,
+)
 from service.metrics import DATABASE_ERRORS, POOL_WAIT, SCOPE_LOCK_WAIT
 
 Session = AsyncConnection
@@ -42,6 +50,7 @@ SHUTTING_DOWN = frozenset({"57P01", "57P02", "57P03"})
 LOST = (OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError)
 RETRY_AFTER_S = 1.0
 
+LOCKED_OUT = frozenset({"lock_timeout", "deadlock"})
 PASSING = {LOCK_TIMEOUT: "lock_timeout", DEADLOCK: "deadlock", QUERY_CANCELLED: "cancelled"}
 UNAVAILABLE = {
     "unreachable": "The database cannot be reached.",
@@ -96,6 +105,10 @@ CUSTOM_AGAIN = (
 NO_SEQUENTIAL_SCANS = "SET LOCAL enable_seqscan = off"
 
 WRITES_SHARED = "SET LOCAL loxodon.shared = 'on'"
+
+GIVES_WAY = "SET LOCAL lock_timeout = 250"
+"""For work in the background that locks many rows. Of two transactions that wait for each other Postgres ends one after
+a second, and that may be a request that many texts were sent with; what gives up before is never in such a circle."""
 
 NO_SCHEMA = "The database has no schema of this service. Run `python -m service migrate` first."
 
@@ -200,19 +213,22 @@ class Database:
         generic_plans: bool = False,
         writes_shared: bool = False,
         aside: bool = False,
+        gives_way: bool = False,
     ) -> AsyncIterator[Session]:
         """A READ COMMITTED transaction that commits at the end of the block, before any reply. `lock`: a statement
         without parameters that waits for a lock (scopes.lock); it travels with BEGIN, which saves a round trip.
         `generic_plans`: for transactions that insert rows or find them by keys (GENERIC_PLANS). `writes_shared`: it may
         write memories of the whole workspace, which row-level security refuses otherwise. `aside`: it keeps something
-        for later requests, and this one may still be cut off at its deadline.
+        for later requests, and this one may still be cut off at its deadline. `gives_way`: it works beside the requests
+        and is repeated when it fails, so it waits for a locked row too short a time for a request to fail (GIVES_WAY).
 
         Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).
         """
         if self.write_refusal is not None:
             raise SchemaMismatch(self.write_refusal)
         shared = WRITES_SHARED if writes_shared else None
-        settings = "; ".join(filter(None, (self._write, GENERIC_PLANS if generic_plans else None, shared, lock)))
+        plans, patience = GENERIC_PLANS if generic_plans else None, GIVES_WAY if gives_way else None
+        settings = "; ".join(filter(None, (self._write, plans, patience, shared, lock)))
         mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
         async with self._transaction(mode, settings, workspace_id, writes=True, locks=lock is not None) as session:
             yield session
@@ -412,7 +428,8 @@ def _cancelled(error: asyncpg.PostgresError) -> StoreUnavailable:
 def _unavailable(reason: str) -> StoreUnavailable:
     """The error of a transaction that the database did not do; counted."""
     DATABASE_ERRORS.labels(reason).inc()
-    return StoreUnavailable(UNAVAILABLE[reason], retry_after_s=RETRY_AFTER_S)
+    kind = LockedOut if reason in LOCKED_OUT else StoreUnavailable
+    return kind(UNAVAILABLE[reason], retry_after_s=RETRY_AFTER_S)
 
 
 def connect_arguments(access: Access) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from sqlalchemy import DateTime, TextClause, Uuid, bindparam, text
 from sqlalchemy.types import TypeEngine
 
 from service.domain.scope import GLOBAL_CHANNEL, Scope
-from service.errors import StoreUnavailable
+from service.errors import LockedOut
 from service.metrics import DATABASE_ERRORS
 
 TYPES: Mapping[str, TypeEngine[Any]] = {
@@ -217,14 +217,14 @@ class ScopeLocks:
 
     @asynccontextmanager
     async def hold(self, scope: Scope) -> AsyncIterator[None]:
-        """Holds the scope's lock in this process; StoreUnavailable when it does not come in time."""
+        """Holds the scope's lock in this process; LockedOut when it does not come in time."""
         lock = self._locks.setdefault(scope.lock_name, asyncio.Lock())
         try:
             async with asyncio.timeout(self._timeout_s):
                 await lock.acquire()
         except TimeoutError as exc:
             DATABASE_ERRORS.labels("lock_timeout").inc()
-            raise StoreUnavailable("Another write to this scope takes too long.", retry_after_s=1.0) from exc
+            raise LockedOut("Another write to this scope takes too long.", retry_after_s=1.0) from exc
         try:
             yield
         finally:

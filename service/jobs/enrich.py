@@ -189,7 +189,7 @@ async def _write(workspace_id: UUID, extractions: Sequence[Extraction], res: Res
         )
         for extraction in rules
     ]
-    async with res.db.begin(workspace_id, generic_plans=True) as session:
+    async with res.db.begin(workspace_id, generic_plans=True, gives_way=True) as session:
         there = await enrichment.enrich(session, workspace_id, results, ends=ends, now=res.clock())
         kept = [
             extraction

@@ -160,7 +160,7 @@ class UseCounter(WriteBehind):
             batch = [key for key in self._uses if key[0] == workspace_id][:BATCH]
             taken = {key: self._uses.pop(key) for key in batch}
             try:
-                async with self._database.begin(workspace_id) as session:
+                async with self._database.begin(workspace_id, gives_way=True) as session:
                     await stats.count_uses(
                         session,
                         workspace_id,

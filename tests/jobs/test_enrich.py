@@ -12,9 +12,11 @@ from sqlalchemy import text
 
 from service.db.engine import Database
 from service.db.erasure import deletion
+from service.db.memories import history
 from service.domain.entity import NamedEntity
 from service.domain.job import Job
 from service.domain.text import content_hash
+from service.errors import LockedOut
 from service.jobs import enrich
 from service.resources import Resources
 from tests.conftest import Tenant
@@ -53,6 +55,18 @@ async def test_running_twice_changes_nothing(database: Database, res: Resources,
     await run(res, workspace, memory_id)
     assert await fetch(database, workspace, "SELECT id, name_key FROM entity ORDER BY id") == before
     assert len(await names(database, workspace, memory_id)) == len(before)
+
+
+async def test_it_gives_way_to_a_request_that_holds_a_memory(
+    database: Database, res: Resources, workspace: UUID
+) -> None:
+    memory_id = await insert_memory(database, workspace, TEXT)
+    async with database.begin(workspace) as session:
+        await history.lock(session, workspace, [memory_id])
+        with pytest.raises(LockedOut):
+            await asyncio.wait_for(run(res, workspace, memory_id), 0.9)  # before Postgres looks for a circle
+    await run(res, workspace, memory_id)
+    assert await names(database, workspace, memory_id)
 
 
 async def test_users_have_entities_of_their_own(database: Database, res: Resources, workspace: UUID) -> None:

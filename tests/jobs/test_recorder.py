@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from service.domain.job import Job
-from service.errors import EmbeddingError, InvalidInput, StoreUnavailable
+from service.errors import EmbeddingError, InvalidInput, LockedOut, StoreUnavailable
 from service.jobs import recorder
 
 BACKOFF_S = 2.0
@@ -35,6 +35,11 @@ def job(attempts: int, max_attempts: int = 3) -> Job:
 def test_failed(error: Exception, attempts: int, alone: bool, state: str, delay_s: float) -> None:
     ending = recorder.ending_of_failure(job(attempts), error, alone=alone, backoff_s=BACKOFF_S)
     assert (ending.state, ending.delay_s, ending.counted) == (state, delay_s, True)
+
+
+def test_who_was_locked_out_loses_no_attempt() -> None:
+    ending = recorder.ending_of_failure(job(3), LockedOut("x", retry_after_s=1), alone=True, backoff_s=BACKOFF_S)
+    assert (ending.state, ending.delay_s, ending.counted) == ("ready", 1, False)
 
 
 def test_the_pause_has_an_end() -> None:

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from service.db.engine import Database
-from service.errors import StoreUnavailable
+from service.errors import LockedOut, StoreUnavailable
 from service.memory.write_behind import UseCounter, in_background
 from tests.conftest import Tenant
 from tests.memory.test_write_behind import UnavailableDatabase
@@ -110,3 +110,15 @@ async def test_entities_are_counted_as_well(database: Database, workspace: UUID)
     async with database.read(workspace) as session:
         row = (await session.execute(text("SELECT access_count, last_accessed FROM entity"))).one()
     assert tuple(row) == (2, AT)
+
+
+async def test_it_gives_way_to_a_request_that_holds_a_memory(database: Database, workspace: UUID) -> None:
+    uses = UseCounter(database)
+    memory_id = await stored(database, workspace)
+    uses.add(workspace, [memory_id], AT)
+    async with database.begin(workspace) as session:
+        await session.execute(text("SELECT FROM memory_stat WHERE memory_id = :id FOR UPDATE"), {"id": memory_id})
+        with pytest.raises(LockedOut):
+            await asyncio.wait_for(uses.flush(), 0.9)  # before Postgres looks for a circle
+    await uses.flush()
+    assert (await counts(database, workspace, memory_id))[0] == 1

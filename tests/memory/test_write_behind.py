@@ -44,6 +44,7 @@ class UnavailableDatabase(Database):
         generic_plans: bool = False,
         writes_shared: bool = False,
         aside: bool = False,
+        gives_way: bool = False,
     ) -> AsyncIterator[Session]:
         if self.unavailable:
             raise StoreUnavailable("unavailable")
