@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from uuid import uuid4
@@ -9,11 +10,13 @@ from uuid import uuid4
 import pytest
 
 from service.db.engine import Database
-from service.db.erasure.deletion import Extent
+from service.db.erasure.deletion import Extent, delete_memories
+from service.db.memories import history, versions
 from service.domain.revision import Expected
 from service.errors import NotFound, PreconditionFailed
 from service.memory.forget import empty_workspace, forget, forget_many, forget_scope, remove_outlived
 from service.memory.purge import purge_memory, purge_scope
+from tests.api.test_erased_meanwhile import WAITING
 from tests.conftest import SetClock
 from tests.memory.conftest import CALL, Verbs
 
@@ -104,3 +107,24 @@ async def test_a_purged_scope_takes_what_was_deleted_before(verbs: Verbs) -> Non
     assert receipt.counts["memory_history"] == 2
     assert await verbs.history(memory_id) == []
     assert len(await verbs.history(other)) == 1
+
+
+async def test_what_a_writer_adds_before_it_lets_go_has_its_end_in_history(verbs: Verbs) -> None:
+    memory_id, version = await verbs.stored("Ann plays chess"), uuid4()
+    db, workspace_id, now = verbs.res.db, verbs.workspace_id, verbs.res.clock()
+
+    async def delete() -> None:
+        async with db.begin(workspace_id) as session:
+            await delete_memories(session, workspace_id, [memory_id], generation=verbs.res.generation)
+
+    async with db.begin(workspace_id) as writer:
+        await history.lock(writer, workspace_id, [memory_id])
+        deleting = asyncio.create_task(delete())
+        while not (await verbs.rows(WAITING))[0].count:  # noqa: ASYNC110 - nothing in this process tells of it
+            await asyncio.sleep(0.01)
+        until = now + timedelta(days=1)
+        assert await versions.keep(
+            writer, workspace_id, memory_id, version, version_of=memory_id, until=until, history_id=uuid4(), now=now
+        )
+    await deleting
+    assert [event for event, _, _ in await verbs.history(version)] == ["ADD", "DELETE"]

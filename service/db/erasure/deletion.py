@@ -145,13 +145,15 @@ async def delete_memories(
     they still do.
 
     Lock order: memories, edges, entities, relations, turns, each by ascending id or key."""
-    wanted = set(ids)
-    ids = [*ids, *await session.scalars(COPIES, {"workspace": workspace_id, "ids": list(ids)})]
-    ids = [*ids, *await versions.of_memories(session, workspace_id, ids)]
+    going = await _with_followers(session, workspace_id, ids)
     # memories whose context holds words of what goes are locked too: two deletes of neighbours would wait in a circle
-    neighbours = await contexts.dependents(session, workspace_id, await contexts.places(session, workspace_id, ids))
-    locked = await history.lock(session, workspace_id, {*ids, *neighbours})
-    present = sorted(locked.intersection(ids))
+    places = await contexts.places(session, workspace_id, sorted(going))
+    neighbours = await contexts.dependents(session, workspace_id, places)
+    locked = await history.lock(session, workspace_id, {*going, *neighbours})
+    while late := await _with_followers(session, workspace_id, ids) - going:  # made by those it waited for
+        going |= late
+        locked |= await history.lock(session, workspace_id, late)
+    present = sorted(locked & going)
     if not present:
         return []
     values = {"workspace": workspace_id, "ids": present}
@@ -169,7 +171,15 @@ async def delete_memories(
     await entity_links.remove_unnamed(session, workspace_id, unnamed)
     await withdrawn.refresh(session, workspace_id, set(turns))
     await contexts.rebuild(session, workspace_id, sorted(locked.intersection(neighbours) - set(present)))
+    wanted = set(ids)
     return [each for each in present if each in wanted]
+
+
+async def _with_followers(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+    """The memories, the copies that promotion made of them, and the past versions of both."""
+    copies = await session.scalars(COPIES, {"workspace": workspace_id, "ids": list(ids)})
+    current = [*ids, *copies]
+    return {*current, *await versions.of_memories(session, workspace_id, current)}
 
 
 async def deleted_before(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
