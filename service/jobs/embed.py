@@ -42,16 +42,16 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
         await turns.embed_missing(workspace_id, UUID(conversation_id), res)
     for kind in {str(job.payload[WORDS_OF]) for job in jobs if WORDS_OF in job.payload}:
         await late_vectors.embed_missing(workspace_id, kind, res)
-    with_contexts = [
-        job.memory_id for job in jobs if job.memory_id is not None and contexts.PAYLOAD.items() <= job.payload.items()
-    ]
-    if with_contexts:
-        await _contexts(workspace_id, with_contexts, res)
-    ids = [job.memory_id for job in jobs if job.memory_id is not None and job.memory_id not in with_contexts]
-    if not ids:
+    of_contexts, of_texts = list[UUID](), list[UUID]()  # a memory may have a job of each kind
+    for job in jobs:
+        if job.memory_id is not None:
+            (of_contexts if contexts.PAYLOAD.items() <= job.payload.items() else of_texts).append(job.memory_id)
+    if of_contexts:
+        await _contexts(workspace_id, of_contexts, res)
+    if not of_texts:
         return
     async with res.db.read(workspace_id) as session:
-        subjects = await enrichment.unembedded(session, workspace_id, ids)
+        subjects = await enrichment.unembedded(session, workspace_id, of_texts)
     if not subjects:
         return
     vectors = await res.embedder.embed(workspace_id, [subject.text for subject in subjects])

@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from service.db.cognition import goals
 from service.db.engine import Database, Session
+from service.db.episodes import contexts
 from service.db.jobs import queue
 from service.domain.entity import EntityOwner, EntityUpsert
 from service.domain.request import WriteContext
@@ -103,6 +104,15 @@ async def test_a_text_changed_meanwhile_does_not_get_the_old_vector(
     await run(res, workspace, memory_id)
     assert await status(database, workspace, memory_id) == "queued"
     assert await vectors(database, workspace, memory_id) == {}
+
+
+async def test_a_memory_with_a_job_for_its_context_beside_gets_its_vector(
+    database: Database, res: Resources, workspace: UUID
+) -> None:
+    memory_id = await insert_memory(database, workspace, "queued text", status="queued")
+    job = job_for(workspace, memory_id, "embed")
+    await embed.run_together([replace(job, payload=contexts.PAYLOAD), job], res)
+    assert await status(database, workspace, memory_id) == "stored"
 
 
 async def test_a_provider_that_is_down_leaves_the_placeholder(
