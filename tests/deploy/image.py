@@ -261,6 +261,8 @@ def _try_on(image: ImageStage, url: str, packages: Path | None, serve: bool) -> 
         return (*image.entrypoint, *(arguments or image.command))
 
     early = start(image, command("wait-for-schema"), env=env(APP), read_only=True, mounts=mounts)
+    assert early.stdout is not None
+    first = early.stdout.readline()  # it has looked before there is anything, however slowly it started
     first_key = {"LOXODON_BOOTSTRAP_API_KEY": key}
     try:
         run(image, command("migrate"), env=env(OWNER) | first_key, read_only=True, mounts=mounts)
@@ -269,8 +271,8 @@ def _try_on(image: ImageStage, url: str, packages: Path | None, serve: bool) -> 
         raise
     finally:
         waited, _ = early.communicate(timeout=READY_S)
-    assert early.returncode == 0, waited
-    assert "waiting: The database has no schema" in waited, waited
+    assert early.returncode == 0, first + waited
+    assert first.startswith("waiting: The database has no schema"), first + waited
     if not serve:
         return
     with (
