@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 from httpx2 import AsyncClient
@@ -22,6 +23,7 @@ from tests.api.judging import Judge, dump, judged, tell
 from tests.conftest import Tenant
 
 CANARY = "Zanzibarine"
+LAST_YEAR = "2025-06-01T12:00:00Z"
 LEVEL = {"audit_level": "verbose"}
 OTHER_ENTITY = {"name": f"Old {CANARY}", "aliases": [], "channel": "side"}
 
@@ -158,6 +160,28 @@ async def test_one_memory_is_erased_with_its_past_and_the_turns_it_came_from(
         assert (await client.get(f"/v1/memories/{other}/history")).status_code == 200
         assert (await client.get(f"/v1/memories/{results[1]['id']}")).status_code == 200
         assert (await client.delete(f"/v1/memories/{first}", params={"purge": True})).status_code == 404
+
+
+@pytest.mark.parametrize("subject", ["memory", "user", "channel"])
+@pytest.mark.parametrize("ending", ["corrected", "deleted"])
+async def test_what_a_promoted_copy_said_goes_too(
+    resources: Resources, tenant: Tenant, tables: Tables, subject: str, ending: str
+) -> None:
+    word = f"quagmirish-{subject}-{ending}"
+    async with judged(resources, tenant, **LEVEL) as (client, judge):
+        first = await store(client, f"The {word} hint", channel="atlas", timestamp=LAST_YEAR)
+        copy = (await client.post(f"/v1/memories/{first}/promote")).json()["id"]
+        judge.say("The hint is gone", {"event": "UPDATE", "id": 1, "text": "The hint is gone"})
+        [told] = await tell(client, f"The hint is gone, it was {word}")
+        assert told["id"] == copy
+        assert await tables.value("SELECT count(*) FROM memory WHERE version_of = $1", UUID(copy)) == 1
+        if ending == "deleted":
+            assert (await client.delete(f"/v1/memories/{copy}")).status_code == 200
+        whose = {"memory": {}, "user": {"user_id": "alice"}, "channel": {"user_id": "alice", "channel": "atlas"}}
+        path = f"/v1/memories/{first}" if subject == "memory" else "/v1/memories"
+        answer = await client.delete(path, params={"purge": True, **whose[subject]})
+        assert answer.status_code == 200, answer.text
+        assert await tables.holding(word) == []
 
 
 async def test_another_workspace_with_the_same_user_keeps_everything(

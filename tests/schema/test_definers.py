@@ -223,7 +223,7 @@ async def test_sweep_working_gives_a_number_and_leaves_what_has_not_expired(
         assert list(await session.scalars(text("SELECT key FROM working_item"))) == ["new"]
 
 
-async def test_erasing_episodes_deletes_only_in_the_callers_workspace_and_never_everything(
+async def test_erasing_the_log_deletes_only_in_the_callers_workspace_and_never_everything(
     database: Database, tenant: Tenant, stranger: Tenant
 ) -> None:
     insert = text(
@@ -237,11 +237,11 @@ async def test_erasing_episodes_deletes_only_in_the_callers_workspace_and_never_
                 await session.execute(insert, {"w": workspace_id})
     async with database.begin(stranger.workspace_id) as session:
         assert await session.scalar(text("SELECT erase_conversation_log(now() + interval '1 day', 1)")) == 1
-        rows = await session.execute(text("SELECT * FROM purge_episodes('alice', NULL, NULL, NULL, NULL)"))
+        rows = await session.execute(text("SELECT * FROM purge_subject('alice', NULL, NULL, NULL, NULL)"))
         gone: dict[str, int] = dict(rows.all())
         assert gone["conversation_log"] == 1
     async with database.read(tenant.workspace_id) as session:
         assert await session.scalar(text("SELECT count(*) FROM conversation_log")) == 2
     with pytest.raises(Exception, match="a subject is"):
         async with database.begin(tenant.workspace_id) as session:
-            await session.execute(text("SELECT purge_episodes(NULL, NULL, NULL, '_global', NULL)"))
+            await session.execute(text("SELECT purge_subject(NULL, NULL, NULL, '_global', NULL)"))

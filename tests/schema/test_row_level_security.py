@@ -167,7 +167,6 @@ CALLERS = {
     "memory_filter_keys": BEHIND_A_WALL,
     "narrow_ids": BEHIND_A_WALL,
     "protect": set(),
-    "purge_episodes": BEHIND_A_WALL,
     "purge_subject": BEHIND_A_WALL,
     "rewrite_turn": BEHIND_A_WALL,
     "queue_depth": {APP},

@@ -8,7 +8,7 @@ between entities with the last memory that is evidence of them; entities that no
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -150,10 +150,7 @@ async def delete_memories(
     places = await contexts.places(session, workspace_id, sorted(going))
     neighbours = await contexts.dependents(session, workspace_id, places)
     locked = await history.lock(session, workspace_id, {*going, *neighbours})
-    while late := await _with_followers(session, workspace_id, ids) - going:  # made by those it waited for
-        going |= late
-        locked |= await history.lock(session, workspace_id, late)
-    present = sorted(locked & going)
+    present = sorted((locked & going) | await lock_with_followers(session, workspace_id, ids, held=going))
     if not present:
         return []
     values = {"workspace": workspace_id, "ids": present}
@@ -173,6 +170,18 @@ async def delete_memories(
     await contexts.rebuild(session, workspace_id, sorted(locked.intersection(neighbours) - set(present)))
     wanted = set(ids)
     return [each for each in present if each in wanted]
+
+
+async def lock_with_followers(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, held: Iterable[UUID] = ()
+) -> set[UUID]:
+    """Locks the memories, their copies and past versions, also those that are made by whom it waits for; returns what
+    it has locked. `held`: locked before."""
+    known, locked = set(held), set[UUID]()
+    while late := await _with_followers(session, workspace_id, ids) - known:
+        known |= late
+        locked |= await history.lock(session, workspace_id, late)
+    return locked
 
 
 async def _with_followers(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:

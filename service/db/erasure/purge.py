@@ -1,8 +1,8 @@
 """Purging a subject with its history, and resetting a whole workspace.
 
 History, audit and the log of conversations give the application no right to delete, so purge_subject(),
-purge_episodes(), erase_history() and erase_conversation_log() (SECURITY DEFINER) do it. A purge is one transaction: an
-erasure that stops half-way would be none. See docs/decisions/022-erasure.md.
+erase_history() and erase_conversation_log() (SECURITY DEFINER) do it. A purge is one transaction: an erasure that stops
+half-way would be none. See docs/decisions/022-erasure.md.
 """
 
 from __future__ import annotations
@@ -13,28 +13,26 @@ from uuid import UUID
 
 from sqlalchemy import Uuid, bindparam, func, select, text
 
+from service.db import scopes
 from service.db.cognition import invocations
 from service.db.engine import Session
 from service.db.erasure import deletion
 from service.db.graph import entities, merges
-from service.db.memories import decisions, versions
+from service.db.memories import decisions
+from service.db.scopes import typed
 from service.db.tables import MemoryHistoryRow, MemoryRow
 from service.domain.scope import Scope
 
 # The walk over a workspace's history and audit has no index to count on: it may take longer than a request's statement.
 LONG_TIMEOUT = text("SELECT set_config('statement_timeout', '600000', true)")
 
-PURGE_EPISODES = text("""
-    SELECT name, affected FROM purge_episodes(
-        CAST(:user_id AS text), CAST(:agent_id AS text), CAST(:run_id AS text), CAST(:channel AS text),
-        CAST(:memories AS uuid[]), CAST(:turns AS uuid[]), CAST(:kept AS uuid[]))
-""")
-
 PURGE_SUBJECT = text("""
     SELECT name, affected FROM purge_subject(
         CAST(:user_id AS text), CAST(:agent_id AS text), CAST(:run_id AS text), CAST(:channel AS text),
         CAST(:memories AS uuid[]), CAST(:turns AS uuid[]), CAST(:kept AS uuid[]))
 """)
+
+LOCK_SCOPE = "SELECT count(*) FROM (SELECT FROM memory WHERE {scope} ORDER BY id FOR UPDATE) held"
 
 # Memories that were flagged for review and gave their text to this one: their history still has it.
 TAKEN_OVER = text("""
@@ -47,6 +45,9 @@ TAKEN_OVER = text("""
 
 async def purge_scope(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
     """Rows removed or blanked by table, of all that has every given id (and the channel, if one is given)."""
+    owned = scopes.owned("memory", scope, channel)
+    # whoever is changing one of them has to be done: what they add would be overlooked
+    await session.execute(typed(text(LOCK_SCOPE.format(scope=owned.sql))), dict(owned.values))
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     activity = await deletion.delete_activity(session, scope, channel)
     counts = activity | await _purge(session, {**ids, "channel": channel, "memories": None, "turns": [], "kept": []})
@@ -67,9 +68,10 @@ async def purge_memories(
     """The same for memories, their past versions and promoted copies, the flagged memories that gave them their text,
     the turns all of them came from (but for `keep_turns`), and these turns."""
     anyone = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
+    followed = await deletion.lock_with_followers(session, workspace_id, ids)
     values = {"workspace": workspace_id, "ids": list(ids), "action": decisions.TAKEN_OVER}
     taken_over = await session.scalars(TAKEN_OVER, values)
-    everything = sorted({*ids, *taken_over, *await versions.ever_of(session, workspace_id, ids)})
+    everything = sorted({*ids, *followed, *taken_over})
     named = {"memories": everything, "turns": list(turns), "kept": list(keep_turns)}
     counts = await _purge(session, {**anyone, **named})
     counts["tool_invocation"] = await invocations.erase_of_deleted_turns(session, workspace_id)
@@ -78,10 +80,8 @@ async def purge_memories(
 
 
 async def _purge(session: Session, values: dict[str, object]) -> dict[str, int]:
-    """Episodes first: purge_subject() takes the sources that lead to the turns."""
     await session.execute(LONG_TIMEOUT)
-    episodes = {row.name: row.affected for row in await session.execute(PURGE_EPISODES, values)}
-    return episodes | {row.name: row.affected for row in await session.execute(PURGE_SUBJECT, values)}
+    return {row.name: row.affected for row in await session.execute(PURGE_SUBJECT, values)}
 
 
 async def owner_of(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[Scope, int | None] | None:

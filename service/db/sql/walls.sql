@@ -30,7 +30,6 @@ GRANT EXECUTE ON FUNCTION
     memory_filter_keys(uuid, text[], text[], text[], text[], jsonb, boolean),
     narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer,
                boolean, boolean),
-    purge_episodes(text, text, text, text, uuid[], uuid[], uuid[]),
     purge_subject(text, text, text, text, uuid[], uuid[], uuid[]),
     rewrite_turn(uuid, text, text),
     tag_ids(text, text, text, text[], text[], integer, integer, boolean, boolean),

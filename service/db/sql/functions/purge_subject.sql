@@ -1,7 +1,7 @@
--- Erases a subject: a scope (rows with every given id), or memories with their promoted copies, and turns. Of memories
--- the turns they came from go as well, but for `keep_turns`. Returns the rows affected by table.
+-- Erases a subject: a scope (rows with every given id), or memories, and turns. With memories go their promoted copies,
+-- what all of these said before, and the turns they came from, but for `keep_turns`. Returns the rows affected by table.
 --
--- Ids of memories that were deleted before come from history. Rows that only mention the subject keep their time and
+-- Of what was deleted before only history knows, or its texts. Rows that only mention the subject keep their time and
 -- numbers and lose their texts (audit, other memories' decisions and snapshots). A job that runs this moment finds its
 -- operation answered and stores nothing. The caches do not know whose texts they hold, so all of the workspace's go.
 --
@@ -76,6 +76,20 @@ BEGIN
     END IF;
     memory_ids := memory_ids || copies_outside(memory_ids);
     memory_id_texts := memory_ids::text[];
+    memory_ids := memory_ids || ARRAY(  -- copies that were deleted before
+        SELECT DISTINCT h.memory_id FROM memory_history h
+        CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'edges', '[]')) edge
+        WHERE h.workspace_id = this_workspace AND h.event = 'DELETE' AND edge ->> 'rel_type' = 'PROMOTED_FROM'
+          AND edge -> 'properties' @> '{"copied": true}' AND edge ->> 'source_id' = h.memory_id::text
+          AND edge ->> 'target_id' = ANY (memory_id_texts) AND NOT is_outside('memory', h.memory_id));
+    memory_id_texts := memory_ids::text[];
+    memory_ids := memory_ids || ARRAY(  -- what all of these said before
+        SELECT v.id FROM memory v WHERE v.workspace_id = this_workspace AND v.version_of = ANY (memory_ids)
+        UNION
+        SELECT h.memory_id FROM memory_history h
+        WHERE h.workspace_id = this_workspace AND h.event = 'DELETE'
+          AND h.before ->> 'version_of' = ANY (memory_id_texts));
+    memory_id_texts := memory_ids::text[];
 
     -- locks, by ascending keys
     PERFORM FROM memory WHERE workspace_id = this_workspace AND id = ANY (memory_ids) ORDER BY id FOR UPDATE;
@@ -83,7 +97,7 @@ BEGIN
     WHERE workspace_id = this_workspace AND (source_id = ANY (memory_ids) OR target_id = ANY (memory_ids))
     ORDER BY source_id, rel_type, target_id FOR UPDATE;
 
-    -- turns and conversations
+    -- turns and conversations; a turn that others' memories came from as well stays
     SELECT coalesce(array_agg(id), '{}') INTO turn_ids FROM (
         SELECT s.turn_id AS id FROM memory_source s
         WHERE s.workspace_id = this_workspace AND s.memory_id = ANY (memory_ids)
@@ -91,6 +105,15 @@ BEGIN
         SELECT (source ->> 'turn_id')::uuid FROM memory_history h
         CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) source
         WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids)
+        UNION
+        SELECT t.id FROM turn t
+        WHERE of_memories IS NULL AND t.workspace_id = this_workspace
+          AND (of_user IS NULL OR t.user_id = of_user)
+          AND (of_agent IS NULL OR t.agent_id = of_agent)
+          AND (of_run IS NULL OR t.run_id = of_run)
+          AND (of_channel IS NULL OR t.channel = of_channel)
+          AND NOT EXISTS (SELECT FROM memory_source s WHERE s.workspace_id = this_workspace AND s.turn_id = t.id
+                          AND NOT s.memory_id = ANY (memory_ids))
         UNION
         SELECT unnest(of_turns)
     ) sources WHERE NOT id = ANY (keep_turns) AND NOT is_outside('turn', id);
@@ -102,6 +125,34 @@ BEGIN
       AND (of_agent IS NULL OR c.agent_id = of_agent)
       AND (of_run IS NULL OR c.external_id = of_run)
       AND (of_channel IS NULL OR c.channel = of_channel);
+    name := 'conversation_log';  -- a turn that is gone is known by its words only
+    DELETE FROM conversation_log l
+    WHERE l.workspace_id = this_workspace
+      AND (l.turn_id = ANY (turn_ids) OR l.conversation_id = ANY (conversation_ids)
+           OR (of_memories IS NOT NULL
+               AND EXISTS (SELECT FROM memory_history h
+                           WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids)
+                             AND h.user_id IS NOT DISTINCT FROM l.user_id AND h.agent_id IS NOT DISTINCT FROM l.agent_id
+                             AND l.content_hash IN (encode(sha256(convert_to(h.old_memory, 'UTF8')), 'hex'),
+                                                    encode(sha256(convert_to(h.new_memory, 'UTF8')), 'hex'))))
+           OR (of_memories IS NULL
+               AND (of_user IS NULL OR l.user_id = of_user)
+               AND (of_agent IS NULL OR l.agent_id = of_agent)
+               AND (of_run IS NULL OR l.run_id = of_run)
+               AND (of_channel IS NULL OR l.channel = of_channel)));
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    name := 'turn_vector';
+    DELETE FROM turn_vector v
+    WHERE v.workspace_id = this_workspace AND v.turn_id IN (
+        SELECT t.id FROM turn t WHERE t.workspace_id = this_workspace
+          AND (t.conversation_id = ANY (conversation_ids) OR t.id = ANY (turn_ids)));
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
+    name := 'user_profile';
+    DELETE FROM user_profile p WHERE whole_user AND p.workspace_id = this_workspace AND p.user_id = of_user;
+    GET DIAGNOSTICS affected = ROW_COUNT;
+    RETURN NEXT;
     name := 'turn';
     WITH deleted AS (
         DELETE FROM turn t
