@@ -346,9 +346,9 @@ async def _carry_out(
     links: list[SourceLink] = []
     linked: set[tuple[UUID, UUID]] = set()
     changed: set[UUID | None] = set()
-    targets = {target for each in facts for target in _targets(each)}
-    if len(targets) > 1:
-        await history.lock(session, facts[0].draft.scope.workspace_id, targets)
+    touched = {one for each in facts for one in (*_targets(each), *(each.decision.outdates if each.decision else ()))}
+    if len(touched) > 1:
+        await history.lock(session, facts[0].draft.scope.workspace_id, touched)
     for each in facts:
         if changed & _targets(each):  # by an earlier fact of this conversation
             each = await _decided_inside(session, each, res)

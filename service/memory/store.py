@@ -194,10 +194,11 @@ def may_change(draft: Draft) -> set[UUID]:
 
 
 def _targets(draft: Draft) -> set[UUID]:
-    """The memories that its decision touches."""
+    """The memories that its decision touches, or ties to what is added."""
     decided = {draft.dedup.existing_id} if draft.dedup and draft.dedup.existing_id else set[UUID]()
-    edited = draft.decision.edits if draft.decision else ()
-    return decided | {edit.target.id for edit in edited if edit.target}
+    if draft.decision is None:
+        return decided
+    return decided | {edit.target.id for edit in draft.decision.edits if edit.target} | {*draft.decision.outdates}
 
 
 def _bears_on(draft: Draft, newcomer: Neighbour) -> bool:

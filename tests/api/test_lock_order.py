@@ -5,34 +5,41 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
 from httpx2 import AsyncClient
 
-from tests.api.conftest import Tables
+from service.resources import Resources
+from tests.api.conftest import Tables, client_of, serving
 from tests.api.helpers import store
 from tests.api.judging import tell
 from tests.api.test_erased_meanwhile import WAITING
+from tests.conftest import Tenant
+from tests.fakes.embedder import AngleEmbedder
 
 HOLD = "SELECT id FROM memory WHERE id = $1 FOR KEY SHARE"
+ERASE = "SELECT id FROM memory WHERE id = $1 FOR UPDATE"
 IRIS = {"user_id": "iris"}
 
 
 @asynccontextmanager
-async def being_enriched(owner_url: str, first: str, second: str, tables: Tables) -> AsyncIterator[None]:
+async def being_enriched(
+    owner_url: str, first: str, second: str, tables: Tables, hold: str = HOLD
+) -> AsyncIterator[None]:
     """A transaction holds the first memory, and takes the second one once somebody waits for it."""
 
     async def go() -> None:
         while not await tables.value(WAITING):  # noqa: ASYNC110 - nothing in this process tells of it
             await asyncio.sleep(0.01)
-        await enriching.execute(HOLD, UUID(second))
+        await enriching.execute(hold, UUID(second))
         await transaction.commit()
 
     enriching = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
     transaction = enriching.transaction()
     await transaction.start()
-    await enriching.execute(HOLD, UUID(first))
+    await enriching.execute(hold, UUID(first))
     going = asyncio.create_task(go())
     try:
         yield
@@ -61,3 +68,23 @@ async def test_facts_of_one_conversation(client: AsyncClient, tables: Tables, ow
     async with being_enriched(owner_url, home["id"], job["id"], tables):
         results = await tell(client, "I don't work at Acme anymore. I don't live in Lisbon anymore.")
     assert [(each["event"], each["id"]) for each in results] == [("UPDATE", job["id"]), ("UPDATE", home["id"])]
+
+
+async def test_a_batch_with_a_text_that_may_outdate_something(
+    resources: Resources, embedder: AngleEmbedder, tenant: Tenant, tables: Tables, owner_url: str
+) -> None:
+    news = ["Iris drives a Skoda.", "Iris works at Initech now, no longer at Acme."]
+    for axis, text in enumerate(news):
+        embedder.place(text, 0.9, axis=axis, side=3)
+        embedder.place(text.replace("Skoda", "Fiat").replace("Initech now, no longer at ", ""), 1.0, axis=axis, side=3)
+    nearest_only = resources.settings.model_copy(update={"dedup_candidates": 1})  # else each sees all of so few
+    async with serving(replace(resources, settings=nearest_only)) as app, client_of(app, tenant.key) as client:
+        car = await store(client, "Iris drives a Fiat.", **IRIS)
+        job = await store(client, "Iris works at Acme.", **IRIS)
+        assert car < job
+        body = {"items": [{"content": text, **IRIS} for text in news]}
+        async with being_enriched(owner_url, car, job, tables, ERASE):
+            answer = await client.post("/v1/memories/batch", json=body)
+        results = answer.json()["results"]
+        assert [(each["status"], each["results"][0]["event"]) for each in results] == [(201, "ADD"), (200, "UPDATE")]
+        assert await tables.value("SELECT target_id FROM memory_edge WHERE rel_type = 'MAY_OUTDATE'") == UUID(car)
