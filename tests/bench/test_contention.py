@@ -1,0 +1,27 @@
+"""Clients that write, change, delete and purge the same two users. More of it: make contention."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.thorough import many
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.timeout(400)  # 25 s on an idle machine
+def test_nothing_is_lost_and_no_purged_word_is_left() -> None:
+    seconds = many(12, 120)
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.contention", "--seconds", str(seconds), "--seed", "3"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=390,
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
+    assert "all is well" in done.stdout
