@@ -20,7 +20,7 @@ from service.db.graph import edges
 from service.db.memories import history, updates, versions
 from service.db.writes import NewDecision, PlacedMemory
 from service.domain.decision import Action, Edit, Evidence, Neighbour
-from service.domain.draft import Draft, EmbeddingStatus
+from service.domain.draft import Draft
 from service.domain.relation import Relation, RelationType
 from service.domain.scope import Scope
 from service.domain.version import Place, Version, place
@@ -154,18 +154,17 @@ async def _add(news: LateNews, draft: Draft, here: Place, target: UUID) -> UUID:
     session, res, workspace_id = news.session, news.res, news.scope.workspace_id
     given = replace(draft.given, t_valid=here.t_valid, t_invalid=here.t_invalid)
     new = replace(draft, given=given, options=replace(draft.options, dedup=False)).finish(uuid7())
-    placed = PlacedMemory(new)
-    embed = new.embedding_status is not EmbeddingStatus.STORED
+    placed, is_memory = PlacedMemory(new), res.settings.contradiction_policy == "supersede"
     await direct.insert(
         session,
         *writes.memory_rows([placed], generation=res.generation, now=res.clock()),
-        writes.job_rows(workspace_id, write.follow_up(new.id, res, embed=embed, enrich=False)),
+        writes.job_rows(workspace_id, write.jobs_of(new, new.id, res, enrich=is_memory)),
     )
     if placed.may_have_history:
         added = history.Change(new.id, Action.ADD, new.scope, None, new.text, id=placed.history_id)
         await history.append(session, workspace_id, [added])
     await _decided(news, new.id, placed.history_id)
-    if res.settings.contradiction_policy == "supersede":
+    if is_memory:
         await _tie(news, here, new.id)
     else:
         await versions.hide(session, workspace_id, new.id, version_of=target)

@@ -78,7 +78,7 @@ async def add(
     rows = (
         *writes.memory_rows(placed, generation=res.generation, now=now),
         writes.decision_rows(workspace_id, decisions),
-        writes.job_rows(workspace_id, [job for new in news for job in _jobs(new, new.id, res)]),
+        writes.job_rows(workspace_id, [job for new in news for job in jobs_of(new, new.id, res)]),
     )
     reused = [
         Change(each.memory.id, Action.ADD, each.memory.scope, None, each.memory.text, id=each.history_id)
@@ -118,7 +118,7 @@ async def update(
     await record(session, old.scope, target, old.text, text, was, evidence=why, ruling_id=ruling_id, entry=change_id)
     await withdraw_text(session, old, new.text, change_id)
     await rewrite_contexts(session, old)
-    await queue.enqueue(session, workspace_id, _jobs(new, target, res))
+    await queue.enqueue(session, workspace_id, jobs_of(new, target, res))
     return old.text
 
 
@@ -297,8 +297,9 @@ def follow_up(
     return jobs
 
 
-def _jobs(new: NewMemory, memory_id: UUID, res: Resources) -> list[NewJob]:
-    """With what the write found out already: the nearest memories, if they were looked for, and what a model read."""
+def jobs_of(new: NewMemory, memory_id: UUID, res: Resources, *, enrich: bool = True) -> list[NewJob]:
+    """The same with what the write found out already: the nearest memories, if it looked for them, and what a model
+    read."""
     known: dict[str, object] = {}
     if new.neighbours is not None:
         known |= {"hash": new.hash, "neighbours": [[str(each), similarity] for each, similarity in new.neighbours]}
@@ -306,7 +307,7 @@ def _jobs(new: NewMemory, memory_id: UUID, res: Resources) -> list[NewJob]:
         known["entities"] = [[each.name, each.type] for each in new.fact.entities]
         known["relations"] = [[each.source, each.relation, each.target] for each in new.fact.relations]
     embed = new.embedding_status is not EmbeddingStatus.STORED
-    return follow_up(memory_id, res, embed=embed, payload=known)
+    return follow_up(memory_id, res, embed=embed, enrich=enrich, payload=known)
 
 
 async def _snapshot(session: Session, workspace_id: UUID, target: UUID, res: Resources) -> Snapshot:

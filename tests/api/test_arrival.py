@@ -156,3 +156,14 @@ async def test_the_answer_says_what_became_of_older_news(client: AsyncClient) ->
     assert (version["memory"], version["t_invalid"]) == ("Ann lives in Porto.", told[4][1])
     found = (await client.get("/v1/memories", params={"user_id": "ann", "valid_at": told[3][1]})).json()["results"]
     assert [each["memory"] for each in found] == ["Ann lives in Porto."]
+
+
+async def test_older_news_that_is_a_memory_of_its_own_is_enriched(
+    client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    told = statements()
+    await by_content(client, "ann", [told[4]])
+    [late] = (await post(client, "/v1/memories", item("ann", *told[2])))["results"]
+    jobs = await work(resources, tables, tenant.workspace_id, "enrich")
+    found = (await client.get(f"/v1/memories/{late['kept_as']}")).json()
+    assert (jobs, found["enriched_at"] is None) == ((2, False) if found["version_of"] is None else (1, True))
