@@ -1,6 +1,6 @@
 """Lets clients write, change, delete and purge everything of two users at once, and checks what is left.
 
-    python -m bench.contention [--seconds 120] [--clients 12] [--seed 1]
+    python -m bench.contention [--seconds 120] [--clients 12] [--seed 1] [--policy supersede]
 
 Each client picks at random what to do with what any of them has stored. Every text has a word of its own, so after a
 purge of a user none of the words that were stored before it began may be in any table. When all jobs are done, the
@@ -19,7 +19,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlencode
 
 import asyncpg  # type: ignore[import-untyped]
@@ -28,6 +28,7 @@ from bench import sentences, target
 from bench.clients import Client
 from bench.target import Service
 from service.db import doctor
+from service.memory.edits import Policy
 
 USERS = ("alice", "bob")
 WORD = "zq[0-9a-f]+vx"
@@ -292,6 +293,9 @@ async def contention(service: Service, options: argparse.Namespace) -> bool:
     """Prints the counts; returns whether everything is right."""
     assert service.database is not None
     load, connection = Contention(service, options.seed), await asyncpg.connect(service.database)
+    client, policy = Client(service.url, service.key), {"settings": {"contradiction_policy": options.policy}}
+    await client.request("PATCH", "/v1/workspaces/current", json.dumps(policy).encode(), {})
+    await client.close()
     await load.run(options.clients, options.seconds)
     await jobs_done(connection)
     for verb in sorted({each for each, _ in load.answers}):
@@ -311,6 +315,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--clients", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--policy", default="in_place", choices=get_args(Policy))
     options = parser.parse_args(words)
     with target.started() as service:
         return 0 if asyncio.run(contention(service, options)) else 1
