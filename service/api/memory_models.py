@@ -134,8 +134,8 @@ class MemoryHistoryItem(ResponseModel):
     id: Id = Field(description="UUID of the entry")
     memory_id: Id = Field(description="UUID of the memory")
     event: Action = Field(description="What happened; DELETE: it was deleted, or archived by the curator")
-    old_memory: str | None = Field(description="Its text before; null: there was none")
-    new_memory: str | None = Field(description="Its text afterwards; null: after a DELETE")
+    old_memory: str | None = Field(description="Its text before; null: there was none, or it was purged")
+    new_memory: str | None = Field(description="Its text afterwards; null: after a DELETE, or it was purged")
     is_deleted: bool = Field(description="Whether it was a DELETE")
     user_id: OfUser
     agent_id: OfAgent

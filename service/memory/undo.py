@@ -88,6 +88,8 @@ async def _take_back(session: Session, workspace_id: UUID, group: Sequence[Store
             raise Conflict(ERASED if was is None else CHANGED, field="id")
         if not await undo.is_current(session, workspace_id, each.memory_id, each.history_id):
             raise Conflict(ERASED if was is None else CHANGED, field="id")
+        if each.event != Action.ADD and each.before is None:  # a purge has blanked it
+            raise Conflict(ERASED, field="id")
         entry = None
         if was is None:
             entry = await _bring_back(session, workspace_id, each, res, now)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from service.resources import Resources
 from tests.api.conftest import Tables, client_of, with_llm
 from tests.api.helpers import listed, opened, said, store
 from tests.api.judging import Judge, dump, judged, tell
-from tests.conftest import Tenant
+from tests.conftest import SetClock, Tenant
 
 CANARY = "Zanzibarine"
 LAST_YEAR = "2025-06-01T12:00:00Z"
@@ -182,6 +183,38 @@ async def test_what_a_promoted_copy_said_goes_too(
         answer = await client.delete(path, params={"purge": True, **whose[subject]})
         assert answer.status_code == 200, answer.text
         assert await tables.holding(word) == []
+
+
+async def test_what_a_fact_said_before_goes_with_the_turn_that_told_it(
+    resources: Resources, tenant: Tenant, tables: Tables, clock: SetClock
+) -> None:
+    clock.now = datetime.now(UTC) + timedelta(minutes=5)  # as_of compares it with the database's
+    async with judged(resources, tenant, **LEVEL) as (client, judge):
+        judge.say("Lives in Quagmire", {"event": "ADD", "text": "Lives in Quagmire"})
+        told = [{"role": "user", "content": "I live in Quagmire"}]
+        body = {"messages": told, "user_id": "alice", "timestamp": LAST_YEAR}
+        answer = await client.post("/v1/memories", json=body, headers={"Idempotency-Key": "first"})
+        fact = answer.json()["results"][0]["id"]
+        judge.say("Lives in Porto", {"event": "UPDATE", "id": 1, "text": "Lives in Porto"})
+        [changed] = await tell(client, "I live in Porto now")
+        assert (changed["id"], changed["memory"]) == (fact, "Lives in Porto")
+        between = (await client.get(f"/v1/memories/{fact}/history")).json()["results"][0]["recorded_from"]
+        turn = await tables.value("SELECT id FROM turn WHERE content = 'I live in Quagmire'")
+        assert (await client.delete(f"/v1/turns/{turn}", params={"purge": True})).status_code == 200
+        assert await tables.holding("Quagmire") == []
+        assert (await client.get(f"/v1/memories/{fact}")).json()["memory"] == "Lives in Porto"
+        lines = (await client.get(f"/v1/memories/{fact}/history")).json()["results"]
+        texts = [(each["event"], each["old_memory"], each["new_memory"]) for each in lines]
+        assert texts == [("ADD", None, None), ("UPDATE", None, "Lives in Porto")]
+        decisions = (await client.get(f"/v1/memories/{fact}/decisions")).json()["results"]
+        for each in decisions:
+            assert (await client.post(f"/v1/decisions/{each['id']}/undo")).status_code == 409
+        then = await client.get("/v1/memories", params={"user_id": "alice", "as_of": between})
+        assert then.status_code == 200, then.text
+        assert then.json()["results"] == []
+        changes = (await client.get("/v1/changes")).json()["results"]
+        of_it = [(each["event"], each["memory"]["memory"]) for each in changes if each["memory_id"] == fact]
+        assert of_it == [("memory.added", "Lives in Porto")]
 
 
 async def test_another_workspace_with_the_same_user_keeps_everything(

@@ -32,6 +32,7 @@ DECLARE
     touched_conversations uuid[];
     operation_ids uuid[];
     entity_ids uuid[];
+    changed_ids uuid[] := '{}';
 BEGIN
     IF of_memories IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
         RAISE EXCEPTION 'a subject is a user, an agent, a run, or memories and turns';
@@ -215,6 +216,35 @@ BEGIN
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 
+    -- what a memory that stays said before, where no turn is left that told it: undo and as_of find nothing there
+    IF turn_ids <> '{}' THEN
+        WITH told AS (
+            SELECT h.memory_id, array_agg(DISTINCT h.old_memory) AS texts
+            FROM memory_history h JOIN memory m ON m.workspace_id = this_workspace AND m.id = h.memory_id
+            WHERE h.workspace_id = this_workspace AND h.event = 'UPDATE'
+              AND NOT h.memory_id = ANY (memory_ids) AND m.content <> h.old_memory
+              AND EXISTS (SELECT FROM jsonb_array_elements(h.before -> 'sources') source
+                          WHERE (source ->> 'turn_id')::uuid = ANY (turn_ids))
+              AND NOT EXISTS (SELECT FROM jsonb_array_elements(h.before -> 'sources') source
+                              JOIN turn t ON t.workspace_id = this_workspace AND t.id = (source ->> 'turn_id')::uuid)
+            GROUP BY h.memory_id
+        ), blanked AS (
+            UPDATE memory_history h SET
+                old_memory = CASE WHEN h.old_memory = ANY (told.texts) THEN NULL ELSE h.old_memory END,
+                new_memory = CASE WHEN h.new_memory = ANY (told.texts) THEN NULL ELSE h.new_memory END,
+                before = CASE WHEN h.before ->> 'content' = ANY (told.texts) THEN NULL ELSE h.before END,
+                before_embedding = CASE WHEN h.before ->> 'content' = ANY (told.texts) THEN NULL ELSE h.before_embedding END
+            FROM told
+            WHERE h.workspace_id = this_workspace AND h.memory_id = told.memory_id
+              AND (h.old_memory = ANY (told.texts) OR h.new_memory = ANY (told.texts)
+                   OR h.before ->> 'content' = ANY (told.texts))
+            RETURNING h.memory_id
+        )
+        SELECT coalesce(array_agg(DISTINCT memory_id), '{}') INTO changed_ids FROM blanked;
+        UPDATE decision d SET reply = NULL, verdict = d.verdict - 'reason'
+        WHERE d.workspace_id = this_workspace AND d.memory_id = ANY (changed_ids);
+    END IF;
+
     -- history, audit and decisions; the change feed keeps the ids, behind all that it has told of them
     INSERT INTO erased_memory (workspace_id, memory_id, position)
     SELECT this_workspace, h.memory_id, greatest(pg_current_xact_id()::text::bigint, max(h.position))
@@ -276,7 +306,7 @@ BEGIN
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     -- the words of turns stand in the answers about them, also where only a part of a turn goes
-    id_texts := memory_id_texts || turn_ids::text[] || keep_turns::text[];
+    id_texts := memory_id_texts || turn_ids::text[] || keep_turns::text[] || changed_ids::text[];
     name := 'idempotency';
     DELETE FROM idempotency i
     WHERE i.workspace_id = this_workspace AND i.status IS NOT NULL
