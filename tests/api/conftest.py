@@ -123,7 +123,7 @@ class Tables:
         return {row[0]: (row[1], row[2]) for row in await self.fetch(digests, workspace_id)}
 
     async def holding(self, word: str) -> list[str]:
-        """Tables with a row that holds `word` anywhere, in whichever column."""
+        """Tables with a row of any tenant that holds `word` anywhere; no other file of tests may store the same word."""
         sought = " UNION ALL ".join(
             f"SELECT '{name}' WHERE EXISTS (SELECT FROM {name} r WHERE strpos(r::text, $1) > 0)" for name in self.names
         )

@@ -69,37 +69,37 @@ async def test_messages_kept_word_for_word_go_with_their_turns(client: AsyncClie
 async def test_a_purge_takes_every_word_of_a_conversation(resources: Resources, tenant: Tenant, tables: Tables) -> None:
     async with judged(resources, tenant, audit_level="verbose") as (client, judge):
         key = {"Idempotency-Key": "k"}
-        opening = {"external_id": "zanzibarine", "title": "Zanzibarine plans", **ALICE}
+        opening = {"external_id": "marzipanine", "title": "Marzipanine plans", **ALICE}
         talk = (await client.post("/v1/conversations", json=opening, headers=key)).json()["id"]
-        await said(client, talk, "The Zanzibarine sings.", name="Zanzibarine")
-        judge.say("Keeps a Zanzibarine bird.", {"event": "ADD", "text": "Keeps a Zanzibarine bird."})
-        await tell(client, "I keep a Zanzibarine.", run_id="zanzibarine", **ALICE)
-        await client.get("/v1/turns/search", params={"q": "Zanzibarine", **ALICE})
+        await said(client, talk, "The Marzipanine sings.", name="Marzipanine")
+        judge.say("Keeps a Marzipanine bird.", {"event": "ADD", "text": "Keeps a Marzipanine bird."})
+        await tell(client, "I keep a Marzipanine.", run_id="marzipanine", **ALICE)
+        await client.get("/v1/turns/search", params={"q": "Marzipanine", **ALICE})
         judge.say("Keeps bees.", {"event": "ADD", "text": "Keeps bees."})
         await tell(client, "I keep bees.", run_id="other", **ALICE)
         done = await removed(client, f"conversations/{talk}", purge="true")
         assert done["purged"] is True
-        assert [each for each in await tables.holding("Zanzibarine") if each != "idempotency"] == []
-        assert await tables.holding("Zanzibarine") == []
+        assert [each for each in await tables.holding("Marzipanine") if each != "idempotency"] == []
+        assert await tables.holding("Marzipanine") == []
         assert len(await listed(client, **ALICE)) == 1
 
 
 async def test_a_purge_reaches_what_was_deleted_before(resources: Resources, tenant: Tenant, tables: Tables) -> None:
     async with judged(resources, tenant) as (client, judge):
-        await learned(client, judge, "I keep a Zanzibarine.", "Keeps a Zanzibarine bird.")
+        await learned(client, judge, "I keep a Marzipanine.", "Keeps a Marzipanine bird.")
         talk = (await client.get("/v1/conversations/chat", params=ALICE)).json()["id"]
         await removed(client, f"conversations/{talk}", facts="true")
-        assert await tables.holding("Zanzibarine") != []
+        assert await tables.holding("Marzipanine") != []
         await removed(client, f"conversations/{talk}", purge="true")
-        assert await tables.holding("Zanzibarine") == []
+        assert await tables.holding("Marzipanine") == []
 
 
 async def test_a_turn_is_purged_alone(client: AsyncClient, tables: Tables) -> None:
     talk = await opened(client, "chat")
-    first = await said(client, talk, "The Zanzibarine sings.")
+    first = await said(client, talk, "The Marzipanine sings.")
     await said(client, talk, "It rains.")
     assert (await removed(client, f"turns/{first}", purge="true"))["purged"] is True
-    assert await tables.holding("Zanzibarine") == []
+    assert await tables.holding("Marzipanine") == []
     assert len((await client.get(f"/v1/conversations/{talk}")).json()["turns"]) == 1
     assert (await client.delete(f"/v1/turns/{first}")).status_code == 404
 

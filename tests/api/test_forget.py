@@ -135,16 +135,16 @@ async def test_sentences_of_turns_go_with_their_memories_and_by_themselves(
 
 async def test_a_purge_leaves_no_word_anywhere(resources: Resources, tenant: Tenant, tables: Tables) -> None:
     async with judged(resources, tenant, audit_level="verbose") as (client, judge):
-        said = "Zanzibarine sings at night. The weather was fine."
-        memory = await learned(client, judge, said, "Zanzibarine sings at night.")
-        gone = await store(client, "Zanzibarine was here before.")
+        said = "Tangerinette sings at night. The weather was fine."
+        memory = await learned(client, judge, said, "Tangerinette sings at night.")
+        gone = await store(client, "Tangerinette was here before.")
         assert (await client.delete(f"/v1/memories/{gone}")).status_code == 200
         stays = await store(client, "Zanzibar is far away.")
-        done = await ask(client, "everything about Zanzibarine", purge=True)
+        done = await ask(client, "everything about Tangerinette", purge=True)
         assert {each["id"] for each in done["memories"]} == {memory, gone}
         assert {each["memory"] for each in done["memories"]} == {None}
         assert done["receipt"]["counts"]["memory"] == 1
-        assert await tables.holding("Zanzibarine") == []
+        assert await tables.holding("Tangerinette") == []
         assert (await client.get(f"/v1/memories/{stays}")).status_code == 200
         [turn] = await transcript(client)
         assert turn["content"].strip() == "The weather was fine."

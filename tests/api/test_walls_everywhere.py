@@ -25,7 +25,7 @@ from tests.api.test_openapi import operations
 from tests.api.working import work
 from tests.conftest import Tenant
 
-CANARY = "Zanzibarine"
+CANARY = "Wallabyish"
 BOB = {"user_id": "bob"}
 RIGHTS = ["memory:read", "memory:write", "memory:delete", "memory:purge", "memory:admin", "memory:share"]
 NOT_HIS = frozenset(
