@@ -87,4 +87,5 @@ async def test_a_batch_with_a_text_that_may_outdate_something(
             answer = await client.post("/v1/memories/batch", json=body)
         results = answer.json()["results"]
         assert [(each["status"], each["results"][0]["event"]) for each in results] == [(201, "ADD"), (200, "UPDATE")]
-        assert await tables.value("SELECT target_id FROM memory_edge WHERE rel_type = 'MAY_OUTDATE'") == UUID(car)
+        drawn = await tables.fetch("SELECT rel_type FROM memory_edge WHERE target_id = $1", UUID(car))
+        assert [row["rel_type"] for row in drawn] == ["MAY_OUTDATE"]
