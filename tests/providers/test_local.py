@@ -16,7 +16,7 @@ import pytest
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.providers import local, model_files, windows
-from service.providers.local import Encoder, LocalEmbedder, window_starts
+from service.providers.local import THREAD_NICE, Encoder, LocalEmbedder, window_starts
 from service.providers.protocols import Embedder, Vector
 
 ROOT = Path(__file__).parents[2]
@@ -65,6 +65,23 @@ def gate() -> Iterator[Gate]:
 
 def gated(gate: Gate, *, threads: int = 1, max_queue: int = 2) -> LocalEmbedder:
     return LocalEmbedder(gate, threads=threads, max_queue=max_queue)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority for each thread")
+async def test_its_threads_give_way_to_the_event_loop(encoder: Encoder) -> None:
+    nice: list[int] = []
+
+    class Watched:
+        cut = staticmethod(encoder.cut)
+
+        def run(self, pieces: list[int]) -> Vector:
+            nice.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+            return encoder.run(pieces)
+
+    embedder = LocalEmbedder(Watched(), threads=1, max_queue=2)  # type: ignore[arg-type]
+    await embedder.embed([CleanText("a red fox")])
+    await embedder.close()
+    assert nice == [THREAD_NICE] > [os.getpriority(os.PRIO_PROCESS, threading.get_native_id())]
 
 
 async def test_vectors_have_length_one_and_the_order_of_their_texts(embedder: LocalEmbedder) -> None:
