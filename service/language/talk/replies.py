@@ -53,6 +53,19 @@ OFFER = re.compile(
 )
 """Questions whose yes or no tells nothing about whom they are put to."""
 
+PROPOSAL = re.compile(
+    r"\b(?:shall we|should we|can we|could we|how about|what about|(?:would|does|will|is)\b.{1,40}"
+    r"\b(?:suit|work|fit|be (?:ok|okay|fine|good)|ok|okay|fine|good)\b)|^\W*[^,.;!?]{1,40}\?\W*$",
+    re.IGNORECASE,
+)
+"""Questions that propose something; a few words with a question mark do, too ("23 March to 2 April?")."""
+
+CONSENT = re.compile(
+    r"^\W*(?:perfect|great|fine|good|ok|okay|deal|done|agreed|sounds (?:good|great|perfect)|that works"
+    r"|works(?: for me)?|suits me|let['’]?s do (?:it|that))\b",
+    re.IGNORECASE,
+)
+
 OPEN_QUESTION = re.compile(
     r"\b(?:what|which|who|whose|where|when|how (?:old|many|much|long|often|far|big|tall)|how|why)\b", re.IGNORECASE
 )
@@ -106,16 +119,20 @@ VALUE_KINDS = tuple(
         r"|\bhalf past \w+",
         rf"(?i)\b(?:\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{MONTHS})|(?:{MONTHS})\.? \d{{1,2}}(?:st|nd|rd"
         rf"|th)?)(?:,? \d{{4}})?\b|\b\d{{4}}-\d{{2}}-\d{{2}}\b",
+        r"(?i)\b\d{1,2}(?:st|nd|rd|th)\b",
         r"(?i)\b(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?\b|\b(?:today|tomorrow|tonight)\b",
         rf"(?i)\b(?:{MONTHS})\b",
         r"[\w.+-]+@[\w.-]+\w",
         r"(?<!\w)[$€£]?\d[\d.,]*(?:\s?(?:%|k|kg|g|mg|ml|km|m|cm|lbs?|miles?|euros?|dollars?|pounds?|years?|months?"
-        r"|weeks?|days?|hours?|minutes?|people))?\b",
-        r"\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b",
+        r"|weeks?|days?|hours?|minutes?|people))?\b|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen"
+        r"|twenty|thirty|forty|fifty)\b",
         r"(?<![.!?] )(?<!^)\b[A-Z][\w'-]*(?: [A-Z][\w'-]*)*",
     )
 )
-"""Kinds of values, the most particular first: time, date, weekday, month, address, figure, number word, name."""
+"""Kinds of values, the most particular first: time, date, day of a month, weekday, month, address, figure, name."""
+
+AGREEABLE = VALUE_KINDS[:4]
+"""Kinds of values that are agreed on: times, dates and days."""
 
 STATES = re.compile(r"\b(?:is|are|was|were|has|have|had|will|starts?|begins?)\b|\w['’]s\b", re.IGNORECASE)
 """What makes a correction a statement of its own: "the party is at 4"."""
@@ -124,6 +141,12 @@ STATES = re.compile(r"\b(?:is|are|was|were|has|have|had|will|starts?|begins?)\b|
 def is_correction(sentence: str) -> bool:
     """Whether a sentence corrects what its speaker said before."""
     return CORRECTION.match(sentence) is not None or MARKED_CORRECTION.match(sentence) is not None
+
+
+def value_put(previous: str, correction: str) -> str | None:
+    """The one value of `previous` whose place the value that a correction names would take; None without one."""
+    found = _place(previous, _first_clause(LEAD.sub("", correction)))
+    return found[0].group().strip() if found else None
 
 
 def corrected(previous: str, correction: str) -> str | None:
@@ -137,16 +160,26 @@ def corrected(previous: str, correction: str) -> str | None:
         there = list(re.finditer(rf"(?<!\w){re.escape(old)}(?!\w)", previous, re.IGNORECASE))
         if len(there) == 1:
             return _put(new, previous[: there[0].start()], previous[there[0].end() :])
+    new = _first_clause(new)
     if not new or len(new.split()) > 6 or OWN_SUBJECT.match(new):
         return None
+    found = _place(previous, new)
+    return previous[: found[0].start()] + found[1] + previous[found[0].end() :] if found else None
+
+
+def _first_clause(text: str) -> str:
+    """What stands before the first comma: "the 21st" of "the 21st, the 14th is Tom's"."""
+    return re.split(r"[,;](?!\d)", text, maxsplit=1)[0].strip(" .!?")
+
+
+def _place(previous: str, new: str) -> tuple[re.Match[str], str] | None:
+    """Where the only value in `previous` stands of the kind that `new` has, and the new value."""
     for kind in VALUE_KINDS:
         value = kind.search(f"x {new}")
         if value is None:
             continue
         there = _alike(list(kind.finditer(previous)), value.group())
-        if len(there) != 1:
-            return None
-        return previous[: there[0].start()] + value.group().strip() + previous[there[0].end() :]
+        return (there[0], value.group().strip()) if len(there) == 1 else None
     return None
 
 
@@ -192,6 +225,12 @@ def declared(question: str, answer: str) -> str | None:
         return None
     filler = f" {asked['filler'].lower()}" if asked["filler"] else ""
     return f"{STATED[asked['verb'].lower()][no is not None]}{filler} {rest.strip()}."
+
+
+def agrees(question: str, answer: str) -> bool:
+    """Whether an answer takes up a proposal that has a time: "Shall we meet on Friday at 6?" "Yes, fine"."""
+    proposed = PROPOSAL.search(question) is not None and any(kind.search(question) for kind in AGREEABLE)
+    return proposed and (YES.match(answer.strip()) or CONSENT.match(answer.strip())) is not None
 
 
 def is_offer(question: str) -> bool:

@@ -39,6 +39,9 @@ CORRECTABLE = 6
 """Sentences of the speaker, from the last on, that a correction may be about."""
 
 THANKS = re.compile(r"\b(?:thanks|thank you|thx|cheers|congrats|congratulations)\b", re.IGNORECASE)
+OWN_THING = re.compile(r"\b(?:your|the) \w{3,}", re.IGNORECASE)
+"""What a short question is about."""
+
 DOUBT = re.compile(
     r"\b(?:maybe|perhaps|might|could be|probably|possibly|i think|i guess|i suppose|not sure|considering|thinking (?:of"
     r"|about)|i hope|hopefully)\b",
@@ -151,13 +154,15 @@ class ReadTurns:
 
 
 def said_before(talk: ReadTurns, place: int, *, by: str, look_back: int) -> Context | None:
-    """The last thing that a speaker told before a turn and that can stand alone, if it tells something."""
+    """The last thing that a speaker told before a turn, or asked an assistant, and that can stand alone, if it tells
+    something."""
     turns, names = talk.turns, talk.names
+    with_assistant = place > 0 and turns[place - 1].by_assistant
     for earlier in range(place - 1, max(place - look_back - 1, -1), -1):
         if turns[earlier].speaker != by:
             continue
         said = talk.units[earlier]
-        told = [unit for unit in said if worth.is_statement(unit.text, names)] or said
+        told = [unit for unit in said if worth.is_statement(unit.text, names)] or (said if with_assistant else [])
         for begin in range(len(told) - 1, max(len(told) - 1 - MAX_SENTENCES, -1), -1):
             bare = worth.bare(told[begin].text, names)
             whole = turns[earlier].text[told[begin].start : told[-1].end]
@@ -186,9 +191,9 @@ class TurnReader:
 
     def pieces(self) -> list[Piece]:
         """What is kept of the message, in order."""
-        answer = self._answer()
+        answer, at = self._answer()
         found: list[Piece] = [answer] if answer else []
-        at = told = len(found)
+        told = at
         while at < len(self.units):
             piece, end = self._corrected(at), at + 1
             if piece is None and self._is_kept(at):
@@ -238,7 +243,8 @@ class TurnReader:
         elaborates = found.words > worth.MAX_STATE_WORDS and not (found.name or found.number or found.time)
         goes_on = references.continues(bare) or references.says_what_is_now(self._bare(last), bare)
         no_subject = PAST.match(bare) is not None  # "Started on the 1st"
-        return told or elaborates or goes_on or no_subject
+        adds_figure = found.number and found.topics < 2 and not attributes.clause(bare).verb  # "870 altogether"
+        return told or elaborates or goes_on or no_subject or adds_figure
 
     def _bare(self, unit: Unit) -> str:
         return worth.bare(unit.text, self.names)
@@ -324,36 +330,52 @@ class TurnReader:
         return all(worth.worth(self._bare(unit), self.names) < 1 for unit in self.units[:at])
 
     def _question(self) -> Context | None:
-        """The question that the turn before ends with, if another one asked it."""
+        """The question that the turn before ends with, if another one asked it; with what the asker told of himself
+        before where it hangs on that ("I'll write you a letter. When do you need it?")."""
         if not self.place or self.turns[self.place - 1].speaker == self.said.speaker:
             return None
         other, asked = self.turns[self.place - 1], self.talk.units[self.place - 1]
         if not asked or not worth.is_question(asked[-1].text):
             return None
-        return context_of(other, self.place - 1, asked[-1:], self.names, self.said.speaker)
+        told = worth.OF_SPEAKER.match(self._bare(asked[-2:][0])) is not None
+        begin = -2 if told and references.hangs(self._bare(asked[-1])) else -1
+        return context_of(other, self.place - 1, asked[begin:], self.names, self.said.speaker)
 
     def _is_clear(self, question: Context) -> bool:
-        """Whether a question says by itself what it is about; "Which line?" and "Where was it?" do not."""
+        """Whether a question says by itself what it is about; "Which line?" and "Where was it?" do not, "What's your
+        budget?" does."""
         place, start, end = question.span
         bare = worth.bare(self.turns[place].text[start:end], self.names)
-        return len(WORD.findall(bare)) > MAX_SHORT_QUESTION and not references.hangs(bare)
+        named = len(WORD.findall(bare)) > MAX_SHORT_QUESTION or OWN_THING.search(bare) is not None
+        return named and not references.hangs(bare)
 
-    def _answer(self) -> Piece | None:
-        """The first sentence as the answer to the question before, where it does not stand by itself."""
+    def _answer(self) -> tuple[Piece | None, int]:
+        """The first sentences as the answer to the question before, where they do not stand by themselves, and how many
+        they are."""
         question = self._question() if self.units and not self.said.by_assistant else None
         if question is None:
-            return None
+            return None, 0
         first, asked = self.units[0], self.turns[self.place - 1].text[slice(*question.span[1:])]
         declared = replies.declared(asked, first.text)
         if declared is not None:
             more = self._bare(first)
             telling = len(first.text.split()) > MAX_SHORT_QUESTION and worth.worth(more, self.names) >= 1
             made = self._made(f"{declared} {more}" if telling else declared, first.start, first.end)
-            return replace(made, retold=True)
-        if not self._answers(first, asked):
-            return None
-        made = self._made(first.text, first.start, first.end, question)
-        return made if self._is_clear(question) else self._leaning(made, hangs=True)
+            return replace(made, retold=True), 1
+        agreed = replies.agrees(asked, first.text)
+        if not agreed and not self._answers(first, asked):
+            return None, 0
+        end = 1
+        while end < min(len(self.units), MAX_SENTENCES) and self._describes_answer(end):
+            end += 1
+        until = self.units[end - 1].end
+        made = self._made(self.said.text[first.start : until], first.start, until, question)
+        return (made if agreed or self._is_clear(question) else self._leaning(made, hangs=True)), end
+
+    def _describes_answer(self, at: int) -> bool:
+        """Whether a sentence tells more of what was answered: "Alan. He's an electrician"."""
+        bare = self._bare(self.units[at])
+        return references.hangs(bare) and worth.is_statement(self.units[at].text, self.names)
 
     def _answers(self, first: Unit, question: str) -> bool:
         """Whether a sentence that cannot stand alone tells what the question asks for."""
@@ -378,6 +400,8 @@ class TurnReader:
         corrects = replies.is_correction(unit.text)
         if self.said.by_assistant or not (corrects or references.hangs(self._bare(unit))):
             return None
+        if corrects and (offered := self._offer_corrected(at)):
+            return offered
         for sentence in islice(self._told_before(at), CORRECTABLE if corrects else 1):
             bare = self._bare(sentence)
             if not worth.is_statement(sentence.text, self.names) or references.hangs(bare):
@@ -390,6 +414,18 @@ class TurnReader:
         if not corrects or not worth.is_worth_keeping(rest, self.names):
             return None
         return replace(self._made(rest, unit.start, unit.end), correction=True, retold=True)
+
+    def _offer_corrected(self, at: int) -> Piece | None:
+        """The sentence at `at` as the answer to a question that has a figure of its own: "Shall I order 10 tins?"
+        "Actually make it 12" corrects nothing that the speaker said."""
+        question, unit = self._question(), self.units[at]
+        if question is None:
+            return None
+        asked = self.turns[question.span[0]].text[slice(*question.span[1:])]
+        value = replies.value_put(asked, unit.text)
+        if value is None or any(value in sentence.text for sentence in islice(self._told_before(at), CORRECTABLE)):
+            return None
+        return self._made(unit.text, unit.start, unit.end, question)
 
     def _told_before(self, at: int) -> Iterator[Unit]:
         """What the speaker said before a sentence, the last first."""
