@@ -78,16 +78,21 @@ _CHANGED_VALUE = FactLink(LinkKind.ENDS, Reason.CHANGE, by_slot=True)
 
 
 def relate(newer: str, older: str, similarity: float, *, correction: bool = False) -> FactLink | None:
-    """Returns how `newer` bears on `older`, None where it does not. `correction`: it was told as one."""
+    """Returns how `newer` bears on `older`, None where it does not. `correction`: it was told as one.
+
+    What a fact quotes of what was said before tells nothing new: only its own words are compared, unless both quote
+    the same. What is no sentence without the quotation ("By the 20th") then repeats nothing.
+    """
     if _bare(newer) == _bare(older) and (_bare(newer) or newer == older):
         return _SAME_TEXT
     if max(len(newer), len(older)) > COMPARABLE_CHARS:
         return None
-    new, old = claims.read(newer), claims.read(older)
+    alike = claims.context(newer) == claims.context(older)
+    new, old = (claims.read(each if alike else claims.own_words(each)) for each in (newer, older))
     if not new.words or not old.words or new.asks != old.asks or claims.apart(new.anchors, old.anchors):
         return None
     same_subject = _same_subject(new, old)
-    if similarity >= NEAR_MORE:
+    if similarity >= NEAR_MORE and (alike or (new.clause.verb and old.clause.verb)):
         same = same_subject and (
             _repeated(new, old) or _contained(new, old, similarity) or _gathered(new, old, similarity)
         )
@@ -481,7 +486,7 @@ def _opposite(new: Claim, old: Claim, similarity: float) -> FactLink | None:
     """The same frame with a negation or an opposite in it, and what had never been so and now is."""
     if (new.dated and old.dated and new.signature.times != old.signature.times) or new.former or old.former:
         return None
-    shared = new.bare_words & old.bare_words
+    shared = new.bare_words & old.bare_words - claims.NO_TOPIC
     if not shared or claims.apart(new.identifiers, old.identifiers):
         return None
     if contrast.names_only_in(new.text, old.text) and contrast.names_only_in(old.text, new.text):
@@ -619,10 +624,14 @@ def _thing(claim: Claim) -> bool:
     return not contrast.names_only_in(f"x {' '.join(claim.text.split()[:2])}", "")
 
 
+_DOES = re.compile(r"(?:is|are) (?:now |currently |just )?\w+ing\b", re.I)
+"""What somebody does, not what he is: "are dating"."""
+
+
 def _now_so(new: Claim, old: Claim, similarity: float) -> FactLink | None:
     verb = new.clause.verb
     if verb != old.clause.verb or verb not in _ONE_AT_A_TIME or old.denied:
         return _UNSURE if similarity >= 0.7 and not old.denied else None
-    if verb == "be" and not new.subject:
+    if verb == "be" and (not new.subject or bool(_DOES.match(new.predicate)) != bool(_DOES.match(old.predicate))):
         return None
     return _CHANGED if similarity >= ON_TOPIC else None

@@ -41,6 +41,11 @@ _OPENING = re.compile(
 )
 _BRACKETED = re.compile(r"\s*\([^()]*\d[^()]*\)")
 _REPLY = re.compile(r"\s*\([A-Z][\w .'’-]{0,60}: [^()]*\)")
+_CONTEXT = re.compile(
+    r"^(?P<who>[A-Z][\w .'’-]{0,60}), (?P<told>(?:(?:after|asked)\b[^:“”]{0,80}“[^”]*”(?:, )?)+)(?=: \S)"
+)
+"""What stands between a speaker and his words: what was told or asked before (talk/turn.py)."""
+
 _FRONT = re.compile(r"^[A-Z][\w .'’-]{0,60}(?:, (?:asked|after)\b[^:“”]{0,80}(?=“)|(?=: ))")
 _SET = re.compile(
     r"^(?:User|[A-Z]\w+|they|the \w+) (?:has |have )?(?P<verb>moved|changed|pushed|postponed|rescheduled|raised|lowered"
@@ -298,7 +303,12 @@ class Claim:
     @cached_property
     def is_be(self) -> bool:
         """Whether it says what something is, not what it has or does."""
-        return re.match(r"(?:is|are)\b", self.text[self.clause.at :], re.IGNORECASE) is not None
+        return re.match(r"(?:is|are)\b", self.predicate, re.IGNORECASE) is not None
+
+    @cached_property
+    def predicate(self) -> str:
+        """The text from its verb on."""
+        return self.text[self.clause.at :]
 
     @cached_property
     def takes_role(self) -> bool:
@@ -392,6 +402,17 @@ def read(text: str) -> Claim:
     return Claim(text, opposites.levelled(quantities.in_digits(said)), opened)
 
 
+def context(text: str) -> str:
+    """What a fact quotes of what was said before it, as it stands between speaker and words; empty without it."""
+    found = _CONTEXT.match(text)
+    return found["told"] if found else ""
+
+
+def own_words(text: str) -> str:
+    """A fact without what it quotes of what was said before it: "Ann, asked “Where?”: In Rome" is "Ann: In Rome"."""
+    return _CONTEXT.sub(r"\g<who>", text, count=1)
+
+
 def _slots(text: str) -> list[SlotValue]:
     found: dict[tuple[str, frozenset[str]], SlotValue] = {}
     for row in SLOTS:
@@ -441,6 +462,10 @@ def _identifiers(text: str) -> dict[str, frozenset[str]]:
     return {label: frozenset(values) for label, values in found.items()}
 
 
+NO_TOPIC = frozenset(opposites.canonical(lexemes("not never no like enjoy")))
+"""What two texts may share that have no topic in common; "like" is often no verb."""
+
+
 def apart(one: dict[str, frozenset[str]], other: dict[str, frozenset[str]]) -> bool:
     """Whether two sets of identifiers name different things: another value under the same label."""
     return any(not one[label] & other[label] for label in one.keys() & other.keys())
@@ -449,7 +474,7 @@ def apart(one: dict[str, frozenset[str]], other: dict[str, frozenset[str]]) -> b
 def shared_topic(new: Claim, old: Claim) -> frozenset[str]:
     """Stems of what both speak of, but for who says it, who changes something else and things that are described as
     two: "the budget meeting", "the review meeting"."""
-    shared = (new.changed & old.bare_words) - new.speakers - old.speakers
+    shared = (new.changed & old.bare_words) - new.speakers - old.speakers - NO_TOPIC
     return frozenset(
         stem for stem in shared if not _two(*(each.described.get(stem, frozenset()) for each in (new, old)))
     )
