@@ -211,7 +211,7 @@ RULES = (
     Rule(r"(?:eo([dbwmqy])|cob|close\s+of\s+business)\b", _deadline),
     Rule(
         rf"(?:the\s+)?((?:(?:3[01]|[12]\d|[1-9])(?:st|nd|rd|th)|{'|'.join(_SPOKEN)})\b)(?!\s+(?:[a-z]+\s+)?(?:floor|of|time|street|st"
-        r"|ave|avenue|day|anniversary|birthday|century|grade|place|attempt|edition|version|generation)\b)(?!-)",
+        r"|ave|avenue|day|night|morning|evening|afternoon|anniversary|birthday|century|grade|place|attempt|edition|version|generation)\b)(?!-)",
         _ordinal,
     ),
 )

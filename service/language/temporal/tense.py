@@ -11,13 +11,20 @@ import re
 from collections.abc import Callable
 from functools import cache
 
+from service.language.temporal import words
 from service.language.temporal.calendar import Lean
 
 # Order matters: the longer construction eats the verb inside it ("will be renewed" is no past tense).
 _VERBS = re.compile(
     r"(?P<past>\b(?:could|would|should|might|must)(?:n't|n['\u2019]t)?\s+have\s+\w+"
     r"|\b(?:was|were|wasn't|weren't)\s+(?:going|supposed|about)\s+to\b|\bused\s+to\b)"
-    r"|(?P<future>(?:\b(?:will|won['\u2019]t|shall|gonna|must|should|can|could|let['\u2019]?s|please|would)|['\u2019]ll)\b"
+    # "I'm having my hip done", "is getting the kitchen painted"; "pushed to early March", but not "moved to Rome in March"
+    r"|(?P<future>(?:(?:\b(?:is|are|am)|['\u2019](?:m|re|s))\s+)?\b(?:having|getting)\s+(?:my|the|an?|her|his|our|their|it)\b"
+    r"\s+(?:[\w'\u2019-]+\s+){0,3}?(?:[a-z]+ed|done|taken|cut|built|put|made)\b"
+    r"|\b(?:moved|pushed|postponed|shifted|delayed|rescheduled|put|brought|changed)\s+(?:[\w'\u2019-]+\s+){0,4}?"
+    r"(?:to|until|till)\s+(?:the\s+)?(?=\d|(?:early|mid|late|later|end|start|beginning|middle|next|this|tomorrow"
+    rf"|spring|summer|autumn|winter|{words.MONTH}|{words.WEEKDAY}|{words.DAY})\b)"
+    r"|(?:\b(?:will|won['\u2019]t|shall|gonna|must|should|can|could|let['\u2019]?s|please|would)|['\u2019]ll)\b"
     r"(?:\s+(?:not|be|get|have|also|you|we|i|he|she|they|it))*(?:\s+\w+ed\b)?"
     r"|\b(?:going|plan|plans|planning|planned|want|wants|hope|hopes|hoping|intend|intends|need|needs|have|has|ought"
     r"|supposed|scheduled|expected|expects|expect|remember|about|decided|agreed|promised|forget)\s+to\s+"
