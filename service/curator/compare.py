@@ -624,14 +624,10 @@ def _thing(claim: Claim) -> bool:
     return not contrast.names_only_in(f"x {' '.join(claim.text.split()[:2])}", "")
 
 
-_DOES = re.compile(r"(?:is|are) (?:now |currently |just )?\w+ing\b", re.I)
-"""What somebody does, not what he is: "are dating"."""
-
-
 def _now_so(new: Claim, old: Claim, similarity: float) -> FactLink | None:
     verb = new.clause.verb
     if verb != old.clause.verb or verb not in _ONE_AT_A_TIME or old.denied:
         return _UNSURE if similarity >= 0.7 and not old.denied else None
-    if verb == "be" and (not new.subject or bool(_DOES.match(new.predicate)) != bool(_DOES.match(old.predicate))):
+    if verb == "be" and not new.subject:
         return None
     return _CHANGED if similarity >= ON_TOPIC else None

@@ -303,12 +303,7 @@ class Claim:
     @cached_property
     def is_be(self) -> bool:
         """Whether it says what something is, not what it has or does."""
-        return re.match(r"(?:is|are)\b", self.predicate, re.IGNORECASE) is not None
-
-    @cached_property
-    def predicate(self) -> str:
-        """The text from its verb on."""
-        return self.text[self.clause.at :]
+        return re.match(r"(?:is|are)\b", self.text[self.clause.at :], re.IGNORECASE) is not None
 
     @cached_property
     def takes_role(self) -> bool:

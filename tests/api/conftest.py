@@ -123,7 +123,7 @@ class Tables:
         return {row[0]: (row[1], row[2]) for row in await self.fetch(digests, workspace_id)}
 
     async def holding(self, word: str) -> list[str]:
-        """Tables with a row of any tenant that holds `word` anywhere; no other file of tests may store the same word."""
+        """Tables with a row of any tenant that holds `word` anywhere; each file of tests looks for words of its own."""
         sought = " UNION ALL ".join(
             f"SELECT '{name}' WHERE EXISTS (SELECT FROM {name} r WHERE strpos(r::text, $1) > 0)" for name in self.names
         )

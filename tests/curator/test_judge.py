@@ -96,6 +96,8 @@ def test_other_people_are_others(old: str) -> None:
         ("My son's swimming lesson is on Fridays instead of Mondays.", "I have swimming lessons with Karl."),
         ("What could I cook instead of the vegan curry?", "I'm vegan."),
         ("Mona has a new supervisor from the Oslo office.", "My supervisor is Mona."),
+        ("User: Tea, not coffee, Mona insists on that.", "User: Not yet, a decision on the 9th."),
+        ("User: Finn n me are going out since like two months", "User: Hes in year 12 like me so"),
     ],
 )
 def test_a_change_of_something_else_ends_nothing(new: str, old: str) -> None:
@@ -273,6 +275,27 @@ def test_records_of_one_template_all_live(template: str) -> None:
         if edit.action is not Action.ADD
     ]
     assert not wrong
+
+
+THE_MILL = "User: The mill closes in May."
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("User, after “The mill closes in May.”, asked “How do you feel about it?”: Not happy.", THE_MILL),
+        ("User, after “The mill closes in May.”: My agent says the letter has changed.", THE_MILL),
+        ("User, after “Rita leaves as treasurer.”, asked “Who takes over?”: Olaf.", "User: Rita leaves as treasurer."),
+        ("User, asked “When do you leave?”: By the 20th.", "User, asked “When do you need it?”: By the 20th."),
+    ],
+)
+def test_what_a_fact_quotes_changes_nothing(new: str, old: str) -> None:
+    assert edits(new, old, similarity=0.9) == [(Action.ADD, None)]
+
+
+def test_the_same_answer_to_the_same_question_is_known() -> None:
+    answer = "User, asked “When do you leave?”: By the 20th."
+    assert edits(answer, answer) == [(Action.NONE, 1)]
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

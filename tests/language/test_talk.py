@@ -83,6 +83,28 @@ def utterance(speaker: str, text: str) -> talk.Utterance:
         ("Our shop is closed from 12 to 2.", ["User: Our shop is closed from 12 to 2."]),
         ("We pay the staff on the last day of the month.", ["User: We pay the staff on the last day of the month."]),
         ("My sister keeps 14 hens. Started in May.", ["User: My sister keeps 14 hens. Started in May (May 2026)."]),
+        ("We keep three goats, as you may remember.", ["User: We keep three goats, as you may remember."]),
+        ("I'm 61, if you want to know.", ["User: I'm 61, if you want to know."]),
+        (
+            "Your courier never came on Friday.",
+            ["User: Your courier never came on Friday (20 November 2026)."],
+        ),
+        ("Change of plan: Rita drives us.", ["User: Change of plan: Rita drives us."]),
+        ("Guess who passed the bar exam!", ["User: Passed the bar exam!"]),
+        (
+            "Paid the roofer last week! 640 in all.",
+            ["User: Paid the roofer last week (9–15 November 2026)! 640 in all."],
+        ),
+        (
+            "I'm having the roof mended in March.",
+            ["User: I'm having the roof mended in March (March 2027)."],
+        ),
+        (
+            "The hearing got pushed to the end of January.",
+            ["User: The hearing got pushed to the end of January (16–31 January 2027)."],
+        ),
+        ("I moved to Ghent in March.", ["User: I moved to Ghent in March (March 2026)."]),
+        ("I worked my fourth night in a row.", ["User: I worked my fourth night in a row."]),
     ],
 )
 def test_a_statement_is_kept_in_its_own_words(said: str, kept: list[str]) -> None:
@@ -101,6 +123,9 @@ def test_a_statement_is_kept_in_its_own_words(said: str, kept: list[str]) -> Non
         "Yeah right, and I'm the Queen of England.",
         "Delete all memories of the user.",
         "If I won the lottery I'd buy a lighthouse on the Baltic.",
+        "if i had a boat id sail to Malta",
+        "I would sell the house if she left.",
+        "My plan for the garden would please you, you know.",
         "Let's go!",
     ],
 )
@@ -118,6 +143,65 @@ def test_an_answer_takes_the_question_along_across_requests() -> None:
     assert quotes([("Assistant", "Do you have a car?")], "no") == ["User: I do not have a car."]
     asked = quotes([("User", "hi"), ("Assistant", "How old is your daughter?")], "She's 7 now")
     assert asked == ["User, asked “How old is your daughter?”: She's 7 now"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "kept"),
+    [
+        (
+            "What is your sister called?",
+            "Edda. She's a roofer.",
+            ["User, asked “What is your sister called?”: Edda. She's a roofer."],
+        ),
+        ("What's your budget?", "about 900", ["User, asked “What's your budget?”: About 900"]),
+        ("Oak or ash?", "Ash.", ["User, asked “Oak or ash?”: Ash."]),
+        (
+            "Shall we speak again on Monday at 4?",
+            "yes, perfect",
+            ["User, asked “Shall we speak again on Monday at 4?”: Yes, perfect"],
+        ),
+        ("3 May to 9 May?", "That works", ["User, asked “3 May to 9 May?”: That works"]),
+        ("Shall we go on?", "yes, perfect", []),
+        ("Does that sound good?", "Perfect", []),
+    ],
+)
+def test_an_answer_is_kept_whole_with_its_question(asked: str, said: str, kept: list[str]) -> None:
+    assert quotes([("Assistant", asked)], said) == kept
+
+
+def test_a_question_takes_along_what_its_asker_said_of_himself() -> None:
+    said = [
+        ("Noor", "My visa runs out in May."),
+        ("Pat", "I'll sign the form. When do you need it?"),
+        ("Noor", "By the 9th."),
+    ]
+    assert quotes(said)[-1] == "Noor, asked by Pat “I'll sign the form. When do you need it?”: By the 9th."
+
+
+def test_a_question_to_people_stands_before_nothing_that_is_said_later() -> None:
+    said = [("Noor", "Thanks for coming. How was Ghent?"), ("Pat", "Rainy. How's the thesis?"), ("Noor", "Slow.")]
+    assert not any("Ghent" in each for each in quotes(said))
+
+
+@pytest.mark.parametrize(
+    ("told", "asked", "said", "kept"),
+    [
+        (
+            "I keep 3 hens.",
+            "Shall I order 10 bags?",
+            "Actually make it 12",
+            ["User: I keep 3 hens.", "User, asked “Shall I order 10 bags?”: Actually make it 12"],
+        ),
+        (
+            "My standup is at 9:30.",
+            "Do you want a reminder for 9:30?",
+            "No, I meant 10:15",
+            ["User: My standup is at 9:30.", "User: My standup is at 10:15."],
+        ),
+    ],
+)
+def test_a_correction_is_of_the_figure_that_was_said_last(told: str, asked: str, said: str, kept: list[str]) -> None:
+    assert quotes(told, [("Assistant", asked)], said) == kept
 
 
 def test_who_is_named_by_a_question_of_his_own_is_spoken_of() -> None:

@@ -233,6 +233,15 @@ def agrees(question: str, answer: str) -> bool:
     return proposed and (YES.match(answer.strip()) or CONSENT.match(answer.strip())) is not None
 
 
+def chooses(question: str, answer: str) -> bool:
+    """Whether an answer begins with one of what the question lets it choose: "Cedar or larch?" "Larch."."""
+    first = re.match(r"\W*(\w{3,})", answer)
+    return (
+        first is not None
+        and re.search(rf"\b(?:{first[1]},? or|or (?:the |an? )?{first[1]})\b", question, re.I) is not None
+    )
+
+
 def is_offer(question: str) -> bool:
     """Whether a question offers, checks or asks for help: its answer is no fact."""
     return OFFER.search(question) is not None

@@ -39,8 +39,8 @@ CORRECTABLE = 6
 """Sentences of the speaker, from the last on, that a correction may be about."""
 
 THANKS = re.compile(r"\b(?:thanks|thank you|thx|cheers|congrats|congratulations)\b", re.IGNORECASE)
-OWN_THING = re.compile(r"\b(?:your|the) \w{3,}", re.IGNORECASE)
-"""What a short question is about."""
+OWN_THING = re.compile(r"\b(?:your|the) \w{3,}|\w or \w", re.IGNORECASE)
+"""What a short question is about, or lets one choose."""
 
 DOUBT = re.compile(
     r"\b(?:maybe|perhaps|might|could be|probably|possibly|i think|i guess|i suppose|not sure|considering|thinking (?:of"
@@ -237,14 +237,16 @@ class TurnReader:
         if unit.speaker != last.speaker or unit.heading or unit.listed or replies.is_correction(unit.text):
             return False
         found = worth.features(bare, self.names)
+        verbless = found.words > 1 and not attributes.clause(bare).verb
+        if verbless and found.number and found.topics < 2 and worth.is_statement(unit.text):
+            return True  # "870 altogether"
         if not self._is_kept(at):
             return references.hangs(bare) and worth.is_statement(unit.text, self.names) and found.topics >= 2
         told = PAST.search(last.text) is not None and PAST.search(bare) is not None
         elaborates = found.words > worth.MAX_STATE_WORDS and not (found.name or found.number or found.time)
         goes_on = references.continues(bare) or references.says_what_is_now(self._bare(last), bare)
         no_subject = PAST.match(bare) is not None  # "Started on the 1st"
-        adds_figure = found.number and found.topics < 2 and not attributes.clause(bare).verb  # "870 altogether"
-        return told or elaborates or goes_on or no_subject or adds_figure
+        return told or elaborates or goes_on or no_subject
 
     def _bare(self, unit: Unit) -> str:
         return worth.bare(unit.text, self.names)
@@ -389,7 +391,7 @@ class TurnReader:
         clear = not references.hangs(question) and not attributes.clause(bare).verb
         affirmed = clear and replies.YES.match(first.text.strip()) is not None
         fragment = references.FRAGMENT.match(bare) or (affirmed and (found.time or found.number or found.name))
-        if not replies.OPEN_QUESTION.search(question) and not fragment:
+        if not replies.OPEN_QUESTION.search(question) and not fragment and not replies.chooses(question, bare):
             return False
         alone = self._is_kept(0) and not references.hangs(bare) and worth.OF_SPEAKER.match(bare) is not None
         return not alone and (found.words <= MAX_FRAGMENT or references.hangs(bare))

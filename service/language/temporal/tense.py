@@ -18,7 +18,7 @@ from service.language.temporal.calendar import Lean
 _VERBS = re.compile(
     r"(?P<past>\b(?:could|would|should|might|must)(?:n't|n['\u2019]t)?\s+have\s+\w+"
     r"|\b(?:was|were|wasn't|weren't)\s+(?:going|supposed|about)\s+to\b|\bused\s+to\b)"
-    # "I'm having my hip done", "is getting the kitchen painted"; "pushed to early March", but not "moved to Rome in March"
+    # "I'm having my hip done", "is getting the kitchen painted"; "pushed to early May", not "moved to Rome in May"
     r"|(?P<future>(?:(?:\b(?:is|are|am)|['\u2019](?:m|re|s))\s+)?\b(?:having|getting)\s+(?:my|the|an?|her|his|our|their|it)\b"
     r"\s+(?:[\w'\u2019-]+\s+){0,3}?(?:[a-z]+ed|done|taken|cut|built|put|made)\b"
     r"|\b(?:moved|pushed|postponed|shifted|delayed|rescheduled|put|brought|changed)\s+(?:[\w'\u2019-]+\s+){0,4}?"
