@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
+ANCHOR = re.compile(r"\]\(([^)\s#]*)#([^)\s]+)\)")
 PATH = re.compile(r"`((?:service|tests|bench|docs|migrations)/[\w./-]+)`")
 """A path from the root of the repository; patterns with a `*` are not checked."""
 
@@ -20,6 +21,22 @@ def test_links_of_the_docs_exist() -> None:
         if "://" not in link and not (page.parent / link).exists()
     ]
     assert not missing, "\n".join(missing)
+
+
+def test_anchors_of_the_docs_exist() -> None:
+    missing = [
+        f"{page.relative_to(ROOT)}: {link}#{anchor}"
+        for page in PAGES
+        for link, anchor in ANCHOR.findall(page.read_text())
+        if "://" not in link and anchor not in _anchors(page if not link else page.parent / link)
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def _anchors(page: Path) -> set[str]:
+    """Of its headings, as they are made where the pages are shown."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
 def test_paths_in_the_docs_exist() -> None:

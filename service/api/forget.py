@@ -56,7 +56,7 @@ class ForgetRequest(ScopeFields):
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
         if (self.query is None) == (self.ids is None):
-            raise ValueError("query: give query or ids")
+            raise ValueError("query: give either query or ids")
         return self
 
 

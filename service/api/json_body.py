@@ -190,12 +190,26 @@ class _ReadRequest(Request):
 
 
 class JsonRoute(APIRoute):
-    """The class of all routes: the body is parsed once, by the middleware, and not again by FastAPI."""
+    """The class of all routes: the body is parsed once, by the middleware, and not again by FastAPI. A route without a
+    body refuses one: whoever sends `{"dry_run": true}` to a deletion does not want it carried out."""
+
+    reads_its_body = False
+    """Its function takes the body from the request."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handler = super().get_route_handler()
+        handler, takes_none = super().get_route_handler(), self.body_field is None and not self.reads_its_body
 
         async def handle(request: Request) -> Response:
+            if takes_none:
+                _refuse_body(request)
             return await handler(_ReadRequest(request.scope, request.receive))
 
         return handle
+
+
+def _refuse_body(request: Request) -> None:
+    """Raises InvalidInput for a body that says anything, naming its first field."""
+    sent = getattr(request.state, "json", None)
+    name = next(iter(sent), None) if isinstance(sent, dict) else "body"
+    if name is not None and getattr(request.state, "has_body", False):
+        raise InvalidInput(f"{name}: is not read. This address takes no body.", field=name)

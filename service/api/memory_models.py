@@ -231,11 +231,11 @@ def _metadata(found: Memory, named: dict[str, list[str]]) -> dict[str, Any]:
     if found.enriched_at is None:
         return dict(found.metadata)
     return {
-        **found.metadata,
         "enriched_at": found.enriched_at.isoformat(),
         "enrichment_attempts": found.enrichment_attempts,
         "summary": found.summary,
         "entities": named,
+        **found.metadata,  # what the caller has put there under such a name is his
     }
 
 

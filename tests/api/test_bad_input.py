@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
 import pytest
 import structlog
+from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from tests.api.conftest import Tables
+from tests.api.helpers import listed
+from tests.api.test_openapi import operations
 from tests.conftest import DIMENSION, Tenant
 
 CANARY = "quokka7731"
@@ -433,3 +437,22 @@ async def test_an_accident_tells_nothing(
     assert CANARY not in answer.text
     assert CANARY not in str(logged)
     assert any(line["event"] == "unexpected" for line in logged)
+
+
+async def test_a_route_without_a_body_refuses_one(client: AsyncClient, app: FastAPI) -> None:
+    assert (await client.post(STORE, json=GOOD)).status_code == 201
+    bodiless = [
+        (method, re.sub(r"{\w+}", "0190", path))
+        for method, path, operation in operations(app.openapi())
+        if method in ("post", "put", "patch", "delete") and "requestBody" not in operation
+    ]
+    assert ("delete", "/v1/memories") in bodiless
+    assert ("post", "/v1/reset") in bodiless
+    for method, path in bodiless:
+        answer = await client.request(method, path, json={"dry_run": True}, params={"user_id": "iris"})
+        assert (answer.status_code, answer.json()["field"]) == (400, "dry_run"), (method, path, answer.text)
+        form = await client.request(method, path, content=b"dry_run=1", params={"user_id": "iris"})
+        assert (form.status_code, form.json()["field"]) == (400, "body"), (method, path, form.text)
+    assert len(await listed(client, user_id="iris")) == 1
+    emptied = await client.request("delete", "/v1/memories", json={}, params={"user_id": "iris"})
+    assert emptied.json()["deleted"] == 1

@@ -559,7 +559,7 @@ async def test_a_memory_as_it_is_read(client: AsyncClient, clock: SetClock) -> N
 async def test_enrichment(client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables) -> None:
     """Summary of at most 240 characters, entities by kind, the same in metadata; then it is active."""
     text = "Maria Keller from Siemens uses Kubernetes in Hamburg. " + "And more of it follows here. " * 20
-    result = await store(client, text, metadata={"mine": 1})
+    result = await store(client, text, metadata={"mine": 1, "enriched_at": "my own"})
     assert await work(resources, tables, tenant.workspace_id, "enrich") == 1
     kept = await read(client, result["id"])
     assert (kept["enriched"], kept["lifecycle_state"], kept["enrichment_attempts"]) == (True, "active", 1)
@@ -568,7 +568,8 @@ async def test_enrichment(client: AsyncClient, resources: Resources, tenant: Ten
     assert kept["metadata"]["mine"] == 1
     assert kept["metadata"]["summary"] == kept["summary"]
     assert kept["metadata"]["entities"] == kept["entities"]
-    assert {"enriched_at", "enrichment_attempts"} <= kept["metadata"].keys()
+    assert kept["metadata"]["enrichment_attempts"] == 1
+    assert kept["metadata"]["enriched_at"] == "my own", "what the caller wrote is never hidden"
     assert kept["version"] == 1
 
 

@@ -34,6 +34,7 @@ class ForeignRoute(JsonRoute):
     left out; routes that delete by query refuse them themselves (`only`)."""
 
     any_parameter = True
+    reads_its_body = True
 
 
 async def object_of(request: Request) -> dict[str, Any]:
