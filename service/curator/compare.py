@@ -102,6 +102,8 @@ def relate(newer: str, older: str, similarity: float, *, correction: bool = Fals
             return _MORE
     if correction and same_subject and _overlap(new, old) >= SAME_FRAME:
         return _CORRECTED
+    if _of_another_person(new, old) or _another_instance(new, old) or (new.skips_once and _RECURS.search(old.text)):
+        return None
     if new.tentative and not old.tentative:
         return None
     if new.passing and not old.dated:
@@ -164,6 +166,20 @@ def _same_owner(new: Claim, old: Claim, similarity: float) -> bool:
         return False
     shared = (new.possession | old.possession) & frozenset(new.words) & frozenset(old.words)
     return any(slot.name == "favourite" for slot in old.slots) or (bool(shared) and similarity >= NEAR)
+
+
+def _of_another_person(new: Claim, old: Claim) -> bool:
+    """Whether the newer one is about somebody else and the older one about the speaker or a thing of his."""
+    return bool(new.another) and old.owner == claims.USER.casefold() and not new.another & frozenset(old.words)
+
+
+def _another_instance(new: Claim, old: Claim) -> bool:
+    """Whether two things of one kind are told apart by a word: "laptop at work", "laptop at home"."""
+    a, b = new.named, old.named
+    return bool(a & b) and len(a - b) == len(b - a) == 1
+
+
+_RECURS = re.compile(r"\b(?:every|each|daily|weekly|monthly|(?:mon|tues|wednes|thurs|fri|satur|sun)days)\b", re.I)
 
 
 def _overlap(new: Claim, old: Claim) -> float:
@@ -535,7 +551,7 @@ def _ended(new: Claim, old: Claim) -> FactLink | None:
     """The end of what the older statement says: "quit smoking", "sold the Tesla"."""
     if not new.ends or old.event or old.former or (old.ends and old.denied == new.denied):
         return None
-    what = new.bare_words - _ENDING - new.subject
+    what = new.over - _ENDING - new.subject
     if not what or contrast.names_only_in(new.text, old.text) - _ENDING:
         return None
     return _CHANGED if len(what & old.bare_words) * 2 >= len(what) else None

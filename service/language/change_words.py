@@ -32,7 +32,7 @@ SWITCH = re.compile(
     r"|promoted|demoted|became|has become|have become|(?:re)?join(?:ed|s) (?:the )?(?-i:[A-Z])\w*|founded|co-?founded"
     r"|took over|takes over"
     r"|taken over"
-    r"|hand(?:ed|s) over|succeed(?:ed|s)|stepp?(?:ed|s) (?:down|up|in)|started (?:at|with|working|as|his|her|their|a"
+    r"|hand(?:ed|s) (?:\w+ )?over|slipped to|succeed(?:ed|s)|stepp?(?:ed|s) (?:down|up|in)|started (?:at|with|working|as|his|her|their|a"
     r" new"
     r"|eating|drinking|smoking|using|dating)|new (?:job|role|position|home|address|phone|number|car|boss|manager|lead"
     r"|employer|flat|apartment|house|school|name|email)|since then|as of (?:now|today|this)|from now on|going forward"
@@ -60,7 +60,7 @@ CHANGED = re.compile(
     r"|over|down)"
     r"|hand (?:in|over)|took over|taken over|(?:has|have|is|are) gone|sold|signed for|hired|fired|quit|resigned"
     r"|moved out"
-    r"|split up|tied the knot|got married|since|as of|effective|from (?:now|\w+(?: \w+)?) on|starting|these days"
+    r"|(?:split|broken|broke) up|died|stolen|took \w+ off|tied the knot|got married|since|as of|effective|from (?:now|\w+(?: \w+)?) on|starting|these days"
     r"|nowadays"
     r"|lately|now|today's|instead|after all|no longer|any ?more|any longer|for good|off the table|out of|up to|down to"
     r"|extension|renewal|renegotiation|change|changes|change of|(?:a|the|our|my|his|her|their|its|got an?) new)\b"
@@ -90,13 +90,17 @@ PASSING = re.compile(
 )
 """One day or week, which is over soon."""
 
+CANCELS = _any("cancell?ed; cancels?; called off; skip(?:s|ped|ping)?; (?:is|are) off")
+"""Something does not take place."""
+
 END = _any(
     "no longer; not any ?more; any ?more; used to; quit; quits; stopped; gave up; given up; sold; deprecated; retired;"
-    " decommissioned; shut down; closed down; closed; resigned; dropped out; broke up; split up; broke off; called"
-    " off; passed away; died;"
+    " decommissioned; shut down; closed down; closed; resigned; dropped out; broke up; broken up; split up; broke off;"
+    " called off; passed away; died; (?:was|were|got|been) stolen; (?:gave|given) (?:\\w+ ){0,3}away; took \\w+ off;"
     " lost (?:his|her|their|the|my|user's);"
     " left (?:his|her|their|the|my|user's)? ?(?:job|position|company|firm|party|team|group|band|club|school"
-    "|university|church|union|[A-Z]\\w+ [Pp]arty); was fired; graduated from; laid off; got rid of; gave away;"
+    "|university|church|union|[A-Z]\\w+ [Pp]arty); left (?:the )?\\w+ (?:club|school|choir|team|gym|band|party"
+    "|kindergarten|nursery); was fired; graduated from; laid off; got rid of; gave away;"
     " discontinued; phased out; dissolved; cancell?ed; abandoned;"
     " ended; came off; cut out; is over; unsubscribed; moved out; divorced; never again; revoked; withdrew;"
     " cleared up; healed; recovered from"

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from service.language import attributes, change_words, contrast, opposites, quantities, wordlists
+from service.language import attributes, change_words, contrast, entity_words, opposites, quantities, wordlists
 from service.language.attributes import AttributeClause
 from service.language.common_words import FUNCTION_WORDS, is_common
 from service.language.lexemes import lexemes
@@ -55,7 +55,7 @@ _SET = re.compile(
     re.IGNORECASE,
 )
 _TITLED = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|Professor|Doctor)\b\.? ?")
-_COUPLE = re.compile(r"^(User) and [A-Z]\w+(?= (?:got|are|were|broke|split|married|divorced|separated)\b)")
+_COUPLE = re.compile(r"^(User) and [A-Z]\w+(?= (?:got|are|were|have|broke|split|married|divorced|separated)\b)")
 _CODE = re.compile(
     r"(?<![\w/])(?:https?://\S+|[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:~|\.{1,2})?/[\w.-]+(?:/[\w.-]+)*|[\w-]+(?:\.[\w-]+)+(?::\d+)?"
     r"|(?=[\w-]*\d)(?=[\w-]*[A-Za-z])\w+(?:-\w+)*|#\d+|(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}|[A-Z]{2,}-\d+)"
@@ -98,6 +98,18 @@ _PHRASE = re.compile(
     re.IGNORECASE,
 )
 """A determiner with the words behind it, up to the next one that has no content."""
+
+_PERSONS = sorted(
+    {
+        *(word for word, kind in entity_words.NOUNS.items() if kind == "person"),
+        *"aunt uncle cousin grandma grandmother grandpa grandfather flatmate housemate in-law child kid ex".split(),
+    }
+)
+_OTHERS = re.compile(
+    rf"^User['’]s (?:[\w-]+ ){{0,2}}?(?P<who>(?:{'|'.join(_PERSONS)})s?)\b(?!.*\bUser\b)"
+    r"|^(?P<name>(?!User\b)[A-Z][\w-]+)\b(?=[^.!?]*\b(?:says|said|told|his|hers?)\b)(?!.*\bUser\b)"
+)
+"""Somebody else whom a text is about, and the speaker nowhere in it: "User's cousin sold her Vespa"."""
 
 _OF_RELATIVE = re.compile(r"^User['’]s (?P<who>\w+)['’]s? (?=\w)", re.IGNORECASE)
 _QUESTION = re.compile(
@@ -248,6 +260,12 @@ class Claim:
         return _PART.split(self.text, maxsplit=1)[0]
 
     @cached_property
+    def over(self) -> frozenset[str]:
+        """Stems of what it says is over: of its first part where that says so ("We sold the boat, it leaked")."""
+        told = self.first_part if change_words.END.search(self.first_part) else self.text
+        return frozenset(opposites.canonical(lexemes(told))) & self.bare_words
+
+    @cached_property
     def asks(self) -> bool:
         """Whether it is one question, and so states nothing."""
         return _QUESTION.match(self.text) is not None
@@ -281,6 +299,23 @@ class Claim:
         """Stem of the person or animal of the user whose thing it is about: "daughter" of "my daughter's lesson"."""
         owned = _OF_RELATIVE.match(self.text)
         return frozenset(opposites.canonical(lexemes(owned["who"]))) if owned else frozenset()
+
+    @cached_property
+    def another(self) -> frozenset[str]:
+        """Stem of the person whom it is about, where that is somebody else and the speaker has no part in it."""
+        found = _OTHERS.match(self.text)
+        return frozenset(opposites.canonical(lexemes(found["who"] or found["name"]))) if found else frozenset()
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """Stems before its verb, without times: "laptop" and "work" of "User's laptop at work runs Fedora"."""
+        front = frozenset(opposites.canonical(lexemes(self.text[: self.clause.at])))
+        return front & self.bare_words - _PRESENT
+
+    @cached_property
+    def skips_once(self) -> bool:
+        """Whether it only cancels something for a day or a week."""
+        return change_words.CANCELS.search(self.text) is not None and change_words.PASSING.search(self.text) is not None
 
     @cached_property
     def dated(self) -> bool:
@@ -457,6 +492,7 @@ def _identifiers(text: str) -> dict[str, frozenset[str]]:
     return {label: frozenset(values) for label, values in found.items()}
 
 
+_PRESENT = frozenset(opposites.canonical(lexemes("now currently still also again already")))
 NO_TOPIC = frozenset(opposites.canonical(lexemes("not never no like enjoy")))
 """What two texts may share that have no topic in common; "like" is often no verb."""
 

@@ -96,6 +96,13 @@ def test_other_people_are_others(old: str) -> None:
         ("My son's swimming lesson is on Fridays instead of Mondays.", "I have swimming lessons with Karl."),
         ("What could I cook instead of the vegan curry?", "I'm vegan."),
         ("Mona has a new supervisor from the Oslo office.", "My supervisor is Mona."),
+        ("My uncle sold his sailing boat.", "I have a sailing boat."),
+        ("My teammate's keyboard is now a Moonlander.", "My keyboard is a Model M."),
+        ("Olga says her favourite author is Le Guin now.", "My favourite author is Lem."),
+        ("My boss quit drinking.", "I drink a beer every evening."),
+        ("The heater downstairs is now a Vaillant.", "The heater upstairs is a Bosch."),
+        ("My private number is now 555 0199.", "My office number is 555 0142."),
+        ("Band practice is cancelled this Thursday because of the snow.", "Band practice is on Thursdays at 20:00."),
         ("User: Tea, not coffee, Mona insists on that.", "User: Not yet, a decision on the 9th."),
         ("User: Finn n me are going out since like two months", "User: Hes in year 12 like me so"),
     ],
@@ -275,6 +282,21 @@ def test_records_of_one_template_all_live(template: str) -> None:
         if edit.action is not Action.ADD
     ]
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("Petra and I have broken up.", "My girlfriend Petra and I live in Ghent."),
+        ("Dr. Weiss took me off lithium yesterday.", "I take lithium 300 mg at night."),
+        ("The kayak was stolen last night, right off the jetty.", "We have a red kayak."),
+        ("I left the rowing club.", "I row in the rowing club."),
+        ("We called off Norway, it got too expensive.", "I'm planning a trip to Norway in May."),
+        ("Our landlord raised our rent to 940.", "Our rent is 900."),
+    ],
+)
+def test_an_end_told_as_an_event_ends_the_state(new: str, old: str) -> None:
+    assert edits(new, old) == [(Action.UPDATE, 1)]
 
 
 THE_MILL = "User: The mill closes in May."
