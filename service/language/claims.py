@@ -102,7 +102,7 @@ _PHRASE = re.compile(
 _PERSONS = sorted(
     {
         *(word for word, kind in entity_words.NOUNS.items() if kind == "person"),
-        *"aunt uncle cousin grandma grandmother grandpa grandfather flatmate housemate in-law child kid ex".split(),
+        *wordlists.words("aunt uncle cousin grandma grandmother grandpa grandfather flatmate housemate child kid"),
     }
 )
 _OTHERS = re.compile(

@@ -204,6 +204,19 @@ def test_a_correction_is_of_the_figure_that_was_said_last(told: str, asked: str,
     assert quotes(told, [("Assistant", asked)], said) == kept
 
 
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("No, I meant 8:45 for the barber.", "User: The barber is on 4 June at 8:45."),
+        ("Correction: the barber is on 6 June.", "User: The barber is on 6 June at 8:30."),
+        ("Sorry, I meant 9:15.", "User: The vet is on 7 June at 9:15."),
+        ("No, I meant 8:45 for the notary.", "User: 8:45 for the notary."),
+    ],
+)
+def test_a_correction_that_names_its_subject_is_of_nothing_else(said: str, kept: str) -> None:
+    assert quotes("The barber is on 4 June at 8:30.", "The vet is on 7 June at 9:00.", said)[2:] == [kept]
+
+
 def test_who_is_named_by_a_question_of_his_own_is_spoken_of() -> None:
     assert quotes("Ole? He passed! He studies law in Bergen.") == ["User: Ole? He passed! He studies law in Bergen."]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from service.language.talk import references
+from service.language.talk.words import EMPTY, TIME_WORDS
 
 YES = re.compile(
     r"^\W*(?:yes|yeah|yep|yup|yea|sure(?: do| am)?|correct|right|exactly|indeed|absolutely|definitely|of course"
@@ -141,6 +142,20 @@ STATES = re.compile(r"\b(?:is|are|was|were|has|have|had|will|starts?|begins?)\b|
 def is_correction(sentence: str) -> bool:
     """Whether a sentence corrects what its speaker said before."""
     return CORRECTION.match(sentence) is not None or MARKED_CORRECTION.match(sentence) is not None
+
+
+def may_correct(previous: str, correction: str) -> bool:
+    """Whether a correction may be of a sentence: it names nothing, or something of it ("No, I meant 9:30 for the
+    dentist")."""
+    rest = _first_clause(NOT_THE_OLD.sub(" ", LEAD.sub("", correction)))
+    value = next((found for kind in VALUE_KINDS if (found := kind.search(f"x {rest}"))), None)
+    named = _topics(f"x {rest}".replace(value.group(), " ", 1) if value else rest)
+    return not named or bool(named & _topics(previous))
+
+
+def _topics(text: str) -> set[str]:
+    words = (word.casefold().removesuffix("'s") for word in re.findall(r"[^\W\d_]{3,}(?:'s)?", text))
+    return {word for word in words if word not in EMPTY and word not in TIME_WORDS}
 
 
 def value_put(previous: str, correction: str) -> str | None:

@@ -408,6 +408,8 @@ class TurnReader:
             bare = self._bare(sentence)
             if not worth.is_statement(sentence.text, self.names) or references.hangs(bare):
                 continue
+            if corrects and not replies.may_correct(bare, unit.text):
+                continue
             meant = replies.corrected(bare, unit.text) if corrects else None
             meant = meant or replies.restated(bare, unit.text)
             if meant is not None and meant != bare:
