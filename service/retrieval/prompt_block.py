@@ -129,8 +129,8 @@ def cap_groups(pieces: Sequence[PromptPiece], most: int | None) -> list[PromptPi
 def passage(turns: Sequence[Turn], score: float) -> PromptPiece:
     """Returns turns that belong together, under the heading of their conversation."""
     first = turns[0]
-    name = one_line(first.scope.run_id or str(first.conversation_id))[:60]
-    heading = f"### {first.timestamp:%Y-%m-%d} ({name})"
+    name = f" ({one_line(first.scope.run_id)[:60]})" if first.scope.run_id else ""
+    heading = f"### {first.timestamp:%Y-%m-%d}{name}"
     lines = (
         PromptLine((turn.conversation_id, turn.index), spoken(turn), (str(turn.conversation_id), turn.index))
         for turn in turns
@@ -143,7 +143,8 @@ def spoken(turn: Turn) -> str:
 
 
 def fact(memory: Memory, score: float) -> PromptPiece:
-    text = f"- {one_line(memory.text)} ({memory.timestamp:%Y-%m-%d})"
+    outdated = ", may be outdated" if memory.may_be_outdated_by else ""
+    text = f"- {one_line(memory.text)} ({memory.timestamp:%Y-%m-%d}{outdated})"
     return PromptPiece("facts", score, (PromptLine(memory.id, text, (memory.timestamp, str(memory.id))),))
 
 
