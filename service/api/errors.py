@@ -216,6 +216,8 @@ def first_message(found: Sequence[Any], place: Callable[[Sequence[int | str]], s
     where, message = place(first["loc"]), str(first["msg"]).removeprefix("Value error, ")
     if first["type"] in ("string_too_short", "too_short") and first["ctx"]["min_length"] == 1:
         return where, "must not be empty"
+    if first["type"] == "too_long" and isinstance(first.get("input"), str):  # checked behind a validator of ours
+        return where, f"must have at most {first['ctx']['max_length']} characters"
     if first["type"] in PLAIN_MESSAGES:
         return where, PLAIN_MESSAGES[first["type"]]
     if first["type"] == "extra_forbidden":

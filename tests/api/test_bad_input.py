@@ -456,3 +456,9 @@ async def test_a_route_without_a_body_refuses_one(client: AsyncClient, app: Fast
     assert len(await listed(client, user_id="iris")) == 1
     emptied = await client.request("delete", "/v1/memories", json={}, params={"user_id": "iris"})
     assert emptied.json()["deleted"] == 1
+
+
+async def test_a_text_that_is_too_long_is_counted_in_characters(client: AsyncClient) -> None:
+    answer = await client.post("/v1/goals", json={"description": "x" * 300_000, "user_id": "iris"})
+    assert (answer.status_code, answer.json()["field"]) == (400, "description")
+    assert answer.json()["detail"].endswith("characters")
