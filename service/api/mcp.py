@@ -82,6 +82,7 @@ async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:
     passed = [each for each in request.scope["headers"] if each[0] in PASSED_ON]
     state = {**request.scope["state"]}
     state.pop("json", None)
+    state["has_body"] = wanted.body is not None
     if wanted.body is not None:
         state["json"] = dict(wanted.body)
     scope: Scope = {

@@ -210,7 +210,7 @@ async def _scope_for_good(client: AsyncClient, _: str) -> Response:
 
 
 async def _everything(client: AsyncClient, _: str) -> Response:
-    return await client.post("/v1/reset", json={"confirm": True})
+    return await client.post("/v1/reset")
 
 
 @pytest.mark.parametrize("delete", [_by_id, _by_ids, _by_scope, _for_good, _scope_for_good, _everything])
