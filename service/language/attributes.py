@@ -92,13 +92,16 @@ def clause(text: str) -> AttributeClause:
     return AttributeClause(tuple(subject), frozenset(owners), "", past=False, at=len(text))
 
 
+_PREPOSITIONS = frozenset({"at", "in", "on", "for", "of", "from", "with"})
+
+
 def _is_verb(before: str, word: str, after: str) -> bool:
     if word in AUXILIARIES or word in ("get", "gets", "got") or (word in PASTS and before):
         return True
     if before.endswith(("'s", "s'")):
         return False
-    # "the project lead is", "her plan works": what looks like a verb there is a noun
-    if before in _DETERMINERS or after in _BE:
+    # "the project lead is", "her plan works", "the laptop at work": what looks like a verb there is a noun
+    if before in _DETERMINERS or before in _PREPOSITIONS or after in _BE:
         return False
     stems = lexemes(word)
     return (bool(stems) and stems[0] in _VERBS) or (before != "" and word.endswith(("ing", "ed")))

@@ -100,6 +100,7 @@ def test_other_people_are_others(old: str) -> None:
         ("My teammate's keyboard is now a Moonlander.", "My keyboard is a Model M."),
         ("Olga says her favourite author is Le Guin now.", "My favourite author is Lem."),
         ("My boss quit drinking.", "I drink a beer every evening."),
+        ("My monitor at work is now an Eizo.", "My monitor at home is a Dell."),
         ("The heater downstairs is now a Vaillant.", "The heater upstairs is a Bosch."),
         ("My private number is now 555 0199.", "My office number is 555 0142."),
         ("Band practice is cancelled this Thursday because of the snow.", "Band practice is on Thursdays at 20:00."),
