@@ -91,6 +91,8 @@ def relate(newer: str, older: str, similarity: float, *, correction: bool = Fals
     new, old = (claims.read(each if alike else claims.own_words(each)) for each in (newer, older))
     if not new.words or not old.words or new.asks != old.asks or claims.apart(new.anchors, old.anchors):
         return None
+    if _of_another_person(new, old):
+        return None
     same_subject = _same_subject(new, old)
     if similarity >= NEAR_MORE and (alike or (new.clause.verb and old.clause.verb)):
         same = same_subject and (
@@ -102,7 +104,7 @@ def relate(newer: str, older: str, similarity: float, *, correction: bool = Fals
             return _MORE
     if correction and same_subject and _overlap(new, old) >= SAME_FRAME:
         return _CORRECTED
-    if _of_another_person(new, old) or _another_instance(new, old) or (new.skips_once and _RECURS.search(old.text)):
+    if _another_instance(new, old) or (new.skips_once and _RECURS.search(old.text)):
         return None
     if new.tentative and not old.tentative:
         return None
@@ -170,7 +172,7 @@ def _same_owner(new: Claim, old: Claim, similarity: float) -> bool:
 
 def _of_another_person(new: Claim, old: Claim) -> bool:
     """Whether the newer one is about somebody else and the older one about the speaker or a thing of his."""
-    return bool(new.another) and old.owner == claims.USER.casefold() and not new.another & frozenset(old.words)
+    return bool(new.another) and old.owner == claims.USER.casefold() and not old.speaks_of(new.another)
 
 
 def _another_instance(new: Claim, old: Claim) -> bool:

@@ -102,14 +102,25 @@ _PHRASE = re.compile(
 _PERSONS = sorted(
     {
         *(word for word, kind in entity_words.NOUNS.items() if kind == "person"),
-        *wordlists.words("aunt uncle cousin grandma grandmother grandpa grandfather flatmate housemate child kid"),
+        *wordlists.words(
+            "aunt uncle cousin parent grandparent grandma grandmother grandpa grandfather in-law flatmate"
+        ),
+        *wordlists.words("housemate classmate schoolmate lodger guest student pupil child kid"),
     }
 )
 _OTHERS = re.compile(
-    rf"^User['’]s (?:[\w-]+ ){{0,2}}?(?P<who>(?:{'|'.join(_PERSONS)})s?)\b(?!.*\bUser\b)"
-    r"|^(?P<name>(?!User\b)[A-Z][\w-]+)\b(?=[^.!?]*\b(?:says|said|told|his|hers?)\b)(?!.*\bUser\b)"
+    rf"^(?:\w+ of )?User['’]s (?:[\w-]+ ){{0,2}}?(?P<who>(?:{'|'.join(_PERSONS)})s?)\b(?!.*\bUser\b)"
+    r"|^(?P<name>(?!User\b)[A-Z][\w-]+)(?:['’]s \w|\b(?=[^.!?]*\b(?:says|said|told|his|hers?)\b))(?!.*\bUser\b)"
 )
-"""Somebody else whom a text is about, and the speaker nowhere in it: "User's cousin sold her Vespa"."""
+"""Somebody else whom a text is about, the speaker nowhere in it: "User's cousin sold her Vespa", "Ingrid's class"."""
+
+_COMPANY = re.compile(r"\b(?:with|beside|next to) (?-i:[A-Z])\w+", re.IGNORECASE)
+
+_REPORTED = re.compile(
+    r"^[^.!?]{0,60}?\b(?:says?|said|tells?|told|shows?|showed|heard?|thinks?|mentioned|wrote|confirmed)"
+    r"(?: (?:User|him|her|them))?(?: that)? (?=User['’]s )"
+)
+"""Who says what follows: "The doctor says that User's son ..." is about the son."""
 
 _OF_RELATIVE = re.compile(r"^User['’]s (?P<who>\w+)['’]s? (?=\w)", re.IGNORECASE)
 _QUESTION = re.compile(
@@ -303,8 +314,13 @@ class Claim:
     @cached_property
     def another(self) -> frozenset[str]:
         """Stem of the person whom it is about, where that is somebody else and the speaker has no part in it."""
-        found = _OTHERS.match(self.text)
+        found = _OTHERS.match(_REPORTED.sub("", self.text))
         return frozenset(opposites.canonical(lexemes(found["who"] or found["name"]))) if found else frozenset()
+
+    def speaks_of(self, person: frozenset[str]) -> bool:
+        """Whether it is about this person or a thing of theirs; who is only named as company ("with Ingrid") does not
+        count."""
+        return bool(person & frozenset(opposites.canonical(lexemes(_COMPANY.sub("", self.text)))))
 
     @cached_property
     def named(self) -> frozenset[str]:

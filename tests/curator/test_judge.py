@@ -97,6 +97,11 @@ def test_other_people_are_others(old: str) -> None:
         ("What could I cook instead of the vegan curry?", "I'm vegan."),
         ("Mona has a new supervisor from the Oslo office.", "My supervisor is Mona."),
         ("My uncle sold his sailing boat.", "I have a sailing boat."),
+        ("The scan showed that my brother isn't diabetic after all.", "I'm diabetic."),
+        ("The nurse says my mother no longer takes lithium.", "I take lithium."),
+        ("Petra's pottery class has moved from Mondays to Fridays.", "I go to pottery on Mondays with Petra."),
+        ("Yusuf's train has been moved from 7 to 9.", "My train is at 7."),
+        ("My parents have sold their house on Mill Lane.", "I live in a house on Mill Lane."),
         ("My teammate's keyboard is now a Moonlander.", "My keyboard is a Model M."),
         ("Olga says her favourite author is Le Guin now.", "My favourite author is Lem."),
         ("My boss quit drinking.", "I drink a beer every evening."),
@@ -294,6 +299,7 @@ def test_records_of_one_template_all_live(template: str) -> None:
         ("I left the rowing club.", "I row in the rowing club."),
         ("We called off Norway, it got too expensive.", "I'm planning a trip to Norway in May."),
         ("Our landlord raised our rent to 940.", "Our rent is 900."),
+        ("The doctor says my son isn't allergic to nuts any more.", "My son is allergic to nuts."),
     ],
 )
 def test_an_end_told_as_an_event_ends_the_state(new: str, old: str) -> None:

@@ -35,6 +35,9 @@ _VERBS = re.compile(
     r"|\bremind\b|\bdon['\u2019]t\s+forget\b|\bsee\s+you\b|\bdue\b)"
     r"|(?P<none>\b(?:is|are|am|be|been|being|['\u2019]m|['\u2019]re)\s+(?:\w+ly\s+)?\w+ed\b"
     r"|\b(?:i|we|you|they)\s+(?:use|need)\b)"
+    # what is so, or takes place by a plan, after a verb that only reports it: "He told me the shop opens in March"
+    r"|(?P<present>\b(?:is|are|comes|goes|sends|closes|opens|arrives|leaves|starts|begins|ends|runs|moves|returns)\b"
+    r"|(?<=it|he)['\u2019]s\b)"
     r"|(?P<verb>\b(?:was|were|wasn['\u2019]t|weren['\u2019]t|had|did|didn['\u2019]t|went|came|saw|met|got|took|made|gave|bought|ate"
     r"|drank|ran|wrote|spoke|told|said|left|felt|found|thought|brought|taught|caught|held|kept|led|lost|paid|sent|sold"
     r"|slept|spent|stood|understood|won|began|became|broke|chose|drove|fell|flew|forgot|grew|knew|rode|rose|sang|sat"
@@ -93,9 +96,10 @@ def leaning(sentence: str) -> Callable[[int], Lean]:
 
     @cache
     def cues() -> tuple[list[tuple[int, Lean]], Lean]:
-        found = [(match.start(), _reading(match.lastgroup)) for match in _VERBS.finditer(sentence)]
+        found = [(match.start(), match.lastgroup) for match in _VERBS.finditer(sentence)]
         plan = Lean.FUTURE if _PLANS.search(sentence) else Lean.NONE
-        return [cue for cue in found if cue[1] is not Lean.NONE], plan
+        leans = [(start, plan if group == "present" else _reading(group), group) for start, group in found]
+        return [(start, cue) for start, cue, group in leans if group == "present" or cue is not Lean.NONE], plan
 
     def at(position: int) -> Lean:
         found, plan = cues()
