@@ -82,7 +82,7 @@ SUPPOSED = re.compile(
     r"|let's say"
     r"|say(?:,| I| we| you)|as if|if only|picture this|hypothetically|in theory|for example|e\.g\.|had i|were i"
     r"|should i"
-    r"|should you|if i were|if i was|if i had|if\b(?=[^.!?]*\b(?:\w+'d|would|wouldnt|id|youd|hed|theyd)\b)"
+    r"|should you|if i were|if i was|if i had|if\b(?=[^.!?]*\b(?:\w+'d|would|could|wouldnt|id|youd|hed|theyd)\b)"
     r"|(?:i|we|he|she|they)(?: would|'?d)(?! (?:like|love|prefer|rather|have)\b)[^.!?]*\bif (?!you\b|that\b))\b",
     re.IGNORECASE,
 )
