@@ -172,7 +172,8 @@ def _same_owner(new: Claim, old: Claim, similarity: float) -> bool:
 
 def _of_another_person(new: Claim, old: Claim) -> bool:
     """Whether the newer one is about somebody else and the older one about the speaker or a thing of his."""
-    return bool(new.another) and old.owner == claims.USER.casefold() and not old.speaks_of(new.another)
+    about_speaker = old.owner == claims.USER.casefold()
+    return bool(new.another) and about_speaker and not old.speaks_of(new.another, company=not new.owner_named)
 
 
 def _another_instance(new: Claim, old: Claim) -> bool:

@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 from service.language import attributes, change_words, contrast, entity_words, opposites, quantities, wordlists
 from service.language.attributes import AttributeClause
 from service.language.common_words import FUNCTION_WORDS, is_common
+from service.language.gazetteer import FIRST_NAMES
 from service.language.lexemes import lexemes
 from service.language.slot_table import ATTRIBUTES, HINTS, MEASURED, SLOTS
 
@@ -102,17 +103,17 @@ _PHRASE = re.compile(
 _PERSONS = sorted(
     {
         *(word for word, kind in entity_words.NOUNS.items() if kind == "person"),
-        *wordlists.words(
-            "aunt uncle cousin parent grandparent grandma grandmother grandpa grandfather in-law flatmate"
-        ),
+        *wordlists.words("aunt uncle cousin parent grandparent grandma grandmother grandpa grandfather flatmate"),
         *wordlists.words("housemate classmate schoolmate lodger guest student pupil child kid"),
     }
 )
 _OTHERS = re.compile(
-    rf"^(?:\w+ of )?User['’]s (?:[\w-]+ ){{0,2}}?(?P<who>(?:{'|'.join(_PERSONS)})s?)\b(?!.*\bUser\b)"
-    r"|^(?P<name>(?!User\b)[A-Z][\w-]+)(?:['’]s \w|\b(?=[^.!?]*\b(?:says|said|told|his|hers?)\b))(?!.*\bUser\b)"
+    rf"^(?:\w+ of )?User['’]s (?:[\w-]+ ){{0,2}}?(?P<who>(?:\w*inlaw|in-law|{'|'.join(_PERSONS)})s?)\b"
+    r"|^(?P<name>(?!User\b)[A-Z][\w-]+)(?P<owns>['’]s \w)?\b"
 )
-"""Somebody else whom a text is about, the speaker nowhere in it: "User's cousin sold her Vespa", "Ingrid's class"."""
+_OF_A_PERSON = re.compile(r"\b(?:says?|said|told|tells|mentioned|thinks|his|hers?|he|she)\b")
+_SPEAKER_TOO = re.compile(r"(?<!told )(?<!tells )\bUser\b")
+_IN_LAW = re.compile(r"\b(\w+)-in-law\b", re.IGNORECASE)
 
 _COMPANY = re.compile(r"\b(?:with|beside|next to) (?-i:[A-Z])\w+", re.IGNORECASE)
 
@@ -313,14 +314,27 @@ class Claim:
 
     @cached_property
     def another(self) -> frozenset[str]:
-        """Stem of the person whom it is about, where that is somebody else and the speaker has no part in it."""
-        found = _OTHERS.match(_REPORTED.sub("", self.text))
+        """Stem of the person whom it is about, where that is somebody else and the speaker has no part in it: "User's
+        cousin sold her Vespa", "Ingrid's class has moved", "Helen no longer smokes"; a name alone may be a thing's."""
+        text = _REPORTED.sub("", self.text)
+        found = _OTHERS.match(text)
+        if found is None or _SPEAKER_TOO.search(text, found.end()):
+            return frozenset()
+        named = found["owns"] or _OF_A_PERSON.search(text) or (found["name"] or "").casefold() in FIRST_NAMES
+        if not found["who"] and not named:
+            return frozenset()
         return frozenset(opposites.canonical(lexemes(found["who"] or found["name"]))) if found else frozenset()
 
-    def speaks_of(self, person: frozenset[str]) -> bool:
-        """Whether it is about this person or a thing of theirs; who is only named as company ("with Ingrid") does not
-        count."""
-        return bool(person & frozenset(opposites.canonical(lexemes(_COMPANY.sub("", self.text)))))
+    @cached_property
+    def owner_named(self) -> bool:
+        """Whether it begins with a thing of somebody named: "Ingrid's class"."""
+        return re.match(r"(?!User\b)[A-Z][\w-]+['’]s \w", _REPORTED.sub("", self.text)) is not None
+
+    def speaks_of(self, person: frozenset[str], *, company: bool) -> bool:
+        """Whether it is about this person; `company`: also where they are only named as company ("lives with Ingrid"),
+        which makes nothing of theirs the same."""
+        told = self.text if company else _COMPANY.sub("", self.text)
+        return bool(person & frozenset(opposites.canonical(lexemes(told))))
 
     @cached_property
     def named(self) -> frozenset[str]:
@@ -431,7 +445,7 @@ def read(text: str) -> Claim:
     ):
         who = USER if is_user else named["who"]
         said = said[named.end() :]
-    said = _REPLY.sub("", _BRACKETED.sub("", said))
+    said = _IN_LAW.sub(r"\1inlaw", _REPLY.sub("", _BRACKETED.sub("", said)))
     opening = _OPENING.match(said)
     begins = opening.end() if opening and opening.end() < len(said) else 0
     opened, said = said[:begins], said[begins:]

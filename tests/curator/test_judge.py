@@ -102,6 +102,10 @@ def test_other_people_are_others(old: str) -> None:
         ("Petra's pottery class has moved from Mondays to Fridays.", "I go to pottery on Mondays with Petra."),
         ("Yusuf's train has been moved from 7 to 9.", "My train is at 7."),
         ("My parents have sold their house on Mill Lane.", "I live in a house on Mill Lane."),
+        ("Laura no longer drinks coffee.", "I drink coffee."),
+        ("Peter mentioned that he sold the canoe.", "I have a canoe."),
+        ("My sister-in-law's name is Maja.", "My sister's name is Ada."),
+        ("My in-laws sold their boat.", "We own a boat."),
         ("My teammate's keyboard is now a Moonlander.", "My keyboard is a Model M."),
         ("Olga says her favourite author is Le Guin now.", "My favourite author is Lem."),
         ("My boss quit drinking.", "I drink a beer every evening."),
@@ -300,6 +304,7 @@ def test_records_of_one_template_all_live(template: str) -> None:
         ("We called off Norway, it got too expensive.", "I'm planning a trip to Norway in May."),
         ("Our landlord raised our rent to 940.", "Our rent is 900."),
         ("The doctor says my son isn't allergic to nuts any more.", "My son is allergic to nuts."),
+        ("Laura moved out.", "I live with Laura."),
     ],
 )
 def test_an_end_told_as_an_event_ends_the_state(new: str, old: str) -> None:
