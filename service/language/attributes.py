@@ -23,6 +23,7 @@ AUXILIARIES = wordlists.words("""
     wasn't weren't hasn't haven't doesn't don't didn't won't can't cannot shouldn't couldn't wouldn't i'm i've
 """)
 _BE = frozenset({"is", "are", "was", "were", "isn't", "aren't", "wasn't", "weren't"})
+_PREPOSITIONS = frozenset({"at", "in", "on", "for", "of", "from", "with"})
 _DETERMINERS = wordlists.words("a an the my your his her its our their this that")
 _VERBS = frozenset(
     stem
@@ -90,9 +91,6 @@ def clause(text: str) -> AttributeClause:
             subject += stems
             owners.update(stems if word.endswith("'s") else ())
     return AttributeClause(tuple(subject), frozenset(owners), "", past=False, at=len(text))
-
-
-_PREPOSITIONS = frozenset({"at", "in", "on", "for", "of", "from", "with"})
 
 
 def _is_verb(before: str, word: str, after: str) -> bool:

@@ -109,7 +109,7 @@ _PERSONS = sorted(
 )
 _OTHERS = re.compile(
     rf"^(?:\w+ of )?User['’]s (?:[\w-]+ ){{0,2}}?(?P<who>(?:\w*inlaw|in-law|{'|'.join(_PERSONS)})s?)\b"
-    r"|^(?P<name>(?!User\b)[A-Z][\w-]+)(?P<owns>['’]s \w)?\b"
+    r"|^(?P<name>(?!User\b)[A-Z][\w-]+)(?P<owns>['’]s(?= \w))?\b"
 )
 _OF_A_PERSON = re.compile(r"\b(?:says?|said|told|tells|mentioned|thinks|his|hers?|he|she)\b")
 _SPEAKER_TOO = re.compile(r"(?<!told )(?<!tells )\bUser\b")
@@ -316,11 +316,10 @@ class Claim:
     def another(self) -> frozenset[str]:
         """Stem of the person whom it is about, where that is somebody else and the speaker has no part in it: "User's
         cousin sold her Vespa", "Ingrid's class has moved", "Helen no longer smokes"; a name alone may be a thing's."""
-        text = _REPORTED.sub("", self.text)
-        found = _OTHERS.match(text)
-        if found is None or _SPEAKER_TOO.search(text, found.end()):
+        found = self._begins_with
+        if found is None or _SPEAKER_TOO.search(found.string, found.end()):
             return frozenset()
-        named = found["owns"] or _OF_A_PERSON.search(text) or (found["name"] or "").casefold() in FIRST_NAMES
+        named = found["owns"] or _OF_A_PERSON.search(found.string) or (found["name"] or "").casefold() in FIRST_NAMES
         if not found["who"] and not named:
             return frozenset()
         return frozenset(opposites.canonical(lexemes(found["who"] or found["name"]))) if found else frozenset()
@@ -328,7 +327,12 @@ class Claim:
     @cached_property
     def owner_named(self) -> bool:
         """Whether it begins with a thing of somebody named: "Ingrid's class"."""
-        return re.match(r"(?!User\b)[A-Z][\w-]+['’]s \w", _REPORTED.sub("", self.text)) is not None
+        return self._begins_with is not None and self._begins_with["owns"] is not None
+
+    @cached_property
+    def _begins_with(self) -> re.Match[str] | None:
+        """Somebody else at its beginning, or behind what only reports it."""
+        return _OTHERS.match(_REPORTED.sub("", self.text))
 
     def speaks_of(self, person: frozenset[str], *, company: bool) -> bool:
         """Whether it is about this person; `company`: also where they are only named as company ("lives with Ingrid"),

@@ -213,7 +213,9 @@ def _give_way() -> None:
     """Lowers the priority of the thread that calls it. Linux alone has one for each thread."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # a sandbox may forbid it
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), THREAD_NICE)
+            thread = threading.get_native_id()
+            nice = max(THREAD_NICE, os.getpriority(os.PRIO_PROCESS, thread))  # the worker's stay as low as it is
+            os.setpriority(os.PRIO_PROCESS, thread, nice)
 
 
 def window_starts(length: int, size: int, most: int = MAX_WINDOWS) -> tuple[list[int], bool]:

@@ -220,6 +220,14 @@ def test_a_correction_that_names_its_subject_is_of_nothing_else(said: str, kept:
     assert quotes("The barber is on 4 June at 8:30.", "The vet is on 7 June at 9:00.", said)[2:] == [kept]
 
 
+@pytest.mark.parametrize("marks", ["," * 60_000, ";x" * 30_000])
+def test_words_for_the_listener_are_looked_for_at_the_end_alone(marks: str) -> None:
+    text = f"I keep bees{marks} a b c d e f g h i j"
+    began = time.perf_counter()
+    assert worth.told(text) == text
+    assert time.perf_counter() - began < MAX_READING_S / 10
+
+
 def test_who_is_named_by_a_question_of_his_own_is_spoken_of() -> None:
     assert quotes("Ole? He passed! He studies law in Bergen.") == ["User: Ole? He passed! He studies law in Bergen."]
 

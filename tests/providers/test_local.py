@@ -84,6 +84,21 @@ async def test_its_threads_give_way_to_the_event_loop(encoder: Encoder) -> None:
     assert nice == [THREAD_NICE] > [os.getpriority(os.PRIO_PROCESS, threading.get_native_id())]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a priority for each thread")
+def test_a_thread_that_gave_way_further_already_stays_so() -> None:
+    found: list[int] = []
+
+    def work() -> None:
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)  # as the worker's are
+        local._give_way()
+        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [10]
+
+
 async def test_vectors_have_length_one_and_the_order_of_their_texts(embedder: LocalEmbedder) -> None:
     as_embedder: Embedder = embedder
     assert (as_embedder.model, as_embedder.dimension) == ("local:snowflake-arctic-embed-s-int8", 384)

@@ -148,8 +148,8 @@ def may_correct(previous: str, correction: str) -> bool:
     """Whether a correction may be of a sentence: it names nothing, or something of it ("No, I meant 9:30 for the
     dentist")."""
     rest = _first_clause(NOT_THE_OLD.sub(" ", LEAD.sub("", correction)))
-    value = next((found for kind in VALUE_KINDS if (found := kind.search(f"x {rest}"))), None)
-    named = _topics(f"x {rest}".replace(value.group(), " ", 1) if value else rest)
+    found = _value(rest)
+    named = _topics(rest.replace(found[1].strip(), " ", 1) if found else rest)
     return not named or bool(named & _topics(previous))
 
 
@@ -189,12 +189,19 @@ def _first_clause(text: str) -> str:
 
 def _place(previous: str, new: str) -> tuple[re.Match[str], str] | None:
     """Where the only value in `previous` stands of the kind that `new` has, and the new value."""
+    found = _value(new)
+    if found is None:
+        return None
+    kind, value = found
+    there = _alike(list(kind.finditer(previous)), value)
+    return (there[0], value.strip()) if len(there) == 1 else None
+
+
+def _value(text: str) -> tuple[re.Pattern[str], str] | None:
+    """The value of the most particular kind that a text has, and the kind."""
     for kind in VALUE_KINDS:
-        value = kind.search(f"x {new}")
-        if value is None:
-            continue
-        there = _alike(list(kind.finditer(previous)), value.group())
-        return (there[0], value.group().strip()) if len(there) == 1 else None
+        if found := kind.search(f"x {text}"):
+            return kind, found.group()
     return None
 
 

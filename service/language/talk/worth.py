@@ -64,6 +64,9 @@ YOU = re.compile(r"\b(?:you|you'[a-z]+|yourself|u|ya|y'all)\b", re.IGNORECASE)
 TO_LISTENER = re.compile(r"[,;]\s*(?P<said>(?:\S+ ){0,6}\S+?)[\s.!)]*$")
 """The last few words behind a comma: "as you can imagine"."""
 
+MAX_TAIL_CHARS = 120
+"""Where they are looked for; from each comma of a long text the search would read to its end."""
+
 CHAT = re.compile(
     r"\b(?:can't wait|cannot wait|let me know|talk (?:to you )?(?:soon|later)|take care|good luck|no (?:worries"
     r"|problem)"
@@ -228,7 +231,7 @@ def worth(sentence: str, names: Collection[str] = ()) -> float:
 
 def told(sentence: str) -> str:
     """The sentence without a few last words that are only for the listener ("..., you know", "..., if you agree")."""
-    tail = TO_LISTENER.search(sentence)
+    tail = TO_LISTENER.search(sentence, max(0, len(sentence) - MAX_TAIL_CHARS))
     if tail is None or not YOU.search(tail["said"]) or FIRST_PERSON.search(tail["said"]):
         return sentence
     return sentence[: tail.start()]
