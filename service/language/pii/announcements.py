@@ -65,7 +65,7 @@ def is_unbounded(text: str, *, bare: bool = True) -> bool:
     """
     tail = text[-_TAIL_CHARS:]
     found = _OPEN_END.search(tail) if _OPEN_LAST.search(tail[-20:]) else None
-    if found and not _is_a_question(tail, found.start()) and not _is_code(tail, found.start()):
+    if found and not (_is_a_question(tail, found.start()) or _is_code(tail, found.start()) or _is_prompt(tail, found)):
         return True
     if not bare or not _BARE_LAST.search(tail[-48:]):
         return False
@@ -75,6 +75,11 @@ def is_unbounded(text: str, *, bare: bool = True) -> bool:
 def _is_a_question(tail: str, start: int) -> bool:
     """ "I forgot what my password is": asked for, not told."""
     return tail.rstrip().endswith(("is", "was", "are")) and _ASKED.search(tail, 0, start) is not None
+
+
+def _is_prompt(tail: str, found: re.Match[str]) -> bool:
+    """ "Enter password:" is what a program asks."""
+    return re.search(r"(?i)\b(?:enter|type|retype|confirm)\b[^\n]{0,24}$", tail[: found.start()]) is not None
 
 
 def _is_code(tail: str, start: int) -> bool:

@@ -34,6 +34,10 @@ _MANIFEST_LINE = re.compile(
     r"(?m)^[ \t]{1,20}[\"']?[\w.\-]{1,80}[\"']?:[ \t]{0,4}[\"']?([A-Za-z0-9+/]{8,}+={0,3})[\"']?,?[ \t]*$"
 )
 
+_MANIFEST_PLAIN = re.compile(
+    r"(?m)^[ \t]{1,20}[\"']?[\w.\-]{1,80}[\"']?:[ \t]{1,4}[\"']?([^\s\"']{3,200})[\"']?[ \t]*$"
+)
+
 
 def find(text: str) -> Iterator[Finding]:
     """Private keys, URLs with a password, `curl -u` arguments and the data of Kubernetes secrets."""
@@ -46,8 +50,11 @@ def find(text: str) -> Iterator[Finding]:
     if "curl" in text:
         yield from _curl_users(text)
     if _MANIFEST.search(text):
+        plain = text.find("stringData:")
         for match in _MANIFEST_LINE.finditer(text):
             yield Finding(match.start(1), match.end(1), API_KEY)
+        for match in _MANIFEST_PLAIN.finditer(text, plain) if plain >= 0 else ():
+            yield Finding(match.start(1), match.end(1), PASSWORD)
 
 
 def _private_keys(text: str) -> Iterator[Finding]:

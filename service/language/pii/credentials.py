@@ -25,18 +25,23 @@ from service.language.pii.values import (
     stands_for_something,
 )
 
-_FOR_WHOM = r"(?:(?:for|to|of|on|at|in|from|i|we|he|she|they|you)[ ](?:[\w.@-]{1,30}[ ]){1,5}?)?"
+_FOR_WHOM = (
+    r"(?:(?:for|to|of|on|at|in|from|i|we|he|she|they|you|over|by|f\u00fcr|vom|von|zum|du|des?|del|pour|para|d['\u2019][\w.-]{1,30})"
+    r"[ ](?:[\w.@'\u2019-]{1,30}[ ]){0,5}?)"
+)
 _SEPARATOR = re.compile(
     rf"""(?xi)
       ["'`\])}}*_]{{0,4}}(?:
-        (?P<sign>\s{{0,3}}(?:\|\|:|::?=|[=!]==?|=>|->|\?=|[:=]|\uff1a)["*_]{{0,2}}[ \t]{{0,4}}(?P<line>\r?\n\s{{0,8}})?)
+        (?P<sign>\s{{0,3}}(?:\|\|:|::?=|[=!]==?|=>|->|\?=|[:=\uff1a\u2192])["*_]{{0,2}}[ \t]{{0,4}}
+          (?P<line>\r?\n\s{{0,8}})?)
       | (?P<markup>>|["'][ ]{{1,3}}value\s?=\s?)
       | (?P<comma>["'],[ ]?(?=["'`]))
       )
     | [ \t]{{1,3}}(?:
-        (?P<copula>{_FOR_WHOM}(?:is|was|are|were|will[ ]be|has[ ]been|reads|equals)
-          (?:[ ](?:now|currently|still|set[ ]to|changed[ ]to|just))?:?[ \t]{{1,3}})
-      | (?P<change>{_FOR_WHOM}(?:to|as|with|into|ist|lautet|est|es)[ ]?:?[ \t]{{1,3}})
+        (?P<copula>{_FOR_WHOM}?(?:(?:is|was|are|were|will[ ]be|has[ ]been|reads|equals|lautet)
+          (?:[ ](?:now|currently|still|(?:re)?set[ ]to|changed[ ]to|just))?|(?:changed|reset|set)[ ]to):?[ \t]{{1,3}})
+      | (?P<far>{_FOR_WHOM}[\w.-]{{1,30}}[ ]?:[ \t]{{1,3}})
+      | (?P<change>{_FOR_WHOM}?(?:to|as|with|into|ist|est|es)[ ]?:?[ \t]{{1,3}})
       | (?P<blank>))
     """
 )
@@ -51,20 +56,26 @@ _GROWN_QUOTED = re.compile(r"[^\"`\u201d\u00bb\n]*")
 _GROWN_BARE = re.compile(r"[^\s\"`<>,;&]*")
 # Where a bare value ends although no blank follows: before the next field or parameter, or a closing bracket.
 _BARE_END = re.compile(r"[,;&](?=$|[\"'\w.-]{1,40}\s?[=:])|[,;](?=$)|[)}\]]+[,;]?$|\\n|\\?['\"].*$")
+_ASSIGNMENT = re.compile(r"[\w.-]{1,60}[:=]")
+_CLAUSE_END = re.compile(r"\s*(?:$|[.,;:!?)\n]|and\b|but\b|on\b|for\b|to\b|et\b|und\b|y\b)")
+_LOGIN = re.compile(r"(?i)\b(?:log[io]n|user\w*|account|benutzer\w*|konto|utilisateur|identifiant|usuario|cuenta)\b")
 _UNIT = re.compile(
     r"(?i)\s?-?(?:char\w*|digits?|letters?|symbols?|words?|days?|hours?|minutes?|"
     r"times|attempts?|bits?|bytes?|%|or more|or less|to \d)"
 )
+_LICENCE = re.compile(r"(?:[A-Z0-9]{4,8}-){3,8}[A-Z0-9]{4,8}")
 _FLAG = re.compile(r"(?<![\w-])--?[\w-]{0,30}$")
 _CALL = re.compile(r"\([^()\n]*$")
 _ENV_NAME = re.compile(r"(?m)^\s*(?:export\s+|set\s+)?[A-Z][A-Z0-9_]*$")
 
 # "hunter2 is my password", "use hunter2 as the admin password": anchored at the verb, the value is looked up backwards.
 _REVERSED = re.compile(
-    r" (?:is|was|as|=) (?:now )?(?:my|our|his|her|their|the|a|your) (?:[\w-]{1,20} ){0,2}?"
+    r",? (?:is|was|as|=|that's|that is|which is) (?:now )?(?:(?:my|our|his|her|their|the|a|your) )?"
+    r"(?:[\w-]{1,20} ){0,2}?"
     r"(?:password|passphrase|passcode|passwd|pwd|api key|access key|secret key|token)\b"
 )
-_LAST_RUN = re.compile(r"[^\s\"'`(]{5,64}$")
+_LAST_RUN = re.compile(r"[^\s\"'`(]{4,64}$")
+_LAST_QUOTED = re.compile(r"[\"\u201c\u00ab]([^\"\u201c\u201d\u00ab\u00bb\n]{4,64})[\"\u201d\u00bb]$")
 _PIN = re.compile(
     r"(?:\b(?:PIN|Pin)(?:[ -]?(?:code|number|Code))?|\bpin[ -]?(?:code|number)"
     r"|\b(?:my|his|her|our|the|card|sim|phone) pin"
@@ -113,18 +124,21 @@ def find(text: str) -> Iterator[Finding]:
 
 def _reversed(text: str, low: str) -> Iterator[Finding]:
     for match in _REVERSED.finditer(low):
-        window = text[max(0, match.start() - 66) : match.start()].rstrip("\"'`)")
-        run = _LAST_RUN.search(window)
-        if run and is_mixed(run.group()):
-            start = max(0, match.start() - 66) + run.start()
-            yield Finding(start, start + len(run.group()), PASSWORD)
+        begin = max(0, match.start() - 66)
+        quoted = _LAST_QUOTED.search(text, begin, match.start())
+        if quoted and not stands_for_something(quoted[1], quoted=True):
+            yield Finding(quoted.start(1), quoted.end(1), PASSWORD)
+            continue
+        run = _LAST_RUN.search(text[begin : match.start()].rstrip("\"'`),"))
+        if run and (is_mixed(run.group()) or (run.group().isdigit() and " as " in match.group())):
+            yield Finding(begin + run.start(), begin + run.end(), PASSWORD)
 
 
 def _announced(text: str, name: Name) -> Iterator[Finding]:
     separator = _SEPARATOR.match(text, name.end)
     if separator is None or separator.lastgroup is None:
         return
-    kind = "sign" if separator["sign"] else separator.lastgroup
+    kind = "sign" if separator["sign"] else "copula" if separator["far"] else separator.lastgroup
     whole = name.end - name.start == len(name.word)
     if kind == "comma" and not whole:
         return
@@ -187,12 +201,17 @@ def _password_end(text: str, name: Name, kind: str, value: _Value, *, on_next_li
     body = value.body
     if len(body) < 3 or stands_for_something(body, quoted=value.quoted):
         return None
-    if name.word in {"pass", "pw"} and (kind not in {"sign", "copula"} or not (value.quoted or is_mixed(body))):
+    if name.word in {"pass", "pw", "clave"} and not _is_after_short(text, name, kind, value):
         return None  # the verb, or the opposite of a failure
+    if on_next_line and _ASSIGNMENT.match(body):
+        return None  # nothing was set, and the next line sets something else
     if on_next_line or kind in {"change", "comma"}:
         return value.end if is_mixed(body) or (value.quoted and not is_plain_word(body)) else None
+    if kind == "blank" and value.quoted:
+        ends = is_mixed(body) or _CLAUSE_END.match(text, value.end + 1)
+        return value.end if ends and _is_quotable(text, name, value, kind) else None
     if kind == "blank":
-        return value.end if is_mixed(body) and (value.quoted or _is_typed(body)) else None
+        return value.end if is_mixed(body) and _is_typed(body) else None
     if value.quoted:
         return value.end if _is_quotable(text, name, value, kind) else None
     if body.isdigit():
@@ -202,6 +221,13 @@ def _password_end(text: str, name: Name, kind: str, value: _Value, *, on_next_li
     if body.replace("_", "").isalpha() and kind == "sign" and not _is_env(text, name):
         return value.end if body[0].isupper() and not _names_a_secret(body) and not _in_call(text, value) else None
     return value.end if not _UNIT.match(text, value.end) and any(map(str.isalnum, body)) else None
+
+
+def _is_after_short(text: str, name: Name, kind: str, value: _Value) -> bool:
+    """After "pw" or "pass", which are other words too, the value must look like one, or stand where logins stand."""
+    if kind == "blank":
+        return is_mixed(value.body) and _LOGIN.search(text, max(0, name.start - 60), name.start) is not None
+    return kind in {"sign", "copula"} and (value.quoted or is_mixed(value.body) or name.word == "pw")
 
 
 def _is_typed(body: str) -> bool:
@@ -236,6 +262,9 @@ def _in_call(text: str, value: _Value) -> bool:
 
 
 def _is_env(text: str, name: Name) -> bool:
+    """An environment variable or an option of a command: its value needs no look of a secret."""
+    if _FLAG.search(text, max(0, name.start - 32), name.start):
+        return True
     line = text.rfind("\n", 0, name.start) + 1
     return name.end - line <= 80 and _ENV_NAME.match(text[line : name.end]) is not None
 
@@ -262,6 +291,8 @@ def _is_key(name: Name, kind: str, value: _Value) -> bool:
 def _is_foreign_key(name: Name, body: str) -> bool:
     """Under a bare "key" a hash or a path is no secret; under a vendor's name a hash is one."""
     parts = re.split(r"[^A-Za-z0-9]+", body)
+    if _LICENCE.fullmatch(body):
+        return True
     if not name.word.startswith(("key", "auth")):
         solid = is_uuid(body) or max(map(len, parts)) >= 14
         return (

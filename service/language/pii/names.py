@@ -42,13 +42,15 @@ _VENDORS = (
     "yandex|zendesk"
 )
 _VENDOR = re.compile(rf"(?<![a-z])(?:{_VENDORS})")
+_VENDOR_LAST = re.compile(rf"(?<![a-z])(?:{_VENDORS}) $")
 # A vendor's name only matters before a value of that length.
 _LONG_RUN = re.compile(r"[A-Za-z0-9+/=_.~-]{16}")
 # Looked for in lower case; longer words come before their own beginnings.
 _STEM = re.compile(
     "(?P<PASSWORD>pass(?:word|phrase|code)s?|passwd|passwort|kennwort|contrase\u00f1a|senha|pwd|mot de passe"
-    "|credentials?|creds|pass|pw)"
-    "|(?P<KEY>tokens?|secrets?|bearer)"
+    "|wachtwoord|has\u0142o|l\u00f6senord|\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6\u7801"
+    "|credentials?|creds|clave(?! (?:de )?api)|psk|pass|mdp|pw)"
+    "|(?P<KEY>tokens?|secrets?|bearer|jeton|api-?schl\u00fcssel|cl\u00e9 (?:d['\u2019 ]?)?api|clave (?:de )?api)"
     "|(?P<WEAK>keys?|authorization|auth)"
 )
 _STEMS = (
@@ -65,6 +67,17 @@ _STEMS = (
     "contrase",
     "senha",
     "mot de",
+    "wachtwoord",
+    "has\u0142o",
+    "l\u00f6senord",
+    "\u043f\u0430\u0440\u043e\u043b\u044c",
+    "\u5bc6\u7801",
+    "clave",
+    "psk",
+    "mdp",
+    "jeton",
+    "schl\u00fcssel",
+    "cl\u00e9 ",
 )
 # What makes a "key" one that opens something.
 _OPENS = (
@@ -72,7 +85,7 @@ _OPENS = (
     "license", "client", "consumer", "deploy", "webhook", "service", "app", "admin", "ingest",
 )  # fmt: skip
 # These are parts of too many other words to count inside one.
-_SHORT = frozenset({"pass", "pw", "key", "keys", "auth", "authorization", "senha", "creds"})
+_SHORT = frozenset({"pass", "pw", "key", "keys", "auth", "authorization", "senha", "creds", "clave", "psk", "mdp"})
 # "key" and "token" after these open nothing.
 _HARMLESS_LIST = """
 primary foreign public publishable cache sort partition idempotency unique dict index routing group row composite
@@ -120,6 +133,12 @@ def of_key(key: str) -> Strength | None:
     return max(found, default=None)
 
 
+def is_harmless_key(name: str) -> bool:
+    """True for `primary_key` and `next_page_token`: what stands before the last word says that it opens nothing."""
+    parts = re.split(r"[_.-]", name.lower())
+    return parts[-1].startswith(("key", "token")) and parts[-2] in _HARMLESS_BEFORE
+
+
 def _judge(text: str, low: str, match: re.Match[str]) -> Name | None:
     start, word = match.start(), match.group()
     strength = Strength[match.lastgroup or "WEAK"]
@@ -127,7 +146,8 @@ def _judge(text: str, low: str, match: re.Match[str]) -> Name | None:
     rest = text[match.end() : end]
     if _continues(text[start : match.end()], rest) or _HARMLESS_AFTER.match(rest):
         return None
-    if word in {"key", "keys"} and low[max(0, start - 16) : start].rstrip(" _.-").endswith(_OPENS):
+    before = low[max(0, start - 16) : start]
+    if word in {"key", "keys"} and (before.rstrip(" _.-").endswith(_OPENS) or _VENDOR_LAST.search(before)):
         strength = Strength.KEY
     elif _is_harmless(text, start, word):
         return None

@@ -24,6 +24,7 @@ from service.language.pii import (
     folding,
     names,
     phones,
+    places,
     tokens,
 )
 from service.language.pii.findings import PASSWORD, Finding, placeholder, settle
@@ -52,7 +53,7 @@ def find(text: str) -> tuple[Finding, ...]:
 
 
 def _find(text: str) -> tuple[Finding, ...]:
-    found = [*blocks.find(text), *tokens.find(text), *credentials.find(text), *addresses.find(text)]
+    found = [*blocks.find(text), *tokens.find(text), *credentials.find(text), *places.find(text), *addresses.find(text)]
     if any(map(str.isdigit, text)):
         numbers = settle(text, [*cards.find(text), *accounts.find(text)])
         found += numbers

@@ -21,6 +21,12 @@ def check_untouched(text: str) -> None:
     assert (redacted.text, redacted.redactions) == (text, ())
 
 
+def check_placed(text: str, secrets: list[str]) -> None:
+    """Secrets known by the place they stand in."""
+    clean = pii.redact(text).text
+    assert [secret for secret in secrets if secret in clean] == []
+
+
 def check_mentioned(text: str) -> None:
     """A secret is spoken of, none is given."""
     assert pii.redact(text).text == text
