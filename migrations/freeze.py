@@ -11,7 +11,18 @@ from pathlib import Path
 SQL = Path(__file__).resolve().parents[1] / "service" / "db" / "sql"
 BASELINE = Path(__file__).resolve().parent / "versions" / "0001_baseline.sql"
 
-TABLES = ("tenants", "memories", "vectors", "conversations", "entities", "goals", "procedures", "history", "jobs")
+TABLES = (
+    "tenants",
+    "memories",
+    "vectors",
+    "conversations",
+    "entities",
+    "goals",
+    "procedures",
+    "history",
+    "jobs",
+    "migrations",
+)
 """In the order of their foreign keys."""
 
 HEADER = """\

@@ -165,6 +165,10 @@ def _parse_json(value: object) -> object:
         raise ValueError('must be a JSON object such as {"name": 1.0}') from None
 
 
+def _policy(value: object) -> object:
+    return "in_place" if value == "prefer_new" else value
+
+
 class CustomPrompts(BaseModel):
     """Instructions that replace ours."""
 
@@ -290,9 +294,9 @@ class Settings(BaseModel):
     # -- the pipeline
     dedup_exact: float = Field(0.98, ge=0, le=1)  # similarity from which a text is a duplicate
     dedup_near: float = Field(0.70, ge=0, le=1)  # similarity from which a neighbour is put to the decision
-    contradiction_policy: Literal["in_place", "supersede", "prefer_old", "flag_review"] = (
-        "in_place"  # what becomes of the memory that a new fact contradicts
-    )
+    contradiction_policy: Annotated[
+        Literal["in_place", "supersede", "prefer_old", "flag_review"], BeforeValidator(_policy)
+    ] = "in_place"  # what becomes of the memory that a new fact contradicts; prefer_new is another word for in_place
     dedup_candidates: int = Field(5, ge=1, le=50)  # neighbours that are compared
     content_limits: Literal["open", "strict"] = "open"  # strict refuses content above the hard limit
     content_soft_limit: int = Field(500, ge=1)  # characters; above it a warning

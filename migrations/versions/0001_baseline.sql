@@ -3033,6 +3033,17 @@ CREATE TABLE webhook_delivery (
 CREATE INDEX ix_webhook_delivery_webhook ON webhook_delivery (workspace_id, webhook_id, id);
 CREATE INDEX ix_webhook_delivery_finished ON webhook_delivery (finished_at) WHERE finished_at IS NOT NULL;
 
+-- tables/migrations.sql
+-- Which migrations were applied, and when. migrations/env.py writes them; alembic_version keeps only the last.
+
+CREATE TABLE migration (
+    revision text CONSTRAINT pk_migration PRIMARY KEY,
+    description text NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE VIEW schema_version WITH (security_invoker = true) AS
+    SELECT revision::integer AS version, description, applied_at FROM migration;
+
 -- triggers.sql
 CREATE OR REPLACE TRIGGER drop_unsupported_edge AFTER DELETE ON entity_edge_source
     FOR EACH ROW EXECUTE FUNCTION drop_unsupported_edge();

@@ -30,10 +30,10 @@ from service.api.deps import (
     CallerOf,
     Changer,
     IncludeShared,
+    ListScopeOf,
     Reader,
     ResourcesOf,
     RunId,
-    ScopeOf,
     UserId,
     budget,
     scope_of,
@@ -108,7 +108,7 @@ async def create_conversation(
 )
 async def list_conversations(
     caller: Reader,
-    scope: ScopeOf,
+    scope: ListScopeOf,
     res: ResourcesOf,
     limit: PageLimit = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,

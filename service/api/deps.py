@@ -234,7 +234,9 @@ ResourcesOf = Annotated[Resources, Depends(resources)]
 UserId = Annotated[Name | None, Query(description="End user; a hard filter", examples=["alice"])]
 AgentId = Annotated[Name | None, Query(description="Agent or persona; a hard filter")]
 RunId = Annotated[Name | None, Query(description="One run, whose facts are its own; a hard filter")]
-ChannelName = Annotated[Channel | None, Query(description="Soft scope; reads also look at _global")]
+ChannelName = Annotated[
+    Channel | None, Query(description="Soft scope; reads also look at _global, lists without it at every channel")
+]
 
 
 def scope_of(
@@ -302,6 +304,19 @@ async def _scope(
 
 ScopeOf = Annotated[Scope, Depends(_scope)]
 
+
+def listed(scope: Scope, caller: Caller, channel: str | None) -> Scope:
+    """The scope of a list, which shows every channel where the request names none and the key has none of its own, as a
+    deletion takes every channel then."""
+    return replace(scope, every_channel=channel is None and caller.own_channel is None)
+
+
+async def _list_scope(scope: ScopeOf, caller: CallerOf, channel: ChannelName = None) -> Scope:
+    return listed(scope, caller, channel)
+
+
+ListScopeOf = Annotated[Scope, Depends(_list_scope)]
+
 SharedOnly = Annotated[bool, Query(description=SHARED_ONLY)]
 IncludeShared = Annotated[bool | None, Query(description=INCLUDE_SHARED)]
 ScopeMatching = Annotated[ScopeMatch, Query(description=SCOPE_MATCH)]
@@ -327,10 +342,11 @@ async def _read_scope(
         include_shared=include_shared,
         scope_match=scope_match,
     )
-    return read_scope(caller, res, given, channel)
+    return listed(read_scope(caller, res, given, channel), caller, channel)
 
 
 ReadScopeOf = Annotated[Scope, Depends(_read_scope)]
+"""Of lists."""
 
 MAX_SESSION_CHARS = 255
 

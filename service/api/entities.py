@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
@@ -19,6 +20,7 @@ from service.api.deps import (
     RunId,
     ScopeOf,
     UserId,
+    listed,
     optional_scope,
     scope_of,
 )
@@ -70,7 +72,7 @@ async def _visibility(
     if not any((user_id, agent_id, run_id)):
         return EntityScope(caller.workspace_id, None)
     scope = scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
-    return EntityScope(caller.workspace_id, scope, any_channel=channel is None)
+    return EntityScope(caller.workspace_id, replace(scope, every_channel=channel is None))
 
 
 VisibleOf = Annotated[EntityScope, Depends(_visibility)]
@@ -102,6 +104,7 @@ ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
 async def list_entities(body: ListEntitiesRequest, caller: Reader, res: ResourcesOf) -> EntityPage:
     """By name. With agent_id or run_id only entities that memories of that agent or run mention."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = listed(scope, caller, body.channel)
     after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None
     kind = type_name(body.type) if body.type else None
     async with res.db.snapshot(caller.workspace_id) as session:

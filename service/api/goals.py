@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from service.api import cursors, errors
-from service.api.deps import Changer, Deleter, Reader, ResourcesOf, ScopeOf, Writer, scope_of
+from service.api.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, Writer, scope_of
 from service.api.goal_models import (
     AbandonGoalRequest,
     BlockGoalRequest,
@@ -88,7 +88,7 @@ async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf,
 )
 async def list_goals(
     caller: Reader,
-    scope: ScopeOf,
+    scope: ListScopeOf,
     res: ResourcesOf,
     status: Annotated[StatusName | None, Query(description="Only goals with this status")] = None,
     parent_id: Annotated[Id | None, Query(description="Only subgoals of this goal")] = None,
@@ -96,7 +96,7 @@ async def list_goals(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> GoalPage:
-    """Goals of the active channel and of _global, newest first."""
+    """Newest first; with `channel` those of it and of _global."""
     wanted = GoalFilter(GoalStatus(status) if status else None, parent_id, due_before)
     async with res.db.read(caller.workspace_id) as session:
         found = await goals.page(session, scope, wanted, after=cursors.decode(cursor), limit=limit + 1)

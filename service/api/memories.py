@@ -26,6 +26,7 @@ from service.api.deps import (
     ResourcesOf,
     RunId,
     UserId,
+    listed,
     read_scope,
 )
 from service.api.json_body import JsonRoute
@@ -95,7 +96,7 @@ async def list_memories(
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     limit = page_limit(limit, res, given="limit" in request.query_params)
     body = body_of(narrowing.NarrowingFields, {**narrowed, **ids})
-    scope = read_scope(caller, res, body, body.active_channel)
+    scope = listed(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
     ordered = memories.SortOrder(sort, ascending=order == "asc")
     after = cursors.decode_place(cursor, ordered)
     window, warnings = await narrowing.window(body, res)

@@ -140,12 +140,20 @@ class AuditRead:
                 session_id=session_of(request),
                 config_snapshot=thresholds(res.settings),
                 metadata=_metadata(route, scope, found, res, query, parameters),
-                target_channels=tuple(dict.fromkeys((scope.channel, *channels, GLOBAL_CHANNEL))),
+                target_channels=_target_channels(scope, channels, found),
                 query_text=query,
                 result_count=len(found),
                 latency_ms=elapsed_ms(self._began),
             )
         )
+
+
+def _target_channels(
+    scope: Scope, channels: Sequence[str], found: Sequence[Memory | Turn | Strategy | Entity | TimelineEvent]
+) -> tuple[str, ...]:
+    """The channels searched; of a read of every channel those where something was found."""
+    searched = sorted(map(_channel, found)) if scope.every_channel else (scope.channel, *channels, GLOBAL_CHANNEL)
+    return tuple(dict.fromkeys(searched))
 
 
 async def _audit_read(request: Request) -> AuditRead:

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from service.api import cursors, errors
-from service.api.deps import Changer, Deleter, Reader, ResourcesOf, ScopeOf, scope_of
+from service.api.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, ScopeOf, scope_of
 from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf, in_scope, uuid_of
 from service.api.procedure_models import (
@@ -76,7 +76,7 @@ async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: Resou
 )
 async def list_strategies(
     caller: Reader,
-    scope: ScopeOf,
+    scope: ListScopeOf,
     res: ResourcesOf,
     task_type: Label = None,
     tool_name: Annotated[
@@ -85,7 +85,7 @@ async def list_strategies(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> StrategyPage:
-    """Strategies of the active channel and of _global, newest first."""
+    """Newest first; with `channel` those of it and of _global."""
     async with res.db.read(caller.workspace_id) as session:
         found = await strategies.page(
             session, scope, task_type=task_type, tool_name=tool_name, after=cursors.decode(cursor), limit=limit + 1

@@ -94,8 +94,8 @@ async def get_timeline(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> TimelinePage:
-    """Memories, turns, strategies and goals of a scope, of the active channel and of _global. A turn that is stored as
-    a memory too appears once, as a turn."""
+    """Memories, turns, strategies and goals of a scope; with `channel` those of it and of _global. A turn that is
+    stored as a memory too appears once, as a turn."""
     if start is not None and end is not None and start >= end:
         raise InvalidInput("start: must lie before end.", field="start")
     async with res.db.read(caller.workspace_id) as session:

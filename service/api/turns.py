@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 from service.api import errors
 from service.api.answers import MIN_PROBABILITY
 from service.api.conversation_models import TurnList, TurnResponse, TurnSearchResponse, turn_fields, turn_search_hit
-from service.api.deps import Reader, ResourcesOf, ScopeOf
+from service.api.deps import ListScopeOf, Reader, ResourcesOf, ScopeOf
 from service.api.json_body import JsonRoute
 from service.api.query_parameters import the_query
 from service.api.reads import RATE_LIMITED, AuditReadOf, in_time
@@ -47,7 +47,7 @@ async def list_recent_turns(
     caller: Reader,
     res: ResourcesOf,
     note: AuditReadOf,
-    scope: ScopeOf,
+    scope: ListScopeOf,
     channels: Channels = None,
     hours: Hours = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,

@@ -63,7 +63,7 @@ PARTITION_PREFIXES = (
     "tool_invocation_",
 )
 GENERATED = frozenset({"binary_embedding"})
-NOT_MAPPED = frozenset({"partitioned_table", "alembic_version"})
+NOT_MAPPED = frozenset({"partitioned_table", "alembic_version", "migration"})
 
 
 def script(sql: str) -> None:

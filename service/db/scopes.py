@@ -115,7 +115,7 @@ SHARED = "{alias}.user_id IS NULL AND {alias}.agent_id IS NULL AND {alias}.run_i
 def matching(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Condition:
     """Rows a read of this scope may see: given ids equal, channel the active one or `_global`, or one of
     `channels`; one of the ids where the scope asks for any; shared rows where it includes them."""
-    where, seen = _workspace(alias, scope), _seen_channels(alias, scope, channels)
+    where, seen = _workspace(alias, scope), seen_channels(alias, scope, channels)
     given = _given(alias, scope)
     owned = _any_of(alias, given.values) if scope.match == "any" else (given.sql,)
     parts = owned if scope.has_owner or not scope.include_shared else ()
@@ -140,10 +140,13 @@ def _any_of(alias: str, given: Mapping[str, Any]) -> tuple[str, ...]:
     ) or ("true",)
 
 
-def _seen_channels(alias: str, scope: Scope, channels: Sequence[str]) -> Condition:
+def seen_channels(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Condition:
+    """Rows of the channels that a read of this scope looks at."""
     if channels:
         seen = sorted({*channels, scope.channel, GLOBAL_CHANNEL})
         return Condition(f"{alias}.channel = ANY (CAST(:channels AS text[]))", {"channels": seen})
+    if scope.every_channel:
+        return Condition("true")
     if scope.channel == GLOBAL_CHANNEL:
         return Condition(f"{alias}.channel = :channel", {"channel": GLOBAL_CHANNEL})
     return Condition(

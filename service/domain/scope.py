@@ -22,7 +22,8 @@ class Scope:
     whole workspace.
 
     Of a read only: `match`, whether a row must have all given ids or one of them; `include_shared`, whether shared
-    memories are seen as well, and without any id nothing else.
+    memories are seen as well, and without any id nothing else; `every_channel`, that no channel filters, as in a list
+    that names none.
     """
 
     workspace_id: UUID
@@ -32,6 +33,7 @@ class Scope:
     channel: str = GLOBAL_CHANNEL
     match: ScopeMatch = "all"
     include_shared: bool = False
+    every_channel: bool = False
 
     @property
     def has_owner(self) -> bool:

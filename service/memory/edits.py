@@ -62,11 +62,12 @@ def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy
     now leaves in place what holds until then."""
     if not any(each.action in CONTRADICTS and each.target for each in edits):
         return "in_place"
-    correction = draft.fact is not None and draft.fact.correction
+    if draft.fact is not None and draft.fact.correction:
+        return "supersede"
     wanted, since = settings.contradiction_policy, draft.given.t_valid
     if wanted == "in_place" and since is not None and since > draft.received_at:
         return "supersede"
-    return "supersede" if correction and wanted != "in_place" else wanted
+    return wanted
 
 
 async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:

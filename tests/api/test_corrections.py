@@ -30,7 +30,7 @@ async def corrected(client: AsyncClient, said: str, **settings: Any) -> list[dic
     return await tell(client, said)
 
 
-@pytest.mark.parametrize("policy", ["supersede", "prefer_old", "flag_review"])
+@pytest.mark.parametrize("policy", ["in_place", "prefer_new", "supersede", "prefer_old", "flag_review"])
 @pytest.mark.parametrize("said", CUES)
 async def test_a_correction_supersedes_what_it_corrects(
     resources: Resources, tenant: Tenant, said: str, policy: str
@@ -65,13 +65,23 @@ async def test_without_a_cue_the_policy_decides(resources: Resources, tenant: Te
         assert await known(scripted.client) == [OLD]
 
 
-async def test_in_place_stays_in_place(resources: Resources, tenant: Tenant) -> None:
-    mind = ConversationScript({"in Lisbon": [OLD], "Porto": [NEW]}, TAKES_ITS_PLACE)
-    async with with_scripted_model(resources, tenant, mind) as scripted:
-        assert events(await corrected(scripted.client, CUES[0])) == ["UPDATE"]
-
-
 async def test_offline_the_same(client: AsyncClient) -> None:
     results = await corrected(client, "Actually, I live in Porto.", contradiction_policy="prefer_old")
     assert events(results) == ["ADD", "DELETE"]
     assert (await answer(client, "I live in Faro"))["results"][0]["event"] == "NONE"
+
+
+async def test_a_corrected_appointment_can_be_undone_and_erased(client: AsyncClient) -> None:
+    await tell(client, "My dentist appointment is on Tuesday at 9:30.")
+    results = await tell(client, "No, I meant my dentist appointment is on Thursday at 9:30.")
+    new, old = (each["id"] for each in results)
+    [edge] = (await client.get(f"/v1/memories/{new}/relations")).json()["results"]
+    assert (edge["type"], edge["target_id"]) == ("SUPERSEDES", old)
+    [verdict, *_] = (await client.get(f"/v1/memories/{new}/decisions")).json()["results"]
+    undone = await client.post(f"/v1/decisions/{verdict['id']}/undo")
+    assert undone.status_code == 200, undone.text
+    assert (await client.get(f"/v1/memories/{new}")).status_code == 404
+    assert (await client.get(f"/v1/memories/{old}")).json()["t_invalid"] is None
+    again = await tell(client, "No, I meant my dentist appointment is on Friday at 9:30.")
+    assert (await client.delete(f"/v1/memories/{again[0]['id']}?purge=true")).status_code == 200
+    assert (await client.get(f"/v1/memories/{old}/relations")).json()["results"] == []

@@ -20,7 +20,7 @@ from loxodon import AsyncMemory, Memory
 from loxodon._operations import OPERATIONS
 from loxodon.errors import BY_CODE
 from service.api.error_page import HELP
-from tests.clients.unreliable import UnreliableProxy, answer_cut, answer_lost, dropped, refused
+from tests.clients.unreliable import Fault, UnreliableProxy, answer_cut, answer_lost, dropped, refused
 from tests.clients.wheel import build_wheel, first_session
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -202,12 +202,28 @@ def test_what_cannot_be_repeated_safely_is_not(service: Service, proxy: Unreliab
             memory.request("POST", "/v1/memories", body={"content": "Two", "user_id": "gus"})
         proxy.faults += [refused(429, "0", "rate_limited")]
         memory.request("POST", "/v1/memories", body={"content": "Three", "user_id": "gus"})
-        proxy.faults += [refused(503, "0", "deadline_exceeded")]
+        proxy.faults += [refused(429, None, "rate_limited")]
+        with pytest.raises(loxodon.RateLimitedError):
+            memory.search("three", user_id="gus")
+        proxy.faults += [refused(408, "0", "request_timeout")]
         with pytest.raises(loxodon.DeadlineExceededError):
             memory.search("three", user_id="gus")
         with pytest.raises(loxodon.NotFoundError):
             memory.profile("gus")
-        assert len(proxy.requests) == 6
+        assert len(proxy.requests) == 7
+
+
+@pytest.mark.parametrize("fault", [refused(500), refused(507), refused(503, None, "deadline_exceeded"), dropped])
+def test_three_retries_after_half_a_second_one_and_two(service: Service, proxy: UnreliableProxy, fault: Fault) -> None:
+    waits: list[float] = []
+    with Memory(proxy.url, service.key) as memory, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "sleep", waits.append)
+        proxy.faults += [fault] * 4
+        with pytest.raises(loxodon.LoxodonError):
+            memory.whoami()
+    assert len(proxy.requests) == 4
+    assert waits == pytest.approx([0.5, 1, 2], rel=0.11)
+    assert memory.settings.timeout_s == 25
 
 
 def test_errors_are_types_with_the_services_sentence(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,6 +176,9 @@ async def test_an_expanding_migration_runs_beside_the_old_version(
     await connection.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'ix_goal_colour'::regclass")
     await asyncio.wait_for(asyncio.gather(*(migrate.upgrade_async(owner, settings) for _ in range(2))), 60)
     assert await connection.fetchval("SELECT version_num FROM alembic_version") == "0003"
+    applied = await connection.fetch("SELECT version, description FROM schema_version ORDER BY version")
+    assert [row["version"] for row in applied] == [1, 2, 3]
+    assert applied[1]["description"] == "Add the colour of goals"
     valid = await connection.fetch("SELECT indexrelid::regclass::text FROM pg_index WHERE indisvalid")
     names = {row[0] for row in valid}
     assert {"ix_goal_colour", "ix_history_by"} <= names

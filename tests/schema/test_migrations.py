@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,12 @@ async def test_up_down_up(migrated: asyncpg.Connection[Any]) -> None:
     version = await migrated.fetchval("SELECT version_num FROM alembic_version")
     assert version == migrate.head()
     assert await migrated.fetchval("SELECT revision FROM schema_revision()") == int(version)
+    (applied,) = await migrated.fetch("SELECT * FROM schema_version")
+    assert (applied["version"], applied["description"]) == (
+        int(version),
+        "The whole schema, as it was at the first release",
+    )
+    assert applied["applied_at"] <= datetime.now(UTC)
 
 
 async def test_migrated_databases_equal_the_files(

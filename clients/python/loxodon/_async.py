@@ -65,8 +65,8 @@ class AsyncMemory:
         url: str | None = None,
         api_key: str | None = None,
         *,
-        timeout_s: float = 60.0,
-        retries: int = 4,
+        timeout_s: float = 25.0,
+        retries: int = 3,
         longest_retry_after_s: float = 60.0,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:

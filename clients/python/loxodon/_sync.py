@@ -66,8 +66,8 @@ class Memory:
         url: str | None = None,
         api_key: str | None = None,
         *,
-        timeout_s: float = 60.0,
-        retries: int = 4,
+        timeout_s: float = 25.0,
+        retries: int = 3,
         longest_retry_after_s: float = 60.0,
         transport: httpx.BaseTransport | None = None,
     ) -> None:

@@ -20,11 +20,7 @@ from loxodon.errors import ApiError, LoxodonError, NoAnswerError, error_of
 
 URL = "http://127.0.0.1:8080"
 __version__ = "0.1.0"
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.25, 8.0
-AGAIN = frozenset({408, 429, 502, 503, 504})
-"""Statuses after which the same request may be answered."""
-NOT_AGAIN = frozenset({"deadline_exceeded", "model_budget"})
-"""What would take as long, or cost as much, again."""
+FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
 Query: TypeAlias = list[tuple[str, str | int | float | bool | None]]
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 
@@ -36,8 +32,8 @@ class Settings:
 
     url: str
     api_key: str
-    timeout_s: float = 60.0
-    retries: int = 4
+    timeout_s: float = 25.0
+    retries: int = 3
     longest_retry_after_s: float = 60.0
 
     def __repr__(self) -> str:
@@ -96,19 +92,18 @@ class Attempts:
         self.made += 1
         if self.made > self.settings.retries or not self._may_repeat(error):
             raise error
-        return self._backoff() if after is None else after + random.uniform(0, FIRST_WAIT_S)  # noqa: S311
+        return self._backoff() if after is None else after + random.uniform(0, 0.25)  # noqa: S311
 
     def _may_repeat(self, error: ApiError) -> bool:
-        if error.status not in AGAIN or error.code in NOT_AGAIN:
-            return False
         if (error.retry_after_s or 0) > self.settings.longest_retry_after_s:
             return False
-        return self.repeatable or error.status == 429  # refused before any work
+        if error.status == 429:  # refused before any work
+            return error.retry_after_s is not None
+        return error.status >= 500 and self.repeatable
 
     def _backoff(self) -> float:
-        """Twice as long each time, and anything from half of it on, so that clients do not come back together."""
-        longest = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** (self.made - 1))
-        return longest * random.uniform(0.5, 1)  # noqa: S311
+        """0.5, 1, 2 ... seconds, and up to a tenth more, so that clients do not come back together."""
+        return min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** (self.made - 1)) * random.uniform(1, 1.1)  # noqa: S311
 
 
 def operation(settings: Settings, name: str, options: Mapping[str, Any]) -> Attempts:

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 from fastapi import HTTPException, Request
 
 from service.api import narrowing
-from service.api.deps import read_scope
+from service.api.deps import listed, read_scope
 from service.api.json_body import JsonRoute
 from service.api.memories import visible
 from service.api.narrowing import NarrowingFields
@@ -113,7 +113,7 @@ async def numbered_page(
         detail = f"page: ends behind {MOST_PAGED:,} memories; read on with GET /v1/memories, which has a cursor."
         raise InvalidInput(detail, field="page")
     note = AuditRead(request)
-    scope = read_scope(caller, res, body, body.active_channel)
+    scope = listed(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
     window, _ = await narrowing.window(body, res)
     rows = visibility.filtered("m", narrowing.narrow(body, scope), window, visible(scope, body, res.clock()))
     async with res.db.snapshot(caller.workspace_id) as session:
@@ -121,9 +121,9 @@ async def numbered_page(
         ids = [each.id for each in places[skip:]]
         found = await memories.get_many(session, caller.workspace_id, ids)
         total = await memories.count(session, rows)
-    listed = [found[each] for each in ids if each in found]
-    note("list", scope, listed, limit=limit, narrowed_by=body.narrowed_by)
-    return NumberedPage(listed, total)
+    shown = [found[each] for each in ids if each in found]
+    note("list", scope, shown, limit=limit, narrowed_by=body.narrowed_by)
+    return NumberedPage(shown, total)
 
 
 def present(given: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -17,13 +17,13 @@ from sqlalchemy import DateTime, Integer, Row, Uuid, and_, bindparam, func, or_,
 from sqlalchemy.dialects import postgresql
 from uuid_utils.compat import uuid7
 
-from service.db import direct
+from service.db import direct, scopes
 from service.db.direct import NewRows
 from service.db.engine import Session
 from service.db.episodes.turns import NewTurn, StoredTurn, new_rows
 from service.db.tables import ConversationRow, TurnRow
 from service.domain.conversation import Conversation
-from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language.context import ContextTurn
 
@@ -311,7 +311,7 @@ async def page(
     given = [getattr(ConversationRow, name) == value for name, value in named.items() if value is not None]
     query = select(*COLUMNS).where(
         ConversationRow.workspace_id == scope.workspace_id,
-        ConversationRow.channel.in_((scope.channel, GLOBAL_CHANNEL)),
+        scopes.seen_channels("conversation", scope).clause,
         *given,
     )
     if not include_archived:

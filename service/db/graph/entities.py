@@ -24,7 +24,7 @@ from service.db.scopes import Condition, typed
 from service.db.tables import EntityRow, EntityVectorRow
 from service.db.vectors import Half
 from service.domain.entity import CALLER, Entity, EntityOwner, EntityUpsert, key
-from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.domain.scope import Scope
 from service.domain.text import CleanText
 
 COUNTED = 1_000
@@ -147,7 +147,6 @@ class EntityScope:
 
     workspace_id: UUID
     scope: Scope | None
-    any_channel: bool = False
     channels: tuple[str, ...] = ()
 
     @property
@@ -159,9 +158,7 @@ class EntityScope:
         scope = self.scope
         if scope is None:
             return here
-        if not self.any_channel:
-            channels = sorted({scope.channel, GLOBAL_CHANNEL, *self.channels})
-            here &= Condition("e.channel = ANY (CAST(:channels AS text[]))", {"channels": channels})
+        here &= scopes.seen_channels("e", scope, self.channels)
         owned = self._owned(scope)
         if not scope.include_shared:
             return here & owned

@@ -478,5 +478,5 @@ UNION ALL SELECT workspace_id, 'tool_invocation ' || id FROM tool_invocation_def
 SELECT NULL::uuid AS workspace_id, c.oid::regclass::text AS id
 FROM pg_class c
 WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
-  AND c.relname NOT IN ('alembic_version', 'partitioned_table')
+  AND c.relname NOT IN ('alembic_version', 'migration', 'partitioned_table')
   AND NOT (c.relrowsecurity AND c.relforcerowsecurity);
