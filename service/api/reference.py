@@ -120,6 +120,22 @@ class TagConventionsResponse(ResponseModel):
     next_cursor: OnePage = None
 
 
+class GuidanceItem(ResponseModel):
+    """One kind of content, and whether it belongs in memory."""
+
+    content: str = Field(description="What it is")
+    store: bool = Field(description="Whether to store it")
+    typical_importance: list[float] | None = Field(description="From and to, 0..1; null for what is not to be stored")
+    why: str = Field(description="The reason, or how to write it")
+
+
+class GuidanceResponse(ResponseModel):
+    """Advice for agents and people; nothing of it is enforced, but secrets are redacted."""
+
+    results: list[GuidanceItem] = Field(description="What to store first, then what never")
+    next_cursor: OnePage = None
+
+
 SECTIONS: Mapping[str, Sequence[str]] = MappingProxyType(
     {
         "vector_store": ("vector_partitions", "exact_scope_rows", "binary_scope_rows", "database_url", "pool_size"),
@@ -159,6 +175,25 @@ CONVENTIONS = (
     ("pattern", ["<project>", "<platform>", "<date>", "pattern", "<component>"]),
     ("user preference", ["preference", "<platform>", "<date>", "<domain>"]),
     ("personal note", ["personal", "<date>", "<category>"]),
+)
+
+WORTH_STORING = (
+    ("A correction by the user", (0.9, 0.9), "Repeating a mistake costs trust: store what is right, and why."),
+    ("An architecture decision with its reasons", (0.9, 0.9), "Name the alternatives that were rejected."),
+    ("A bug fix with its root cause", (0.7, 0.8), "Symptom, cause and cure in one sentence each."),
+    ("A pattern that was found", (0.7, 0.9), "Say where it holds and where it does not."),
+    ("A preference or habit of a person", (0.6, 0.8), "Name the person; one preference per memory."),
+    ("A fact about a person, project or appointment", (0.5, 0.8), "With absolute dates, names and figures."),
+    ("Circumstances that may matter later", (0.3, 0.5), "Set ttl_s or expires_at when they will be over."),
+)
+NEVER_STORED = (
+    ("A trivial edit", "A typo, whitespace or a rename says nothing later."),
+    ("What is documented elsewhere", "It goes out of date here; store where it is to be found."),
+    ("Temporary file content or debug output", "It is long, true for minutes, and hides what matters."),
+    ("Credentials and API keys", "They belong in a secret store; those that are recognised are redacted."),
+    ("A question, or a request to the assistant", "It is no knowledge; store the answer, if it lasts."),
+    ("Words without context, such as 'Fixed typo' or 'Changed config'", "Say what, where and why."),
+    ("A type prefix in the text, such as '[DECISION]'", "Send the type as `type`: the prefix only dilutes the text."),
 )
 
 
@@ -274,3 +309,24 @@ async def get_relation_types(caller: CallerOf) -> RelationTypesResponse:
 async def get_tag_conventions(caller: CallerOf) -> TagConventionsResponse:
     """Any tag is accepted; these are suggestions."""
     return TagConventionsResponse(results=[TagConventionItem(use=use, tags=tags) for use, tags in CONVENTIONS])
+
+
+@router.get(
+    "/reference/guidance",
+    operation_id="get_guidance",
+    summary="What to store, and what never",
+    response_model=GuidanceResponse,
+    responses=errors.documented(401),
+)
+async def get_guidance(caller: CallerOf) -> GuidanceResponse:
+    """Kinds of content with their typical importance. Store: corrections by the user (0.9), architecture decisions with
+    reasons (0.9), bug fixes with their root cause (0.7 to 0.8), patterns (0.7 to 0.9). Never: trivial edits, what is
+    documented elsewhere, temporary files or debug output, credentials."""
+    worth = [
+        GuidanceItem(content=content, store=True, typical_importance=list(importance), why=why)
+        for content, importance, why in WORTH_STORING
+    ]
+    never = [
+        GuidanceItem(content=content, store=False, typical_importance=None, why=why) for content, why in NEVER_STORED
+    ]
+    return GuidanceResponse(results=worth + never)

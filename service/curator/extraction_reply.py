@@ -20,6 +20,7 @@ from service.domain.text import CleanText
 from service.providers.json_reply import as_list, readings
 
 MAX_FACT_CHARS = 2_000
+MAX_DESCRIPTION_CHARS = 300
 CERTAINTY: Mapping[str, float] = {"explicit": 0.95, "implied": 0.85, "inferred": 0.70, "uncertain": 0.50}
 UNSAID = CERTAINTY["implied"]
 """The certainty of a fact that came without one."""
@@ -116,12 +117,16 @@ def _usable(text: str) -> bool:
 def _named(value: Any) -> list[NamedEntity]:
     if not isinstance(value, list):
         return []
-    pairs = [(each.get("name"), each.get("type")) for each in value if isinstance(each, dict)]
+    given = [(each.get("name"), each.get("type"), each.get("description")) for each in value if isinstance(each, dict)]
     return [
-        NamedEntity(name.strip()[:200], kind.strip().lower()[:50])
-        for name, kind in pairs
+        NamedEntity(name.strip()[:200], kind.strip().lower()[:50], _short(about))
+        for name, kind, about in given
         if isinstance(name, str) and isinstance(kind, str) and name.strip() and kind.strip()
     ]
+
+
+def _short(value: Any) -> str | None:
+    return " ".join(value.split())[:MAX_DESCRIPTION_CHARS] or None if isinstance(value, str) else None
 
 
 def _related(value: Any) -> list[NamedRelation]:

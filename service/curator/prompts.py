@@ -86,7 +86,8 @@ Answer with one JSON object: {{"facts": [...]}}, empty when nothing is worth kee
 "correction": true when the speaker took back or corrected something with it, else false;
 "known": the numbers of all known memories that it says again, adds to, changes, corrects, ends or contradicts, [] if it
 does so to none;
-"entities": [{{"name": "...", "type": "person|organization|concept|location|event|technology|product"}}];
+"entities": [{{"name": "In Title Case", "type": "person|organization|concept|location|event|technology|product",
+"description": "what it is in a few words, as far as it was said, else null"}}];
 "relations": [{{"source": "...", "relation": "works_at", "target": "..."}}] between those entities."""
 
 DECIDE = f"""You keep an assistant's memory true. A new fact arrived; the stored memories nearest to it are numbered.
@@ -228,7 +229,7 @@ FACTS_SCHEMA = _object(
             known={"type": "array", "items": {"type": "integer"}},
             entities={
                 "type": "array",
-                "items": _object(name={"type": "string"}, type={"type": "string"}),
+                "items": _object(name={"type": "string"}, type={"type": "string"}, description=TEXT_OR_NULL),
             },
             relations={
                 "type": "array",

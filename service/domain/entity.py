@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -45,6 +46,12 @@ def display_name(given: str) -> str:
     return " ".join(given.split())
 
 
+def title_case(given: str) -> str:
+    """A name that was given in lower case, capitalised: `dana reyes` becomes `Dana Reyes`. Others stay as they are."""
+    name = display_name(given)
+    return re.sub(r"(?<![^\s-])\w", lambda first: first[0].upper(), name) if name.islower() else name
+
+
 def key(name: str) -> str:
     """The identity of a name: casefolded here, because Postgres' lower() under locale C leaves Ä as it is."""
     return display_name(name).casefold()
@@ -61,10 +68,11 @@ class EntityOwner:
 
 @dataclass(frozen=True, slots=True)
 class NamedEntity:
-    """A name as it is written, and its type."""
+    """A name as it is written, its type, and what a model says it is."""
 
     name: str
     type: str
+    description: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

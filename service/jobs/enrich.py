@@ -21,7 +21,7 @@ from service.db.graph.entity_links import EntityMention
 from service.db.graph.entity_relations import ExtractedRelation
 from service.db.memories import enrichment
 from service.db.memories.enrichment import Enriched, MemoryToEnrich
-from service.domain.entity import LLM, RULES, EntityOwner, NamedEntity, display_name, key, type_name
+from service.domain.entity import LLM, RULES, EntityOwner, NamedEntity, key, title_case, type_name
 from service.domain.fact import NamedRelation
 from service.domain.job import Job
 from service.domain.relation import Relation, RelationType
@@ -320,9 +320,9 @@ def find_by_model(payload: Mapping[str, object]) -> Findings:
     clean, _ = pii.redact_json({"entities": payload.get("entities"), "relations": payload.get("relations")})
     assert isinstance(clean, dict)
     named: dict[str, NamedEntity] = {}
-    for name, kind in clean["entities"] or ():
+    for name, kind, *about in clean["entities"] or ():
         if key(name) not in SPEAKERS and "[REDACTED" not in name:
-            named.setdefault(key(name), NamedEntity(display_name(name), type_name(kind)))
+            named.setdefault(key(name), NamedEntity(title_case(name), type_name(kind), next(iter(about), None)))
     related = tuple(
         NamedRelation(source, label, target)
         for source, label, target in clean["relations"] or ()

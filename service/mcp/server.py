@@ -204,6 +204,7 @@ def _tool(row: AgentTool, ids: FixedIds) -> mcp_types.Tool:
         annotations=mcp_types.ToolAnnotations(
             read_only_hint=row.reads_only,
             destructive_hint=None if row.reads_only else row.destroys,
+            idempotent_hint=None if row.reads_only else row.repeatable,
             open_world_hint=False,
         ),
     )

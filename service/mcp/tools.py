@@ -60,6 +60,7 @@ def some(description: str, items: Schema, most: int) -> Schema:
 TAGS = some("Such as project:atlas", {"type": "string", "maxLength": 255}, 100)
 TYPE = text("Classified when left out", enum=TYPES)
 IMPORTANCE = unit("rated when left out")
+METADATA: Schema = {"type": "object", "description": "More to keep with it"}
 MEMORY_ID = uuid("UUID of the memory, as search shows it")
 LIST, TEXTS = {"type": "array", "items": {"type": "object"}}, {"type": "array", "items": {"type": "string"}}
 OR_NULL = {"anyOf": [{"type": "string"}, {"type": "null"}]}
@@ -69,7 +70,8 @@ Shown = Callable[[Any], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """`also`: what each request has where no argument says otherwise. `is_scoped`: it looks in a scope, or at a record
+    """`also`: what each request has where no argument says otherwise; `implied`: what comes with an argument.
+    `repeatable`: a second time changes nothing more. `is_scoped`: it looks in a scope, or at a record
     by its id, which has to lie in the fixed scope. `shown` makes of the body of the answer the fields of `answer`."""
 
     name: str
@@ -81,9 +83,11 @@ class AgentTool:
     answer: Mapping[str, Schema]
     needed: Sequence[str] = ()
     also: Values = field(default_factory=dict)
+    implied: Mapping[str, Values] = field(default_factory=dict)
     is_scoped: bool = True
     reads_only: bool = False
     destroys: bool = False
+    repeatable: bool = False
     said: Callable[[dict[str, Any]], str] | None = None
     """The text of the answer, where it is not the fields as JSON."""
 
@@ -117,6 +121,8 @@ class AgentTool:
                 raise InvalidInput(f"{name}: is missing.", field=name)
         path = re.sub(r"{(\w+)}", lambda found: in_path(found[1], sent.pop(found[1])), self.path)
         values = {**self.also, **sent}
+        for name in sent:
+            values |= self.implied.get(name, {})
         fixed = {name: value for name, value in ids.given().items() if self.is_scoped or name in IDS}
         if self.method == "GET":
             return RestRequest(self.method, path, {**values, **fixed})
@@ -222,6 +228,8 @@ TOOLS: Sequence[AgentTool] = (
             "type": TYPE,
             "importance": IMPORTANCE,
             "tags": TAGS,
+            "metadata": METADATA,
+            "embedding": some("Its vector, if you made one", {"type": "number"}, 1_536),
             "timestamp": moment("When it happened, default now"),
             "session_id": text("Your name for the chat", maxLength=255),
         },
@@ -316,13 +324,18 @@ TOOLS: Sequence[AgentTool] = (
             "type": TYPE,
             "importance": IMPORTANCE,
             "tags": TAGS,
+            "confidence": unit("how sure the type is"),
+            "metadata": METADATA,
+            "timestamp": moment("When it happened; needs a key with memory:admin"),
             "t_invalid": moment("From when on it no longer holds"),
         },
         memory_shown,
         ONE_MEMORY,
         needed=("id",),
+        implied={"timestamp": {"allow_system_fields": True}},
         is_scoped=False,
         destroys=True,
+        repeatable=True,
     ),
     AgentTool(
         "forget",
@@ -347,6 +360,7 @@ TOOLS: Sequence[AgentTool] = (
             "warnings": TEXTS,
         },
         destroys=True,
+        repeatable=True,
     ),
     AgentTool(
         "relate",

@@ -304,7 +304,7 @@ def jobs_of(new: NewMemory, memory_id: UUID, res: Resources, *, enrich: bool = T
     if new.neighbours is not None:
         known |= {"hash": new.hash, "neighbours": [[str(each), similarity] for each, similarity in new.neighbours]}
     if new.fact is not None and (new.fact.entities or new.fact.relations):
-        known["entities"] = [[each.name, each.type] for each in new.fact.entities]
+        known["entities"] = [[each.name, each.type, each.description] for each in new.fact.entities]
         known["relations"] = [[each.source, each.relation, each.target] for each in new.fact.relations]
     embed = new.embedding_status is not EmbeddingStatus.STORED
     return follow_up(memory_id, res, embed=embed, enrich=enrich, payload=known)

@@ -154,7 +154,8 @@ async def test_a_scope_sees_its_own(
     mine = await put(client, "Acme")
     project = await put(client, "Atlas", channel="work")
     await put(client, "Acme", user_id="bob")
-    assert await names(client) == ["Acme"]
+    assert await names(client) == ["Acme", "Atlas"]
+    assert await names(client, channel="_global") == ["Acme"]
     assert await names(client, channel="work") == ["Acme", "Atlas"]
     assert (await other_client.post("/v1/entities", json={"user_id": "alice"})).json()["results"] == []
     assert (await other_client.get(f"/v1/entities/{mine['id']}")).status_code == 404
@@ -477,6 +478,24 @@ async def test_entities_and_relations_of_a_conversation(resources: Resources, te
         decided = (await client.get(f"/v1/memories/{memory_id}/decisions")).json()["results"]
         assert (await client.post(f"/v1/decisions/{decided[-1]['id']}/undo")).status_code == 200
         assert await relations_of(client, "alice") == [("Alice", "WORKS_FOR", "Google")]
+
+
+async def test_a_model_says_what_an_entity_is(resources: Resources, tenant: Tenant, tables: Tables) -> None:
+    """Names in title case; the description is optional, short and redacted."""
+    about = [
+        {"name": "dana reyes", "type": "person", "description": "A colleague,  dana@acme.example"},
+        {"name": "BrightWave", "type": "organization", "description": None},
+    ]
+    said = "Dana Reyes met BrightWave on the roof"
+    async with with_llm(resources, tenant, Reader({"text": said, "entities": about})) as client:
+        body = {"messages": [{"role": "user", "content": said}], "user_id": "alice"}
+        memory_id = (await client.post("/v1/memories", json=body)).json()["results"][0]["id"]
+        await work_off(resources, tenant, tables, memory_id)
+        listed = (await client.post("/v1/entities", json={"user_id": "alice"})).json()["results"]
+    assert [(each["name"], each["description"]) for each in listed] == [
+        ("BrightWave", None),
+        ("Dana Reyes", "A colleague, [REDACTED:EMAIL]"),
+    ]
 
 
 async def test_undo_brings_back_what_a_text_told(resources: Resources, tenant: Tenant, tables: Tables) -> None:

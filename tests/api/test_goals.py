@@ -157,16 +157,17 @@ async def test_goals_are_listed_by_status_user_and_channel(client: AsyncClient, 
         assert answer.status_code == 200, answer.text
         return [each["description"] for each in answer.json()["results"]]
 
-    assert await listed() == ["three", "two", "one"]
-    assert await listed(status="active") == ["three", "one"]
+    assert await listed() == ["at work", "three", "two", "one"]
+    assert await listed(channel="_global") == ["three", "two", "one"]
+    assert await listed(channel="_global", status="active") == ["three", "one"]
     assert await listed(channel="work", status="active") == ["at work", "three", "one"]
     assert await listed(user_id="bob") == ["bob's"]
     due = (clock.now + timedelta(days=1)).isoformat()
     await client.patch(f"/v1/goals/{made['one']['id']}", json={"deadline": due})
     assert await listed(due_before=(clock.now + timedelta(days=2)).isoformat()) == ["one"]
-    first = (await client.get("/v1/goals", params={**ALICE, "limit": 2})).json()
+    first = (await client.get("/v1/goals", params={**ALICE, "limit": 3})).json()
     second = (await client.get("/v1/goals", params={**ALICE, "cursor": first["next_cursor"]})).json()
-    assert [each["description"] for each in first["results"] + second["results"]] == ["three", "two", "one"]
+    assert [each["description"] for each in first["results"] + second["results"]] == ["at work", "three", "two", "one"]
     assert second["next_cursor"] is None
 
 

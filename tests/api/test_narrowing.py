@@ -138,8 +138,7 @@ async def test_words_between_commas_in_an_address(
     await tables.fetch(
         "UPDATE memory SET categories = '{travel}' WHERE workspace_id = $1 AND type = 'Habit'", tenant.workspace_id
     )
-    if "channels" in params:
-        params = {**params, "types": "Context"}
+    params = {**params, **({"types": "Context"} if "channels" in params else {"channel": "_global"})}
     for path, asked in (("/v1/memories", {}), ("/v1/memories/search", {"q": QUESTION})):
         answer = await client.get(path, params={"user_id": "alice", **asked, **params})
         assert answer.status_code == 200, answer.text

@@ -88,7 +88,8 @@ async def test_nothing_of_other_scopes_and_tenants(client: AsyncClient, other_cl
     await store(client, "A secret project", channel="work")
     assert await timeline(client, user_id="bob") == []
     assert await timeline(other_client) == []
-    assert len(await timeline(client)) == 4
+    assert len(await timeline(client)) == 5
+    assert len(await timeline(client, channel="_global")) == 4
     assert len(await timeline(client, channel="work")) == 5
 
 

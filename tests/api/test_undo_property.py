@@ -54,8 +54,6 @@ VERBS = st.sampled_from(["ADD", "UPDATE", "DELETE", "NONE"])
 OPERATIONS = st.lists(st.tuples(VERBS, st.integers(1, 5), st.sampled_from(WORDS)), min_size=1, max_size=3).map(tuple)
 CORRECTION = st.sampled_from([False, False, True])
 STEPS = st.lists(st.tuples(st.sampled_from(WORDS), OPERATIONS, CORRECTION), min_size=2, max_size=6)
-    st.tuples(st.sampled_from(WORDS), OPERATIONS, st.sampled_from([False, False, True])), min_size=2, max_size=6
-)
 Drawn = tuple[str, tuple[tuple[str, int, str], ...], bool]
 PRESENT = st.lists(st.sampled_from(WORDS), min_size=2, max_size=4, unique=True)
 

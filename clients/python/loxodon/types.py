@@ -1870,7 +1870,7 @@ class DeleteEntityOptions(TypedDict, total=False):
     run_id: str | None
     """One run, whose facts are its own; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global"""
+    """Soft scope; reads also look at _global, lists without it at every channel"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
     if_match: str | None
@@ -1902,7 +1902,7 @@ class DeleteMemoriesOptions(TypedDict, total=False):
     run_id: str | None
     """One run, whose facts are its own; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global"""
+    """Soft scope; reads also look at _global, lists without it at every channel"""
     shared: bool
     """The memories of the whole workspace, instead (right memory:share)"""
     purge: bool
@@ -2025,7 +2025,7 @@ class GetEntityOptions(TypedDict, total=False):
     run_id: str | None
     """One run, whose facts are its own; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global"""
+    """Soft scope; reads also look at _global, lists without it at every channel"""
 
 
 class GetGoalOptions(TypedDict, total=False):
@@ -2115,14 +2115,14 @@ class ListConversationsOptions(TypedDict, total=False):
     """Archived ones, too"""
     consolidated: bool | None
     """Only those whose facts are, or are not, extracted"""
+    channel: str | None
+    """Soft scope; reads also look at _global, lists without it at every channel"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
     """One run, whose facts are its own; a hard filter"""
-    channel: str | None
-    """Soft scope; reads also look at _global"""
 
 
 class ListEntitiesOptions(TypedDict, total=False):
@@ -2156,7 +2156,7 @@ class ListEntityRelationsOptions(TypedDict, total=False):
     run_id: str | None
     """One run, whose facts are its own; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global"""
+    """Soft scope; reads also look at _global, lists without it at every channel"""
     types: list[str] | None
     """Repeatable, or one comma-separated list; any spelling"""
     valid_at: Moment | None
@@ -2176,14 +2176,14 @@ class ListGoalsOptions(TypedDict, total=False):
     """Only goals with an earlier deadline"""
     limit: int
     """At most this many"""
+    channel: str | None
+    """Soft scope; reads also look at _global, lists without it at every channel"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
     """One run, whose facts are its own; a hard filter"""
-    channel: str | None
-    """Soft scope; reads also look at _global"""
 
 
 class ListMemoriesOptions(TypedDict, total=False):
@@ -2196,7 +2196,7 @@ class ListMemoriesOptions(TypedDict, total=False):
     run_id: str | None
     """One run, whose facts are its own; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global"""
+    """Soft scope; reads also look at _global, lists without it at every channel"""
     limit: int
     """At most this many"""
     sort: Literal["created_at", "updated_at", "timestamp", "importance"]
@@ -2448,7 +2448,7 @@ class SearchEntitiesOptions(TypedDict, total=False):
     run_id: str | None
     """One run, whose facts are its own; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global"""
+    """Soft scope; reads also look at _global, lists without it at every channel"""
     reinforce: bool
     """Count what is shown as used; false for previews"""
 
@@ -2548,7 +2548,7 @@ class SearchTurnsOptions(TypedDict, total=False):
     run_id: str | None
     """One run, whose facts are its own; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global"""
+    """Soft scope; reads also look at _global, lists without it at every channel"""
 
 
 class StoreConversationLaterOptions(TypedDict, total=False):

@@ -38,13 +38,14 @@ KNOWN = text("""
 
 # A name that is an alias of another entity means that entity. Of several rows with one name the first one counts.
 INSERT = text("""
-    INSERT INTO entity (workspace_id, id, user_id, channel, name, name_key, type, extracted_by, first_seen)
-    SELECT :workspace, new.id, new.user_id, new.channel, new.name, new.name_key, new.type, new.extracted_by,
-           new.first_seen
+    INSERT INTO entity (workspace_id, id, user_id, channel, name, name_key, type, description, extracted_by,
+                        first_seen)
+    SELECT :workspace, new.id, new.user_id, new.channel, new.name, new.name_key, new.type, new.description,
+           new.extracted_by, new.first_seen
     FROM unnest(CAST(:ids AS uuid[]), CAST(:users AS text[]), CAST(:channels AS text[]), CAST(:names AS text[]),
-                CAST(:keys AS text[]), CAST(:types AS text[]), CAST(:extractors AS text[]),
-                CAST(:first_seen AS timestamptz[]))
-         AS new (id, user_id, channel, name, name_key, type, extracted_by, first_seen)
+                CAST(:keys AS text[]), CAST(:types AS text[]), CAST(:descriptions AS text[]),
+                CAST(:extractors AS text[]), CAST(:first_seen AS timestamptz[]))
+         AS new (id, user_id, channel, name, name_key, type, description, extracted_by, first_seen)
     WHERE NOT EXISTS (
         SELECT FROM entity_alias a
         WHERE a.workspace_id = :workspace AND a.channel = new.channel AND a.alias_key = new.name_key
@@ -152,6 +153,7 @@ async def add(session: Session, workspace_id: UUID, mentions: Iterable[EntityMen
             "names": [each.named.name for each in new.values()],
             "keys": [name_key for _, name_key in new],
             "types": [each.named.type for each in new.values()],
+            "descriptions": [each.named.description for each in new.values()],
             "extractors": [each.extracted_by for each in new.values()],
             "first_seen": [each.seen_at for each in new.values()],
         },
