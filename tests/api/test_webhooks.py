@@ -270,6 +270,23 @@ async def test_who_may_and_what_is_refused(
         ("ftp://example.com", "URL"),
         ("nonsense", "URL"),
         ("https://[nonsense", "URL"),
+        ("https://１２７.0.0.1:8080/", "ASCII"),
+        ("https://①②⑦.⓪.⓪.①/", "ASCII"),
+        ("https://127。0。0。1/", "ASCII"),
+        ("https://١٢٧.0.0.1/", "ASCII"),
+        ("https://%31%32%37.0.0.1/", "ASCII"),
+        ("https://b\u00fccher.example/", "ASCII"),
+        ("https://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ/", "ASCII"),
+        ("https://[fe80::1%25eth0]/", "ASCII"),
+        ("https://127.0.0.1\t/", "ASCII"),
+        ("https://2130706433/", "four"),
+        ("https://0177.0.0.1/", "four"),
+        ("https://0x7f.0.0.1/", "four"),
+        ("https://127.1/", "four"),
+        ("https://127.0.0.1./", "private"),
+        ("https://[::127.0.0.1]/", "private"),
+        ("https://[fec0::1]/", "private"),
+        ("https://192.0.0.192/", "private"),
     ):
         answer = await client.post("/v1/webhooks", json={"url": url})
         assert (answer.status_code, answer.json()["field"]) == (400, "url"), url
@@ -308,6 +325,26 @@ async def test_who_may_and_what_is_refused(
         ("64:ff9b::7f00:1", (), True, False),
         ("2606:2800:220:1:248:1893:25c8:1946", (), True, True),
         ("::ffff:10.0.0.1", ("10.0.0.0/8",), True, True),
+        ("::ffff:93.184.216.34", (), True, True),
+        ("64:ff9b::5db8:d822", (), True, True),
+        ("192.0.0.192", (), True, False),
+        ("168.63.129.16", (), True, False),
+        ("192.88.99.1", (), True, False),
+        ("198.19.0.1", (), True, False),
+        ("203.0.113.1", (), True, False),
+        ("fec0::1", (), True, False),
+        ("64:ff9b:1::1", (), True, False),
+        ("::127.0.0.1", (), True, False),
+        ("::93.184.216.34", (), True, False),
+        ("::ffff:0:127.0.0.1", (), True, False),
+        ("100::1", (), True, False),
+        ("2001::1", (), True, False),
+        ("2001:db8::1", (), True, False),
+        ("2002:5db8:d822::1", (), True, False),
+        ("3fff::1", (), True, False),
+        ("5f00::1", (), True, False),
+        ("ff0e::1", (), True, False),
+        ("127.0.0.1", ("127.0.0.2/32", "10.0.0.0/8"), True, False),
     ],
 )
 def test_where_webhooks_may_reach(address: str, networks: tuple[str, ...], *, secure: bool, allowed: bool) -> None:
@@ -321,9 +358,50 @@ async def test_a_name_that_leads_inside_is_not_followed(monkeypatch: pytest.Monk
     plain = await webhook_sender.post(f"http://localhost:{port}/", b"{}", {}, networks=("10.0.0.0/8",), timeout_s=2)
     assert (plain.status, plain.error) == (None, webhook_sender.REFUSED)
     assert receiver.got == []
+    names = iter([["127.0.0.1"], ["127.0.0.2", "169.254.169.254"], ["::1"]])
+
+    async def resolve(*_: Any, **__: Any) -> list[dict[str, Any]]:
+        return [{"hostname": "rebinding.example", "host": each, "port": int(port), "family": _family(each),
+                 "proto": 0, "flags": 0} for each in next(names)]  # fmt: skip
+
+    monkeypatch.setattr("aiohttp.ThreadedResolver.resolve", resolve)
+    for _ in range(3):
+        answer = await webhook_sender.post("https://rebinding.example/", b"{}", {}, networks=(), timeout_s=2)
+        assert (answer.status, answer.error) == (None, webhook_sender.REFUSED)
+    monkeypatch.undo()
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         nobody = f"http://127.0.0.1:{unused.getsockname()[1]}/"
         refused = await webhook_sender.post(nobody, b"{}", {}, networks=NEAR, timeout_s=2)
     assert refused.error is not None
     assert refused.error.startswith("No connection")
+
+
+def _family(address: str) -> int:
+    return socket.AF_INET6 if ":" in address else socket.AF_INET
+
+
+@pytest.mark.parametrize("networks", [(), ("127.0.0.2/32", "10.0.0.0/8")])
+@pytest.mark.parametrize(
+    "host",
+    ["１２７.0.0.1", "①②⑦.⓪.⓪.①", "127。0。0。1", "127.0.0.1.", "127.1", "0x7f000001", "2130706433", "0177.0.0.1", "0",
+     "%31%32%37.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "[::127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]"],
+)  # fmt: skip
+async def test_the_address_that_is_connected_decides(
+    monkeypatch: pytest.MonkeyPatch, receiver: Receiver, host: str, networks: tuple[str, ...]
+) -> None:
+    """Also for what the check of the written address would let through."""
+    monkeypatch.setattr(webhook_sender, "fault_of", lambda *_: None)
+    monkeypatch.setenv("HTTPS_PROXY", receiver.url)
+    monkeypatch.setenv("HTTP_PROXY", receiver.url)
+    connected: list[Any] = []
+
+    async def connect(_: socket.socket, to: Any) -> None:
+        connected.append(to)
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "sock_connect", connect)
+    for scheme in ("https", "http") if networks else ("https",):
+        url = f"{scheme}://{host}:{receiver.server.port}/"
+        answer = await webhook_sender.post(url, b"{}", {}, networks=networks, timeout_s=2)
+        assert answer.status is None, answer
+    assert (connected, receiver.got) == ([], [])
