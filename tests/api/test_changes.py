@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service import draining
-from service.api import change_stream
+from service.api import change_stream, deps
 from service.api.changes import cursor_of, place_of
 from service.db import migrate
 from service.db.erasure import deletion
@@ -32,7 +32,7 @@ from service.resources import Resources
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import store
 from tests.api.listening import listening
-from tests.conftest import Tenant
+from tests.conftest import SetClock, Tenant
 
 LIVE = MemoryState(archived=False, hidden=False, t_invalid=None)
 ARCHIVED = MemoryState(archived=True, hidden=False, t_invalid=None)
@@ -326,3 +326,46 @@ async def test_streams_are_few_and_end_with_their_key_and_the_process(
             monkeypatch.setattr(draining, "_begun", True)
             async with asyncio.timeout(5):
                 assert [line async for line in last.aiter_lines() if line] == ["retry: 2000"]
+
+
+@pytest.mark.parametrize("by_token", [False, True], ids=["key", "token"])
+@pytest.mark.parametrize("end", ["revoked", "expired"])
+@pytest.mark.parametrize("wall", [{}, {"user_id": "alice"}, {"channels": ["music"]}], ids=["none", "user", "channel"])
+async def test_a_walled_stream_stays_open_until_its_key_ends(
+    client: AsyncClient, app: FastAPI, clock: SetClock, monkeypatch: pytest.MonkeyPatch,
+    wall: dict[str, Any], end: str, *, by_token: bool,
+) -> None:  # fmt: skip
+    """Also when the key is looked up again from within the stream."""
+    monkeypatch.setattr(change_stream, "POLL_S", 0.05)
+    monkeypatch.setattr(deps, "REMEMBERED_S", 0.0)
+    expires = {"expires_at": (clock() + timedelta(seconds=60)).isoformat()} if end == "expired" else {}
+    rights = ["memory:read", "tokens"]
+    made = (await client.post("/v1/api-keys", json={"name": "x", "rights": rights, **wall, **expires})).json()
+    key = made["api_key"]
+    if by_token:
+        async with client_of(app, key) as server:
+            body = {"user_id": "alice", "channels": ["music"], "rights": ["memory:read"]}
+            key = (await server.post("/v1/tokens", json=body)).json()["token"]
+    async with listening(app) as at, stream(at, key) as answer:
+        lines = answer.aiter_lines()
+        assert await anext(lines) == "retry: 2000"
+        await asyncio.sleep(0.5)
+        mine = await store(client, "Alice conducts a brass band", user_id="alice", channel="music")
+        if wall or by_token:
+            await store(client, "Bob restores old radios", user_id="bob", channel="radio")
+        async with asyncio.timeout(5):
+            data = [line async for line in _until(lines, "data: ")][-1]
+        assert json.loads(data.removeprefix("data: "))["memory_id"] == mine
+        if end == "revoked":
+            assert (await client.delete(f"/v1/api-keys/{made['id']}")).status_code == 204
+        else:
+            clock.forward(seconds=61)
+        async with asyncio.timeout(5):
+            assert [line async for line in lines if line] == [], "it ends, and tells nothing of others"
+
+
+async def _until(lines: AsyncIterator[str], begin: str) -> AsyncIterator[str]:
+    async for line in lines:
+        yield line
+        if line.startswith(begin):
+            return
