@@ -193,7 +193,7 @@ class Settings(BaseModel):
     max_body_bytes: int = Field(4_000_000, ge=1_000)  # a 5 MB body is refused with 413
     body_timeout_s: float = Field(20.0, gt=0, le=600)  # a body that took longer is refused with 408
     body_min_bytes_per_s: int = Field(10_000, ge=1)  # so many have to come a second, after the first five seconds
-    max_connections: int = Field(800, ge=1)  # open connections of a process; with more of them requests get 503
+    max_connections: int = Field(800, ge=1)  # of a process, with a good key; with more of them requests get 503
     streams_per_key: int = Field(4, ge=1)  # streams of changes that a key has open in a process; then 429
     streams: int = Field(200, ge=1)  # of all keys together; then 503
     webhook_networks: Networks = ()  # private ones that webhooks may reach, over http too: 10.0.0.0/8, between commas

@@ -1,10 +1,20 @@
-"""uvicorn's HTTP/1.1 with limits on the head of a request, which it has none of: how long it may take and how large it
-may be. What follows the head is limited by the application (service/api/request_body.py)."""
+"""uvicorn's HTTP/1.1 with limits on the head of a request, which it has none of: how long it may take, how large it may
+be, and how many connections may wait for one. What follows the head is limited by the application
+(service/api/request_body.py).
+
+Connections that wait for a head, and have shown no good key, cost little and do not count against
+LOXODON_MAX_CONNECTIONS: closing them at once would only make a flood open them again at once. When one too many comes,
+the oldest of the address that has most of them is closed; when one too many sends a head, the oldest without a good
+key. So whoever has a key, or asks /livez, is answered.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import resource
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -12,10 +22,30 @@ HEAD_S = 10.0
 """From the opening of a connection, or the first byte of a later request on it, to the end of the head."""
 
 HEAD_BYTES = 64 * 1024
+WAITING = 4
+"""Connections that may wait, for each of LOXODON_MAX_CONNECTIONS; one address may have half of all."""
+
+OTHER_FILES = 300
+ALWAYS_ANSWERED = b"/livez"
+
+
+@cache
+def places(most: int) -> int:
+    """How many connections this process may hold in all; raises its limit of open files for them, if it may."""
+    _, hard = limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = min(hard, most * (1 + WAITING) + OTHER_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(files, limits[0]), hard))
+    return files - OTHER_FILES
 
 
 class BoundedHttp(HttpToolsProtocol):
     """A connection that is closed when the head of a request takes too long, and answered 400 when it is too large."""
+
+    _open: ClassVar[dict[BoundedHttp, None]] = {}
+    """Those of this process, the oldest first."""
+
+    _waiting: ClassVar[dict[str, dict[BoundedHttp, None]]] = {}
+    """Those of them that wait for a head and have shown no good key, by address."""
 
     _head_bytes = 0
     _in_head = False
@@ -23,7 +53,12 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self._address = self.client[0] if self.client else ""
+        self._open[self] = None
+        self._wait()
         self._begin_head()
+        if self.limit_concurrency is not None:
+            self._make_room(places(self.limit_concurrency))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -46,11 +81,66 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._end_head()
+        self._leave_waiting()
+        self.connections.add(self)
+        always, most = self.url.partition(b"?")[0] == ALWAYS_ANSWERED, self.config.limit_concurrency
+        self.limit_concurrency = None if always else most
+        if most is not None and len(self.connections) >= most:
+            self._evict_first(each for each in self._open if each in self.connections)
         super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        is_idle = self.cycle.response_complete and not self.transport.is_closing()
+        if is_idle and self._is_stranger() and not self.transport.get_write_buffer_size():
+            self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head()
+        self._forget()
         super().connection_lost(exc)
+
+    @classmethod
+    def close_waiting(cls) -> None:
+        """Closes what the server does not know of when it shuts down."""
+        for each in [each for those in cls._waiting.values() for each in those]:
+            each.shutdown()
+
+    def _make_room(self, most: int) -> None:
+        if len(own := self._waiting[self._address]) > most // 2:
+            self._evict_first(own)
+        elif len(self._open) > most:
+            address = max(self._waiting, key=lambda each: len(self._waiting[each]))
+            self._evict_first(self._waiting[address])
+
+    def _evict_first(self, those: Iterable[BoundedHttp]) -> None:
+        """Closes the first that has shown no good key, other than this one."""
+        spare = (each for each in those if each is not self and each._is_stranger())
+        if (first := next(spare, None)) is not None:
+            first._evict()
+
+    def _is_stranger(self) -> bool:
+        """Whether its last request, if any, has shown no good key."""
+        return self.cycle is None or "caller" not in self.cycle.scope["state"]
+
+    def _evict(self) -> None:
+        self.connections.discard(self)
+        self._forget()
+        self.transport.abort()
+
+    def _forget(self) -> None:
+        self._open.pop(self, None)
+        self._leave_waiting()
+
+    def _wait(self) -> None:
+        self.connections.discard(self)
+        self._waiting.setdefault(self._address, {})[self] = None
+
+    def _leave_waiting(self) -> None:
+        own = self._waiting.get(self._address, {})
+        own.pop(self, None)
+        if not own:
+            self._waiting.pop(self._address, None)
 
     def _begin_head(self) -> None:
         self._in_head, self._head_bytes = True, 0

@@ -17,11 +17,13 @@ from service.launch.http_protocol import BoundedHttp
 
 
 @asynccontextmanager
-async def listening(app: FastAPI) -> AsyncIterator[tuple[str, int]]:
-    """Host and port of the server; `app` is started already."""
+async def listening(app: FastAPI, *, most: int | None = None) -> AsyncIterator[tuple[str, int]]:
+    """Host and port of the server; `app` is started already. `most`: connections that it takes."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(app, http=BoundedHttp, lifespan="off", log_config=None, access_log=False)
+        config = uvicorn.Config(
+            app, http=BoundedHttp, lifespan="off", log_config=None, access_log=False, limit_concurrency=most
+        )
         server = uvicorn.Server(config)
         server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
         serving = asyncio.create_task(server.serve([bound]))
@@ -66,8 +68,8 @@ class RawConnection:
 
 
 @asynccontextmanager
-async def connection(address: tuple[str, int]) -> AsyncIterator[RawConnection]:
-    reader, writer = await asyncio.open_connection(*address)
+async def connection(address: tuple[str, int], *, source: str = "127.0.0.1") -> AsyncIterator[RawConnection]:
+    reader, writer = await asyncio.open_connection(*address, local_addr=(source, 0))
     try:
         yield RawConnection(reader, writer)
     finally:
