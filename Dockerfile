@@ -19,7 +19,7 @@ FROM ${PYTHON_IMAGE} AS base
 RUN useradd --uid 10001 --user-group --no-create-home --home-dir /data --shell /usr/sbin/nologin loxodon \
  && install -d -o loxodon -g loxodon -m 700 /data
 WORKDIR /app
-COPY alembic.ini pyproject.toml ./
+COPY pyproject.toml ./
 COPY migrations migrations
 COPY service service
 ENV PATH=/opt/loxodon/bin:$PATH \

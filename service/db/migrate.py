@@ -11,7 +11,6 @@ import re
 import time
 from collections.abc import Callable
 from io import StringIO
-from pathlib import Path
 from typing import Literal
 
 from alembic import command, context, op
@@ -22,13 +21,14 @@ from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from service import shipped
 from service.db import migration_plan, rights, roles
 from service.db.migration_plan import Plan, Size
 from service.db.vitals import TABLES
 from service.errors import SchemaMismatch, StoreUnavailable
 from service.settings import Settings
 
-ROOT = Path(__file__).resolve().parents[2]
+MIGRATIONS = shipped.folder("migrations")
 MIN_POSTGRES, MIN_PGVECTOR = 160000, (0, 8)
 
 ObjectKind = Literal[
@@ -119,8 +119,9 @@ def render(sql: str, settings: Settings) -> str:
     return re.sub(r"(?<![\w:]):(dimension|partitions)\b", lambda variable: str(values[variable[1]]), sql)
 
 
-def config(settings: Settings, connection: Connection | None = None) -> Config:
-    found = Config(str(ROOT / "alembic.ini"))
+def config(settings: Settings | None = None, connection: Connection | None = None) -> Config:
+    found = Config()
+    found.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     found.attributes["settings"] = settings
     found.attributes["connection"] = connection
     return found
@@ -134,7 +135,7 @@ def head() -> str:
 
 
 def _scripts() -> ScriptDirectory:
-    return ScriptDirectory.from_config(Config(str(ROOT / "alembic.ini")))
+    return ScriptDirectory.from_config(config())
 
 
 def upgrade(owner_url: str, settings: Settings, revision: str = "head") -> None:

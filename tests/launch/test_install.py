@@ -23,6 +23,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(install, "ROOT", tmp_path)
     monkeypatch.setattr(install, "STATE", tmp_path / ".venv" / "installed.json")
     monkeypatch.setattr(install, "PYTHON", Path(sys.executable))
+    monkeypatch.setattr(install, "COMMAND", tmp_path / ".venv" / "loxodon")
     return tmp_path
 
 

@@ -26,7 +26,7 @@ from service.settings import Settings
 from tests.api.conftest import client_of, serving
 from tests.fakes.embedder import AngleEmbedder
 
-VERSIONS = migrate.ROOT / "migrations" / "versions"
+VERSIONS = migrate.MIGRATIONS / "versions"
 HEADER = '''"""Add the colour of goals"""
 
 from alembic import op
@@ -129,11 +129,10 @@ def test_a_migration_that_breaks_a_rule_is_refused(upgrade: str, says: str) -> N
 @pytest.fixture
 def later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The migrations of a later version: those there are, and a scratch one."""
-    shutil.copytree(migrate.ROOT / "migrations", tmp_path / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(migrate.ROOT / "alembic.ini", tmp_path)
+    shutil.copytree(migrate.MIGRATIONS, tmp_path / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "migrations" / "versions" / "0002_colour.py").write_text(EXPAND)
     (tmp_path / "migrations" / "versions" / "0003_by_colour.py").write_text(INDEXES)
-    monkeypatch.setattr(migrate, "ROOT", tmp_path)
+    monkeypatch.setattr(migrate, "MIGRATIONS", tmp_path / "migrations")
     return tmp_path
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
@@ -151,13 +150,11 @@ async def test_every_table_of_the_database_is_known_to_the_code(migrated: asyncp
 
 
 def test_one_head() -> None:
-    script = ScriptDirectory.from_config(Config(str(migrate.ROOT / "alembic.ini")))
+    script = ScriptDirectory.from_config(migrate.config())
     assert len(script.get_heads()) == 1
 
 
-@pytest.mark.parametrize(
-    "file", sorted((migrate.ROOT / "migrations/versions").glob("*.py")), ids=lambda file: file.name
-)
+@pytest.mark.parametrize("file", sorted((migrate.MIGRATIONS / "versions").glob("*.py")), ids=lambda file: file.name)
 def test_each_migration_limits_its_wait_for_locks(file: Path) -> None:
     """The first statement up and down is a lock_timeout: requests must not queue behind a waiting migration."""
     source = file.read_text()
