@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import secrets
 import time
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 from service.launch.problems import AlreadyRunning, LaunchError
 
@@ -126,21 +128,30 @@ class Ownership:
         return found if isinstance(found, dict) else {}
 
 
-def first_key(data_dir: Path, given: str | None) -> str:
-    """The key that gets admin rights: the given one, the stored one, or a new one, which is stored.
+def first_key(data_dir: Path, given: str | None, database_url: str | None) -> str:
+    """The key that gets admin rights: the given one, the stored one, or a new one, which is stored. `database_url`: of
+    a Postgres of one's own, which has another key than the embedded one.
 
     The database holds hashes only, so the first key is kept in a file of mode 600: the printed curl command works at
     every start.
     """
     if given:
         return given
-    path = data_dir / KEY_FILE
+    path = data_dir / _key_file(database_url)
     return _stored_key(path) or _new_key(path)
 
 
-def kept_first_key(data_dir: Path) -> str | None:
+def kept_first_key(data_dir: Path, database_url: str | None) -> str | None:
     """The stored one, None where there is none; raises LaunchError for one that cannot be read."""
-    return _stored_key(data_dir / KEY_FILE) or None
+    return _stored_key(data_dir / _key_file(database_url)) or None
+
+
+def _key_file(database_url: str | None) -> str:
+    if database_url is None:
+        return KEY_FILE
+    url = urlsplit(database_url)
+    where = f"{url.netloc.rpartition('@')[2]}{url.path} {parse_qs(url.query).get('host', '')}"
+    return f"{KEY_FILE}-{hashlib.sha256(where.encode()).hexdigest()[:12]}"
 
 
 def _stored_key(path: Path) -> str:

@@ -16,15 +16,18 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from service.db.roles import LOGINS, URL_VARIABLES
 from service.launch import data_dir, listener
+from service.launch.binaries import find_binaries
 from service.launch.data_dir import Ownership, first_key
 from service.launch.postgres import EmbeddedPostgres, Server
 from service.launch.problems import LaunchError
 from service.launch.programs import ChildProcess, PostgresProgram
 from service.launch.supervisor import Stopped, Supervisor
+from service.providers import model_files
+from service.providers.presets import LOCAL
 from service.settings import Settings
 
 REVOKED = """The first key was revoked, or has expired. Make another with a key that has admin:
@@ -34,7 +37,7 @@ REVOKED = """The first key was revoked, or has expired. Make another with a key 
 Where there is none, start once with a new secret in LOXODON_BOOTSTRAP_API_KEY, of 20 characters or more:
 it becomes a key with every right.
 """
-MODULE = (sys.executable, "-m", "service")
+MODULE = (sys.executable, "-P", "-m", "service")  # -P: the folder we were started in may have a service of its own
 STOP_ORDER = ("API", "worker", "postgres")
 READY_TIMEOUT_S = 120.0
 PROBE_TIMEOUT_S = 2.0
@@ -48,6 +51,7 @@ WORKER_ONLY = ("LOXODON_WORKER_DATABASE_URL",)
 
 def run(settings: Settings, *, reload: bool = False) -> int:
     """Runs until a stop signal, then returns 0. Raises LaunchError when it cannot start or cannot go on."""
+    _check_installed(settings)
     folder = settings.data_dir.absolute()
     data_dir.prepare(folder)
     compile_once()
@@ -94,7 +98,9 @@ class _Launcher:
         return 0
 
     def _bring_up(self) -> None:
-        key = first_key(self._folder, _revealed(self._settings.bootstrap_api_key))
+        key = first_key(
+            self._folder, _revealed(self._settings.bootstrap_api_key), _revealed(self._settings.database_url)
+        )
         env = self._database_environment()
         say("Bringing the database up to date …")
         with self._api_behind_gate(env):
@@ -112,11 +118,11 @@ class _Launcher:
     def _database_environment(self) -> dict[str, str]:
         """The environment for the children; starts the embedded Postgres unless a database was named."""
         if self._settings.database_url is not None:
-            return dict(os.environ)
+            return _importing(os.environ)
         say(f"Starting Postgres in {self._folder} …")
         postgres = EmbeddedPostgres(self._folder)
         self._supervisor.start(PostgresProgram(postgres))
-        return embedded_environment(os.environ, postgres.start())
+        return embedded_environment(_importing(os.environ), postgres.start())
 
     @contextlib.contextmanager
     def _api_behind_gate(self, env: Mapping[str, str]) -> Iterator[None]:
@@ -150,6 +156,20 @@ def compile_once() -> None:
     """Writes the bytecode of changed files: else three children compile the same files, at every start where
     PYTHONDONTWRITEBYTECODE is set (measured: 2 of 3 s until ready). A read-only folder is only slower."""
     compileall.compile_dir(Path(__file__).parents[1], quiet=2)
+
+
+def _importing(env: Mapping[str, str]) -> dict[str, str]:
+    """`env` for children that import this package from where it is."""
+    paths = (str(Path(__file__).parents[2]), env.get("PYTHONPATH", ""))
+    return {**env, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def _check_installed(settings: Settings) -> None:
+    """Raises an error with the line that installs Postgres or the embedding model, where one is needed and missing."""
+    if settings.database_url is None:
+        find_binaries()
+    if settings.embedder_model_dir is None and (settings.embedder_provider or "local").strip().lower() in LOCAL:
+        model_files.installed()
 
 
 def embedded_environment(env: Mapping[str, str], server: Server) -> dict[str, str]:
@@ -194,6 +214,7 @@ def banner(url: str, key: str, database: str | Path, *, is_accepted: bool = True
         "\n"
         f"  URL    {url}     (documentation: {url}/docs)\n"
         f"  Key    {key if is_accepted else '(revoked or expired)'}\n"
+        f"{f'  Page   {url}/#{quote(key)}' + chr(10) if is_accepted else ''}"
         f"  Store  {database}\n"
         "\n"
         f"{examples(url, key) if is_accepted else REVOKED}"
@@ -203,11 +224,23 @@ def banner(url: str, key: str, database: str | Path, *, is_accepted: bool = True
 
 
 def examples(url: str, key: str) -> str:
-    """A store and a search."""
+    """A store and a search, with the `loxodon` command and with curl."""
     store_body = {"content": "Bob is allergic to peanuts", "user_id": "bob"}
     search_body = {"query": "what must Bob not eat?", "user_id": "bob"}
+    command = Path(sys.executable).with_name("loxodon")
+    path = f'export PATH={shlex.quote(str(command.parent))}:"$PATH"\n' if command.exists() else ""
     return (
+        "In another terminal:\n"
+        "\n"
+        f"{path}"
+        f"export LOXODON_URL={url} LOXODON_API_KEY={shlex.quote(key)}\n"
+        "\n"
         "Remember something, then ask for it:\n"
+        "\n"
+        f"loxodon add {shlex.quote(store_body['content'])} --user bob\n"
+        f"loxodon search {shlex.quote(search_body['query'])} --user bob\n"
+        "\n"
+        "The same with curl:\n"
         "\n"
         f"{curl(url + '/v1/memories', key, store_body)}\n"
         "\n"

@@ -20,7 +20,8 @@ def key(settings: Settings) -> str | None:
         return None
     if settings.bootstrap_api_key is not None:
         return settings.bootstrap_api_key.get_secret_value()
-    return data_dir.kept_first_key(settings.data_dir)
+    own = settings.database_url
+    return data_dir.kept_first_key(settings.data_dir, own.get_secret_value() if own else None)
 
 
 def _shown(host: str) -> str:
