@@ -12,30 +12,32 @@ from typing import Annotated
 
 import typer
 
-from service.command import copies, jobs, keys, moving, workspaces
+from service import __version__
+from service.command import copies, jobs, keys, memories, moving, workspaces
 from service.command.problems import errors_in_a_sentence, settings
 from service.launch import parent_death
 
 app = typer.Typer(
     name="loxodon",
-    help="A memory service for AI agents on one Postgres database with pgvector.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
-app.add_typer(keys.app, name="keys")
-app.add_typer(workspaces.app, name="workspaces")
-app.add_typer(jobs.app, name="jobs")
-app.command("export")(moving.export)
-app.command("import")(moving.import_)
-app.command()(copies.backup)
-app.command()(copies.restore)
-app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True}, add_help_option=False)(
-    copies.bench
-)
-
 BROKEN, CANNOT_LOOK = 1, 3  # of the doctor
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"loxodon {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False,
+) -> None:
+    """A memory service for AI agents on one Postgres database with pgvector."""
 
 
 @app.command()
@@ -184,6 +186,21 @@ def bootstrap_sql(
     print(roles.bootstrap_sql(made))
     for role, login in roles.LOGINS.items() if passwords else ():
         print(f"{roles.URL_VARIABLES[role]}=postgresql://{login}:{made[login]}@{passwords}", file=sys.stderr)
+
+
+app.add_typer(keys.app, name="keys")
+app.add_typer(workspaces.app, name="workspaces")
+app.add_typer(jobs.app, name="jobs")
+for command in (memories.add, memories.search, memories.recall, memories.users):
+    app.command()(command)
+app.command("list")(memories.list_memories)
+app.command("export")(moving.export)
+app.command("import")(moving.import_)
+app.command()(copies.backup)
+app.command()(copies.restore)
+app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True}, add_help_option=False)(
+    copies.bench
+)
 
 
 def _without_rich() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 import typer
@@ -54,7 +55,8 @@ def show(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None:
         states = {each["state"]: each["jobs"] for each in found["states"]}
         show_fields({**{field: found[field] for field in ("name", "interval_s", "next_run")}, **states})
         print()
-        show_table(("id", "state", "reason", "counts", "error", "started_at"), found["runs"], empty="No runs yet.")
+        empty = "No runs yet." + ("" if system else " Those by the clock are the whole service's: add --system.")
+        show_table(("id", "state", "reason", "counts", "error", "started_at"), found["runs"], empty=empty)
 
 
 @app.command()
@@ -85,7 +87,7 @@ def cancel(id: Id, system: OfSystem = False, as_json: AsJson = False) -> None:
 
 @app.command("progress")
 def watch(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None:
-    """Follow a long job until none of its name waits or runs; with --json a line for each look."""
+    """Follow a long job until none of its name runs or is due; with --json a line for each look."""
     import json
     import time
 
@@ -95,16 +97,16 @@ def watch(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None
         while True:
             found = rest.get(f"/v1/jobs/{name}", {"system": system})
             states = {each["state"]: each["jobs"] for each in found["states"]}
-            far, open_jobs = found["progress"], sum(states.get(each, 0) for each in ("queued", "running", "failed"))
+            far, of_name = found["progress"], {"name": name, "system": system, "state": ["queued", "running", "failed"]}
             if as_json:
                 print(json.dumps({"states": states, "progress": far}), flush=True)
             elif far:
                 advance(", ".join(f"{count} {state}" for state, count in states.items()), far["done"], far["total"])
-            if not open_jobs:
+            if not any(map(_is_open, rest.pages("/v1/jobs", of_name, limit=1_000))):
                 break
             time.sleep(LOOK_S)
         if not as_json:
-            print(f"No {name} job waits or runs." + (f" {states['dead']} dead." if states.get("dead") else ""))
+            print(f"No {name} job runs or is due." + (f" {states['dead']} dead." if states.get("dead") else ""))
         if states.get("dead"):
             raise typer.Exit(1)
 
@@ -115,6 +117,12 @@ def _steer(path: str, params: dict[str, Any], as_json: bool) -> None:
     with errors_in_a_sentence(), api() as rest:
         found = rest.post(f"/v1/jobs/{path}", params=params)
         show_json(found) if as_json else show_fields({**found, "progress": _far(found["progress"])})
+
+
+def _is_open(found: dict[str, Any]) -> bool:
+    """Whether a job runs or could: one that is queued for later follows a job that is done."""
+    now = datetime.fromisoformat(found["created_at"]) + timedelta(seconds=found["age_s"])
+    return found["state"] != "queued" or datetime.fromisoformat(found["due_at"]) <= now + timedelta(seconds=LOOK_S)
 
 
 def _far(found: dict[str, Any] | None) -> str | None:

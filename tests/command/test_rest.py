@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from sqlalchemy import text
 from typer.main import get_command
 
 from service import cli
+from service.db.engine import Database
 from tests.command.conftest import Run
+from tests.conftest import Tenant
 
 PAGE = Path(__file__).parents[2] / "docs" / "command.md"
 
@@ -61,3 +64,33 @@ def test_the_page_has_an_example_of_every_command() -> None:
     assert len(names) > 20
     missing = [name for name in names if f"    loxodon {name}" not in page and f" loxodon {name} " not in page]
     assert not missing
+
+
+async def test_looking_around(run: Run) -> None:
+    assert (await run("users")).stdout == "No user has a memory.\n"
+    for said in ("Prefers tea over coffee in the morning", "Works at Acme"):
+        added = json.loads((await run("add", said, "--user", "ann", "--json")).stdout)
+        assert added["results"][0]["event"] == "ADD"
+    assert "Works at Acme" in (await run("list", "--user", "ann")).stdout
+    [newest] = json.loads((await run("list", "--user", "ann", "--limit", "1", "--json")).stdout)
+    assert newest["memory"] == "Works at Acme"
+    assert "ann" in (await run("users")).stdout
+    found = (await run("search", "Works at Acme", "--user", "ann")).stdout.splitlines()
+    assert found[0].split() == ["score", "memory", "type", "when", "id"]
+    assert "Works at Acme" in found[1]
+    assert "Works at Acme" in (await run("recall", "Works at Acme", "--user", "ann")).stdout
+    assert json.loads((await run("recall", "Works at Acme", "--user", "ann", "--json")).stdout)["facts"]
+    assert "Nothing was found." in (await run("search", "tea", "--user", "nobody")).stdout
+    nobody = await run("list")
+    assert (nobody.exit_code, "user_id" in nobody.stderr) == (1, True)
+
+
+async def test_progress_ends_while_a_job_waits_for_later(run: Run, tenant: Tenant, database: Database) -> None:
+    queued = json.loads((await run("jobs", "run", "relevance", "--user", "ann", "--json")).stdout)
+    async with database.begin(tenant.workspace_id) as session:
+        await session.execute(
+            text("UPDATE job SET run_after = now() + interval '10 minutes' WHERE id = :id"), {"id": queued["id"]}
+        )
+    ended = await run("jobs", "progress", "relevance")
+    assert (ended.exit_code, ended.stdout) == (0, "No relevance job runs or is due.\n")
+    assert "add --system" in (await run("jobs", "show", "decay")).stdout
