@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from service.command.output import AsJson, show_fields, show_json
+from service.command.output import AsJson, progress, show_fields, show_json
 from service.command.problems import CommandError, errors_in_a_sentence, settings
 
 ROOT = Path(__file__).parents[2]
@@ -23,8 +23,8 @@ def backup(
     from service.launch import backup
 
     began = time.monotonic()
-    with errors_in_a_sentence():
-        size = backup.backup(settings(), folder.absolute())
+    with errors_in_a_sentence(), progress("backup") as advance:
+        size = backup.backup(settings(), folder.absolute(), advance)
     found = {"folder": str(folder), "bytes": size, "took_s": round(time.monotonic() - began, 1)}
     show_json(found) if as_json else show_fields(found)
 
@@ -34,8 +34,8 @@ def restore(folder: Annotated[Path, typer.Argument(help="The folder of a backup.
     from service.launch import backup
 
     began = time.monotonic()
-    with errors_in_a_sentence():
-        backup.restore(settings(), folder.absolute())
+    with errors_in_a_sentence(), progress("restore") as advance:
+        backup.restore(settings(), folder.absolute(), advance)
         target = settings().data_dir
     found = {"data_dir": str(target), "took_s": round(time.monotonic() - began, 1)}
     show_json(found) if as_json else show_fields(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
@@ -16,38 +17,38 @@ from service.command.output import Advance
 from service.db import transfer
 from service.db.readiness import EXPECTED_REVISION
 
-EVERY = 1_000  # rows between two steps of the progress bar
-
 
 async def export(url: str, folder: Path, named: str | None, *, with_vectors: bool, advance: Advance) -> Manifest:
     """Writes the workspace with this id or name (None: the only one) and returns the manifest. `url`: of the worker.
 
     Memory does not grow with the workspace. Readers and writers are not disturbed; the snapshot keeps VACUUM from
     removing rows until the end. Raises CommandError, StoreUnavailable."""
-    archive.begin(folder)
     async with workspace_access.connected(url) as connection:
         workspace_id = await workspace_access.chosen(connection, named)
         await workspace_access.enter(connection, workspace_id)
-        async with connection.transaction(isolation="repeatable_read", readonly=True):
-            row = await connection.fetchrow(transfer.WORKSPACE, workspace_id)
-            generation = await transfer.active(connection)
-            entries = [
-                await _write(connection, table, workspace_id, generation.number, folder, with_vectors, advance)
-                for table in transfer.tables()
-                if with_vectors or not table.is_vectors
-            ]
-    found = Manifest(
-        id=str(uuid7()),
-        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        service_version=__version__,
-        revision=EXPECTED_REVISION,
-        workspace={"id": str(workspace_id), "name": row["name"], "settings": json.loads(row["settings"])},
-        embedder={"model": generation.model, "dimension": generation.dimension},
-        with_vectors=with_vectors,
-        tables=entries,
-    )
-    archive.finish(folder, found)
-    return found
+        with archive.begun(folder):
+            async with connection.transaction(isolation="repeatable_read", readonly=True):
+                row = await connection.fetchrow(transfer.WORKSPACE, workspace_id)
+                generation = await transfer.active(connection)
+                entries = list[TableEntry]()
+                tables = [each for each in transfer.tables() if with_vectors or not each.is_vectors]
+                for table in tables:
+                    advance(table.name, len(entries), len(tables))
+                    entries.append(
+                        await _write(connection, table, workspace_id, generation.number, folder, with_vectors)
+                    )
+            found = Manifest(
+                id=str(uuid7()),
+                created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+                service_version=__version__,
+                revision=EXPECTED_REVISION,
+                workspace={"id": str(workspace_id), "name": row["name"], "settings": json.loads(row["settings"])},
+                embedder={"model": generation.model, "dimension": generation.dimension},
+                with_vectors=with_vectors,
+                tables=entries,
+            )
+            archive.finish(folder, found)
+            return found
 
 
 async def _write(
@@ -57,11 +58,8 @@ async def _write(
     generation: int,
     folder: Path,
     with_vectors: bool,
-    advance: Advance,
 ) -> TableEntry:
-    writer = archive.Writer(folder, table.name)
-    async for line in transfer.lines(connection, table, workspace_id, generation, with_vectors=with_vectors):
-        writer.add(line)
-        if writer.rows % EVERY == 0:
-            advance(table.name, writer.rows)
-    return TableEntry(table.name, list(table.columns), writer.rows, writer.end())
+    with closing(archive.Writer(folder, table.name)) as writer:
+        async for line in transfer.lines(connection, table, workspace_id, generation, with_vectors=with_vectors):
+            writer.add(line)
+        return TableEntry(table.name, list(table.columns), writer.rows, writer.end())

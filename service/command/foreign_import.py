@@ -99,8 +99,9 @@ def bring(rest: Api, source: str, path: Path, owner: Owner, *, advance: Advance)
     found = Brought()
     sender = _Sender(rest, found)
     rest.get("/v1/whoami")  # a wrong key is one error, not one for each record
-    for record in foreign.read(source, path, owner, found.report):
+    total = sum(1 for _ in foreign.read(source, path, owner, foreign.Report()))
+    for number, record in enumerate(foreign.read(source, path, owner, found.report), 1):
         sender.send(record)
-        advance("records", sum(found.stored.values()))
+        advance("records", number, total)
     sender.flush()
     return found

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Protocol
@@ -71,7 +73,10 @@ def shown(value: Any) -> str:
 
 @contextmanager
 def progress(title: str) -> Iterator[Advance]:
-    """A bar on standard error while the block runs, if that is a terminal."""
+    """A bar on standard error while the block runs, if that is a terminal. SIGTERM then ends the command as Ctrl-C
+    does, so that what is unfinished is removed."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     if not sys.stderr.isatty():
         yield lambda what, done, total=None: None
         return

@@ -10,12 +10,14 @@ it ends. Restored, the server replays that log at its first start.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from service.launch import accounts, data_dir
 from service.launch.binaries import environment, find_binaries, tail
@@ -26,13 +28,18 @@ from service.launch.problems import AlreadyRunning, LaunchError
 from service.settings import Settings
 
 BASE, LOG, MANIFEST = "base.tar.gz", "pg_wal.tar.gz", "backup_manifest"
+FAR = re.compile(r"\s*(\d+)/(\d+) kB ")
 NOT_EMBEDDED = (
     "DATABASE_URL names a Postgres of your own, and `loxodon backup` copies the embedded one: back it up as its "
     "operator does (docs/command.md), or take `loxodon export` for one workspace."
 )
 
 
-def backup(settings: Settings, folder: Path) -> int:
+Advance = Callable[[str, int, int], None]
+"""Is called with what is done, and how much of how much of it."""
+
+
+def backup(settings: Settings, folder: Path, advance: Advance = lambda *_: None) -> int:
     """Copies the embedded database into a new folder, while the service goes on. Returns the bytes of the copy; it is
     there whole, or not at all. Raises LaunchError."""
     if settings.database_url is not None or settings.owner_database_url is not None:
@@ -44,58 +51,80 @@ def backup(settings: Settings, folder: Path) -> int:
         raise LaunchError(f"{folder} is there already. Name a folder that is not.")
     fresh = folder.with_name(folder.name + ".unfinished")
     shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(mode=0o700, parents=True)
-    with _server(settings.data_dir) as server:
+    with _removed_on_failure(fresh), _server(settings.data_dir) as server:
+        fresh.mkdir(mode=0o700, parents=True)
         where = ["-h", str(server.socket_dir), "-p", str(server.port), "-U", BACKUP_LOGIN, "--no-password"]
         how = ["-D", str(fresh), "-Ft", "-z", "-X", "stream", "-c", "fast"]
-        _run(["pg_basebackup", *where, *how], "The backup failed", {"PGPASSWORD": server.passwords[BACKUP_LOGIN]})
-    key = settings.data_dir / KEY_FILE
-    if key.exists():
-        shutil.copy2(key, fresh / KEY_FILE)
-    fresh.rename(folder)
+        password = {"PGPASSWORD": server.passwords[BACKUP_LOGIN]}
+        _run(["pg_basebackup", *where, *how], "The backup failed", password, advance)
+        key = settings.data_dir / KEY_FILE
+        if key.exists():
+            shutil.copy2(key, fresh / KEY_FILE)
+        fresh.rename(folder)
     return sum(each.stat().st_size for each in folder.iterdir())
 
 
-def restore(settings: Settings, folder: Path) -> None:
+def restore(settings: Settings, folder: Path, advance: Advance = lambda *_: None) -> None:
     """Makes the embedded database in LOXODON_DATA_DIR, which must have none, from a backup; it is verified, started
-    once and stopped. Raises LaunchError, and leaves nothing behind that looks finished."""
+    once and stopped. Raises LaunchError, and then leaves no database there."""
     if not (folder / BASE).is_file() or not (folder / MANIFEST).is_file():
         raise LaunchError(f"{folder} is no backup: it lacks {BASE} or {MANIFEST}.")
     target = settings.data_dir.absolute()
     cluster = target / "postgres"
-    data_dir.prepare(target)
     if cluster.exists():
         raise LaunchError(
             f"There is a database in {target} already. Set LOXODON_DATA_DIR to a folder without one, or move {cluster} "
             "away first."
         )
+    fresh, was_there = cluster.with_name("postgres.restoring"), target.exists()
+    with _removed_on_failure(*([fresh, cluster] if was_there else [target])):
+        data_dir.prepare(target)
+        _restore(folder, target, cluster, fresh, advance)
+        with EmbeddedPostgres(target):
+            pass
+        key = folder / KEY_FILE
+        if key.exists() and not (target / KEY_FILE).exists():
+            shutil.copy2(key, target / KEY_FILE)
+
+
+def _restore(folder: Path, target: Path, cluster: Path, fresh: Path, advance: Advance) -> None:
     lock = FolderLock(target / "postgres.lock")
     if not lock.acquire():
         raise AlreadyRunning(f"A running process owns the database in {target}.")
     try:
-        fresh = cluster.with_name("postgres.restoring")
-        _unpack(folder, fresh)
-        _run(["pg_verifybackup", "-q", str(fresh)], f"The backup in {folder} is damaged", {})
+        _unpack(folder, fresh, advance)
+        _run(["pg_verifybackup", str(fresh)], f"The backup in {folder} is damaged", {}, advance)
         account = accounts.choose(cluster)
         for each in (fresh, *fresh.rglob("*")):
             account.give(each)
         fresh.rename(cluster)
     finally:
         lock.release()
-    key = folder / KEY_FILE
-    if key.exists() and not (target / KEY_FILE).exists():
-        shutil.copy2(key, target / KEY_FILE)
-    with EmbeddedPostgres(target):
-        pass
 
 
-def _unpack(folder: Path, fresh: Path) -> None:
+@contextmanager
+def _removed_on_failure(*folders: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        for each in folders:
+            shutil.rmtree(each, ignore_errors=True)
+        raise
+
+
+def _unpack(folder: Path, fresh: Path, advance: Advance) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700)
     try:
         for name, where in ((BASE, fresh), (LOG, fresh / "pg_wal")):
-            with tarfile.open(folder / name) as packed:
-                packed.extractall(where, filter=_as_ours)  # noqa: S202 (the filter keeps them inside)
+            with (folder / name).open("rb") as file, tarfile.open(fileobj=file) as packed:
+                size = (folder / name).stat().st_size
+
+                def filtered(member: tarfile.TarInfo, path: str, file: Any = file, size: int = size) -> Any:
+                    advance("kB unpacked", file.tell() // 1024, size // 1024)
+                    return _as_ours(member, path)
+
+                packed.extractall(where, filter=filtered)  # noqa: S202 (the filter keeps them inside)
         shutil.copy2(folder / MANIFEST, fresh / MANIFEST)
     except (OSError, EOFError, tarfile.TarError) as exc:
         raise LaunchError(f"The backup in {folder} is damaged: {exc}.") from exc
@@ -119,17 +148,28 @@ def _server(folder: Path) -> Iterator[Server]:
         raise LaunchError("The server was started by an earlier version, which has no login for backups: restart it.")
 
 
-def _run(command: Sequence[str], failed: str, env: Mapping[str, str]) -> None:
-    """Runs a program of Postgres, which may take as long as it needs."""
+def _run(command: Sequence[str], failed: str, env: Mapping[str, str], advance: Advance) -> None:
+    """Runs a program of Postgres that says how far it is, and may take as long as it needs."""
     name, *words = command
-    done = subprocess.run(
-        [str(find_binaries() / name), *words],
-        check=False,
+    with subprocess.Popen(
+        [str(find_binaries() / name), "--progress", *words],
         env={**environment(), **env},
         cwd=os.sep,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-    )
-    if done.returncode != 0:
-        raise LaunchError(f"{failed}:\n{tail(done.stderr or done.stdout)}")
+    ) as running:
+        assert running.stdout is not None
+        said = list[str]()
+        try:
+            for line in running.stdout:
+                if far := FAR.match(line):
+                    advance("kB", int(far[1]), int(far[2]))
+                else:
+                    said.append(line)
+        except BaseException:
+            running.kill()
+            raise
+    if running.returncode != 0:
+        raise LaunchError(f"{failed}:\n{tail(''.join(said))}")

@@ -78,7 +78,34 @@ def test_a_backup_is_restored(tmp_path: Path, settings: Settings) -> None:
     (tmp_path / "copy" / BASE).write_bytes(damaged[: len(damaged) // 2])
     with pytest.raises(LaunchError, match="is damaged"):
         restore(of_c, tmp_path / "copy")
-    assert not (of_c.data_dir / "postgres").exists()
+    assert not of_c.data_dir.exists()
+
+
+def test_a_backup_that_fails_leaves_nothing(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_a = settings.model_copy(update={"data_dir": tmp_path / "a"})
+    with EmbeddedPostgres(of_a.data_dir, settings=UNSAFE):
+        seen = list[tuple[str, int, int]]()
+        backup(of_a, tmp_path / "copy", lambda *far: seen.append(far))
+        assert seen[-1][1] == seen[-1][2] > 1_000
+
+        def stopped(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            backup(of_a, tmp_path / "other", stopped)
+        monkeypatch.setattr("service.launch.backup.BACKUP_LOGIN", "loxodon_migrate")  # who may not copy
+        with pytest.raises(LaunchError, match="The backup failed"):
+            backup(of_a, tmp_path / "other")
+    of_b = settings.model_copy(update={"data_dir": tmp_path / "b"})
+    with pytest.raises(KeyboardInterrupt):
+        restore(of_b, tmp_path / "copy", stopped)
+    of_b.data_dir.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        restore(of_b, tmp_path / "copy", stopped)
+    assert {each.name for each in tmp_path.iterdir()} == {"a", "copy", "b"}
+    assert not [each for each in of_b.data_dir.iterdir() if each.is_dir()]
 
 
 async def fill(url: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
 import json
 import signal
@@ -225,3 +226,30 @@ async def test_the_commands_say_what_they_did(moving: Moving, tmp_path: Path) ->
         if each["id"] == str(moving.full)
         for key, value in each.items()
     }.items()
+
+
+async def test_an_export_that_fails_leaves_nothing(moving: Moving, tmp_path: Path) -> None:
+    def stopped(what: str, done: int, total: int | None = None) -> None:
+        if done > 3:
+            raise KeyboardInterrupt
+
+    for named in ("nobody", None, str(moving.full)):  # None: there are several
+        with pytest.raises((CommandError, KeyboardInterrupt)):
+            await export(moving.as_worker, tmp_path / "new", named, with_vectors=True, advance=stopped)
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        await export(moving.as_worker, tmp_path / "mine", str(moving.full), with_vectors=True, advance=stopped)
+    assert not list((tmp_path / "mine").iterdir())
+
+
+async def test_a_full_disk_is_a_sentence_and_leaves_nothing(
+    moving: Moving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: archive.Writer, line: str) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(archive.Writer, "add", full)
+    with pytest.raises(CommandError, match="No space left on device"):
+        await export(moving.as_worker, tmp_path / "new", str(moving.full), with_vectors=True, advance=quiet)
+    assert not (tmp_path / "new").exists()
