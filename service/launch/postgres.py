@@ -139,6 +139,9 @@ class EmbeddedPostgres:
                     process.send_signal(number)
                     _wait(process, patience_s)
             cluster.kill_members(self.cluster)
+            if self._server is not None:
+                with contextlib.suppress(OSError):  # it may be in the temp folder
+                    self._server.socket_dir.rmdir()
         self._lock.release()
 
     def __enter__(self) -> Server:

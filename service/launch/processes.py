@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+import signal
 import socket
 import sys
 from typing import Any
@@ -59,6 +60,8 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
             await super().shutdown(sockets)
 
     server = DrainingServer(uvicorn.Config(APP, **options))
+    # uvicorn raises the signal again at its end, and what is registered with atexit has to run
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server.run(sockets=[listening])
     return 0 if server.started else 1
 
