@@ -159,7 +159,7 @@ def difference(
     else:
         said = (
             f"The settings name the embedder {wanted}, but the vectors are of {active}, which searches go on using: "
-            "run `python -m service reembed` to change over, or set EMBEDDER_PROVIDER and EMBEDDER_MODEL back."
+            "run `loxodon reembed` to change over, or set EMBEDDER_PROVIDER and EMBEDDER_MODEL back."
         )
     if isinstance(opened, MissingEmbedder):
         said += (

@@ -12,11 +12,15 @@ import structlog
 
 from service.settings import Settings
 
-QUIET = ("httpx", "httpx2", "openai", "asyncio", "alembic", "mcp", "opentelemetry", "urllib3")
-"""Libraries whose chatter would quote requests."""
+QUIET = ("httpx", "httpx2", "openai", "asyncio", "alembic", "mcp", "opentelemetry", "urllib3", "service.db.engine")
+"""Libraries whose chatter would quote requests, and the pool that says at each stop what it does."""
 
 FROM_LIBRARY = structlog.stdlib.ExtraAdder(["frames"])
 """What a line of the standard library's loggers may bring beside its words."""
+
+
+SHORT_ID = 12
+"""Characters at the end of a request's id, which tell it from those around it."""
 
 
 def set_up(settings: Settings) -> None:
@@ -51,6 +55,7 @@ def _rendered(form: str) -> list[structlog.typing.Processor]:
     colors = sys.stderr.isatty()
     return [
         _frames_below,
+        _on_one_line,
         structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback),
     ]
 
@@ -59,4 +64,20 @@ def _frames_below(_logger: object, _method: str, event: structlog.typing.EventDi
     """The frames of an unexpected error on lines of their own, as people read them."""
     if frames := event.pop("frames", None):
         event["exception"] = "\n".join(f"    {frame}" for frame in frames)
+    return event
+
+
+def _on_one_line(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """A line as short as a terminal is wide: JSON has the rest."""
+    event["timestamp"] = f"{event['timestamp'][:19]}Z"
+    if event["event"] == "request":
+        event["event"] = f"{event.pop('method', '')} {event.pop('path', '')} {event.pop('status', '')}".strip()
+        for name in ("workspace", "key_id"):
+            event.pop(name, None)
+    if "request_id" in event:
+        event["request_id"] = event["request_id"][-SHORT_ID:]
+    if event["event"] == "stamina.retry_scheduled":
+        event["event"] = "trying again"
+        for name in ("callable", "args", "kwargs"):
+            event.pop(name, None)
     return event

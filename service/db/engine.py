@@ -110,7 +110,7 @@ GIVES_WAY = "SET LOCAL lock_timeout = 250"
 """For work in the background that locks many rows. Of two transactions that wait for each other Postgres ends one after
 a second, and that may be a request that many texts were sent with; what gives up before is never in such a circle."""
 
-NO_SCHEMA = "The database has no schema of this service. Run `python -m service migrate` first."
+NO_SCHEMA = "The database has no schema of this service. Run `loxodon migrate` first."
 
 CLASHES: Mapping[str, Callable[[], Conflict]] = {
     "pk_memory": lambda: Conflict("A memory with this id exists in another scope.", field="id"),

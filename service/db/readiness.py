@@ -86,7 +86,7 @@ def write_refusal(found: SchemaRevision, expected: int = EXPECTED_REVISION) -> s
     if found.number < expected:
         raise mismatch(
             f"The database's schema is at revision {found.number}, this version of the service needs {expected}. "
-            "Run `python -m service migrate` first.",
+            "Run `loxodon migrate` first.",
             BEHIND,
         )
     if found.oldest_reader > expected:

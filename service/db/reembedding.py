@@ -108,13 +108,11 @@ async def begin(owner_url: str, model: str, dimension: int, *, again: bool = Fal
         building, current = generations.in_state(found, "building"), generations.in_state(found, "active")
         assert current is not None, "listed_in() has seen one"
         if building and (building.model, building.dimension) != (model, dimension):
-            raise Conflict(
-                f"Vectors of {building} are being made. Stop that first: `python -m service reembed --rollback`."
-            )
+            raise Conflict(f"Vectors of {building} are being made. Stop that first: `loxodon reembed --rollback`.")
         if not building and not again and (current.model, current.dimension) == (model, dimension):
             raise Conflict(
                 f"The vectors are of {current} already, the embedder that the settings name. "
-                "`python -m service reembed --again` makes all of them anew."
+                "`loxodon reembed --again` makes all of them anew."
             )
         wanted = building or await _kept_or_new(owner, found, model, dimension, current)
         await _make_graphs(owner, wanted)

@@ -21,7 +21,7 @@ from service.db.engine import NO_SCHEMA, Access, connect_arguments, translated_e
 from service.db.roles import API_LOGIN, APP, LOGINS, MIGRATE_LOGIN, OWNER, URL_VARIABLES, WALLED, WORKER
 from service.errors import SchemaMismatch, StoreUnavailable
 
-HINT = "An administrator runs what `python -m service bootstrap-sql` prints"
+HINT = "An administrator runs what `loxodon bootstrap-sql` prints"
 
 FORBIDDEN = text(
     """

@@ -20,10 +20,11 @@ from tests.api.conftest import client_of
 from tests.conftest import Tenant
 
 SECRET = "my-secret-text"
+ID = "01a21506-0a89-754a-b527-79e88364b055"
 LINES = "import os; from service import logs; from service.settings import Settings; import structlog, logging\n" + (
     "logs.set_up(Settings.from_env(os.environ))\n"
-    "structlog.contextvars.bind_contextvars(request_id='r1')\n"
-    "structlog.get_logger('a').info('request', status=200)\n"
+    "structlog.contextvars.bind_contextvars(request_id='01a21506-0a89-754a-b527-79e88364b055')\n"
+    "structlog.get_logger('a').info('request', method='GET', path='/v1/memories/{id}', status=200, workspace='w1')\n"
     "logging.getLogger('b').warning('%s failed', 'decay', extra={'frames': ['jobs/loop.py:1 run', 'db/x.py:2 find']})\n"
 )
 
@@ -82,15 +83,36 @@ def printed(form: str) -> list[str]:
 
 def test_json_lines_where_nobody_looks() -> None:
     first, second = map(json.loads, printed("auto"))
-    assert (first["event"], first["status"], first["request_id"], first["level"]) == ("request", 200, "r1", "info")
-    assert (second["event"], second["request_id"]) == ("decay failed", "r1")
+    assert (first["event"], first["path"], first["status"], first["level"]) == (
+        "request",
+        "/v1/memories/{id}",
+        200,
+        "info",
+    )
+    assert (first["workspace"], first["request_id"]) == ("w1", ID)
+    assert (second["event"], second["request_id"]) == ("decay failed", ID)
     assert second["frames"] == ["jobs/loop.py:1 run", "db/x.py:2 find"]
 
 
 def test_text_for_people() -> None:
     first, second, *frames = printed("text")
-    assert "request" in first
-    assert "status=200" in first
+    assert "GET /v1/memories/{id} 200" in first
+    assert ID[-12:] in first
+    assert ID not in first
+    assert "w1" not in first
+    assert len(first) < 100
     assert "decay failed" in second
     assert [frame.strip() for frame in frames] == ["jobs/loop.py:1 run", "db/x.py:2 find"]
     assert "\x1b" not in first, "colours are for terminals"
+
+
+def test_a_retry_is_one_short_line_for_people() -> None:
+    retry = "structlog.get_logger('s').warning('stamina.retry_scheduled', callable='<context block>', args=('a',), "
+    retry += "kwargs={}, retry_num=1, caused_by=repr(ValueError('x')), wait_for=0.5)\n"
+    env = {**os.environ, "LOXODON_LOG_FORMAT": "text"}
+    done = subprocess.run([sys.executable, "-c", LINES + retry], env=env, capture_output=True, text=True, check=True)
+    line = done.stderr.splitlines()[-1]
+    assert "trying again" in line
+    assert "retry_num=1" in line
+    assert "context block" not in line
+    assert "kwargs" not in line

@@ -104,14 +104,14 @@ async def test_an_empty_database_ends_the_start_with_one_sentence(
     code, printed = await start("api", other[0])
     assert code == 1, printed
     assert "has no schema" in printed
-    assert "python -m service migrate" in printed
+    assert "loxodon migrate" in printed
     assert "Traceback" not in printed
 
 
 @pytest.mark.parametrize(
     ("command", "change", "says"),
     [
-        ("api", BEHIND, "python -m service migrate"),
+        ("api", BEHIND, "loxodon migrate"),
         ("migrate", ADDITIVE, "does not know"),
         ("worker", READ_ONLY, "only serves reads"),
     ],

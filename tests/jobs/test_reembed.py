@@ -298,7 +298,7 @@ async def test_another_embedder_is_one_sentence_and_the_service_goes_on(place: C
     assert said is not None
     assert "custom:new (768 dimensions)" in said
     assert "custom:old (384 dimensions)" in said
-    assert "python -m service reembed" in said
+    assert "loxodon reembed" in said
     async with api(place.after) as (_, client):
         assert (await client.get("/v1/health/details")).json()["detail"] == said
         assert (await client.get("/readyz")).status_code == 200

@@ -38,7 +38,7 @@ FROM (SELECT workspace_id, memory_id, position, lead(position) OVER (
           PARTITION BY workspace_id, memory_id ORDER BY recorded_at, seq) AS next FROM memory_history) h
 WHERE h.position > h.next;
 
--- A dump that was restored into another server comes with that server's numbers: `python -m service migrate` mends it.
+-- A dump that was restored into another server comes with that server's numbers: `loxodon migrate` mends it.
 -- check: feed-ahead | no change has a position that the server's transactions have not reached
 SELECT workspace_id, id::text AS id FROM memory_history
 WHERE position >= greatest(pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
