@@ -13,7 +13,13 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-TODAYS = ("migrations", "service/shipped.py", "service/db/migrate.py", "service/db/migration_plan.py", "service/db/vitals.py")
+TODAYS = (
+    "migrations",
+    "service/shipped.py",
+    "service/db/migrate.py",
+    "service/db/migration_plan.py",
+    "service/db/vitals.py",
+)
 """What makes the schema; the rest is of the release."""
 
 TESTS = ("tests/api/test_store.py", "tests/api/test_search_rows.py", "tests/api/test_conversations.py", "tests/jobs")
