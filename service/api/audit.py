@@ -65,7 +65,8 @@ class AuditItem(ResponseModel):
         description="Of a promotion: conversations that the original was read from, from 0; else null"
     )
     config_snapshot: dict[str, Any] = Field(
-        description="The thresholds in force: audit_level, contradiction_policy, dedup_exact, dedup_near"
+        description="The thresholds in force: audit_level, contradiction_policy, dedup_exact, dedup_near; of a search "
+        "also how it ranks, of jobs the settings that they go by, such as ageing"
     )
     metadata: dict[str, Any] = Field(
         description="Ids, counts and names of fields, depending on the operation; never memory text"

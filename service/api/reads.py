@@ -138,7 +138,7 @@ class AuditRead:
                 request_id=request.state.request_id,
                 api_key_id=caller.key_id,
                 session_id=session_of(request),
-                config_snapshot=thresholds(res.settings),
+                config_snapshot=thresholds(res.settings, None if query is None else "retrieve"),
                 metadata=_metadata(route, scope, found, res, query, parameters),
                 target_channels=_target_channels(scope, channels, found),
                 query_text=query,

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from pydantic import ConfigDict, Field
 
 from service.api import cursors, errors
 from service.api.deps import Reader, ReadScopeOf, ResourcesOf
 from service.api.json_body import JsonRoute
 from service.api.query_parameters import REPEATABLE, SplitAtCommas
-from service.api.reads import AuditReadOf
+from service.api.reads import AuditReadOf, within_search_rate
 from service.api.schemas import Id, NextCursor, OfChannel, ResponseModel, Time
 from service.db.memories import timeline
 from service.domain.query import Window
 from service.domain.timeline import EventKind, TimelineEvent
 from service.errors import InvalidInput
+from service.pipeline.pii import clean_words
+from service.resources import Resources
+
+NEAREST = "Only the `limit` events nearest in meaning to these words, by the vectors of what they are"
 
 router = APIRouter(prefix="/v1/timeline", tags=["recall"], route_class=JsonRoute)
 
@@ -48,7 +52,7 @@ class TimelineItem(ResponseModel):
         description="Which of the four: semantic is a memory, episodic a turn, procedural a strategy"
     )
     event_time: Time = Field(description="When it was said or happened; of a strategy or a goal when it was stored")
-    summary: str = Field(description="At most 240 characters")
+    summary: str = Field(description="One sentence, at most 240 characters")
     importance_score: float = Field(description="0..1; 0.5 for what has no rating")
     access_count: int = Field(
         description="How often a memory was found or a strategy used, from 0; 0 for turns and goals"
@@ -62,6 +66,7 @@ class TimelineItem(ResponseModel):
         description="Of a memory its own; of a turn its own, with role, conversation_id and turn_index; of a "
         "strategy tool_sequence; of a goal status and priority"
     )
+    similarity: float | None = Field(None, description="To the query, 0..1; null without one")
 
 
 class TimelinePage(ResponseModel):
@@ -76,9 +81,10 @@ class TimelinePage(ResponseModel):
     operation_id="get_timeline",
     summary="What happened when",
     response_model=TimelinePage,
-    responses=errors.documented(400, 401, 403, 503),
+    responses=errors.documented(400, 401, 403, 422, 429, 503),
 )
 async def get_timeline(
+    request: Request,
     caller: Reader,
     scope: ReadScopeOf,
     res: ResourcesOf,
@@ -93,11 +99,19 @@ async def get_timeline(
     include_archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
+    query: Annotated[str | None, Query(min_length=1, max_length=20_000, description=NEAREST)] = None,
 ) -> TimelinePage:
     """Memories, turns, strategies and goals of a scope; with `channel` those of it and of _global. A turn that is
     stored as a memory too appears once, as a turn."""
     if start is not None and end is not None and start >= end:
         raise InvalidInput("start: must lie before end.", field="start")
+    if query is not None and cursor is not None:
+        raise InvalidInput("cursor: the nearest to a query are one page; raise limit.", field="cursor")
+    words, nearest = None, None
+    if query is not None:
+        await within_search_rate(request, res)
+        words = await clean_words(query, "query", res)
+        nearest = timeline.Nearest(await res.embedder.embed_query(caller.workspace_id, words), res.generation)
     async with res.db.read(caller.workspace_id) as session:
         found = await timeline.page(
             session,
@@ -108,16 +122,18 @@ async def get_timeline(
             after=cursors.decode(cursor),
             limit=limit + 1,
             now=res.clock(),
+            nearest=nearest,
         )
-    shown, more = found[:limit], len(found) > limit
-    note("timeline", scope, shown, kind="timeline", limit=limit)
+    shown, more = found[:limit], len(found) > limit and query is None
+    shown = sorted(shown, key=lambda each: (each.event_time, each.id), reverse=True)
+    note("timeline", scope, shown, kind="timeline", query=words, limit=limit)
     return TimelinePage(
-        results=[_item(each) for each in shown],
+        results=[_item(each, res) for each in shown],
         next_cursor=cursors.encode(shown[-1].event_time, shown[-1].id) if more else None,
     )
 
 
-def _item(found: TimelineEvent) -> TimelineItem:
+def _item(found: TimelineEvent, res: Resources) -> TimelineItem:
     return TimelineItem(
         id=found.id,
         memory_type=found.kind,
@@ -129,4 +145,5 @@ def _item(found: TimelineEvent) -> TimelineItem:
         channel=found.channel,
         archived=found.archived,
         metadata=dict(found.metadata),
+        similarity=None if found.cosine is None else res.embedder.query_similarity(found.cosine),
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
 from service.api import errors
-from service.api.deps import AgentId, CallerOf, Changer, ChannelName, Reader, ResourcesOf, UserId, Writer
+from service.api.deps import AgentId, CallerOf, Changer, ChannelName, Reader, ResourcesOf, UserId, Writer, session_of
 from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf
 from service.api.schemas import DeletedCountResponse, Name
@@ -32,6 +33,9 @@ from service.api.working_models import (
 )
 from service.api.writes import answer, send
 from service.db.cognition.working import clear, contents, latest, lock
+from service.db.writes import AuditEntry, thresholds
+from service.domain.audit import Operation
+from service.domain.scope import Scope
 from service.domain.working import WorkingKind, WorkingScope
 from service.errors import InvalidInput
 from service.memory import working
@@ -48,13 +52,6 @@ async def refuse_key(
             field="Idempotency-Key",
         )
 
-
-router = APIRouter(
-    prefix="/v1/working/{conversation_id}",
-    tags=["working memory"],
-    dependencies=[Depends(refuse_key)],
-    route_class=JsonRoute,
-)
 
 READ = errors.documented(400, 401, 403, 404, 503)
 WRITE = errors.documented(400, 401, 403, 404, 412, 413, 422, 503)
@@ -73,6 +70,41 @@ async def _scope(
 
 
 WorkingScopeOf = Annotated[WorkingScope, Depends(_scope)]
+
+
+async def audit_use(request: Request, scope: WorkingScopeOf, res: ResourcesOf) -> AsyncIterator[None]:
+    """Notes what was done, at the level verbose. Like reads it is written a little later: the notes themselves do not
+    survive a crash."""
+    yield
+    if res.settings.audit_level != "verbose":
+        return
+    operation: Operation = USES.get(request.method, "set_working")
+    owner = Scope(scope.workspace_id, scope.user_id, scope.agent_id, channel=scope.channel)
+    route = request.scope["route"].path.removeprefix("/v1/")
+    request.app.state.reads.add(
+        AuditEntry(
+            operation=operation,
+            memory_type="working",
+            scope=owner,
+            affected_ids=(scope.session_id,),
+            request_id=request.state.request_id,
+            api_key_id=request.state.caller.key_id,
+            session_id=session_of(request),
+            config_snapshot=thresholds(res.settings),
+            metadata={"route": route, "scope": {"agent_id": scope.agent_id, "run_id": None}},
+        )
+    )
+
+
+USES: Mapping[str, Operation] = {"GET": "retrieve", "DELETE": "delete_working"}
+
+router = APIRouter(
+    prefix="/v1/working/{conversation_id}",
+    tags=["working memory"],
+    dependencies=[Depends(refuse_key), Depends(audit_use)],
+    route_class=JsonRoute,
+)
+
 Key = Annotated[Name, Path(description="Up to 255 characters; it may hold slashes", examples=["cart"])]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 

@@ -141,13 +141,12 @@ class NewDecision:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """Why a memory was promoted to `_global`: its figures at that moment, and the thresholds by name."""
+    """Why a memory was promoted to `_global`: its figures at that moment."""
 
     from_channel: str
     confidence: float
     access_count: int
     conversation_count: int
-    thresholds: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,14 +303,26 @@ def _decision(workspace_id: UUID, decided: NewDecision) -> dict[str, Any]:
     }
 
 
-def thresholds(settings: Settings) -> dict[str, Any]:
+ALWAYS = frozenset({"audit_level", "contradiction_policy", "dedup_exact", "dedup_near"})
+THRESHOLDS: Mapping[Operation, frozenset[str]] = {
+    "archive": frozenset({"ageing"}),
+    "delete_entity": frozenset({"ageing"}),
+    "optimize": frozenset({"ageing"}),
+    "promote": frozenset({"promoting"}),
+    "retrieve": frozenset(
+        {"expired_factor", "recency_half_life_days", "search_factors", "search_fusion", "search_techniques"}
+        | {"search_weights"}
+    ),
+    "strategy_add": frozenset({"patterns"}),
+    "strategy_reinforce": frozenset({"patterns"}),
+}
+"""The settings that an operation goes by, beside those that every entry tells."""
+
+
+def thresholds(settings: Settings, operation: Operation | None = None) -> dict[str, Any]:
     """The settings in force, for `config_snapshot`."""
-    return {
-        "audit_level": settings.audit_level,
-        "contradiction_policy": settings.contradiction_policy,
-        "dedup_exact": settings.dedup_exact,
-        "dedup_near": settings.dedup_near,
-    }
+    more = THRESHOLDS.get(operation, frozenset()) if operation else frozenset()
+    return settings.model_dump(mode="json", include=set(ALWAYS | more))
 
 
 def audit_rows(entries: Sequence[AuditEntry]) -> NewRows:
@@ -345,7 +356,7 @@ def _audit(entry: AuditEntry) -> dict[str, Any]:
         "promotion_confidence": promoted.confidence if promoted else None,
         "promotion_access_count": promoted.access_count if promoted else None,
         "promotion_conversation_count": promoted.conversation_count if promoted else None,
-        "config_snapshot": {**entry.config_snapshot, **({"promoting": promoted.thresholds} if promoted else {})},
+        "config_snapshot": dict(entry.config_snapshot),
         "metadata": dict(entry.metadata),
     }
 

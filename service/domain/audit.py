@@ -38,6 +38,9 @@ Operation = Literal[
     "strategy_reinforce",
     "strategy_delete",
     "retrieve",
+    "record_tool",
+    "set_working",
+    "delete_working",
     "create_api_key",
     "update_api_key",
     "rotate_api_key",
@@ -56,7 +59,17 @@ Operation = Literal[
 """What was done. A word stays here for as long as the log may hold it, also when nothing writes it any more."""
 
 Subject = Literal[
-    "semantic", "episodic", "procedural", "goal", "profile", "entity", "timeline", "api_key", "job", "webhook"
+    "semantic",
+    "episodic",
+    "procedural",
+    "working",
+    "goal",
+    "profile",
+    "entity",
+    "timeline",
+    "api_key",
+    "job",
+    "webhook",
 ]
 """What it was done to. A message kept word for word is `episodic`, as turns are; changes of entities are `semantic`,
 searches for them `entity`."""

@@ -21,7 +21,8 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimelineEvent:
-    """A memory, a turn, a strategy or a goal at the time it is about. `importance`: 0..1, 0.5 where not rated."""
+    """A memory, a turn, a strategy or a goal at the time it is about. `importance`: 0..1, 0.5 where not rated. `cosine`
+    to the query, if there is one."""
 
     kind: EventKind
     id: UUID
@@ -33,3 +34,4 @@ class TimelineEvent:
     channel: str
     archived: bool
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    cosine: float | None = None

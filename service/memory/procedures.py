@@ -53,6 +53,13 @@ async def record(given: Invocation, res: Resources, request: WriteContext) -> In
         if clean.conversation_id is not None:
             await tool_patterns.unmark(session, workspace_id, clean.conversation_id)
         recorded = replace(clean, id=row_id, recorded_at=recorded_at)
+        if res.settings.audit_level == "verbose":
+            await append_audit(
+                *(session, "record_tool", clean.scope, [], request, res),
+                kind="procedural",
+                conversation_id=clean.conversation_id,
+                invocation=row_id,
+            )
         await store_answer(session, workspace_id, recorded, request)
     return recorded
 

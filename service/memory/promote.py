@@ -227,8 +227,7 @@ async def _figures(session: Session, original: Memory, res: Resources) -> Promot
     seen = await promotable.count_seen(session, original.scope.workspace_id, original.id)
     left = original.current_confidence
     confidence = original.kind.confidence if left is None else left
-    rules = res.settings.promoting.model_dump()
-    return Promotion(original.scope.channel, confidence, original.access_count, seen, rules)
+    return Promotion(original.scope.channel, confidence, original.access_count, seen)
 
 
 async def _note(

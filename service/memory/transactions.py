@@ -120,7 +120,7 @@ async def append_audit(
         session_id=request.session_id,
         conversation_id=conversation_id,
         promotion=promotion,
-        config_snapshot=writes.thresholds(res.settings),
+        config_snapshot=writes.thresholds(res.settings, operation),
         metadata=metadata,
     )
     await writes.append_audit(session, [entry])

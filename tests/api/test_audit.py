@@ -123,6 +123,45 @@ async def test_a_recall_tells_its_techniques_too(client: AsyncClient, app: FastA
     assert all(each.keys() == {"ms", "count"} for each in asked["techniques"].values())
 
 
+async def test_verbose_tells_of_notes_and_tools_without_their_words(
+    client: AsyncClient, app: FastAPI, tables: Tables
+) -> None:
+    async def use() -> None:
+        here, alice = {"X-Session-Id": "s3"}, {"user_id": "alice"}
+        sent = [
+            await client.put("/v1/working/w/items/wombat88", params=alice, json={"value": "wombat88"}, headers=here),
+            await client.post("/v1/working/w/turns", params=alice, json={"role": "user", "content": "wombat88"}),
+            await client.get("/v1/working/w/items/wombat88", params=alice),
+            await client.delete("/v1/working/w", params=alice),
+            await client.post(
+                "/v1/tool-invocations", json={"tool_name": "look", "tool_input": {}, "success": True, **alice}
+            ),
+        ]
+        assert all(each.is_success for each in sent), [each.text for each in sent]
+        assert (await client.get("/v1/working/w/items/nothing", params=alice)).status_code == 404
+
+    await use()
+    assert await log(client, app) == []
+    await level(client, "verbose")
+    await use()
+    found = await log(client, app, memory_type="working")
+    assert [entry["operation"] for entry in found] == ["delete_working", "retrieve", "set_working", "set_working"]
+    assert found[-1]["metadata"]["route"] == "working/{conversation_id}/items/{key:path}"
+    assert (found[-1]["session_id"], found[-1]["user_id"]) == ("s3", "alice")
+    [tool] = await log(client, app, memory_type="procedural")
+    assert (tool["operation"], tool["user_id"]) == ("record_tool", "alice")
+    assert "audit_log" not in await tables.holding("wombat88")
+
+
+async def test_a_search_tells_how_it_ranked(client: AsyncClient, app: FastAPI) -> None:
+    own = {"audit_level": "reads", "expired_factor": 0.5}
+    await client.patch("/v1/workspaces/current", json={"settings": own})
+    await client.post("/v1/memories/search", json={"query": "tea", "user_id": "alice"})
+    (entry,) = await log(client, app, operation="retrieve")
+    assert entry["config_snapshot"]["expired_factor"] == 0.5
+    assert entry["config_snapshot"]["search_weights"]["text_vector"] == 0.9
+
+
 async def test_it_tells_what_narrowed_a_read_but_no_words_of_it(
     client: AsyncClient, app: FastAPI, tables: Tables
 ) -> None:

@@ -34,7 +34,7 @@ async def test_a_copy_in_global_leads_back(client: AsyncClient, embedder: AngleE
     assert await events(client, copy["id"]) == ["ADD"]
     edges = (await client.get(f"/v1/memories/{copy['id']}/relations")).json()["results"]
     assert [(each["type"], each["target_id"]) for each in edges] == [("PROMOTED_FROM", memory_id)]
-    assert await listed(client, user_id="alice") == {copy["id"]}
+    assert await listed(client, user_id="alice", channel="_global") == {copy["id"]}
     params = {"q": "how to answer", "user_id": "alice", "channel": "borealis"}
     found = (await client.get("/v1/memories/search", params=params)).json()["results"]
     assert [hit["id"] for hit in found] == [copy["id"]]
@@ -83,9 +83,9 @@ async def test_the_copy_goes_with_its_last_original(client: AsyncClient) -> None
     copy = await promote(client, memory_id)
     assert (await promote(client, other_id))["id"] == copy["id"]
     await client.delete(f"/v1/memories/{memory_id}")
-    assert await listed(client, user_id="alice") == {copy["id"]}, "another project still says it"
+    assert await listed(client, user_id="alice", channel="_global") == {copy["id"]}, "another project still says it"
     await client.delete("/v1/memories", params={"user_id": "alice", "channel": "borealis"})
-    assert await listed(client, user_id="alice") == set()
+    assert await listed(client, user_id="alice", channel="_global") == set()
     assert await events(client, copy["id"]) == ["ADD", "DELETE"]
 
 
@@ -95,7 +95,7 @@ async def test_erasing_a_channel_erases_its_copies(client: AsyncClient, tables: 
     known = await store(client, "Keeps bees")
     scope = {"user_id": "alice", "channel": "atlas", "purge": "true"}
     assert (await client.request("DELETE", "/v1/memories", params=scope)).status_code == 200
-    assert await listed(client, user_id="alice") == {known}
+    assert await listed(client, user_id="alice", channel="_global") == {known}
     assert (await client.get(f"/v1/memories/{copy['id']}/history")).status_code == 404
     assert await tables.holding(text) == []
 
@@ -105,7 +105,7 @@ async def test_what_was_in_global_by_itself_stays_when_the_promoted_goes(client:
     memory_id = await store(client, TEXT, channel="atlas")
     await promote(client, memory_id)
     await client.delete(f"/v1/memories/{memory_id}")
-    assert await listed(client, user_id="alice") == {known}
+    assert await listed(client, user_id="alice", channel="_global") == {known}
 
 
 async def test_if_match(client: AsyncClient) -> None:

@@ -68,8 +68,8 @@ async def test_all_thresholds_must_be_met(
 ) -> None:
     await told(client, tables, confidence=confidence, uses=uses, sessions=sessions)
     assert await run(client, resources, tables, tenant) == {"promoted": expected}
-    assert len(await listed(client, user_id="alice")) == expected, "in _global, for the same user"
-    assert await listed(client, user_id="bob") == set()
+    assert len(await listed(client, user_id="alice", channel="_global")) == expected, "in _global, for the same user"
+    assert await listed(client, user_id="bob", channel="_global") == set()
 
 
 async def test_what_is_left_of_a_guess_is_what_counts(
@@ -94,7 +94,7 @@ async def test_the_audit_has_every_figure_and_threshold(
     memory_id = await told(client, tables, confidence=0.9, uses=7, sessions=3)
     await run(client, resources, tables, tenant)
     [entry] = await promoted(client)
-    [copy] = await listed(client, user_id="alice")
+    [copy] = await listed(client, user_id="alice", channel="_global")
     assert entry["affected_ids"] == [memory_id, copy]
     assert (entry["source_channel"], entry["target_channels"]) == ("atlas", ["_global"])
     assert (entry["promoted_from_channel"], entry["promotion_confidence"]) == ("atlas", 0.9)
@@ -132,7 +132,7 @@ async def test_twice_and_by_two_workers_is_once(
     counts = await asyncio.gather(*(promotion.promote(job, resources) for _ in range(3)))
     assert sum(each["promoted"] for each in counts if each) == 5
     assert await promotion.promote(job, resources) == {"seen": 0, "promoted": 0, "archived": 0}
-    assert len(await promoted(client)) == len(await listed(client, user_id="alice")) == 5
+    assert len(await promoted(client)) == len(await listed(client, user_id="alice", channel="_global")) == 5
 
 
 async def test_a_run_that_dies_goes_on(
@@ -158,7 +158,7 @@ async def test_a_run_that_dies_goes_on(
     with pytest.raises(ConnectionError):
         await promotion.promote(job, resources)
     assert await promotion.promote(job, resources) == {"seen": 2, "promoted": 2, "archived": 0}
-    assert len(await listed(client, user_id="alice")) == 3
+    assert len(await listed(client, user_id="alice", channel="_global")) == 3
 
 
 async def test_what_must_not_spread_stays(
@@ -189,11 +189,11 @@ async def test_a_copy_that_was_undone_or_deleted_does_not_come_back_by_itself(
 ) -> None:
     memory_id = await told(client, tables)
     await run(client, resources, tables, tenant)
-    [copy] = await listed(client, user_id="alice")
+    [copy] = await listed(client, user_id="alice", channel="_global")
     decisions = (await client.get(f"/v1/memories/{copy}/decisions")).json()["results"]
     undone = await client.post(f"/v1/decisions/{decisions[0]['id']}/undo")
     assert undone.status_code == 200, undone.text
-    assert await listed(client, user_id="alice") == set()
+    assert await listed(client, user_id="alice", channel="_global") == set()
     assert await listed(client, user_id="alice", channel="atlas") == {memory_id}
     assert await run(client, resources, tables, tenant) == {"promoted": 0}
     again = await promote(client, memory_id)
@@ -219,15 +219,15 @@ async def test_the_copy_follows_what_its_original_says(
     """Unless somebody changed the copy by hand."""
     memory_id = await told(client, tables)
     await run(client, resources, tables, tenant)
-    [copy] = await listed(client, user_id="alice")
+    [copy] = await listed(client, user_id="alice", channel="_global")
     changed = {"content": "Prefers long answers"}
     assert (await client.patch(f"/v1/memories/{memory_id}", json=changed)).status_code == 200
     await run(client, resources, tables, tenant)
-    [later] = await listed(client, user_id="alice")
+    [later] = await listed(client, user_id="alice", channel="_global")
     assert later != copy
     assert (await client.get(f"/v1/memories/{later}")).json()["memory"] == "Prefers long answers"
     assert (await client.get(f"/v1/memories/{copy}")).json()["archived"] is True
     assert (await client.patch(f"/v1/memories/{later}", json={"importance": 0.9})).status_code == 200
     await tables.fetch("UPDATE memory SET t_invalid = '2000-01-01' WHERE id = $1", UUID(memory_id))
     await run(client, resources, tables, tenant)
-    assert await listed(client, user_id="alice") == {later}
+    assert await listed(client, user_id="alice", channel="_global") == {later}

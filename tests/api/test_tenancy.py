@@ -173,7 +173,7 @@ async def test_an_idempotency_key_is_a_workspaces_own(client: AsyncClient, other
         ({"user_id": "u", "run_id": "r"}, {"run_id": "r"}, True),
         ({"user_id": "u", "run_id": "r"}, {"user_id": "u", "run_id": "q"}, False),
         ({"user_id": "u", "channel": "x"}, {"user_id": "u", "channel": "x"}, True),
-        ({"user_id": "u", "channel": "x"}, {"user_id": "u"}, False),
+        ({"user_id": "u", "channel": "x"}, {"user_id": "u", "channel": "_global"}, False),
         ({"user_id": "u", "channel": "x"}, {"user_id": "u", "channel": "y"}, False),
         ({"user_id": "u"}, {"user_id": "u", "channel": "x"}, True),
         ({"user_id": "u"}, {"user_id": "U"}, False),

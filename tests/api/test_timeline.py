@@ -9,9 +9,13 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
+from service.domain.job import Job
+from service.jobs import enrich
+from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import opened, said, store
-from tests.conftest import SetClock
+from tests.conftest import SetClock, Tenant
+from tests.fakes.embedder import AngleEmbedder
 
 ALICE = {"user_id": "alice"}
 
@@ -48,6 +52,37 @@ async def test_all_kinds_in_the_order_of_their_times(client: AsyncClient, clock:
     assert (memory["channel"], memory["archived"], memory["metadata"]["of"]) == ("_global", False, "life")
     assert of_kind["episodic"]["metadata"]["turn_index"] == 0
     assert (of_kind["procedural"]["access_count"], of_kind["goal"]["importance_score"]) == (1, 0.5)
+
+
+async def test_a_summary_is_a_sentence(client: AsyncClient, resources: Resources, tenant: Tenant) -> None:
+    """Before and after enrichment, of every kind; what the caller calls a summary is one."""
+    long = "Ana moved to Lisbon. " + "She has a garden there and grows lemons and figs. " * 20
+    memory_id = await store(client, long)
+    assert [each["summary"] for each in await timeline(client)] == ["Ana moved to Lisbon."]
+    await enrich.run(Job(tenant.workspace_id, uuid4(), "enrich", UUID(memory_id), {}, 1, 3, "test"), resources)
+    assert [each["summary"] for each in await timeline(client)] == ["Ana moved to Lisbon."]
+    await client.post("/v1/goals", json={"description": "Visit Ana. She has lemons.", **ALICE})
+    assert [each["summary"] for each in await timeline(client, types="goal")] == ["Visit Ana."]
+    await store(client, long + "More", metadata={"summary": "Ana's garden"}, dedup=False)
+    assert "Ana's garden" in [each["summary"] for each in await timeline(client)]
+
+
+async def test_a_query_finds_the_nearest_of_every_kind(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """In the order of time, like the whole timeline."""
+    ids = await store_each_kind(client)
+    embedder.place("gardens", 1.0)
+    for number, angle in enumerate((0.9, 0.5, 0.8)):
+        text = f"Lemons, {number}"
+        embedder.place(text, angle, side=2)
+        ids[text] = await store(client, text, dedup=False, timestamp=f"2026-01-0{number + 1}T00:00:00Z")
+    found = await timeline(client, query="gardens", limit=2)
+    assert [each["id"] for each in found] == [ids["Lemons, 2"], ids["Lemons, 0"]]
+    assert [round(each["similarity"], 2) for each in found] == [0.8, 0.9]
+    everything = await timeline(client, query="gardens")
+    assert {each["memory_type"] for each in everything} == {"semantic", "episodic", "procedural", "goal"}
+    assert all(each["similarity"] is None for each in await timeline(client))
+    refused = await client.get("/v1/timeline", params={**ALICE, "query": "gardens", "cursor": "x"})
+    assert (refused.status_code, refused.json()["field"]) == (400, "cursor")
 
 
 async def test_a_turn_stored_as_a_memory_appears_once(client: AsyncClient) -> None:

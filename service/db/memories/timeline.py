@@ -7,8 +7,9 @@ on the timeline that was deleted elsewhere. A turn that is a memory as well appe
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import bindparam, text
@@ -19,49 +20,75 @@ from service.db.engine import Session
 from service.db.memories.memories import MOMENT
 from service.db.scopes import Condition, typed
 from service.db.search import visibility
+from service.db.vectors import Half
 from service.domain.query import Window
 from service.domain.scope import Scope
 from service.domain.timeline import EventKind, TimelineEvent
+from service.language.summary import first_sentence
+from service.providers.protocols import Vector
 
-MAX_CHARS: Final = 240
-"""Of a text that has no summary."""
+READ_CHARS: Final = 2_000
+"""Of a text without a summary: its first sentence is looked for in them."""
 
-COLUMNS: Final = "(id, event_time, summary, importance, access_count, last_accessed, channel, archived, metadata)"
+COLUMNS: Final = (
+    "(id, event_time, summary, importance, access_count, last_accessed, channel, archived, metadata, cosine)"
+)
 
-# By kind: the time, the alias, and the SELECT. ix_memory_user, _agent or _run (ix_turn_…, ix_strategy_…, ix_goal_…)
-# find the rows of the scope; the time is a filter.
-EVENTS: Final[Mapping[EventKind, tuple[str, str, str]]] = {
-    EventKind.SEMANTIC: (
-        'm."timestamp"',
+
+class _Source(NamedTuple):
+    """What of a kind is read: the time, the columns up to `metadata`, the tables, and where its vectors are."""
+
+    alias: str
+    moment: str
+    columns: str
+    tables: str
+    vectors: str
+
+
+# ix_memory_user, _agent or _run (ix_turn_…, ix_strategy_…, ix_goal_…) find the rows of the scope; the time is a filter.
+EVENTS: Final[Mapping[EventKind, _Source]] = {
+    EventKind.SEMANTIC: _Source(
         "m",
-        f"""SELECT m.id, m."timestamp", left(coalesce(m.metadata ->> 'summary', m.content), {MAX_CHARS}), m.importance,
-                coalesce(s.access_count, 0), s.last_accessed, m.channel, m.archived, m.metadata
-            FROM memory m LEFT JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id""",  # noqa: S608
+        'm."timestamp"',
+        f"""left(coalesce(m.metadata ->> 'summary', m.summary, m.content), {READ_CHARS}), m.importance,
+            coalesce(s.access_count, 0), s.last_accessed, m.channel, m.archived, m.metadata""",
+        "memory m LEFT JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id",
+        "memory_vector v ON v.memory_id = m.id AND v.kind = 'text'",
     ),
-    EventKind.EPISODIC: (
-        't."timestamp"',
+    EventKind.EPISODIC: _Source(
         "t",
-        f"""SELECT t.id, t."timestamp", left(coalesce(t.shown, t.content), {MAX_CHARS}), 0.5, 0,
-                CAST(NULL AS timestamptz), t.channel, t.archived,
-                t.metadata || jsonb_build_object('role', t.role, 'conversation_id', t.conversation_id,
-                                                 'turn_index', t.turn_index)
-            FROM turn t""",  # noqa: S608
+        't."timestamp"',
+        f"""left(coalesce(t.shown, t.content), {READ_CHARS}), 0.5, 0, CAST(NULL AS timestamptz), t.channel, t.archived,
+            t.metadata || jsonb_build_object('role', t.role, 'conversation_id', t.conversation_id,
+                                             'turn_index', t.turn_index)""",
+        "turn t",
+        "turn_vector v ON v.turn_id = t.id",
     ),
-    EventKind.PROCEDURAL: (
-        "w.created_at",
+    EventKind.PROCEDURAL: _Source(
         "w",
-        f"""SELECT w.id, w.created_at, left(w.description, {MAX_CHARS}), 0.5, w.success_count + w.failure_count,
-                w.last_used_at, w.channel, false, jsonb_build_object('tool_sequence', w.tool_sequence)
-            FROM strategy w""",  # noqa: S608
+        "w.created_at",
+        f"""left(w.description, {READ_CHARS}), 0.5, w.success_count + w.failure_count, w.last_used_at, w.channel, false,
+            jsonb_build_object('tool_sequence', w.tool_sequence)""",
+        "strategy w",
+        "strategy_vector v ON v.strategy_id = w.id",
     ),
-    EventKind.GOAL: (
-        "g.created_at",
+    EventKind.GOAL: _Source(
         "g",
-        f"""SELECT g.id, g.created_at, left(g.description, {MAX_CHARS}), 0.5, 0, CAST(NULL AS timestamptz), g.channel,
-                false, jsonb_build_object('status', g.status, 'priority', g.priority)
-            FROM goal g""",  # noqa: S608
+        "g.created_at",
+        f"""left(g.description, {READ_CHARS}), 0.5, 0, CAST(NULL AS timestamptz), g.channel, false,
+            jsonb_build_object('status', g.status, 'priority', g.priority)""",
+        "goal g",
+        "goal_vector v ON v.goal_id = g.id",
     ),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Wanted are those nearest in meaning to a query: its vector, and the generation to compare with."""
+
+    vector: Vector
+    generation: int
 
 
 async def page(
@@ -74,23 +101,37 @@ async def page(
     after: tuple[datetime, UUID] | None,
     limit: int,
     now: datetime,
+    nearest: Nearest | None = None,
 ) -> Sequence[TimelineEvent]:
-    """At most `limit` events of these kinds, the latest first, behind `after`."""
-    parts, values = [], {"limit": limit}
-    for kind in EventKind:
+    """At most `limit` events of these kinds, the latest first, behind `after`; or the nearest, an exact scan."""
+    parts: list[str] = []
+    values: dict[str, Any] = {"limit": limit}
+    cosine, join, order = "CAST(NULL AS float8)", "", "event_time DESC, id DESC"
+    if nearest is not None:
+        cosine, order = "1 - (v.embedding <=> :query_vector)", "cosine DESC, id DESC"
+        values |= {"query_vector": nearest.vector, "generation": nearest.generation}
+    for kind, source in EVENTS.items():
         if kind in kinds:
-            moment, alias, select = EVENTS[kind]
+            alias, moment, columns, tables, vectors = source
             rows = _rows(kind, alias, moment, scope, window, after, include_archived=include_archived, now=now)
-            order = f"ORDER BY {moment} DESC, {alias}.id DESC LIMIT :limit"
-            part = f"({select} WHERE {rows.sql} {order}) part {COLUMNS}"
+            if nearest is not None:
+                join = f"JOIN {vectors} AND v.workspace_id = {alias}.workspace_id AND v.generation = :generation"
+            events = f"SELECT {alias}.id, {moment}, {columns}, {cosine} FROM {tables} {join} WHERE {rows.sql}"  # noqa: S608
+            first = f"{moment} DESC, {alias}.id DESC" if nearest is None else "(v.embedding <=> :query_vector) + 0"
+            part = f"({events} ORDER BY {first} LIMIT :limit) part {COLUMNS}"
             parts.append(f"SELECT '{kind}' AS kind, part.* FROM {part}")  # noqa: S608 - our own parts
             values |= rows.values
     union = " UNION ALL ".join(parts)
-    statement = typed(text(f"SELECT * FROM ({union}) event ORDER BY event_time DESC, id DESC LIMIT :limit"))  # noqa: S608
+    statement = typed(text(f"SELECT * FROM ({union}) event ORDER BY {order} LIMIT :limit"))  # noqa: S608
+    if nearest is not None:
+        statement = statement.bindparams(bindparam("query_vector", type_=Half()))
     if after is not None:
         statement = statement.bindparams(bindparam("after_time", type_=MOMENT))
     found = await session.execute(statement.columns(metadata=JSONB()), values)
-    return [TimelineEvent(EventKind(row.kind), *row[1:]) for row in found]
+    return [
+        TimelineEvent(EventKind(row.kind), row.id, row.event_time, first_sentence(row.summary), *row[4:])
+        for row in found
+    ]
 
 
 def _rows(
