@@ -80,11 +80,14 @@ Answer from this. Where it does not hold the answer, say so instead of guessing.
 
 
 async def listed(ask: Ask, ids: FixedIds) -> list[DocumentLink]:
-    """The profile of a fixed user, and the latest conversations; nothing where no id says whose. Raises NotRead."""
+    """The profile of a fixed user, if there is one, and the latest conversations; nothing where no id says whose.
+    Raises NotRead."""
     found = []
     if ids.user_id:
-        uri = PROFILE.replace("{user_id}", quote(ids.user_id, safe=""))
-        found.append(DocumentLink(uri, "Profile", f"What is known of {ids.user_id}", JSON))
+        profile = await ask(RestRequest("GET", f"/v1/users/{in_path('user_id', ids.user_id)}/profile"))
+        if not profile.is_error:
+            uri = PROFILE.replace("{user_id}", quote(ids.user_id, safe=""))
+            found.append(DocumentLink(uri, "Profile", f"What is known of {ids.user_id}", JSON))
     answer = await ask(RestRequest("GET", "/v1/conversations", {"limit": LATEST, **ids.given()}))
     if answer.is_error and answer.problem.get("code") == "scope_error":
         return found

@@ -231,7 +231,9 @@ async def test_a_key_for_one_user_reaches_no_other(app: FastAPI, client: AsyncCl
         for uri in ("loxodon://users/bob/profile", "loxodon://conversations/bobs-chat"):
             with pytest.raises(MCPError):
                 await alice.read_resource(uri)
-        assert "bob" not in str((await alice.list_resources()).resources)
+        listed = (await alice.list_resources()).resources
+        assert "bob" not in str(listed)
+        assert "Profile" not in {each.name for each in listed}, "she has none"
     assert (await client.get(f"/v1/memories/{bobs}")).json()["memory"] == "Bob collects mechanical clocks"
 
 
