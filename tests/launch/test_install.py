@@ -103,3 +103,21 @@ def test_make_help_names_the_targets() -> None:
     ).stdout
     wanted = "help run up dev worker test test-pg16 lint types check migrate schema-freeze golden bench eval chaos"
     assert set(wanted.split()) <= {line.split()[1] for line in shown.splitlines()}
+
+
+def test_the_command_works_in_every_folder(calls: list[list[str]], project: Path) -> None:
+    install.main("run")
+    assert calls
+    (project / "service").mkdir()
+    (project / "service" / "__main__.py").write_text("import sys; print(sys.argv[1:])")
+    (project / "elsewhere" / "service").mkdir(parents=True)
+    words = [install.COMMAND, "jobs", "a b"]
+    with subprocess.Popen(words, cwd=project / "elsewhere", stdout=subprocess.PIPE, text=True) as started:
+        assert started.communicate()[0] == "['jobs', 'a b']\n"
+
+
+def test_make_adds_nothing_to_a_refusal() -> None:
+    done = subprocess.run(["make", "python", "PYTHON="], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "Loxodon needs Python 3.11" in done.stdout
+    assert "Error" not in done.stderr
