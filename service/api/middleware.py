@@ -41,7 +41,18 @@ PROBES = frozenset(
 """Called every few seconds by monitors; logged at debug level only."""
 
 OPEN = frozenset(
-    {"/", "/livez", "/readyz", "/health", "/v1/health", "/docs", "/docs/errors", "/openapi.json", f"{AUTOMEM}/health"}
+    {
+        "/",
+        "/README.md",
+        "/livez",
+        "/readyz",
+        "/health",
+        "/v1/health",
+        "/docs",
+        "/docs/errors",
+        "/openapi.json",
+        f"{AUTOMEM}/health",
+    }
 )
 """Paths that need no key (docs/decisions/021-open-routes.md)."""
 

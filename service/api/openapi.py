@@ -64,6 +64,7 @@ COMMON = {
 
 
 TAGS = {
+    "Start here": "Store, search, recall: all that most agents need.",
     "memories": "Store, search, read, change, forget and restore memories.",
     "recall": "All that an agent should know before it answers, as one bundle within a budget of tokens.",
     "conversations": "Conversations and their turns, kept as they were said.",
@@ -87,6 +88,9 @@ TAGS = {
     "health": "Whether the service lives and serves.",
 }
 """Groups of operations, in the order in which a newcomer meets them."""
+
+FIRST_PATHS = ("/v1/memories", "/v1/memories/search", "/v1/recall")
+"""The paths that the page shows first; their POST stands under the first tag, too."""
 
 CLOSED_SETS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "AuditOperation": ("What was done", get_args(audit.Operation)),
@@ -151,6 +155,9 @@ def _adapted(found: dict[str, Any]) -> dict[str, Any]:
     schemas["Problem"]["properties"]["code"] = {"$ref": "#/components/schemas/ErrorCode"}
     found["servers"] = [{"url": "/", "description": "The service that this document comes from"}]
     found["tags"] = [{"name": name, "description": each} for name, each in TAGS.items()]
+    for path in FIRST_PATHS:
+        found["paths"][path]["post"]["tags"].append(next(iter(TAGS)))
+    found["paths"] = {path: found["paths"][path] for path in FIRST_PATHS} | found["paths"]
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
     for operations in found["paths"].values():

@@ -220,6 +220,10 @@ def sets_in(part: Any) -> Iterator[list[str]]:
 def test_every_group_is_described(document: dict[str, Any]) -> None:
     used = {tag for _, _, operation in operations(document) for tag in operation["tags"]}
     assert used == {each["name"] for each in document["tags"] if each["description"]}
+    first = document["tags"][0]["name"]
+    starts = [path for _, path, operation in operations(document) if first in operation["tags"]]
+    assert starts == ["/v1/memories", "/v1/memories/search", "/v1/recall"]
+    assert all(operation["tags"][0] != first for _, _, operation in operations(document)), "generators read the first"
     assert document["info"]["license"]["identifier"] == "Apache-2.0"
     assert document["servers"]
 
