@@ -111,7 +111,7 @@ def test_the_command_works_in_every_folder(calls: list[list[str]], project: Path
     (project / "service").mkdir()
     (project / "service" / "__main__.py").write_text("import sys; print(sys.argv[1:])")
     (project / "elsewhere" / "service").mkdir(parents=True)
-    words = [install.COMMAND, "jobs", "a b"]
+    words = [str(install.COMMAND), "jobs", "a b"]
     with subprocess.Popen(words, cwd=project / "elsewhere", stdout=subprocess.PIPE, text=True) as started:
         assert started.communicate()[0] == "['jobs', 'a b']\n"
 
