@@ -17,15 +17,12 @@
     ├── RequestTimeout        the body came too slowly
     ├── TooManyRequests       as many of the workspace's requests wait already as may
     │   └── RateLimited       a budget is used up, or too many keys were wrong
-    ├── WebhookDisabled       nothing is sent to it any more; only jobs meet it
     └── Unavailable           try again later
         ├── StoreUnavailable  Postgres cannot be reached, or is overloaded
         │   ├── LockedOut         others had locked what it needs; nothing was written
         │   └── SchemaMismatch    its schema is of another version
         ├── OutcomeUnknown    the connection was lost during COMMIT
         ├── DeadlineExceeded  what was asked took longer than it may
-        ├── WebhookFailed     a receiver did not accept a delivery; only jobs meet it
-        │   └── WebhookWaits      it failed a moment ago, and is left alone for a while
         └── ProviderError     a model did not do its part
             ├── EmbeddingError
             ├── LlmError
@@ -166,19 +163,6 @@ class ClientGone(Unavailable):
     """The client hung up; only the log shows it."""
 
     code = "client_gone"
-
-
-class WebhookDisabled(ServiceError):
-    code = "webhook_disabled"
-
-
-class WebhookFailed(Unavailable):
-    code = "webhook_failed"
-
-
-class WebhookWaits(WebhookFailed):
-    code = "webhook_waits"
-    pauses = True
 
 
 class ProviderError(Unavailable):

@@ -198,7 +198,7 @@ class Settings(BaseModel):
     streams: int = Field(200, ge=1)  # of all keys together; then 503
     webhook_networks: Networks = ()  # private ones that webhooks may reach, over http too: 10.0.0.0/8, between commas
     webhook_timeout_s: float = Field(10.0, gt=0, le=60)  # a receiver that has not answered by then has failed
-    webhook_attempts: int = Field(30, ge=1, le=1_000)  # of one delivery, some four hours; then it is dead
+    webhook_attempts: int = Field(30, ge=1, le=1_000)  # of one delivery; then it is dead
     webhook_disable_after_h: float = Field(72.0, gt=0)  # a webhook that only failed for so long is switched off
     trusted_proxies: str = "127.0.0.1"  # addresses whose X-Forwarded-For is believed, between commas; * is all
     failed_keys_per_min: int = Field(100, ge=0)  # wrong keys an address may send to a process, then 429; 0 is no limit

@@ -174,21 +174,6 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
             "The client closed the connection during a search; it stands in the log only",
             "Nothing",
         ),
-        "webhook_disabled": ErrorHelp(
-            "409",
-            "A delivery of a webhook that is disabled. No route answers it: it is why the delivery's job is dead",
-            "Enable the webhook, and retry the job",
-        ),
-        "webhook_failed": ErrorHelp(
-            "503",
-            "A receiver did not accept a delivery. No route answers it: jobs try again",
-            "Mend the receiver",
-        ),
-        "webhook_waits": ErrorHelp(
-            "503",
-            "A receiver has failed a moment ago, so its other deliveries wait. No route answers it",
-            "Nothing",
-        ),
         "provider_error": ErrorHelp(
             "503",
             "A model server failed or was not reached",

@@ -34,7 +34,6 @@ STATUS: Mapping[type[errors.ServiceError], int] = {
     errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
-    errors.WebhookDisabled: 409,
     errors.PlaceLost: 410,
     errors.PreconditionFailed: 412,
     errors.RequestTimeout: 408,

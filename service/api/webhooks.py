@@ -164,8 +164,8 @@ class DeliveryItem(ResponseModel):
     change_id: str = Field(description="`id` of the change in the feed", examples=["7512-48"])
     memory_id: Id = Field(description="UUID")
     state: DeliveryState = Field(
-        description="waiting: for its first or another attempt; delivered; dead: given up, its job can be retried; "
-        "dropped: what it was to tell has been erased"
+        description="waiting: for its first or another attempt; delivered; dead: given up, until the webhook is "
+        "enabled again; dropped: what it was to tell has been erased"
     )
     attempts: int = Field(description="Requests that were sent, from 0")
     status: int | None = Field(description="What the receiver answered last; null: nothing", examples=[500])
@@ -251,13 +251,15 @@ async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
 async def update_webhook(
     id: str, body: UpdateWebhookRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> WebhookItem:
-    """Another `url`, and `enabled: true`, forget the failures. What comes while it is disabled is sent afterwards."""
+    """Another `url`, and `enabled: true`, forget the failures, and what was given up is sent again. What comes while it
+    is disabled is sent afterwards."""
     values: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
     if "url" in values:
         _check_url(values["url"], res)
     if "events" in values:
         values["events"] = list(dict.fromkeys(values["events"]))
-    if "url" in values or values.get("enabled"):
+    begins_again = "url" in values or values.get("enabled")
+    if begins_again:
         values |= {"failures": 0, "failing_since": None, "retry_at": None}
     if "enabled" in values:
         values["disabled_reason"] = None
@@ -267,7 +269,12 @@ async def update_webhook(
             changed = await webhooks.change(session, caller.workspace_id, found.id, values)
             assert changed is not None, "it was just there"
             found = changed
+            if begins_again:
+                await webhooks.revive(session, caller.workspace_id, found.id)
+                await webhooks.schedule(session, caller.workspace_id, found.id)
             await _audit(session, "update_webhook", found.id, caller, res, request)
+    if begins_again:
+        res.wakeup.notify()
     return WebhookItem.describing(found)
 
 
@@ -339,7 +346,7 @@ async def list_webhook_deliveries(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> DeliveriesPage:
-    """Newest first; kept for 7 days after they are over. A dead one is sent again by retrying its job."""
+    """Newest first; kept for 7 days after they are over. Dead ones are sent again when the webhook is enabled again."""
     before = None if cursor is None else cursors.unpack(cursor, UUID)
     async with res.db.read(caller.workspace_id) as session:
         webhook = await _found(session, caller, id)

@@ -10,7 +10,7 @@ from uuid import UUID
 from service.domain.feed import ChangeKind, FeedPosition
 
 DeliveryState = Literal["waiting", "delivered", "dead", "dropped"]
-"""`dead`: given up, and its job can be retried; `dropped`: what it was to tell has been erased."""
+"""`dead`: given up, until the webhook is enabled again; `dropped`: what it was to tell has been erased."""
 
 TEST_EVENT = "webhook.test"
 MAX_WEBHOOKS = 20
@@ -20,7 +20,7 @@ MAX_WEBHOOKS = 20
 @dataclass(frozen=True, slots=True)
 class Webhook:
     """`events`: what it is told; none: everything. `failing_since`: every delivery since then has failed, `failures` of
-    them; before `retry_at` none is tried."""
+    them; before `retry_at` none is tried, because the last one failed or is under way."""
 
     id: UUID
     url: str

@@ -21,10 +21,11 @@ Batch = tuple[Job, ...]
 @dataclass(frozen=True, slots=True)
 class ClaimGroup:
     """Kinds of work that one call claims. `batch_sizes`: for kinds that run together, how many at most; empty for kinds
-    that run alone."""
+    that run alone. `half`: they take at most half of the slots."""
 
     kinds: tuple[str, ...]
     batch_sizes: tuple[int, ...] = ()
+    half: bool = False
 
     @property
     def limit(self) -> int | None:
@@ -37,11 +38,12 @@ class ClaimGroup:
 
 
 def claim_groups(tasks: Mapping[str, Task], batch_size: int) -> list[ClaimGroup]:
-    """The claims of a round: one for all that runs alone, one for what runs together, `batch_size` at once unless the
-    task says another number."""
-    alone = tuple(name for name, task in tasks.items() if task.together is None)
+    """The claims of a round: one for all that runs alone, one for what takes half of the slots, one for what runs
+    together, `batch_size` at once unless the task says another number."""
+    alone = tuple(name for name, task in tasks.items() if task.together is None and not task.half)
+    half = tuple(name for name, task in tasks.items() if task.half)
     joint = {name: task.max_batch or batch_size for name, task in tasks.items() if task.together is not None}
-    found = [ClaimGroup(alone), ClaimGroup(tuple(joint), tuple(joint.values()))]
+    found = [ClaimGroup(alone), ClaimGroup(half, half=True), ClaimGroup(tuple(joint), tuple(joint.values()))]
     return [each for each in found if each.kinds]
 
 

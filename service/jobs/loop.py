@@ -158,7 +158,9 @@ class Worker:
                 if room <= 0:
                     more = True
                     break
-                limit = group.limit or room
+                limit = self._half_left(group) if group.half else group.limit or room
+                if limit <= 0:
+                    continue
                 jobs = await queue.claim(
                     session, self.name, group.kinds, limit, self._settings.job_lease_s, after=self._lanes[group]
                 )
@@ -175,14 +177,20 @@ class Worker:
                 JOB_WAIT.labels(job.kind).observe(job.waited_s)
         return more
 
+    def _half_left(self, group: ClaimGroup) -> int:
+        held = sum(batch[0].kind in group.kinds for batch in self._running.values())
+        return min(self._room(), max(1, self._settings.worker_concurrency // 2) - held)
+
     def _start(self, batch: Batch) -> None:
         task = asyncio.create_task(self._work(batch))
         self._running[task] = batch
         task.add_done_callback(self._forget)
 
     def _forget(self, task: asyncio.Task[None]) -> None:
-        del self._running[task]
+        batch = self._running.pop(task)
         self._freed.set()
+        if self._tasks[batch[0].kind].half:
+            self._wakeup.set()  # others of its group may have been left
 
     # -- running
 

@@ -40,7 +40,8 @@ class Task:
     `together` takes several first attempts in one call, at most `max_batch` (None: settings.embed_batch); an attempt
     after a failure goes to `run` alone, so that one bad job does not fail the others. `retry_alone`: when a batch
     failed, each of its jobs runs alone in this very attempt, else after its pause.
-    `timeout_s`: a longer run is cancelled and has failed.
+    `timeout_s`: a longer run is cancelled and has failed. `half`: takes at most half of a worker's slots, because
+    somebody else says how long it runs.
     """
 
     run: Run
@@ -50,6 +51,7 @@ class Task:
     together: RunMany | None = None
     max_batch: int | None = None
     retry_alone: bool = False
+    half: bool = False
 
 
 TASKS: Mapping[JobName, Task] = MappingProxyType(
@@ -73,6 +75,6 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "patterns": Task(patterns.patterns, interval_s=EVERY_S["patterns"], timeout_s=60 * MINUTE_S),
         "promote": Task(promotion.promote, interval_s=EVERY_S["promote"], timeout_s=60 * MINUTE_S),
         "reembed": Task(reembed.run, interval_s=EVERY_S["reembed"], timeout_s=24 * 60 * MINUTE_S),
-        "deliver_webhook": Task(webhooks.run, timeout_s=MINUTE_S + 30),
+        "deliver_webhook": Task(webhooks.run, timeout_s=2 * MINUTE_S, half=True),
     }
 )

@@ -10,7 +10,7 @@ from service.resources import Resources
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
-    """Sends one delivery; one that was delivered before is not sent again. Killed between the two it is: receivers know
-    it by its id."""
-    await deliver(job.workspace_id, UUID(str(job.payload["delivery_id"])), res, is_last=job.is_last_attempt)
+    """Sends what waits for one webhook. Killed between an answer and its note, the delivery is sent again: receivers
+    know it by its id."""
+    await deliver(job.workspace_id, UUID(str(job.payload["webhook_id"])), res)
     return None

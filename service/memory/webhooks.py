@@ -10,23 +10,29 @@ import base64
 import hashlib
 import hmac
 import json
+import logging
 import secrets
+import time
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from service.db.jobs import queue, webhooks
+from service.db.jobs import webhooks
 from service.db.memories import feed
 from service.domain.feed import FeedEntry
-from service.domain.job import NewJob
 from service.domain.webhook import TEST_EVENT, DeliveryState, Webhook, WebhookDelivery
-from service.errors import WebhookDisabled, WebhookFailed, WebhookWaits
 from service.providers import webhook_sender
 from service.providers.webhook_sender import WebhookAnswer
 from service.resources import Resources
 
+log = logging.getLogger(__name__)
+
 PAGE = 200
 SECRET_BYTES, SECRET_PREFIX = 32, "whsec_"
+TURN_S = 1.0
+"""How long one job goes on sending."""
+
+MARGIN_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 600.0
 """How long a receiver that failed is left alone, doubled with each failure."""
 
@@ -71,8 +77,8 @@ def _plain(value: Any) -> Any:
 
 
 async def dispatch(res: Resources, *, at_most: int = 100) -> int:
-    """Makes a delivery with its job for each change that webhooks have not been told; returns how many. The place of a
-    webhook moves on in the same transaction, so none is made twice or left out."""
+    """Makes a delivery for each change that webhooks have not been told, and a job for each webhook; returns how many.
+    The place of a webhook moves on in the same transaction, so none is made twice or left out."""
     async with res.db.read() as session:
         due = await webhooks.find_due(session, limit=at_most)
     made = 0
@@ -92,42 +98,58 @@ async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -
         place = await webhooks.lock_place(session, workspace_id, webhook_id)
         if place is None:
             return 0, False
-        after, events = place
+        after, webhook = place
         found, end, has_more = await feed.entries(session, workspace_id, after, limit=PAGE)
         if end == after:
             return 0, False
-        wanted = [each for each in found if not events or each.kind in events]
-        ids = await webhooks.add_deliveries(session, workspace_id, webhook_id, wanted, end)
-        attempts = res.settings.webhook_attempts
-        jobs = [NewJob("deliver_webhook", payload={"delivery_id": str(each)}, max_attempts=attempts) for each in ids]
-        await queue.enqueue(session, workspace_id, jobs)
-    return len(ids), has_more
+        wanted = [each for each in found if not webhook.events or each.kind in webhook.events]
+        await webhooks.add_deliveries(session, workspace_id, webhook_id, wanted, end)
+        if wanted:
+            await webhooks.schedule(session, workspace_id, webhook_id, wait_s=_left_s(webhook, res))
+    return len(wanted), has_more
 
 
 # -- sending them
 
 
-async def deliver(workspace_id: UUID, delivery_id: UUID, res: Resources, *, is_last: bool) -> str:
-    """Sends a delivery and notes how it went; returns its state. `is_last`: it is dead when this attempt fails. Raises
-    WebhookFailed, WebhookWaits or WebhookDisabled."""
-    async with res.db.read(workspace_id) as session:
-        delivery = await webhooks.delivery(session, workspace_id, delivery_id)
-        webhook = await webhooks.get(session, workspace_id, delivery.webhook_id) if delivery else None
-        entry = await feed.entry_at(session, workspace_id, delivery.at) if delivery else None
-    if delivery is None or webhook is None or delivery.state in ("delivered", "dropped"):
-        return "gone" if delivery is None or webhook is None else delivery.state
-    if entry is None:
-        async with res.db.begin(workspace_id) as session:
+async def deliver(workspace_id: UUID, webhook_id: UUID, res: Resources) -> None:
+    """Sends what waits for a webhook, one after the other. After a second, or a failure, the rest is for another job,
+    so that other webhooks have their turn."""
+    until = time.monotonic() + TURN_S
+    while await _deliver_next(workspace_id, webhook_id, res):
+        if time.monotonic() >= until:
+            async with res.db.begin(workspace_id) as session:
+                await webhooks.schedule(session, workspace_id, webhook_id)
+            return
+
+
+async def _deliver_next(workspace_id: UUID, webhook_id: UUID, res: Resources) -> bool:
+    """Whether there may be more to send at once. While one is under way `retry_at` keeps other workers off the
+    webhook; one that was killed holds it no longer than a receiver may take."""
+    async with res.db.begin(workspace_id) as session:
+        webhook = await webhooks.get(session, workspace_id, webhook_id, lock=True)
+        if webhook is None or not webhook.enabled:
+            return False
+        if (wait_s := _left_s(webhook, res)) > 0:
+            await webhooks.schedule(session, workspace_id, webhook_id, wait_s=wait_s)
+            return False
+        delivery = await webhooks.next_delivery(session, workspace_id, webhook_id)
+        if delivery is None:
+            return False
+        entry = await feed.entry_at(session, workspace_id, delivery.at)
+        if entry is None:
             error = "What it was to tell has been erased."
-            await webhooks.note(session, workspace_id, delivery_id, "dropped", now=res.clock(), error=error)
-        return "dropped"
-    if not webhook.enabled:
-        await _note_dead(workspace_id, delivery_id, "The webhook is disabled.", res)
-        raise WebhookDisabled("The webhook is disabled; enable it, and retry this job.")
-    if webhook.retry_at is not None and (wait_s := (webhook.retry_at - res.clock()).total_seconds()) > 0:
-        raise WebhookWaits("The receiver failed a moment ago; this delivery waits.", retry_after_s=wait_s)
+            await webhooks.note(session, workspace_id, delivery.id, "dropped", now=res.clock(), error=error)
+            return True
+        busy_until = res.clock() + timedelta(seconds=res.settings.webhook_timeout_s + MARGIN_S)
+        await webhooks.change(session, workspace_id, webhook_id, {"retry_at": busy_until})
     answer = await _send(webhook, str(delivery.id), entry.kind, entry.changed_at, told(entry), res)
-    return await _note(workspace_id, webhook, delivery, answer, res, is_last=is_last)
+    return await _note(workspace_id, webhook, delivery, answer, res)
+
+
+def _left_s(webhook: Webhook, res: Resources) -> float:
+    """For how long nothing is sent to it."""
+    return 0.0 if webhook.retry_at is None else max(0.0, (webhook.retry_at - res.clock()).total_seconds())
 
 
 async def send_test(webhook: Webhook, message_id: str, res: Resources) -> WebhookAnswer:
@@ -153,34 +175,34 @@ async def _send(
 
 
 async def _note(
-    workspace_id: UUID,
-    webhook: Webhook,
-    delivery: WebhookDelivery,
-    answer: WebhookAnswer,
-    res: Resources,
-    *,
-    is_last: bool,
-) -> str:
-    now, accepted = res.clock(), answer.is_accepted
+    workspace_id: UUID, webhook: Webhook, delivery: WebhookDelivery, answer: WebhookAnswer, res: Resources
+) -> bool:
+    """Whether it was accepted. The log is told when a webhook begins to fail, recovers or is switched off."""
+    now, wait_s = res.clock(), _wait_s(webhook)
+    is_last = delivery.attempts + 1 >= res.settings.webhook_attempts
+    state: DeliveryState = "delivered" if answer.is_accepted else "dead" if is_last else "waiting"
+    values: dict[str, Any] = {"failures": 0, "failing_since": None, "retry_at": None, "delivered_at": now}
+    disabled = None
+    if not answer.is_accepted:
+        since, retry_at = webhook.failing_since or now, now + timedelta(seconds=wait_s)
+        values = {"failures": webhook.failures + 1, "failing_since": since, "retry_at": retry_at}
+        if disabled := _disabled_by(webhook, answer, now, res):
+            values |= {"enabled": False, "disabled_reason": disabled}
     async with res.db.begin(workspace_id) as session:
-        state: DeliveryState = "delivered" if accepted else "dead" if is_last else "waiting"
+        await webhooks.change(session, workspace_id, webhook.id, values)
+        status, error = answer.status, answer.error
         await webhooks.note(
-            session,
-            workspace_id,
-            delivery.id,
-            state,
-            now=now,
-            status=answer.status,
-            error=answer.error,
-            attempted=True,
+            session, workspace_id, delivery.id, state, now=now, status=status, error=error, attempted=True
         )
-        if accepted:
-            healthy = {"failures": 0, "failing_since": None, "retry_at": None, "delivered_at": now}
-            await webhooks.change(session, workspace_id, webhook.id, healthy)
-            return state
-        disabled = _disabled_by(webhook, answer, now, res)
-        await webhooks.failed(session, workspace_id, webhook.id, now=now, wait_s=_wait_s(webhook), disabled=disabled)
-    raise WebhookFailed(f"The receiver did not accept it: {answer.error}")
+        if not answer.is_accepted and not disabled:
+            await webhooks.schedule(session, workspace_id, webhook.id, wait_s=wait_s)
+    if disabled:
+        log.warning("webhook %s is switched off: %s", webhook.id, disabled)
+    elif not answer.is_accepted and webhook.failing_since is None:
+        log.warning("webhook %s has begun to fail, and is tried again: %s", webhook.id, error)
+    elif answer.is_accepted and webhook.failing_since is not None:
+        log.info("webhook %s works again after %d failures", webhook.id, webhook.failures)
+    return answer.is_accepted
 
 
 def _wait_s(webhook: Webhook) -> float:
@@ -196,8 +218,3 @@ def _disabled_by(webhook: Webhook, answer: WebhookAnswer, now: datetime, res: Re
         hours = res.settings.webhook_disable_after_h
         return f"Every delivery failed for {hours:g} hours (LOXODON_WEBHOOK_DISABLE_AFTER_H). {answer.error}"
     return None
-
-
-async def _note_dead(workspace_id: UUID, delivery_id: UUID, error: str, res: Resources) -> None:
-    async with res.db.begin(workspace_id) as session:
-        await webhooks.note(session, workspace_id, delivery_id, "dead", now=res.clock(), error=error)

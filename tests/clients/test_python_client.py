@@ -260,9 +260,6 @@ def test_every_code_of_the_service_has_a_type() -> None:
         "client_gone",
         "model_budget",
         "rerank_error",
-        "webhook_disabled",
-        "webhook_failed",
-        "webhook_waits",
     }
 
 

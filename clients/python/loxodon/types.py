@@ -487,9 +487,6 @@ ErrorCode: TypeAlias = Literal[
     "too_many_requests",
     "unauthenticated",
     "unavailable",
-    "webhook_disabled",
-    "webhook_failed",
-    "webhook_waits",
 ]
 """What is wrong, for programs."""
 

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import and_, case, delete, func, insert, select, text, update
+from sqlalchemy import and_, delete, func, insert, select, text, update
 from uuid_utils.compat import uuid7
 
 from service.db.engine import Session
 from service.db.tables import WebhookDeliveryRow, WebhookRow
 from service.domain.feed import FeedEntry, FeedPosition
+from service.domain.job import LONG_MAX_ATTEMPTS
 from service.domain.webhook import DeliveryState, Webhook, WebhookDelivery
 
 FIND = text("SELECT workspace_id, id FROM find_webhooks(:most)")
+
+SCHEDULE = text("""
+    WITH moved AS (
+        UPDATE job SET run_after = now() + make_interval(secs => :wait_s)
+        WHERE workspace_id = :workspace AND kind = 'deliver_webhook' AND state = 'ready'
+          AND payload ->> 'webhook_id' = :webhook
+        RETURNING 1
+    )
+    INSERT INTO job (workspace_id, id, kind, payload, max_attempts, run_after)
+    SELECT :workspace, :id, 'deliver_webhook', jsonb_build_object('webhook_id', CAST(:webhook AS text)), :attempts,
+           now() + make_interval(secs => :wait_s)
+    WHERE NOT EXISTS (SELECT FROM moved)
+""")
 
 COLUMNS = [WebhookRow.__table__.c[field.name] for field in fields(Webhook)]
 DELIVERY = [
@@ -32,8 +46,13 @@ def _is(workspace_id: UUID, webhook_id: UUID) -> Any:
     return and_(WebhookRow.workspace_id == workspace_id, WebhookRow.id == webhook_id)
 
 
+def _of(workspace_id: UUID, webhook_id: UUID) -> Any:
+    return and_(WebhookDeliveryRow.workspace_id == workspace_id, WebhookDeliveryRow.webhook_id == webhook_id)
+
+
 def _webhook(row: Any) -> Webhook:
-    return Webhook(**{**row._mapping, "events": tuple(row.events)})
+    values = {column.name: row._mapping[column.name] for column in COLUMNS}
+    return Webhook(**{**values, "events": tuple(row.events)})
 
 
 def _delivery(row: Any) -> WebhookDelivery:
@@ -62,8 +81,9 @@ async def listing(session: Session, workspace_id: UUID) -> list[Webhook]:
     return [_webhook(row) for row in await session.execute(query)]
 
 
-async def get(session: Session, workspace_id: UUID, webhook_id: UUID) -> Webhook | None:
-    row = (await session.execute(select(*COLUMNS).where(_is(workspace_id, webhook_id)))).one_or_none()
+async def get(session: Session, workspace_id: UUID, webhook_id: UUID, *, lock: bool = False) -> Webhook | None:
+    query = select(*COLUMNS).where(_is(workspace_id, webhook_id))
+    row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _webhook(row)
 
 
@@ -78,27 +98,32 @@ async def remove(session: Session, workspace_id: UUID, webhook_id: UUID) -> None
     await session.execute(delete(WebhookRow).where(_is(workspace_id, webhook_id)))
 
 
+async def schedule(session: Session, workspace_id: UUID, webhook_id: UUID, *, wait_s: float = 0.0) -> None:
+    """The webhook's job is due after `wait_s`: the one that waits already, or a new one. The caller's transaction has
+    locked the webhook, so there is never a second one."""
+    values = {"workspace": workspace_id, "webhook": str(webhook_id), "id": uuid7(), "wait_s": wait_s}
+    await session.execute(SCHEDULE, {**values, "attempts": LONG_MAX_ATTEMPTS})
+
+
 # -- deliveries
 
 
-async def lock_place(
-    session: Session, workspace_id: UUID, webhook_id: UUID
-) -> tuple[FeedPosition, tuple[str, ...]] | None:
-    """Up to where deliveries were made, and the events it is told; None for one that is gone, disabled, or locked by
-    another worker."""
+async def lock_place(session: Session, workspace_id: UUID, webhook_id: UUID) -> tuple[FeedPosition, Webhook] | None:
+    """Up to where deliveries were made, and the webhook; None for one that is gone, disabled, or locked by another
+    worker."""
     query = (
-        select(WebhookRow.position, WebhookRow.seq, WebhookRow.events)
+        select(WebhookRow.position, WebhookRow.seq, *COLUMNS)
         .where(_is(workspace_id, webhook_id), WebhookRow.enabled)
         .with_for_update(skip_locked=True)
     )
     row = (await session.execute(query)).one_or_none()
-    return None if row is None else (FeedPosition(row[0], row[1]), tuple(row[2]))
+    return None if row is None else (FeedPosition(row.position, row.seq), _webhook(row))
 
 
 async def add_deliveries(
     session: Session, workspace_id: UUID, webhook_id: UUID, entries: Sequence[FeedEntry], end: FeedPosition
-) -> list[UUID]:
-    """A delivery for each entry, and the webhook's place behind `end`; returns their ids."""
+) -> None:
+    """A delivery for each entry, and the webhook's place behind `end`."""
     rows = [
         {
             "workspace_id": workspace_id,
@@ -114,13 +139,26 @@ async def add_deliveries(
     if rows:
         await session.execute(insert(WebhookDeliveryRow), rows)
     await change(session, workspace_id, webhook_id, {"position": end.position, "seq": end.seq})
-    return [UUID(str(row["id"])) for row in rows]
 
 
-async def delivery(session: Session, workspace_id: UUID, delivery_id: UUID) -> WebhookDelivery | None:
-    here = WebhookDeliveryRow.workspace_id == workspace_id, WebhookDeliveryRow.id == delivery_id
-    row = (await session.execute(select(*DELIVERY).where(*here))).one_or_none()
+async def next_delivery(session: Session, workspace_id: UUID, webhook_id: UUID) -> WebhookDelivery | None:
+    """The waiting one that was tried longest ago, those before that were not tried yet. Uses
+    ix_webhook_delivery_waiting."""
+    query = (
+        select(*DELIVERY)
+        .where(_of(workspace_id, webhook_id), WebhookDeliveryRow.state == "waiting")
+        .order_by(WebhookDeliveryRow.attempted_at.nulls_first(), WebhookDeliveryRow.id)
+        .limit(1)
+    )
+    row = (await session.execute(query)).one_or_none()
     return None if row is None else _delivery(row)
+
+
+async def revive(session: Session, workspace_id: UUID, webhook_id: UUID) -> None:
+    """What was given up waits again."""
+    dead = _of(workspace_id, webhook_id), WebhookDeliveryRow.state == "dead"
+    values = {"state": "waiting", "attempts": 0, "attempted_at": None, "finished_at": None}
+    await session.execute(update(WebhookDeliveryRow).where(*dead).values(**values))
 
 
 async def deliveries(
@@ -133,12 +171,7 @@ async def deliveries(
     limit: int,
 ) -> list[WebhookDelivery]:
     """The newest first, behind the id `before`. Uses ix_webhook_delivery_webhook."""
-    query = (
-        select(*DELIVERY)
-        .where(WebhookDeliveryRow.workspace_id == workspace_id, WebhookDeliveryRow.webhook_id == webhook_id)
-        .order_by(WebhookDeliveryRow.id.desc())
-        .limit(limit)
-    )
+    query = select(*DELIVERY).where(_of(workspace_id, webhook_id)).order_by(WebhookDeliveryRow.id.desc()).limit(limit)
     if state is not None:
         query = query.where(WebhookDeliveryRow.state == state)
     if before is not None:
@@ -157,26 +190,10 @@ async def note(
     error: str | None = None,
     attempted: bool = False,
 ) -> None:
-    """How an attempt ended; one that waits may be tried again."""
+    """How an attempt ended; one that waits is tried again."""
     values: dict[str, Any] = {"state": state, "status": status, "error": error}
     values["finished_at"] = None if state == "waiting" else now
     if attempted:
         values |= {"attempts": WebhookDeliveryRow.attempts + 1, "attempted_at": now}
     here = WebhookDeliveryRow.workspace_id == workspace_id, WebhookDeliveryRow.id == delivery_id
     await session.execute(update(WebhookDeliveryRow).where(*here).values(**values))
-
-
-async def failed(
-    session: Session, workspace_id: UUID, webhook_id: UUID, *, now: datetime, wait_s: float, disabled: str | None
-) -> None:
-    """A delivery failed: none is tried for `wait_s`. Of several that were under way together the first counts.
-    `disabled`: why the webhook is switched off."""
-    waits = and_(WebhookRow.retry_at.is_not(None), WebhookRow.retry_at > now)
-    values: dict[str, Any] = {
-        "failures": WebhookRow.failures + case((waits, 0), else_=1),
-        "failing_since": func.coalesce(WebhookRow.failing_since, now),
-        "retry_at": case((waits, WebhookRow.retry_at), else_=now + timedelta(seconds=wait_s)),
-    }
-    if disabled is not None:
-        values |= {"enabled": False, "disabled_reason": disabled}
-    await session.execute(update(WebhookRow).where(_is(workspace_id, webhook_id)).values(**values))

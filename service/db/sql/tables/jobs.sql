@@ -157,4 +157,6 @@ CREATE TABLE webhook_delivery (
         REFERENCES webhook (workspace_id, id) ON DELETE CASCADE
 );
 CREATE INDEX ix_webhook_delivery_webhook ON webhook_delivery (workspace_id, webhook_id, id);
+CREATE INDEX ix_webhook_delivery_waiting ON webhook_delivery (workspace_id, webhook_id, attempted_at NULLS FIRST, id)
+    WHERE state = 'waiting';
 CREATE INDEX ix_webhook_delivery_finished ON webhook_delivery (finished_at) WHERE finished_at IS NOT NULL;
