@@ -31,9 +31,9 @@ class Account:
     gid: int = -1
 
     def give(self, path: Path) -> None:
-        """Makes the account the owner of `path`, which was just made."""
+        """Makes the account the owner of `path`, which was just made; of a link, not of what it leads to."""
         if self.uid >= 0:
-            os.chown(path, self.uid, self.gid)
+            os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
 
 def choose(cluster: Path) -> Account:

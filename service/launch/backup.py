@@ -122,18 +122,13 @@ def _unpack(folder: Path, fresh: Path, advance: Advance) -> None:
 
                 def filtered(member: tarfile.TarInfo, path: str, file: Any = file, size: int = size) -> Any:
                     advance("kB unpacked", file.tell() // 1024, size // 1024)
-                    return _as_ours(member, path)
+                    return tarfile.data_filter(member, path)
 
-                packed.extractall(where, filter=filtered)  # noqa: S202 (the filter keeps them inside)
+                packed.extractall(where, filter=filtered)  # noqa: S202 (nothing outside, and files of the caller's)
         shutil.copy2(folder / MANIFEST, fresh / MANIFEST)
     except (OSError, EOFError, tarfile.TarError) as exc:
         raise LaunchError(f"The backup in {folder} is damaged: {exc}.") from exc
     fresh.chmod(0o700)
-
-
-def _as_ours(member: tarfile.TarInfo, where: str) -> tarfile.TarInfo | None:
-    """A file of the caller's: the archive names the user that Postgres ran as, as it saw itself."""
-    return tarfile.tar_filter(member, where).replace(uid=os.geteuid(), gid=os.getegid(), uname="", gname="", deep=False)
 
 
 @contextmanager

@@ -21,14 +21,14 @@ LOCAL_MODEL = "local:snowflake-arctic-embed-s-int8"
 
 
 def embedder_model(settings: Settings) -> str:
-    """The id that the first embedding generation records, without loading anything."""
-    endpoint = _embedder_endpoint(settings)
+    """The id that the first embedding generation records, without loading anything; migrations have no key for it."""
+    endpoint = _embedder_endpoint(settings, or_key="none")
     return endpoint.id if endpoint else LOCAL_MODEL
 
 
 def embedder_dimension(settings: Settings) -> int:
     """The length of the vectors of the configured embedder."""
-    return settings.embedding_dim if _embedder_endpoint(settings) else DIMENSION
+    return settings.embedding_dim if _embedder_endpoint(settings, or_key="none") else DIMENSION
 
 
 def open_embedder(settings: Settings, *, seldom_used: bool = False) -> Embedder:
@@ -113,11 +113,11 @@ def open_reranker(settings: Settings) -> Reranker | None:
     )
 
 
-def _embedder_endpoint(settings: Settings) -> Endpoint | None:
+def _embedder_endpoint(settings: Settings, *, or_key: str | None = None) -> Endpoint | None:
     return choose_embedder(
         provider=settings.embedder_provider,
         model=settings.embedder_model,
-        api_key=_secret(settings.embedder_api_key),
+        api_key=_secret(settings.embedder_api_key) or or_key,
         base_url=settings.embedder_base_url,
         keys=_keys(settings),
     )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
+import tarfile
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from service.command import compare
 from service.db import generations, migrate
 from service.db.roles import MIGRATE_LOGIN
-from service.launch.backup import BASE, backup, restore
+from service.launch.accounts import Account
+from service.launch.backup import BASE, LOG, MANIFEST, backup, restore
 from service.launch.owner import owner_url
 from service.launch.postgres import EmbeddedPostgres
 from service.launch.problems import LaunchError
@@ -79,6 +83,40 @@ def test_a_backup_is_restored(tmp_path: Path, settings: Settings) -> None:
     with pytest.raises(LaunchError, match="is damaged"):
         restore(of_c, tmp_path / "copy")
     assert not of_c.data_dir.exists()
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        {"name": "../outside"},
+        {"name": "link", "type": tarfile.SYMTYPE, "linkname": "/etc"},
+        {"name": "link", "type": tarfile.SYMTYPE, "linkname": "../../outside"},
+        {"name": "link", "type": tarfile.LNKTYPE, "linkname": "/etc/passwd"},
+        {"name": "device", "type": tarfile.CHRTYPE},
+    ],
+)
+def test_a_backup_that_reaches_outside_is_refused(tmp_path: Path, settings: Settings, member: dict[str, Any]) -> None:
+    forged, target = tmp_path / "copy", tmp_path / "data"
+    forged.mkdir()
+    for name in (BASE, LOG):
+        with tarfile.open(forged / name, "w:gz") as packed:
+            made = tarfile.TarInfo()
+            for field, value in member.items():
+                setattr(made, field, value)
+            packed.addfile(made)
+    (forged / MANIFEST).write_text("{}")
+    with pytest.raises(LaunchError, match="is damaged"):
+        restore(settings.model_copy(update={"data_dir": target}), forged)
+    assert {each.name for each in tmp_path.iterdir()} == {"copy"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_link_is_given_away_and_not_what_it_leads_to(tmp_path: Path) -> None:
+    kept, link = tmp_path / "kept", tmp_path / "link"
+    kept.touch()
+    link.symlink_to(kept)
+    Account(uid=65534, gid=65534).give(link)
+    assert (kept.stat().st_uid, link.lstat().st_uid) == (0, 65534)
 
 
 def test_a_backup_that_fails_leaves_nothing(

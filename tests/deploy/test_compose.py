@@ -57,3 +57,11 @@ def test_each_container_has_its_own_login() -> None:
         assert {each for each in given if each.endswith("DATABASE_URL")} == {wanted}
         assert services()[name]["build"]["target"] == "service"
     assert [name for name in logins if "LOXODON_BOOTSTRAP_API_KEY" in services()[name]["environment"]] == ["migrate"]
+
+
+def test_containers_have_no_rights_that_they_do_not_need() -> None:
+    for name, each in services().items():
+        assert each["read_only"], name
+        assert each["cap_drop"] == ["ALL"], name
+        assert each["security_opt"] == ["no-new-privileges:true"], name
+        assert "/tmp" in each["tmpfs"], name

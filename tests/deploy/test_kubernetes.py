@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import pytest
@@ -25,6 +26,13 @@ VARIANTS = {
 
 NOT_READ = {"DATABASE_LOGIN", "DATABASE_PASSWORD", "DATABASE_ADDRESS"}
 """Variables that a URL is made of."""
+
+PRIVATE = [
+    *("10.0.0.1", "172.16.0.1", "172.31.255.254", "192.168.1.1", "100.64.0.1", "169.254.169.254", "127.0.0.1"),
+    *("192.0.0.192", "168.63.129.16", "::1", "fd00::1", "fe80::1", "fec0::1", "64:ff9b::a00:1", "::ffff:10.0.0.1"),
+    *("2002:a00:1::1", "2001::1"),
+]
+"""Where neither a model nor a receiver of webhooks is, unless somebody says so."""
 
 NOTIFIER, LISTENER = 1, 1  # connections beside the pool: of each process that queues jobs, of each worker
 MIGRATION, POOLER_LOOKUPS, RESERVE = 2, 2, 10  # RESERVE: Postgres keeps 3, the operator takes some, people the rest
@@ -210,6 +218,35 @@ def test_nothing_is_open_but_what_stands_there(overlay: list[Document]) -> None:
     everything = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
     assert policies["default-deny"]["spec"] == everything
     assert policies["worker"]["spec"]["ingress"][0]["from"], "its metrics need no key"
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_models_and_webhooks_are_public(overlay: list[Document], address: str) -> None:
+    (rule,) = of_kind(overlay, "NetworkPolicy")["to-models"]["spec"]["egress"]
+    for each in rule["to"]:
+        block, left_out = each["ipBlock"]["cidr"], each["ipBlock"].get("except", [])
+        inside = ip_address(address) in ip_network(block)
+        assert not inside or any(ip_address(address) in ip_network(one) for one in left_out), address
+    assert any(ip_address("93.184.216.34") in ip_network(each["ipBlock"]["cidr"]) for each in rule["to"])
+
+
+def test_the_secrets_of_providers_reach_only_what_calls_them(overlay: list[Document]) -> None:
+    for name, pod in pods(overlay):
+        for each in containers(pod):
+            given = {source["secretRef"]["name"] for source in each["envFrom"] if "secretRef" in source}
+            assert given == ({"loxodon-providers"} if each["args"] in (["api"], ["worker"]) else set()), name
+
+
+def test_the_database_proves_who_it_is(overlay: list[Document]) -> None:
+    for name, pod in pods(overlay):
+        (secret,) = [each["secret"] for each in pod["spec"]["volumes"] if each["name"] == "database-ca"]
+        assert secret["secretName"] in ("loxodon-database-ca", "loxodon-db-ca", "loxodon-db-2-ca"), name
+        for each in containers(pod):
+            found = environment(overlay, each)
+            assert found["LOXODON_DATABASE_TLS"] == "verify-full"
+            assert not re.search(r"sslmode=(?!verify-full)", found["DATABASE_ADDRESS"]), name
+            mounts = {mount["name"]: mount["mountPath"] for mount in each["volumeMounts"]}
+            assert mounts["database-ca"] == "/etc/loxodon/database-ca", name
 
 
 def most_pods(documents: list[Document], name: str) -> int:

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from service.providers.choose import embedder_dimension, embedder_model, open_embedder
 from service.providers.presets import PRESETS, Tuning, choose_embedder, choose_llm, prefixes, tuning
+from service.settings import Settings
 
 KEYS = {"openai": "sk-o", "anthropic": "sk-a", "google": "g"}
 
@@ -110,3 +112,10 @@ def test_tuning_per_task() -> None:
 )
 def test_prefixes(model: str, query: str) -> None:
     assert prefixes(model).query == query
+
+
+def test_migrations_name_the_embedder_without_its_key() -> None:
+    settings = Settings.model_validate({"embedder_provider": "openai", "embedding_dim": 768})
+    assert (embedder_model(settings), embedder_dimension(settings)) == ("openai:text-embedding-3-small", 768)
+    with pytest.raises(ValueError, match="needs an API key"):
+        open_embedder(settings)
