@@ -30,11 +30,12 @@ from pydantic import (
 from service import postgres_url
 from service.domain.ageing import Ageing
 from service.domain.consolidation import Consolidation
+from service.domain.fact import Certainty
 from service.domain.job import JobIntervals
 from service.domain.model_budget import ModelBudget
 from service.domain.patterns import Patterns
 from service.domain.promotion import Promoting
-from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights
+from service.domain.ranking import Factors, Fusion, Ranking, RecallWeights, Techniques, Weights
 
 PREFIX = "LOXODON_"
 
@@ -62,11 +63,13 @@ PER_WORKSPACE = frozenset(
     {
         "ageing",
         "audit_level",
+        "certainty",
         "classifier_use_llm",
         "consolidation",
         "content_limits",
         "contradiction_policy",
         "custom_prompts",
+        "dedup_candidates",
         "dedup_exact",
         "dedup_near",
         "expired_factor",
@@ -78,6 +81,8 @@ PER_WORKSPACE = frozenset(
         "model_budget",
         "patterns",
         "promoting",
+        "recall_relation_limit",
+        "recall_weights",
         "recency_half_life_days",
         "reinforce",
         "search_diversity",
@@ -87,6 +92,7 @@ PER_WORKSPACE = frozenset(
         "search_techniques",
         "search_weights",
         "timezone",
+        "working_ttl_s",
     }
 )
 
@@ -284,6 +290,7 @@ class Settings(BaseModel):
     extraction_model: str | None = None  # instead of llm_model when facts are extracted
     decision_model: str | None = None  # instead of llm_model when neighbours are judged
     classifier_model: str | None = None  # instead of llm_model when types are named
+    certainty: Annotated[Certainty, BeforeValidator(_parse_json)] = Certainty()  # JSON: what the model's labels count
     classifier_use_llm: bool = True  # off: a text no pattern matches is Context
     openai_api_key: SecretStr | None = None  # switches the LLM on
     anthropic_api_key: SecretStr | None = None  # switches the LLM on
@@ -334,6 +341,7 @@ class Settings(BaseModel):
     search_rate_per_s: float = Field(0.0, ge=0)  # searches of each key, over all processes; 0 is no limit
     search_burst: int = Field(50, ge=1)  # how many may come at once before the rate counts
     reinforce: bool = True  # searches count as uses of what they found
+    recall_weights: Annotated[RecallWeights, BeforeValidator(_parse_json)] = RecallWeights()  # JSON: of recall's parts
     recall_relation_limit: int = Field(5, ge=0, le=50)  # memories shown with a hit that it is tied to
 
     # -- reranker: off without a URL or model

@@ -24,6 +24,20 @@ END $$;
 REVOKE EXECUTE ON FUNCTION activate_generation(integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION activate_generation(integer) TO loxodon_worker;
 
+-- functions/archive_turns.sql
+-- Turns are archived and brought back with their conversation.
+CREATE OR REPLACE FUNCTION archive_turns() RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    UPDATE turn SET archived = NEW.archived WHERE workspace_id = NEW.workspace_id AND conversation_id = NEW.id;
+    RETURN NULL;
+END
+$$;
+
+REVOKE EXECUTE ON FUNCTION archive_turns() FROM PUBLIC;
+
 -- functions/claim_jobs.sql
 -- Takes up to `batch_size` due jobs for a worker and returns them; each is leased for `lease_s` seconds.
 --
@@ -596,7 +610,7 @@ GRANT EXECUTE ON FUNCTION find_outlived(timestamptz, integer, integer) TO loxodo
 -- functions/find_unaged.sql
 -- Workspaces with memories or conversations in which the job of this name did not begin within its interval, as the object `setting` of
 -- their settings says it, else `interval_min`. With `wanted_by`, the name of a switch there, only those where it is on; `wanted`
--- is what it is where a workspace does not say.
+-- is what it is where a workspace does not say. `consolidate` only where there are turns whose facts are not read yet.
 CREATE OR REPLACE FUNCTION find_unaged(
     job_name text, setting text, interval_min double precision, wanted_by text, wanted boolean)
 RETURNS TABLE (workspace_id uuid)
@@ -612,6 +626,9 @@ AS $$
     WHERE own.is_on
       AND (EXISTS (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id)
            OR EXISTS (SELECT FROM conversation c WHERE c.workspace_id = w.workspace_id))
+      AND (job_name <> 'consolidate'
+           OR EXISTS (SELECT FROM conversation c WHERE c.workspace_id = w.workspace_id AND c.consolidated_at IS NULL
+                      AND c.turn_count > c.consolidated_turns AND NOT c.archived))
       -- a minute less, for a run that comes a little early
       AND NOT EXISTS (SELECT FROM job_run r WHERE r.workspace_id = w.workspace_id AND r.name = job_name
                       AND r.created_at > now() - make_interval(secs => 60 * (own.minutes - 1)))
@@ -3049,6 +3066,9 @@ CREATE VIEW schema_version WITH (security_invoker = true) AS
 -- triggers.sql
 CREATE OR REPLACE TRIGGER drop_unsupported_edge AFTER DELETE ON entity_edge_source
     FOR EACH ROW EXECUTE FUNCTION drop_unsupported_edge();
+
+CREATE OR REPLACE TRIGGER archive_turns AFTER UPDATE OF archived ON conversation
+    FOR EACH ROW WHEN (NEW.archived <> OLD.archived) EXECUTE FUNCTION archive_turns();
 
 CREATE OR REPLACE TRIGGER fail_operation AFTER UPDATE OF state ON job
     FOR EACH ROW WHEN (NEW.state = 'dead' AND NEW.payload ? 'operation_id') EXECUTE FUNCTION fail_operation();

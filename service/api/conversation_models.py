@@ -61,7 +61,10 @@ class PatchConversationRequest(RequestModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Moving to Porto", "archived": False}]})
 
     title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
-    archived: bool | None = Field(None, description="true: it takes no new turns, and searches leave out its turns")
+    archived: bool | None = Field(
+        None,
+        description="true: lists and searches leave it and its turns out, until a new turn or false brings it back",
+    )
     consolidated: bool | None = Field(None, description="Whether facts were extracted; a new turn resets it")
     metadata: JsonObject = Field(default_factory=dict, description="Merged key by key; null under a key removes it")
 
@@ -106,7 +109,9 @@ class ConversationResponse(ResponseModel):
     patterns_extracted: bool = Field(
         description="Whether `patterns` looked at it; a new turn or use of a tool resets it"
     )
-    archived: bool = Field(description="true: it takes no new turns, and searches leave out its turns")
+    archived: bool = Field(
+        description="true: lists and searches leave it and its turns out, until a new turn or false brings it back"
+    )
     metadata: dict[str, Any] = Field(description="As you stored it")
     version: int = Field(description="From 1, counts changes of it and of its turns; the ETag")
     created_at: Time = Field(description="When it was opened")

@@ -24,6 +24,7 @@ from service.db import walls
 from service.db.engine import Database
 from service.db.tenants import keys
 from service.domain.access import Caller, Right
+from service.domain.ageing import decaying_below
 from service.domain.scope import Scope, ScopeMatch
 from service.domain.sizes import MAX_NAME
 from service.errors import Forbidden, InvalidInput, PiiRejected, RateLimited, Unauthenticated
@@ -227,6 +228,7 @@ async def resources(request: Request) -> Resources:
     if known is None:
         base: Resources = request.app.state.resources.latest()
         known = request.state.resources = base.of_workspace(dict(identified(request).settings))
+        decaying_below.set(known.settings.ageing.decaying_below)
     return known
 
 

@@ -13,7 +13,7 @@ from service.api.deps import Reader, ResourcesOf, read_scope
 from service.api.json_body import JsonRoute
 from service.api.reads import RATE_LIMITED, AuditReadOf, CountUseOf, in_time
 from service.api.recall_models import RecallRequest, RecallResponse, recall_response
-from service.domain.bundle import RecallQuery, Shares
+from service.domain.bundle import RecallQuery
 from service.domain.clock import elapsed_ms
 from service.domain.ranking import over
 from service.domain.scope import Scope
@@ -66,7 +66,7 @@ async def recall_bundle(
 
 
 def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -> RecallQuery:
-    hours, weights, defaults = body.time_window_hours, body.weights, res.settings.ranking
+    hours, defaults = body.time_window_hours, res.settings.ranking
     return RecallQuery(
         scope,
         text,
@@ -81,7 +81,7 @@ def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -
         min_probability=body.min_probability,
         valid_at=body.valid_at,
         as_of=body.as_of,
-        shares=Shares(weights.turns, weights.facts, weights.entities, weights.strategies, weights.recency),
+        shares=over(res.settings.recall_weights, body.weights),
         ranking=replace(
             defaults,
             techniques=over(defaults.techniques, body.techniques),

@@ -28,7 +28,7 @@ from service.api.schemas import (
 from service.api.search_models import TechniqueMetrics
 from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
 from service.domain.query import VectorPath, is_answerable
-from service.domain.ranking import Techniques
+from service.domain.ranking import RecallWeights, Techniques
 
 MAX_QUERY = 20_000
 Most = Annotated[int, Field(ge=1, le=500)]
@@ -36,28 +36,6 @@ MAX_TOKENS = 200_000
 MAX_HOURS = 24 * 366 * 100
 PARTS_WITH_PAST: frozenset[PartName] = frozenset({"turns", "facts"})
 """What is known as of a moment."""
-
-
-class RecallWeights(RequestModel):
-    """Weights of the parts that compete for the token budget; only proportions matter."""
-
-    turns: float = Field(default=0.3, ge=0, le=100, allow_inf_nan=False, description="Of turns")
-    facts: float = Field(default=0.25, ge=0, le=100, allow_inf_nan=False, description="Of memories that are not turns")
-    entities: float = Field(
-        default=0.2, ge=0, le=100, allow_inf_nan=False, description="Of entities that the query names"
-    )
-    strategies: float = Field(
-        default=0.15, ge=0, le=100, allow_inf_nan=False, description="Of strategies that worked in similar tasks"
-    )
-    recency: float = Field(
-        default=0.1, ge=0, le=100, allow_inf_nan=False, description="Of recency, added to the share of the part"
-    )
-
-    @model_validator(mode="after")
-    def _something_counts(self) -> Self:
-        if not any((self.turns, self.facts, self.entities, self.strategies, self.recency)):
-            raise ValueError("at least one weight must be above 0")
-        return self
 
 
 class RecallParts(RequestModel):
@@ -100,8 +78,8 @@ class RecallRequest(ReadScopeFields):
     include_episodic: Unlisted[bool] = Field(True, description="The same for turns")
     include_semantic: Unlisted[bool] = Field(True, description="The same for facts and entities")
     include_procedural: Unlisted[bool] = Field(True, description="The same for strategies")
-    weights: RecallWeights = Field(
-        default_factory=lambda: RecallWeights(), description="How the parts share the token budget"
+    weights: RecallWeights | None = Field(
+        None, description="How the parts share the token budget; what is left out is the workspace's"
     )
     limit: Most = Field(100, description="At most so many of each part")
     top_k: Unlisted[Most | None] = Field(None, description="The same as limit")

@@ -45,19 +45,20 @@ async def from_messages(
     """The facts that the model finds; raises LlmError when it fails: the caller keeps the raw messages for later."""
     assert res.llm is not None, "the caller asks only where there is a model"
     prompt = prompts.extract(sources, instruction or res.settings.custom_prompts.fact_extraction)
+    reading = sources.zone, sources.known, res.settings.certainty
     seen: dict[str, ReadOut | None] = {}  # the answer is read to be kept, and then to be used
 
     def usable(reply: LlmReply) -> bool:
-        seen[reply.text] = read(reply.text, sources.zone, sources.known)
+        seen[reply.text] = read(reply.text, *reading)
         return seen[reply.text] is not None
 
     reply = await model_calls.complete(res, workspace_id, prompt, usable)
     if reply.text in seen:
         read_out = seen[reply.text]
     elif len(reply.text) <= BRIEF:
-        read_out = read(reply.text, sources.zone, sources.known)
+        read_out = read(reply.text, *reading)
     else:
-        read_out = await res.rules.run(read, reply.text, sources.zone, sources.known)
+        read_out = await res.rules.run(read, reply.text, *reading)
     if read_out is None:
         raise LlmError("The language model's answer could not be read.")
     stated = [fact for fact in read_out.facts if not worth.TO_THE_MEMORY.search(fact.text)]

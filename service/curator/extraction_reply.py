@@ -6,14 +6,14 @@ facts": silence must not look like loss.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from service.domain.entity import NamedEntity
-from service.domain.fact import Comparison, Fact, NamedRelation
+from service.domain.fact import Certainty, Comparison, Fact, NamedRelation
 from service.domain.kinds import MemoryType
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
@@ -21,9 +21,7 @@ from service.providers.json_reply import as_list, readings
 
 MAX_FACT_CHARS = 2_000
 MAX_DESCRIPTION_CHARS = 300
-CERTAINTY: Mapping[str, float] = {"explicit": 0.95, "implied": 0.85, "inferred": 0.70, "uncertain": 0.50}
-UNSAID = CERTAINTY["implied"]
-"""The certainty of a fact that came without one."""
+CERTAINTY = Certainty()
 
 TEXT_KEYS = ("text", "fact", "memory", "claim", "content", "data")
 
@@ -36,12 +34,12 @@ class ReadOut:
     unreadable: int = 0
 
 
-def read(text: str, zone: ZoneInfo, known: Sequence[CleanText]) -> ReadOut | None:
+def read(text: str, zone: ZoneInfo, known: Sequence[CleanText], certainty: Certainty = CERTAINTY) -> ReadOut | None:
     """Facts in a model's answer; None when there is nothing that could be a list of them, or nothing in it is one.
-    `known`: the memories that it was shown."""
+    `known`: the memories that it was shown. A fact without a label counts as implied."""
     for value in readings(text):
         listed = _listed(value)
-        found = tuple(fact for each in listed or () if (fact := _fact(each, zone, known)) is not None)
+        found = tuple(fact for each in listed or () if (fact := _fact(each, zone, known, certainty)) is not None)
         if found or listed == []:
             return ReadOut(found, len(listed or ()) - len(found))
     return None
@@ -55,19 +53,23 @@ def _listed(value: object) -> list[Any] | None:
     return as_list(inner) if inner is value else inner if isinstance(inner, list) else None
 
 
-def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None:
+def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText], certainty: Certainty) -> Fact | None:
     if isinstance(value, str):
-        return Fact(CleanText(value.strip()), UNSAID) if _usable(value) else None
+        return Fact(CleanText(value.strip()), certainty.implied) if _usable(value) else None
     if not isinstance(value, dict):
         return None
     text = next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), "")
     if not _usable(text):
         return None
-    certainty, level, place = value.get("certainty"), _whole(value.get("importance")), _whole(value.get("message"))
+    label, level, place = (
+        str(value.get("certainty")).lower(),
+        _whole(value.get("importance")),
+        _whole(value.get("message")),
+    )
     tag, kind, topics = value.get("temporal"), value.get("type"), value.get("categories")
     return Fact(
         text=CleanText(text.strip()),
-        confidence=CERTAINTY.get(certainty.lower(), UNSAID) if isinstance(certainty, str) else UNSAID,
+        confidence=getattr(certainty, label if label in Certainty.model_fields else "implied"),
         tag=TemporalTag(tag.lower()) if isinstance(tag, str) and tag.lower() in set(TemporalTag) else None,
         correction=value.get("correction") is True,
         message=None if place is None else place - 1,

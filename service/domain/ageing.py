@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextvars import ContextVar
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,13 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 IntervalMin = Annotated[float, Field(ge=15, le=44_640)]
 Boost = Annotated[float, Field(ge=0, le=10)]
 Days = Annotated[float, Field(gt=0, le=36_500)]
-INFERRED = 0.7
-"""Facts of at most this confidence were concluded, or are in doubt, and were not said plainly: what a model labels
-`inferred` has 0.7, `uncertain` and a doubt of the speaker 0.5, `implied` 0.85 (curator/extraction_reply.py)."""
-
-
-DECAYING_BELOW = 0.25
-"""Relevance below which a memory is said to decay: 27 days without use at 5 % a day. Far above what is let go of."""
+decaying_below: ContextVar[float] = ContextVar("decaying_below", default=0.25)
+"""What the workspace of the request being served calls decaying; a memory knows no settings."""
 
 
 class Ageing(BaseModel):
@@ -35,6 +31,12 @@ class Ageing(BaseModel):
     confidence_kept_per_week: float = Field(
         default=0.95, gt=0, le=1, description="What a week leaves of the confidence of an inferred fact"
     )
+    inferred_at_most: float = Field(
+        default=0.7,
+        ge=0,
+        le=1,
+        description="Facts of at most this confidence were concluded, not said plainly, and lose it",
+    )
     use_boost: Boost = Field(default=0.1, description="Salience grows by this share times ln(1 + uses)")
     recency_boost: Boost = Field(
         default=0.1, description="Added to the salience of what was used; exp(-days) of it later"
@@ -43,11 +45,18 @@ class Ageing(BaseModel):
     auto_archive: bool = Field(
         default=False, description="Whether `forget` archives memories whose relevance has faded"
     )
+    decaying_below: float = Field(
+        default=0.25, ge=0, le=1, description="Relevance below which a memory is decaying: 27 days without use"
+    )
     forget_below: float = Field(default=0.05, ge=0, le=1, description="Relevance below which they have")
     entity_min_salience: float = Field(
         default=0.1, ge=0, le=1, description="Below it an entity nobody mentions is removed"
     )
     entity_idle_days: Days = Field(default=30, description="If it was not used for so long either")
+
+    conversation_archive_days: Days = Field(
+        default=90, description="A conversation without a new turn for so long is archived"
+    )
 
     @property
     def loss_per_day(self) -> float:

@@ -14,24 +14,13 @@ from service.domain.memory import Memory
 from service.domain.procedure import StrategyMatch
 from service.domain.profile import Profile
 from service.domain.query import TechniqueUse, VectorPath
-from service.domain.ranking import Ranking
+from service.domain.ranking import Ranking, RecallWeights
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 
 PartName = Literal["turns", "facts", "entities", "strategies", "goals", "user_context"]
 PARTS: tuple[PartName, ...] = ("user_context", "goals", "facts", "entities", "strategies", "turns")
 """In the order of the prompt: what stands last is closest to the query."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """Weights of the parts that compete for the token budget; all >= 0, only their proportions matter."""
-
-    turns: float = 0.3
-    facts: float = 0.25
-    entities: float = 0.2
-    strategies: float = 0.15
-    recency: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +49,7 @@ class RecallQuery:
     min_probability: float = 0.0
     valid_at: datetime | None = None
     as_of: datetime | None = None
-    shares: Shares = field(default_factory=Shares)
+    shares: RecallWeights = field(default_factory=RecallWeights)
     ranking: Ranking = field(default_factory=Ranking)
 
 

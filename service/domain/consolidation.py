@@ -10,7 +10,7 @@ class Consolidation(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    auto_consolidate: bool = Field(default=False, description="Whether `consolidate` runs by the clock")
+    auto_consolidate: bool = Field(default=True, description="Whether `consolidate` runs by the clock")
     consolidate_interval_min: float = Field(default=15, ge=15, le=44_640, description="Minutes between its runs")
     quiet_min: float = Field(
         default=10, ge=0, le=44_640, description="Minutes after its last turn before a conversation is read"

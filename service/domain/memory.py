@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from service.domain.ageing import DECAYING_BELOW
+from service.domain.ageing import decaying_below
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
 from service.domain.kinds import Classification, Importance
@@ -80,7 +80,7 @@ class Memory:
         if self.archived:
             return "archived"
         if self.enriched_at is not None:
-            return "decaying" if self.relevance < DECAYING_BELOW else "active"
+            return "decaying" if self.relevance < decaying_below.get() else "active"
         return "enrichment_abandoned" if self.enrichment_attempts >= 3 else "enrichment_queued"
 
 

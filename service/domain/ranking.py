@@ -7,14 +7,15 @@ field. docs/ranking.md says what each was measured to give.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Fusion = Literal["weighted", "zscore", "rrf"]
 """How signals are normalised before they are summed: by the best and worst candidate, by deviation, or by rank."""
 
 Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
+Multiplier = Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -69,8 +70,26 @@ class Factors(_Part):
     importance: Share = Field(default=0.0, description="Strength of importance times relevance")
     recency: Share = Field(default=0.0, description="Strength of age: half the lift after recency_half_life_days")
     salience: Share = Field(default=0.0, description="Strength of salience, which grows with use")
-    temporal_tag: bool = Field(default=True, description="1.2 for the present, 0.7 for the past")
+    temporal_tag: bool = Field(default=True, description="current_factor for the present, past_factor for the past")
+    current_factor: Multiplier = Field(default=1.2, description="Of a memory tagged current")
+    past_factor: Multiplier = Field(default=0.7, description="Of a memory tagged past")
     validity: bool = Field(default=True, description="expired_factor (0.7) for what is no longer valid")
+
+
+class RecallWeights(_Part):
+    """Weights of the parts that compete for the token budget; only proportions matter."""
+
+    turns: Weight = Field(default=0.3, description="Of turns")
+    facts: Weight = Field(default=0.25, description="Of memories that are not turns")
+    entities: Weight = Field(default=0.2, description="Of entities that the query names")
+    strategies: Weight = Field(default=0.15, description="Of strategies that worked in similar tasks")
+    recency: Weight = Field(default=0.1, description="Of recency, added to the share of the part")
+
+    @model_validator(mode="after")
+    def _something_counts(self) -> Self:
+        if not any((self.turns, self.facts, self.entities, self.strategies, self.recency)):
+            raise ValueError("at least one weight must be above 0")
+        return self
 
 
 class Techniques(_Part):

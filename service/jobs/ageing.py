@@ -8,7 +8,7 @@ changes nothing that another one would not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from uuid import UUID
 
 from sqlalchemy import TextClause
@@ -18,11 +18,11 @@ from service.db.memories import fading
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
 from service.jobs import workspaces
-from service.memory.fade import archive_faded, remove_forgotten_entities
+from service.memory.fade import archive_faded, archive_idle_conversations, remove_forgotten_entities
 from service.resources import Resources
 
 FIRST = UUID(int=0)
-ENTITIES_AT_ONCE = 1_000
+AT_ONCE = 1_000
 
 
 async def relevance(job: Job, res: Resources) -> Counts:
@@ -34,21 +34,15 @@ async def relevance(job: Job, res: Resources) -> Counts:
 
 async def decay(job: Job, res: Resources) -> Counts:
     """The salience of memories and of entities, and the confidence of inferred facts; then entities that faded and
-    nobody mentions go."""
+    nobody mentions go, and conversations that were idle for long are archived."""
     if job.workspace_id == NIL_WORKSPACE:
         return await workspaces.start("decay", res)
     own = await workspaces.with_own_settings(job, res)
     memories = await _age(job, fading.MEMORY_SALIENCE, own)
     facts = await _age(job, fading.CONFIDENCE, own)
     entities = await _age(job, fading.ENTITY_SALIENCE, own, entities=True)
-    removed, context = 0, workspaces.context_of(job)
-    while True:
-        gone = await remove_forgotten_entities(
-            job.workspace_id, workspaces.scope_of(job), own, context, batch=ENTITIES_AT_ONCE
-        )
-        removed += gone
-        if gone < ENTITIES_AT_ONCE:
-            break
+    removed = await _in_batches(remove_forgotten_entities, job, own)
+    conversations = await _in_batches(archive_idle_conversations, job, own)
     return {
         **memories,
         "facts": facts["seen"],
@@ -56,7 +50,17 @@ async def decay(job: Job, res: Resources) -> Counts:
         "entities": entities["seen"],
         "entities_changed": entities["changed"],
         "entities_removed": removed,
+        "conversations_archived": conversations,
     }
+
+
+async def _in_batches(verb: Callable[..., Awaitable[int]], job: Job, own: Resources) -> int:
+    """How many the verb has done, until a batch is not full."""
+    total, done = 0, AT_ONCE
+    while done == AT_ONCE:
+        done = await verb(job.workspace_id, workspaces.scope_of(job), own, workspaces.context_of(job), batch=AT_ONCE)
+        total += done
+    return total
 
 
 async def flag_stale(job: Job, res: Resources) -> Counts:

@@ -149,13 +149,14 @@ async def _queue(job: Job, res: Resources) -> Counts:
     own = await workspaces.with_own_settings(job, res)
     quiet = timedelta(minutes=own.settings.consolidation.quiet_min)
     owner, queued = asdict(workspaces.scope_of(job)), 0
+    kept, batch = job.payload.get("by") != "schedule", AT_ONCE  # who sends infer=false wants nothing concluded unasked
     last: UUID | None = NIL_WORKSPACE
     while last is not None:
         async with own.db.begin(job.workspace_id) as session:
-            found = await unread.find(session, job.workspace_id, owner, after=last, quiet=quiet, batch=AT_ONCE)
+            found = await unread.find(session, job.workspace_id, owner, after=last, quiet=quiet, kept=kept, batch=batch)
             await queue.enqueue(session, job.workspace_id, [_job_of(each, own) for each in found])
             queued += len(found)
-        last = found[-1].conversation_id if len(found) == AT_ONCE else None
+        last = found[-1].conversation_id if len(found) == batch else None
     own.wakeup.notify()
     return {"conversations": queued}
 

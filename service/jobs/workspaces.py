@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 from service.db.jobs import schedule
 from service.db.memories.fading import AgeingScope
 from service.db.tenants.keys import workspace
-from service.domain.job import WORKSPACE_JOBS, Counts, Job, WorkspaceJobName
+from service.domain.job import WORKSPACE_JOBS, Counts, Job, Payload, WorkspaceJobName
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE
 from service.resources import Resources
+
+BY_CLOCK: Payload = MappingProxyType({"by": "schedule"})
 
 
 async def start(name: WorkspaceJobName, res: Resources) -> Counts:
@@ -23,7 +26,7 @@ async def start(name: WorkspaceJobName, res: Resources) -> Counts:
         due = await schedule.unaged(session, name, setting, interval_min, wanted_by=wanted_by, wanted=wanted)
     for workspace_id in due:
         async with res.db.begin(workspace_id) as session:
-            await schedule.request(session, workspace_id, name, reason="schedule")
+            await schedule.request(session, workspace_id, name, BY_CLOCK, reason="schedule")
     if due:
         res.wakeup.notify()
     return {"started": len(due)}

@@ -6,9 +6,12 @@ An archived memory is found by id and comes back by restore. Everything stands i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
 from itertools import groupby
 from uuid import UUID
 
+from service.db.episodes import conversations
 from service.db.memories import fading, memories
 from service.db.memories.fading import AgeingScope
 from service.domain.memory import Memory
@@ -59,3 +62,16 @@ async def remove_forgotten_entities(
         if gone:
             await append_audit(session, "delete_entity", Scope(workspace_id), gone, request, res, why="faded")
     return len(gone)
+
+
+async def archive_idle_conversations(
+    workspace_id: UUID, which: AgeingScope, res: Resources, request: WriteContext, *, batch: int
+) -> int:
+    """Archives the next conversations that nobody has used for long; returns how many."""
+    before = res.clock() - timedelta(days=res.settings.ageing.conversation_archive_days)
+    async with plain_transaction(workspace_id, res, request) as session:
+        idle = await conversations.archive_idle(session, workspace_id, asdict(which), before=before, batch=batch)
+        if idle:
+            scope = Scope(workspace_id)
+            await append_audit(session, "archive", scope, idle, request, res, kind="episodic", why="idle")
+    return len(idle)

@@ -97,8 +97,6 @@ async def store(conversation: Conversation, given: IncomingTurn, res: Resources,
 async def _insert(
     session: Session, conversation: Conversation, new: NewTurn, index: int | None, res: Resources, request: WriteContext
 ) -> Turn:
-    if conversation.archived:
-        raise Conflict("The conversation is archived: it takes no new turns.", field="id")
     workspace_id, scope = conversation.scope.workspace_id, conversation.scope
     place = conversation.next_index if index is None else index
     stored = await conversations.insert_turn(session, conversation, new, place, generation=res.generation)

@@ -16,7 +16,6 @@ from service.domain.bundle import (
     PartMetrics,
     PartName,
     RecallQuery,
-    Shares,
     TurnItem,
 )
 from service.domain.conversation import Turn
@@ -25,6 +24,7 @@ from service.domain.memory import Hit
 from service.domain.procedure import StrategyMatch
 from service.domain.profile import Profile
 from service.domain.query import SearchResult, TechniqueUse
+from service.domain.ranking import RecallWeights
 from service.retrieval import prompt_block
 from service.retrieval.prompt_block import PromptBlock, PromptPiece, cap_groups, pack
 
@@ -53,7 +53,7 @@ class RecallResults:
 class _Scoring:
     """Scores that are comparable between parts."""
 
-    shares: Shares
+    shares: RecallWeights
     half_life_days: float
     now: datetime
 

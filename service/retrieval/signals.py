@@ -25,9 +25,6 @@ from service.retrieval import fusion, matching, query_parsing
 from service.retrieval.fusion import Column, Columns, FusionContext, Ranked
 from service.retrieval.query_parsing import ParsedQuery
 
-TEMPORAL_TAG_FACTORS = {"current": 1.2, "past": 0.7}
-"""A memory tagged `future` keeps its score (factor 1)."""
-
 NEXT_ENTITY = 0.5
 """Weight of an entity next to one that the query names, at full strength of the relation."""
 
@@ -321,7 +318,9 @@ def _temporal_tag(found: Features, context: QueryContext) -> Column:
     timeless = parsed.time is None and not parsed.about_past and not parsed.is_request and context.query.window.is_open
     if not timeless or context.query.narrow.valid_at is not None:
         return np.ones(len(found.ids))
-    return np.array([TEMPORAL_TAG_FACTORS.get(tag or "", 1.0) for tag in found.temporal_tag], dtype=np.float64)
+    on = context.ranking.factors
+    by_tag = {"current": on.current_factor, "past": on.past_factor}  # a memory tagged `future` keeps its score
+    return np.array([by_tag.get(tag or "", 1.0) for tag in found.temporal_tag], dtype=np.float64)
 
 
 def _validity(found: Features, context: QueryContext) -> Column:

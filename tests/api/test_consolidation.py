@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from httpx2 import AsyncClient
 
+from service.db.engine import Database
 from service.domain.job import Job
+from service.domain.scope import NIL_WORKSPACE
 from service.jobs import conversations
 from service.resources import Resources
 from tests.api.conftest import Tables
@@ -155,6 +158,34 @@ async def test_a_fact_stands_for_the_message_it_was_read_from(
     assert told == ["User: My sister Ana lives in Lisbon."]
     kept = (await client.get("/v1/memories", params={"user_id": "alice"})).json()["results"]
     assert "My sister Ana lives in Lisbon." in [each["memory"] for each in kept], "the message stays"
+
+
+async def test_by_the_clock_turns_are_read_and_not_what_was_kept_as_it_was(
+    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, worker_database: Database
+) -> None:
+    """On without a setting, where there are turns to read; not again, and not where the workspace does not want it."""
+
+    async def by_the_clock() -> tuple[bool, int]:
+        clock = Job(NIL_WORKSPACE, uuid4(), "consolidate", None, {}, 1, 3, "test")
+        await conversations.consolidate(clock, replace(resources, db=worker_database))
+        started = await work(resources, tables, tenant.workspace_id, "consolidate")
+        await tables.fetch("DELETE FROM job_run WHERE workspace_id = $1", tenant.workspace_id)
+        return bool(started), await work(resources, tables, tenant.workspace_id, "consolidate")
+
+    async def configure(**own: Any) -> None:
+        await client.patch("/v1/workspaces/current", json={"settings": {"consolidation": {"quiet_min": 0, **own}}})
+
+    await store(client, "Rows on the lake")
+    await configure(auto_consolidate=False)
+    await said(client, await opened(client, "talk", user_id="alice"), "I work as a nurse in Bergen.")
+    assert await by_the_clock() == (False, 0)
+    await configure()
+    assert await by_the_clock() == (True, 1)
+    assert await facts(tables, tenant) == ["User: I work as a nurse in Bergen."]
+    assert await by_the_clock() == (False, 0)
+    await keep(client, "bob")
+    assert (await by_the_clock())[1] == 0
+    assert await facts(tables, tenant, "bob") == []
 
 
 async def read_from(client: AsyncClient, tables: Tables, tenant: Tenant, fact: str, messages: list[str]) -> None:

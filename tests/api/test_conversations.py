@@ -9,6 +9,9 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
+from service.domain.job import Job
+from service.jobs import ageing
+from service.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import opened, said
 from tests.conftest import DIMENSION, SetClock, Tenant
@@ -103,7 +106,7 @@ async def test_a_change_needs_the_version_it_saw(client: AsyncClient) -> None:
     assert changed.headers["ETag"] == (await client.get(path)).headers["ETag"]
 
 
-async def test_an_archived_conversation_is_out_of_lists_and_searches_and_takes_no_turn(client: AsyncClient) -> None:
+async def test_an_archived_conversation_is_out_of_lists_and_searches(client: AsyncClient) -> None:
     there = await opened(client, "chat")
     await said(client, there, "The quarterly aardvark report")
     await client.patch(f"/v1/conversations/{there}", json={"archived": True})
@@ -113,10 +116,58 @@ async def test_an_archived_conversation_is_out_of_lists_and_searches_and_takes_n
     assert [each["id"] for each in shown.json()["results"]] == [there]
     assert (await client.get("/v1/turns/search", params={**mine, "q": "aardvark"})).json()["results"] == []
     assert (await client.get("/v1/turns/recent", params=mine)).json()["results"] == []
-    refused = await client.post(f"/v1/conversations/{there}/turns", json={"role": "user", "content": "More"})
-    assert refused.status_code == 409
+    assert len((await client.get(f"/v1/conversations/{there}")).json()["turns"]) == 1, "it can be read"
     await client.patch(f"/v1/conversations/{there}", json={"archived": False})
     assert len((await client.get("/v1/turns/search", params={**mine, "q": "aardvark"})).json()["results"]) == 1
+
+
+@pytest.mark.parametrize("path", ["turns", "memories"])
+async def test_a_new_turn_brings_an_archived_conversation_back(client: AsyncClient, path: str) -> None:
+    there = await opened(client, "chat")
+    await said(client, there, "The quarterly aardvark report")
+    await client.patch(f"/v1/conversations/{there}", json={"archived": True})
+    turn = {"role": "user", "content": "I work in Bergen"}
+    if path == "turns":
+        answer = await client.post(f"/v1/conversations/{there}/turns", json=turn)
+    else:
+        answer = await client.post("/v1/memories", json={"messages": [turn], "user_id": "alice", "run_id": "chat"})
+    assert answer.status_code == 201, answer.text
+    assert (await client.get(f"/v1/conversations/{there}")).json()["archived"] is False
+    found = await client.get("/v1/turns/recent", params={"user_id": "alice"})
+    assert [each["content"] for each in found.json()["results"]] == [
+        "I work in Bergen",
+        "The quarterly aardvark report",
+    ]
+
+
+async def test_idle_conversations_are_archived(
+    client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    """After 90 days, or as many as the workspace says; audited, with the age that counted."""
+    idle, used = await opened(client, "idle"), await opened(client, "used")
+    for there, days in ((idle, 40), (used, 10)):
+        await said(client, there, "The quarterly aardvark report")
+        await tables.fetch(
+            "UPDATE conversation SET updated_at = $2::timestamptz - make_interval(days => $3) WHERE id = $1",
+            UUID(there),
+            resources.clock(),
+            days,
+        )
+    job = Job(tenant.workspace_id, uuid4(), "decay", None, {}, 1, 3, "test")
+    assert (await ageing.decay(job, resources) or {})["conversations_archived"] == 0
+    own = {"settings": {"ageing": {"conversation_archive_days": 30}}}
+    assert (await client.patch("/v1/workspaces/current", json=own)).status_code == 200
+    assert (await ageing.decay(job, resources) or {})["conversations_archived"] == 1
+    listed = (await client.get("/v1/conversations", params={"user_id": "alice"})).json()["results"]
+    assert [each["id"] for each in listed] == [used]
+    read = (await client.get(f"/v1/conversations/{idle}")).json()
+    assert (read["archived"], len(read["turns"])) == (True, 1)
+    assert (
+        len((await client.get("/v1/turns/search", params={"user_id": "alice", "q": "aardvark"})).json()["results"]) == 1
+    )
+    (entry,) = (await client.get("/v1/audit", params={"operation": "archive"})).json()["results"]
+    assert (entry["memory_type"], entry["affected_ids"], entry["metadata"]) == ("episodic", [idle], {"why": "idle"})
+    assert entry["config_snapshot"]["ageing"]["conversation_archive_days"] == 30
 
 
 async def test_lists_keep_to_the_scope_and_its_channels(client: AsyncClient, other_client: AsyncClient) -> None:

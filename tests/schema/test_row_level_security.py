@@ -154,6 +154,7 @@ CALLERS = {
     "find_large_workspaces": {WORKER},
     "find_outlived": {WORKER},
     "activate_generation": {WORKER},
+    "archive_turns": set(),
     "find_webhooks": {WORKER},
     "find_workspaces": {WORKER},
     "find_unaged": {WORKER},

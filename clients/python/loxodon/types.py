@@ -508,6 +508,8 @@ class Factors(TypedDict):
     recency: NotRequired[float]
     salience: NotRequired[float]
     temporal_tag: NotRequired[bool]
+    current_factor: NotRequired[float]
+    past_factor: NotRequired[float]
     validity: NotRequired[bool]
 
 
@@ -1122,7 +1124,7 @@ class RecallRequest(TypedDict):
     query: NotRequired[str | None]
     channels: NotRequired[list[str] | None]
     include: NotRequired[RecallParts]
-    weights: NotRequired[RecallWeights]
+    weights: NotRequired[RecallWeights | None]
     limit: NotRequired[int]
     max_tokens: NotRequired[int]
     per_conversation: NotRequired[int | None]
@@ -2273,7 +2275,7 @@ class PatchConversationOptions(TypedDict, total=False):
     title: str | None
     """For people"""
     archived: bool | None
-    """true: it takes no new turns, and searches leave out its turns"""
+    """true: lists and searches leave it and its turns out, until a new turn or false brings it back"""
     consolidated: bool | None
     """Whether facts were extracted; a new turn resets it"""
     metadata: dict[str, Any]
@@ -2382,8 +2384,8 @@ class RecallOptions(TypedDict, total=False):
     """Searched in addition to channel and _global"""
     include: RecallParts
     """Parts that are wanted; default all"""
-    weights: RecallWeights
-    """How the parts share the token budget"""
+    weights: RecallWeights | None
+    """How the parts share the token budget; what is left out is the workspace's"""
     limit: int
     """At most so many of each part; default 100"""
     max_tokens: int

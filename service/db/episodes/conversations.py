@@ -43,7 +43,7 @@ EXTEND = text("""
     VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at,
             :consolidated_turns)
     ON CONFLICT ON CONSTRAINT uq_conversation_workspace_id_user_id_agent_id_external_id DO UPDATE
-    SET turn_count = c.turn_count + :turn_count, patterns_extracted = false, version = c.version + 1,
+    SET turn_count = c.turn_count + :turn_count, patterns_extracted = false, archived = false, version = c.version + 1,
         updated_at = now(),
         consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL THEN :consolidated_at END,
         consolidated_turns = CASE WHEN (c.turn_count = 0 OR c.consolidated_at IS NOT NULL)
@@ -128,6 +128,7 @@ CHANGED_BY_A_TURN: Mapping[str, Any] = MappingProxyType(
     {
         "consolidated_at": None,
         "patterns_extracted": False,
+        "archived": False,
         "version": ConversationRow.version + 1,
         "updated_at": func.now(),
     }
@@ -336,14 +337,33 @@ async def lock(session: Session, workspace_id: UUID, conversation_id: UUID) -> C
 async def change(
     session: Session, workspace_id: UUID, conversation_id: UUID, values: Mapping[str, Any], *, now: datetime
 ) -> Conversation:
-    """Sets columns and counts the version up. `archived` is set on the turns as well."""
+    """Sets columns and counts the version up."""
     here = ConversationRow.workspace_id == workspace_id, ConversationRow.id == conversation_id
     changed = {**values, "version": ConversationRow.version + 1, "updated_at": now}
     row = (await session.execute(update(ConversationRow).where(*here).values(changed).returning(*COLUMNS))).one()
-    if "archived" in values:
-        theirs = TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id
-        await session.execute(update(TurnRow).where(*theirs).values(archived=values["archived"]))
     return _conversation(row)
+
+
+# An archive is no change of the conversation: it keeps the time of its last one.
+ARCHIVE_IDLE = text("""
+    UPDATE conversation c SET archived = true, version = c.version + 1
+    WHERE c.workspace_id = :workspace AND c.id IN (
+        SELECT i.id FROM conversation i
+        WHERE i.workspace_id = :workspace AND NOT i.archived AND i.updated_at < :before
+          AND (CAST(:user_id AS text) IS NULL OR i.user_id = :user_id)
+          AND (CAST(:agent_id AS text) IS NULL OR i.agent_id = :agent_id)
+          AND (CAST(:run_id AS text) IS NULL OR i.external_id = :run_id)
+        ORDER BY i.id LIMIT :batch FOR UPDATE SKIP LOCKED)
+    RETURNING c.id
+""").bindparams(bindparam("before", type_=DateTime(timezone=True)))
+
+
+async def archive_idle(
+    session: Session, workspace_id: UUID, ids: Mapping[str, str | None], *, before: datetime, batch: int
+) -> list[UUID]:
+    """Archives conversations that did not change since `before`; `ids`: only those with this user, agent and run."""
+    values = {"workspace": workspace_id, **ids, "before": before, "batch": batch}
+    return list(await session.scalars(ARCHIVE_IDLE, values))
 
 
 async def turn_counts(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:

@@ -38,6 +38,9 @@ UNREAD = text("""
       AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
       AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
       AND said.at <= now() - :quiet
+      AND (:kept OR NOT EXISTS (
+          SELECT FROM memory_source s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+          WHERE s.workspace_id = c.workspace_id AND s.turn_id = said.last_id AND m.turn_index IS NOT NULL))
       AND NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = c.workspace_id AND j.kind = 'consolidate'
                       AND j.state IN ('ready', 'running', 'dead') AND j.payload ->> 'conversation_id' = c.id::text)
     ORDER BY c.id LIMIT :batch
@@ -62,16 +65,19 @@ async def find(
     *,
     after: UUID,
     quiet: timedelta,
+    kept: bool,
     batch: int,
 ) -> list[UnreadTurns]:
     """At most `batch` conversations behind the id `after`; `owner`: user_id, agent_id and run_id, None for any;
-    `quiet`: since their last turn was stored. One that has a job already is left out, also when that job is dead: a
-    person decides about it. Another run that looks waits until the transaction ends, and sees the jobs of this one."""
+    `quiet`: since their last turn was stored; `kept`: also messages that are memories word for word. One that has a job
+    already is left out, also when that job is dead: a person decides about it. Another run that looks waits until the
+    transaction ends, and sees the jobs of this one."""
     await session.execute(LOCK, {"workspace": str(workspace_id)})
     values: dict[str, Any] = {
         "workspace": workspace_id,
         "after": after,
         "quiet": quiet,
+        "kept": kept,
         "batch": batch,
         **owner,
     }

@@ -20,7 +20,7 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 
 from service.db.engine import Session
-from service.domain.ageing import INFERRED, Ageing
+from service.domain.ageing import Ageing
 
 BATCH = 5_000
 MOVED = 0.002
@@ -94,7 +94,8 @@ CONFIDENCE = text(f"""
         FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
         CROSS JOIN LATERAL (SELECT floor(greatest(0, date_part('epoch',
             CAST(:now AS timestamptz) - greatest(m.created_at, s.confirmed_at))) / 604800) AS weeks) passed
-        WHERE s.workspace_id = :workspace AND s.memory_id > :after AND s.base_confidence <= {INFERRED} AND {IN_SCOPE}
+        WHERE s.workspace_id = :workspace AND s.memory_id > :after
+          AND s.base_confidence <= :inferred_at_most AND {IN_SCOPE}
         ORDER BY s.memory_id LIMIT :batch
     ), unlocked AS MATERIALIZED (
         SELECT part.at, part.fresh FROM part JOIN memory_stat s ON s.workspace_id = :workspace AND s.ctid = part.at
@@ -218,6 +219,7 @@ async def age(
         "use_boost": rules.use_boost,
         "recency_boost": rules.recency_boost,
         "stale_days": rules.stale_after_days,
+        "inferred_at_most": rules.inferred_at_most,
         **scope.values,
     }
     wanted = statement.compile().params.keys()

@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from service.db.engine import Session
 from service.db.scopes import typed
-from service.domain.ageing import DECAYING_BELOW
+from service.domain.ageing import decaying_below
 from service.domain.optimization import PAIRS, IndexSize, Section, StorageReport, TableSize, WalkPlace
 
 LOOKED_AT: Final = 100_000
@@ -106,7 +106,7 @@ LOW_VALUE = f"""
     SELECT e.first, e.second, m.id, m.version, CAST(NULL AS uuid) AS kept_id, CAST(NULL AS bigint) AS kept_version,
            jsonb_build_object('importance_level', m.importance_level, 'relevance', e.relevance) AS detail
     FROM part e JOIN memory m ON m.workspace_id = :workspace AND m.id = e.memory_id
-    WHERE e.relevance < {DECAYING_BELOW} AND m.importance_level <= {LOW_IMPORTANCE} AND {LIVE.format(m="m")}
+    WHERE e.relevance < :decaying_below AND m.importance_level <= {LOW_IMPORTANCE} AND {LIVE.format(m="m")}
 """  # noqa: S608 - our own parts
 
 ENTITIES_PART = """
@@ -227,7 +227,13 @@ async def among(
 async def _rows(
     session: Session, workspace_id: UUID, section: Section, values: Mapping[str, Any], *, now: datetime, among: bool
 ) -> Sequence[Any]:
-    known = {**values, "workspace": workspace_id, "now": now, "nil": UUID(int=0)}
+    known = {
+        **values,
+        "workspace": workspace_id,
+        "now": now,
+        "nil": UUID(int=0),
+        "decaying_below": decaying_below.get(),
+    }
     query = statement(section, among=among)
     given = {name: known[name] for name in query.compile().params}
     return (await session.execute(query.columns(detail=JSONB()), given)).all()

@@ -1,6 +1,6 @@
 -- Workspaces with memories or conversations in which the job of this name did not begin within its interval, as the object `setting` of
 -- their settings says it, else `interval_min`. With `wanted_by`, the name of a switch there, only those where it is on; `wanted`
--- is what it is where a workspace does not say.
+-- is what it is where a workspace does not say. `consolidate` only where there are turns whose facts are not read yet.
 CREATE OR REPLACE FUNCTION find_unaged(
     job_name text, setting text, interval_min double precision, wanted_by text, wanted boolean)
 RETURNS TABLE (workspace_id uuid)
@@ -16,6 +16,9 @@ AS $$
     WHERE own.is_on
       AND (EXISTS (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id)
            OR EXISTS (SELECT FROM conversation c WHERE c.workspace_id = w.workspace_id))
+      AND (job_name <> 'consolidate'
+           OR EXISTS (SELECT FROM conversation c WHERE c.workspace_id = w.workspace_id AND c.consolidated_at IS NULL
+                      AND c.turn_count > c.consolidated_turns AND NOT c.archived))
       -- a minute less, for a run that comes a little early
       AND NOT EXISTS (SELECT FROM job_run r WHERE r.workspace_id = w.workspace_id AND r.name = job_name
                       AND r.created_at > now() - make_interval(secs => 60 * (own.minutes - 1)))

@@ -1,0 +1,101 @@
+"""Weights and thresholds of a workspace: what they change, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+import pytest
+from httpx2 import AsyncClient
+
+from service.resources import Resources
+from tests.api.conftest import Tables
+from tests.api.conversing import tell
+from tests.api.helpers import opened, said, store
+from tests.api.scripted_model import ConversationScript, with_scripted_model
+from tests.conftest import Tenant
+from tests.fakes.embedder import AngleEmbedder
+
+
+async def configured(client: AsyncClient, **settings: Any) -> None:
+    answer = await client.patch("/v1/workspaces/current", json={"settings": settings})
+    assert answer.status_code == 200, answer.text
+
+
+async def test_weights_of_recall(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """The workspace's, of which a request changes those that it names."""
+    embedder.place("boats", 1.0)
+    for text, side in (("A red boat in the harbour", 1), ("A blue boat behind the house", 2)):
+        embedder.place(text, 0.9, side=side)
+    await store(client, "A red boat in the harbour")
+    await said(client, await opened(client, "chat"), "A blue boat behind the house")
+
+    async def first(**body: Any) -> tuple[bool, bool]:
+        body = {"query": "boats", "user_id": "alice", "max_tokens": 50, "limit": 1, **body}
+        answer = await client.post("/v1/recall", json=body)
+        assert answer.status_code == 200, answer.text
+        scores = {part: max((each["score"] for each in answer.json()[part]), default=0) for part in ("facts", "turns")}
+        return scores["facts"] > 0, scores["turns"] > 0
+
+    nothing = {"turns": 0, "facts": 0, "entities": 0, "strategies": 0, "recency": 0}
+    await configured(client, recall_weights={**nothing, "facts": 1})
+    assert await first() == (True, False)
+    await configured(client, recall_weights={**nothing, "turns": 1})
+    assert await first() == (False, True)
+    assert await first(weights={"turns": 0, "facts": 1}) == (True, False)
+
+
+async def test_factors_of_the_present_and_the_past(client: AsyncClient, tables: Tables) -> None:
+    for text, tag in (("Rows on the lake", "current"), ("Rowed on the sea", "past")):
+        memory_id = await store(client, text)
+        await tables.fetch("UPDATE memory SET temporal_tag = $1 WHERE id = $2", tag, UUID(memory_id))
+    await configured(client, search_factors={"current_factor": 1.5, "past_factor": 0.5})
+    body = {"query": "rows", "user_id": "alice", "explain": True}
+    found = (await client.post("/v1/memories/search", json=body)).json()["results"]
+    assert sorted(hit["explain"]["factors"]["temporal_tag"] for hit in found) == [0.5, 1.5]
+
+
+async def test_from_when_on_a_memory_is_decaying(client: AsyncClient, tables: Tables) -> None:
+    memory_id = await store(client, "Rows on the lake")
+    await tables.fetch("UPDATE memory SET enriched_at = now() WHERE id = $1", UUID(memory_id))
+    await tables.fetch("UPDATE memory_stat SET relevance = 0.4 WHERE memory_id = $1", UUID(memory_id))
+    for below, state in ((0.25, "active"), (0.5, "decaying")):
+        await configured(client, ageing={"decaying_below": below})
+        assert (await client.get(f"/v1/memories/{memory_id}")).json()["lifecycle_state"] == state
+
+
+async def test_what_a_models_labels_count(resources: Resources, tenant: Tenant) -> None:
+    fact = {"text": "User rows on the lake", "certainty": "explicit"}
+    mind = ConversationScript({"lake": [fact]}, {})
+    async with with_scripted_model(resources, tenant, mind) as scripted:
+        await configured(scripted.client, certainty={"explicit": 0.6})
+        [result] = await tell(scripted.client, "I row on the lake")
+        read = (await scripted.client.get(f"/v1/memories/{result['id']}")).json()
+    assert read["fact_confidence"] == 0.6
+
+
+async def test_prefer_new_is_in_place(client: AsyncClient) -> None:
+    await configured(client, contradiction_policy="prefer_new")
+    assert (await client.get("/v1/config")).json()["dedup"]["contradiction_policy"] == "in_place"
+
+
+@pytest.mark.parametrize(
+    ("own", "field"),
+    [
+        ({"recall_weights": {"turns": -1}}, "settings.recall_weights.turns"),
+        ({"recall_weights": {"turn": 1}}, "settings.recall_weights.turn"),
+        ({"recall_weights": dict.fromkeys(("turns", "facts", "entities", "strategies", "recency"), 0)}, None),
+        ({"search_factors": {"past_factor": 0}}, "settings.search_factors.past_factor"),
+        ({"certainty": {"explicit": 1.1}}, "settings.certainty.explicit"),
+        ({"ageing": {"decaying_below": "low"}}, "settings.ageing.decaying_below"),
+        ({"ageing": {"conversation_archive_days": 0}}, "settings.ageing.conversation_archive_days"),
+        ({"contradiction_policy": "prefer_newest"}, "settings.contradiction_policy"),
+        ({"port": 1}, "settings.port"),
+    ],
+    ids=lambda value: json.dumps(value)[:60],
+)
+async def test_what_makes_no_sense_is_refused(client: AsyncClient, own: dict[str, Any], field: str | None) -> None:
+    answer = await client.patch("/v1/workspaces/current", json={"settings": own})
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["field"] == (field or "settings.recall_weights")
