@@ -15,7 +15,7 @@ Fusion = Literal["weighted", "zscore", "rrf"]
 """How signals are normalised before they are summed: by the best and worst candidate, by deviation, or by rank."""
 
 Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
-Multiplier = Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)]
+Multiplier = Annotated[float, Field(ge=0.01, le=10, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
