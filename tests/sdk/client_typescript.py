@@ -7,10 +7,11 @@ packed, and installed from the archive into an empty folder, where a program use
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench import target
@@ -22,17 +23,42 @@ BUILD = ROOT / "build" / "client-typescript"
 USER = ROOT / "build" / "client-typescript-user"
 MADE = ("node_modules", "dist", "build-test", "schema.ts", "routes.ts")
 QUIET = ("--no-audit", "--no-fund", "--ignore-scripts")
+DOCUMENT = {"LOXODON_OPENAPI": str(ROOT / "docs" / "openapi.json")}
+PROGRAMS = """{"extends": "../tsconfig.json", "include": ["*.ts"],
+"compilerOptions": {"types": ["node"], "rootDir": ".", "outDir": "js", "declaration": false,
+"noUnusedLocals": false, "noUnusedParameters": false}}"""
 STRICT = ("--strict", "--noEmit", "--allowJs", "--checkJs", "--target", "es2022", "--module", "nodenext")
+
+
+def build() -> None:
+    """Copies the client to build/ and compiles it there. Raises SystemExit with the output of what failed."""
+    shutil.copytree(SOURCE, BUILD, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*MADE))
+    if not _is_installed():
+        _run(("npm", "ci", *QUIET), BUILD)
+    made = BUILD / "dist" / "index.js"
+    sources = [Path(DOCUMENT["LOXODON_OPENAPI"]), *(path for path in SOURCE.rglob("*") if path.is_file())]
+    if not made.exists() or made.stat().st_mtime < max(path.stat().st_mtime for path in sources):
+        _run(("npm", "run", "build"), BUILD, DOCUMENT)
+
+
+def run_programs(programs: Mapping[str, str], service: Service) -> None:
+    """Checks the types of programs by their names and runs each. Raises SystemExit with what the first one printed."""
+    folder = BUILD / "programs"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / "tsconfig.json").write_text(PROGRAMS)
+    named = {re.sub(r"\W+", "-", name): text for name, text in programs.items()}
+    for name, text in named.items():
+        (folder / f"{name}.ts").write_text(f"{text}\nexport {{}};\n")
+    _run((str(BUILD / "node_modules" / ".bin" / "tsc"), "-p", "."), folder)
+    for name in named:
+        _run(("node", f"js/{name}.js"), folder, _environment(service))
 
 
 def prove(service: Service) -> None:
     """Raises SystemExit with the output of what failed."""
-    env = {"LOXODON_URL": service.url, "LOXODON_API_KEY": service.key}
-    shutil.copytree(SOURCE, BUILD, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*MADE))
-    if not _is_installed():
-        _run(("npm", "ci", *QUIET), BUILD)
-    env["LOXODON_OPENAPI"] = str(ROOT / "docs" / "openapi.json")
-    _run(("npm", "run", "generate"), BUILD, env)
+    env = _environment(service) | DOCUMENT
+    build()
     _run(("npm", "test"), BUILD, env)
     _run(("npm", "pack"), BUILD, env)
     (archive,) = BUILD.glob("*.tgz")
@@ -43,6 +69,10 @@ def prove(service: Service) -> None:
     _run(("npm", "install", *QUIET, "--offline", str(archive)), USER)  # it needs nothing else
     _run((str(BUILD / "node_modules" / ".bin" / "tsc"), *STRICT, "program.mjs"), USER)
     print(_run(("node", "program.mjs"), USER, env))
+
+
+def _environment(service: Service) -> dict[str, str]:
+    return {"LOXODON_URL": service.url, "LOXODON_API_KEY": service.key}
 
 
 def _is_installed() -> bool:

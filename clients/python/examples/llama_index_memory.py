@@ -1,6 +1,6 @@
 """LlamaIndex's memory with a block that is Loxodon: what leaves the short-term memory is recalled when it matters.
 
-Needs `pip install loxodon-client[llama-index] openai`, LOXODON_URL, LOXODON_API_KEY, and OPENAI_API_KEY (or
+Needs `pip install './clients/python[llama-index]' openai`, LOXODON_URL, LOXODON_API_KEY, and OPENAI_API_KEY (or
 OPENAI_BASE_URL).
 """
 
@@ -26,7 +26,7 @@ async def main() -> None:
             token_limit=600,
             token_flush_size=10,
             chat_history_token_ratio=0.05,
-            memory_blocks=[LoxodonMemoryBlock(memory=loxodon, user_id="alice")],
+            memory_blocks=[LoxodonMemoryBlock(memory=loxodon, user_id="lara")],
             tokenizer_fn=str.split,
         )
         for question in sys.argv[1:] or ["I moved to Lisbon last month, I work at Acme now."]:

@@ -1,6 +1,6 @@
 """An agent of the OpenAI Agents SDK whose session is a conversation in Loxodon, with a tool that recalls other ones.
 
-Needs `pip install loxodon-client[openai-agents]`, LOXODON_URL, LOXODON_API_KEY, and OPENAI_API_KEY (or
+Needs `pip install './clients/python[openai-agents]'`, LOXODON_URL, LOXODON_API_KEY, and OPENAI_API_KEY (or
 OPENAI_BASE_URL).
 """
 
@@ -14,7 +14,7 @@ from agents import Agent, Runner, function_tool, set_default_openai_api, set_tra
 from loxodon import AsyncMemory
 from loxodon.integrations.openai_agents import LoxodonSession
 
-USER = "alice"
+USER = "olga"
 
 
 async def main() -> None:
@@ -29,7 +29,7 @@ async def main() -> None:
 
         agent = Agent(name="Assistant", instructions="Be brief.", model="gpt-4o-mini", tools=[recall])
         session = LoxodonSession("chat-17", memory, user_id=USER)
-        for question in sys.argv[1:] or ["My name is Alice."]:
+        for question in sys.argv[1:] or ["My name is Olga."]:
             result = await Runner.run(agent, question, session=session)
             print(result.final_output)
 

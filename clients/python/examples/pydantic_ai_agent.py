@@ -1,6 +1,6 @@
 """A Pydantic AI agent with two tools: remember and recall.
 
-Needs `pip install loxodon-client "pydantic-ai-slim[openai]"`, LOXODON_URL, LOXODON_API_KEY, and OPENAI_API_KEY (or
+Needs `pip install ./clients/python "pydantic-ai-slim[openai]"`, LOXODON_URL, LOXODON_API_KEY, and OPENAI_API_KEY (or
 OPENAI_BASE_URL).
 """
 
@@ -46,7 +46,7 @@ async def recall(ctx: RunContext[Who], question: str) -> str:
 async def main() -> None:
     async with AsyncMemory() as memory:
         result = await agent.run(
-            " ".join(sys.argv[1:]) or "I am allergic to peanuts.", deps=Who(memory=memory, user_id="alice")
+            " ".join(sys.argv[1:]) or "I am allergic to peanuts.", deps=Who(memory=memory, user_id="pia")
         )
         print(result.output)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "clients").glob("*/README.md")]
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 ANCHOR = re.compile(r"\]\(([^)\s#]*)#([^)\s]+)\)")
 PATH = re.compile(r"`((?:service|tests|bench|docs|migrations)/[\w./-]+)`")
