@@ -47,9 +47,8 @@ def blocks(page: Path) -> list[Fence]:
     for fence in FENCE.finditer(whole):
         line = whole.count("\n", 0, fence.start()) + 1
         info = INFO.fullmatch(fence[1])
-        assert info and info[1] in KINDS, (
-            f"{page.relative_to(ROOT)}:{line}: say in the fence what it is, one of {KINDS}"
-        )
+        if info is None or info[1] not in KINDS:
+            raise ValueError(f"{page.relative_to(ROOT)}:{line}: say in the fence what it is, one of {KINDS}")
         found.append(Fence(page, line, info[1], info[2], info[3] is not None, fence[2]))
     return found
 

@@ -34,6 +34,7 @@ ASSIGNED = re.compile(r"^\s*(?:export )?((?:[A-Z_]+=\S* ?)+)", re.MULTILINE)
 @dataclass(slots=True)
 class Paster:
     service: Service
+    commands: Path
     home: Path
     """Empty at first; what the shell knows is kept here from block to block."""
 
@@ -67,7 +68,7 @@ class Paster:
         whole = f"{PRELUDE}\n[ ! -e {kept} ] || . {kept}\n{script}"
         data = self.service.processes.cluster.parent if self.service.processes else self.home
         environment = {
-            "PATH": f"{BINARIES}:{os.environ['PATH']}",
+            "PATH": f"{self.commands}:{BINARIES}:{os.environ['PATH']}",
             "HOME": str(self.home),
             "PYTHONPATH": f"{ROOT / 'clients' / 'python'}",
             "LOXODON_DATA_DIR": str(data),

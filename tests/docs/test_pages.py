@@ -12,6 +12,7 @@ import pytest
 
 from bench import target
 from bench.target import Service
+from service.launch import install
 from tests.docs.pages import EVERY, PAGES, ROOT, RUN, Fence
 from tests.docs.paster import Paster
 from tests.sdk import client_typescript
@@ -25,12 +26,22 @@ def service() -> Iterator[Service]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the `loxodon` that `make run` leaves in .venv/bin; pytest also runs where nobody called make."""
+    folder = tmp_path_factory.mktemp("bin")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(install, "COMMAND", folder / "loxodon")
+        install._write_command()
+    return folder
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_block_of_a_page_runs(service: Service, page: Path, tmp_path: Path) -> None:
-    reader = Paster(service, tmp_path)
+def test_every_block_of_a_page_runs(service: Service, commands: Path, page: Path, tmp_path: Path) -> None:
+    paster = Paster(service, commands, tmp_path)
     for block in EVERY:
         if block.page == page and block.kind not in ("ts", "text", "mermaid"):
-            reader.read(block)
+            paster.read(block)
 
 
 def test_the_typescript_of_the_pages_compiles_and_runs(service: Service, tmp_path: Path) -> None:
@@ -40,9 +51,9 @@ def test_the_typescript_of_the_pages_compiles_and_runs(service: Service, tmp_pat
         client_typescript.build()
     except SystemExit as error:
         pytest.skip(f"its compiler could not be fetched: {str(error)[:200]}")
-    reader = Paster(service, tmp_path)
+    paster = Paster(service, tmp_path, tmp_path)
     client_typescript.run_programs(
-        {block.place: reader.filled(block.text) for block in EVERY if block.kind == "ts" and block.reason is None},
+        {block.place: paster.filled(block.text) for block in EVERY if block.kind == "ts" and block.reason is None},
         service,
     )
 
