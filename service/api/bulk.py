@@ -137,7 +137,7 @@ async def _patched(
     except ServiceError as exc:
         problem = BatchItemError(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
         return PatchedMemoryItem(index=index, status=problem.status, error=problem)
-    return PatchedMemoryItem(index=index, status=found.status, memory=MemoryResponse.model_validate(found.body))
+    return PatchedMemoryItem(index=index, status=found.status, memory=MemoryResponse.read_again(found.body))
 
 
 async def _found(ids: Sequence[str], caller: Caller, res: Resources) -> dict[str, Memory]:

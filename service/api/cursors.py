@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeVar
 from uuid import UUID
 
@@ -72,6 +72,6 @@ def _moment_and_id(text: str) -> tuple[datetime, UUID]:
 def aware(text: str) -> datetime:
     """An ISO time with its zone; raises ValueError for any other."""
     found = datetime.fromisoformat(text)
-    if found.tzinfo is None:
+    if found.tzinfo != UTC:  # as `iso` writes them
         raise ValueError
     return found

@@ -18,6 +18,7 @@ from typing import Any, Final
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
+from service.api import paths
 from service.domain.sizes import PAYLOAD
 from service.errors import InvalidInput, TooLarge
 
@@ -190,16 +191,22 @@ class _ReadRequest(Request):
 
 
 class JsonRoute(APIRoute):
-    """The class of all routes: the body is parsed once, by the middleware, and not again by FastAPI. A route without a
-    body refuses one: whoever sends `{"dry_run": true}` to a deletion does not want it carried out."""
+    """The class of all routes: the body is parsed once, by the middleware, and not again by FastAPI; names in the path
+    are decoded after the route was found. A route without a body refuses one: whoever sends `{"dry_run": true}` to a
+    deletion does not want it carried out."""
 
     reads_its_body = False
     """Its function takes the body from the request."""
 
+    slash_is_optional = False
+    """Also behind a parameter that may hold slashes."""
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler, takes_none = super().get_route_handler(), self.body_field is None and not self.reads_its_body
+        in_name = self.path.endswith(":path}") and not self.slash_is_optional
 
         async def handle(request: Request) -> Response:
+            request.scope["path_params"] = paths.names(request.scope, with_slash=in_name)
             if takes_none:
                 _refuse_body(request)
             return await handler(_ReadRequest(request.scope, request.receive))

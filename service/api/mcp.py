@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from urllib.parse import unquote
 
 from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter, ValidationError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.api import errors
+from service.api import errors, paths
 from service.api.deps import CallerOf, header_text
 from service.api.request_body import replay
 from service.api.schemas import Channel, Name
@@ -88,7 +87,7 @@ async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:
     scope: Scope = {
         **{name: value for name, value in request.scope.items() if name not in OF_ROUTE},
         "method": wanted.method,
-        "path": unquote(wanted.path),
+        "path": paths.of({"raw_path": wanted.path.encode()}),
         "raw_path": wanted.path.encode(),
         "query_string": wanted.query_string.encode(),
         "headers": [(b"content-type", b"application/json"), (b"content-length", str(len(raw)).encode()), *passed],

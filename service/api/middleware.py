@@ -1,8 +1,8 @@
 """Runs before the route of every request.
 
-One ASGI middleware: it gives a request id, drops a trailing slash (a redirect would lose the body), asks for the key
-before anything of the body is read, limits the body, reads its JSON (json_body.py), and writes one log line per
-request, without its query.
+One ASGI middleware: it gives a request id, takes the path as it was sent (paths.py), asks for the key before anything
+of the body is read, limits the body, reads its JSON (json_body.py), and writes one log line per request, without its
+query.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from urllib.parse import unquote_to_bytes
 import structlog
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
 from service import deadline, metrics, tracing
-from service.api import deps, errors, json_body
+from service.api import deps, errors, json_body, paths
 from service.api.admission import Admission
 from service.api.budgets import of_request, rate_headers
 from service.api.compat.problems import AUTOMEM
@@ -61,6 +62,14 @@ def is_open(path: str) -> bool:
     return path in OPEN or path.startswith("/docs/assets/")
 
 
+def _is_nowhere(request: Request) -> bool:
+    """Whether it is an address outside of the API that does not exist: 404 with or without a key."""
+    scope = request.scope
+    return not scope["path"].startswith("/v1/") and all(
+        route.matches(scope)[0] is Match.NONE for route in request.app.routes
+    )
+
+
 class RequestMiddleware:
     """The only middleware of ours. What it refuses, no route has seen."""
 
@@ -93,14 +102,11 @@ class RequestMiddleware:
                 say("request", method=method, path=route, status=answer.status, took_ms=round(took_s * 1000, 1))
 
     async def _enter(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
-        path: str = scope["path"]
-        if len(path) > 1 and path.endswith("/"):
-            scope["path"] = path.rstrip("/") or "/"
-            scope["raw_path"] = scope.get("raw_path", b"").rstrip(b"/") or b"/"
+        scope["path"] = paths.of(scope)
         request = Request(scope, receive)
         try:
             check_head(scope)
-            if is_open(scope["path"]):
+            if is_open(scope["path"]) or _is_nowhere(request):
                 await self._app(scope, receive, answer.send)
             else:
                 await self._admit(request, receive, answer)

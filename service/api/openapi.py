@@ -35,8 +35,8 @@ Every route but the health checks needs an API key: `Authorization: Bearer <key>
 inside it `user_id`, `agent_id` and `run_id` are hard filters, at least one is needed on collection calls, and
 `channel` is a soft one: reads look at the active channel and at `_global`.
 
-Errors are `application/problem+json` and name the `field`. A trailing slash makes no difference. Writes take an
-`Idempotency-Key`. Times are ISO 8601 in UTC, intervals are half-open.
+Errors are `application/problem+json` and name the `field`. A trailing slash makes no difference; in a name, a slash is
+`%2F`. Writes take an `Idempotency-Key`. Times are ISO 8601 in UTC, intervals are half-open.
 """
 
 COMMON = {

@@ -13,7 +13,7 @@ from service.api.deps import Changer, Reader, ResourcesOf, Writer
 from service.api.free_json import JsonList, JsonObject
 from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf
-from service.api.schemas import RequestModel, ResponseModel, Secretless, Time
+from service.api.schemas import Name, RequestModel, ResponseModel, Time
 from service.api.writes import WriteOf, answer, etag, send
 from service.db.tenants import users
 from service.domain.profile import Profile, Traits
@@ -23,7 +23,7 @@ from service.memory.profile import ProfileOutcome
 
 router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"], route_class=JsonRoute)
 
-UserId = Annotated[str, Path(min_length=1, max_length=255), Secretless]
+UserId = Annotated[Name, Path()]
 WRITE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
 
 

@@ -17,6 +17,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    ValidationInfo,
     WithJsonSchema,
 )
 from pydantic.annotated_handlers import GetJsonSchemaHandler
@@ -24,7 +25,7 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from service.domain import sizes
+from service.domain import moments, sizes
 from service.domain.scope import ScopeMatch
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import is_blank
@@ -44,6 +45,11 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @classmethod
+    def read_again(cls, body: object) -> Self:
+        """An answer of ours, read again: its times may lie where no request can name one."""
+        return cls.model_validate(body, context=ResponseModel)
+
+    @classmethod
     def of(cls, found: object, **more: Any) -> Self:
         """The answer about a domain value: each field is taken from `more`, else from the attribute of the same name of
         the value, or of its `scope`."""
@@ -59,22 +65,16 @@ class ResponseModel(BaseModel):
 SCOPE_FIELDS = frozenset({"user_id", "agent_id", "run_id", "channel"})
 
 
-def _time(value: object) -> datetime:
-    if isinstance(value, datetime):
-        if value.tzinfo is UTC:  # as the database gives them: a page has hundreds
-            return value
-        found = value
-    elif isinstance(value, str):
-        try:
-            found = datetime.fromisoformat(value.strip())
-        except ValueError:
-            raise ValueError("must be an ISO 8601 time such as 2026-03-02T09:30:00+00:00") from None
-    else:
+def _time(value: object, info: ValidationInfo) -> datetime:
+    if isinstance(value, datetime):  # as the database gives them, or an adapter: a page has hundreds
+        return value if value.tzinfo is UTC else value.astimezone(UTC)
+    if not isinstance(value, str):
         raise ValueError("must be an ISO 8601 time in a string")
     try:
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except OverflowError:
-        raise ValueError("must lie between the years 1 and 9999 in UTC") from None
+        found = datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise ValueError("must be an ISO 8601 time such as 2026-03-02T09:30:00+00:00") from None
+    return found if info.context is ResponseModel else moments.utc(found)
 
 
 def _uuid(value: object) -> UUID:
@@ -99,6 +99,12 @@ def _zone(value: str) -> str:
 def _filled(value: str) -> str:
     if is_blank(value):
         raise ValueError("must not be blank")
+    return value
+
+
+def _addressable(value: str) -> str:
+    if value in (".", ".."):
+        raise ValueError("must not be . or .., which clients of HTTP take for a step in the path")
     return value
 
 
@@ -146,6 +152,7 @@ Name = Annotated[
     str,
     Field(min_length=1, max_length=sizes.MAX_NAME, json_schema_extra=VISIBLE),
     AfterValidator(_filled),
+    AfterValidator(_addressable),
     AfterValidator(_indexable),
     Secretless,
 ]

@@ -203,7 +203,7 @@ def _batch_item(index: int, found: Answered) -> StoreBatchItem:
             status=errors.status_of(found), code=found.code, detail=found.detail, field=found.field
         )
         return StoreBatchItem(index=index, status=problem.status, error=problem)
-    stored = StoreResponse.model_validate(found.body)
+    stored = StoreResponse.read_again(found.body)
     return StoreBatchItem(index=index, status=found.status, results=stored.results)
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from service.command.problems import CommandError
+from service.domain import moments
 
 Fields = dict[str, Any]
 
@@ -374,15 +375,12 @@ def _uuid(id: Any, content: str) -> str:
 
 def _time(value: Any) -> str | None:
     """ISO 8601 with a zone, UTC where none is named; None for what is no time."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return datetime.fromtimestamp(value, UTC).isoformat()
-    if not isinstance(value, str) or not value:
-        return None
     try:
-        found = datetime.fromisoformat(value)
-    except ValueError:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return moments.utc(datetime.fromtimestamp(value, UTC)).isoformat()
+        return moments.parsed(value).isoformat() if isinstance(value, str) else None
+    except (ValueError, OverflowError, OSError):
         return None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat()
 
 
 def _some(found: Mapping[str, Any], *names: str) -> Fields:

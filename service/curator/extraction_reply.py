@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from service.domain import moments
 from service.domain.entity import NamedEntity
 from service.domain.fact import Certainty, Comparison, Fact, NamedRelation
 from service.domain.kinds import MemoryType
@@ -106,9 +107,8 @@ def _moment(value: Any, zone: ZoneInfo) -> datetime | None:
     if len(text) in (4, 7):
         text += "-01-01"[len(text) - 4 :]
     try:
-        found = datetime.fromisoformat(text)
-        return (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
-    except (ValueError, OverflowError):
+        return moments.parsed(text, zone)
+    except ValueError:
         return None
 
 

@@ -27,7 +27,7 @@ from sqlalchemy.util.concurrency import greenlet_spawn
 from sqlalchemy.util.queue import Empty
 
 from service import deadline
-from service.db import roles, vectors, walls
+from service.db import roles, times, vectors, walls
 from service.db.measured import Timed, TimedConnection
 from service.domain.scope import NIL_WORKSPACE
 from service.errors import (
@@ -201,7 +201,7 @@ class Database:
             json_deserializer=from_json,  # a third of the standard library's time, and a search reads fifty
             connect_args=connect_arguments(access),
         )
-        event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(vectors.register))
+        event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(_teach))
         return cls(engine, pool_size=pool_size, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
 
     @asynccontextmanager
@@ -329,6 +329,11 @@ class Database:
 
     async def close(self) -> None:
         await self.engine.dispose()
+
+
+async def _teach(connection: asyncpg.Connection[Any]) -> None:
+    await times.register(connection)
+    await vectors.register(connection)
 
 
 async def driver(session: Session) -> asyncpg.Connection[Any]:

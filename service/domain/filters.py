@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
+from service.domain import moments
 from service.domain.kinds import ClassificationSource, MemoryType
 from service.domain.temporal import TemporalTag, TemporalType
 from service.errors import InvalidInput
@@ -336,7 +337,7 @@ def _single(raw: object, kind: Kind, where: str) -> Value:
         case (("number" | "any"), int() | float()) if not isinstance(raw, bool):
             return raw
         case "time", str() if (moment := _moment(raw)) is not None:
-            return moment
+            return moments.clamped(moment)
         case "id", str() if (found := _uuid(raw)) is not None:
             return found
     raise _bad(where, f"must be {_WANTED[kind]}")

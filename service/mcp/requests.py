@@ -72,9 +72,9 @@ class FixedIds:
 
 
 def in_path(name: str, value: object) -> str:
-    """A value as one segment of a path; raises InvalidInput for what would be none or several."""
-    if not isinstance(value, str) or not value or "/" in value or value in (".", ".."):
-        raise InvalidInput(f"{name}: must be a text without a slash.", field=name)
+    """A value as one segment of a path; raises InvalidInput for what clients of HTTP take for none, or for a step."""
+    if not isinstance(value, str) or value in ("", ".", ".."):
+        raise InvalidInput(f"{name}: must be a name.", field=name)
     return quote(value, safe="")
 
 

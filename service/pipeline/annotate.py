@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel
 
 from service.curator import model_calls, prompts
+from service.domain import moments
 from service.domain.draft import Annotation, Draft, TermWeights
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.temporal import Mention, Temporal, TemporalType
@@ -88,9 +89,8 @@ def _moment(value: object) -> datetime | None:
     if not isinstance(value, str):
         return None
     try:
-        found = datetime.fromisoformat(value)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):  # "9999-12-31T23:59:59-05:00" is a model's word for ever
+        return moments.parsed(value)
+    except ValueError:
         return None
 
 

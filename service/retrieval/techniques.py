@@ -15,7 +15,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -24,7 +24,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from service.curator import model_calls
-from service.domain import filters
+from service.domain import filters, moments
 from service.domain.clock import elapsed_ms
 from service.domain.filters import Filter
 from service.domain.kinds import MemoryType
@@ -265,7 +265,6 @@ def _moment(value: object) -> datetime | None:
     if not isinstance(value, str):
         return None
     try:
-        found = datetime.fromisoformat(value)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
+        return moments.parsed(value)
+    except ValueError:
         return None

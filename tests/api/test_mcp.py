@@ -304,7 +304,7 @@ async def test_errors_of_tools_are_sentences(app: FastAPI, tenant: Tenant) -> No
             "content: is missing.",
             "query: must be a string",
             "purge: is not an argument of this tool.",
-            "id: must be a text without a slash.",
+            "There is no memory with this id.",
             "There is no memory with this id.",
             "priority: Input should be less than or equal to 1000",
         ]

@@ -121,7 +121,7 @@ def operation(settings: Settings, name: str, options: Mapping[str, Any]) -> Atte
         elif value is None:
             continue
         elif place == "path":
-            path = path.replace(f"{{{wire}}}", quote(_text(value), safe=""))
+            path = path.replace(f"{{{wire}}}", _segment(key, _text(value)))
         elif place == "header":
             headers[wire] = _text(value)
         else:
@@ -169,6 +169,13 @@ def decoded(answer: httpx.Response) -> Any:
 
 def encoded(body: Any) -> bytes:
     return json.dumps(body, ensure_ascii=False, allow_nan=False, default=_text).encode()
+
+
+def _segment(name: str, value: str) -> str:
+    """One segment of a path; raises ValueError for what would make it the address of something else."""
+    if value in ("", ".", ".."):
+        raise ValueError(f"{name} cannot be {value!r}")
+    return quote(value, safe="")
 
 
 def _text(value: object) -> str:

@@ -97,8 +97,9 @@ export class Http {
   #request(sent: Sent, name: string, call: CallOptions): [string, RequestInit] {
     const path = sent.route.replace(/\{(\w+)\}/g, (_, each: string) => {
       const value = sent.path?.[each];
-      // without it the address would be another route, which may take more
+      // without it the address would be another route, which may take more; dots are steps in a URL, even encoded
       if (value === undefined || value === "") throw new LoxodonError(`${name}: ${each} is missing.`);
+      if (value === "." || value === "..") throw new LoxodonError(`${name}: ${each} cannot be ${value}`);
       return encodeURIComponent(value);
     });
     const query = new URLSearchParams();

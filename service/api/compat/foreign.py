@@ -18,6 +18,7 @@ from service.api.reads import AuditRead
 from service.db.memories import memories
 from service.db.memories.memories import RowCount, SortOrder
 from service.db.search import visibility
+from service.domain import moments
 from service.domain.access import Caller
 from service.domain.memory import Memory
 from service.errors import InvalidInput
@@ -31,10 +32,11 @@ MOST_PAGED: Final = 10_000
 
 class ForeignRoute(JsonRoute):
     """A route of another system's API. Its clients add query parameters that mean nothing here, so unknown ones are
-    left out; routes that delete by query refuse them themselves (`only`)."""
+    left out; routes that delete by query refuse them themselves (`only`). Those of mem0 end every path with a slash."""
 
     any_parameter = True
     reads_its_body = True
+    slash_is_optional = True
 
 
 async def object_of(request: Request) -> dict[str, Any]:
@@ -67,15 +69,15 @@ def whole_number(given: object, field: str, *, default: int, least: int = 1, mos
 
 def moment(given: object, field: str) -> datetime:
     """A time as seconds since 1970, a date or ISO 8601; raises InvalidInput."""
+    fault = "must be an ISO 8601 time, or seconds since 1970"
     try:
         if isinstance(given, (int, float)) and not isinstance(given, bool):
-            return datetime.fromtimestamp(given, UTC)
+            return moments.utc(datetime.fromtimestamp(given, UTC))
         if isinstance(given, str):
-            found = datetime.fromisoformat(given.strip())
-            return found if found.tzinfo else found.replace(tzinfo=UTC)
-    except (ValueError, OverflowError, OSError):
-        pass
-    raise InvalidInput(f"{field}: must be an ISO 8601 time, or seconds since 1970.", field=field)
+            return moments.parsed(given)
+    except (ValueError, OverflowError, OSError) as exc:
+        fault = moments.BEYOND if str(exc) == moments.BEYOND else fault
+    raise InvalidInput(f"{field}: {fault}.", field=field)
 
 
 def not_offered(sentence: str) -> HTTPException:

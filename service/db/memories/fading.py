@@ -43,7 +43,7 @@ RELEVANCE = text(f"""
         SELECT s.memory_id, s.ctid AS at, s.relevance AS old,
                s.base_relevance * exp(-least({MOST}, CAST(:loss AS float8) * days)) AS fresh
         FROM memory_stat s CROSS JOIN LATERAL (SELECT greatest(0,
-            date_part('epoch', CAST(:now AS timestamptz) - {SINCE}) / 86400) AS days) passed
+            (date_part('epoch', CAST(:now AS timestamptz)) - date_part('epoch', {SINCE})) / 86400) AS days) passed
         WHERE s.workspace_id = :workspace AND s.memory_id > :after AND {IN_SCOPE}
         ORDER BY s.memory_id LIMIT :batch
     ), unlocked AS MATERIALIZED (
@@ -65,7 +65,8 @@ SALIENCE = f"""
              + CASE WHEN access_count > 0 THEN CAST(:recency_boost AS float8) * exp(-least({MOST}, days)) ELSE 0 END)
 """
 DAYS = """
-    greatest(0, (CAST(:now AS timestamptz) AT TIME ZONE 'UTC')::date - ({since} AT TIME ZONE 'UTC')::date)::float8
+    greatest(0, (CAST(:now AS timestamptz) AT TIME ZONE 'UTC')::date
+                - (greatest({since}, '0001-01-01Z') AT TIME ZONE 'UTC')::date)::float8
 """
 
 MEMORY_SALIENCE = text(f"""
@@ -92,8 +93,8 @@ CONFIDENCE = text(f"""
         SELECT s.memory_id, s.ctid AS at, coalesce(s.confidence, s.base_confidence) AS old,
                s.base_confidence * exp(-least({MOST}, CAST(:confidence_loss AS float8) * weeks)) AS fresh
         FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
-        CROSS JOIN LATERAL (SELECT floor(greatest(0, date_part('epoch',
-            CAST(:now AS timestamptz) - greatest(m.created_at, s.confirmed_at))) / 604800) AS weeks) passed
+        CROSS JOIN LATERAL (SELECT floor(greatest(0, date_part('epoch', CAST(:now AS timestamptz))
+            - date_part('epoch', greatest(m.created_at, s.confirmed_at))) / 604800) AS weeks) passed
         WHERE s.workspace_id = :workspace AND s.memory_id > :after
           AND s.base_confidence <= :inferred_at_most AND {IN_SCOPE}
         ORDER BY s.memory_id LIMIT :batch

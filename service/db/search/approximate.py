@@ -144,11 +144,13 @@ UNION ALL (SELECT 'tag', m.id, l.place
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:tags AS text[])) > 0 AND {scope} AND {rows} ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'time', id, place FROM (
-    (SELECT m.id, extract(epoch FROM m."timestamp" - CAST(:asked_at AS timestamptz)) AS place FROM memory m
+    (SELECT m.id, date_part('epoch', m."timestamp") - date_part('epoch', CAST(:asked_at AS timestamptz)) AS place
+        FROM memory m
         WHERE {scope} AND {rows} AND m."timestamp" >= CAST(:asked_at AS timestamptz)
         ORDER BY m."timestamp" LIMIT :arm_limit)
     UNION ALL
-    (SELECT m.id, extract(epoch FROM CAST(:asked_at AS timestamptz) - m."timestamp") FROM memory m
+    (SELECT m.id, date_part('epoch', CAST(:asked_at AS timestamptz)) - date_part('epoch', m."timestamp")
+        FROM memory m
         WHERE {scope} AND {rows} AND m."timestamp" < CAST(:asked_at AS timestamptz)
         ORDER BY m."timestamp" DESC LIMIT :arm_limit)
 ) both_sides ORDER BY place, id LIMIT :arm_limit)

@@ -81,7 +81,8 @@ WITH scoped AS MATERIALIZED (
     UNION (SELECT id FROM scored WHERE context_cosine IS NOT NULL ORDER BY context_cosine DESC, id
            LIMIT :candidate_limit)
     UNION (SELECT id FROM scored WHERE CAST(:time AS timestamptz) IS NOT NULL
-           ORDER BY abs(extract(epoch FROM "timestamp" - CAST(:time AS timestamptz))), id LIMIT :candidate_limit)
+           ORDER BY abs(date_part('epoch', "timestamp") - date_part('epoch', CAST(:time AS timestamptz))), id
+           LIMIT :candidate_limit)
     UNION (SELECT id FROM scored ORDER BY "timestamp" DESC, id LIMIT :newest)
 )
 SELECT s.id AS ids, s.text_lexical, s.context_lexical, s.text_cosine AS text_vector,

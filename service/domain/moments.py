@@ -1,0 +1,34 @@
+"""Times as callers and models write them, within the calendar that both Postgres and Python can reckon with."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final
+
+FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)
+END: Final = datetime(9999, 1, 1, tzinfo=UTC)
+"""The driver takes the first and the last moment of Python for infinity, which nothing can be subtracted from. A year
+is left at both ends, so that no zone, day or week around a moment leaves the calendar."""
+
+BEYOND: Final = "must lie between the years 2 and 9998; leave it out for never"
+
+
+def clamped(found: datetime) -> datetime:
+    """A bound with the same memories on each side: nothing is kept beyond the calendar."""
+    return min(max(found, FIRST - timedelta(days=1)), END)
+
+
+def parsed(text: str, zone: tzinfo = UTC) -> datetime:
+    """ISO 8601 in UTC, on the clock of `zone` where it names none; raises ValueError."""
+    return utc(datetime.fromisoformat(text.strip()), zone)
+
+
+def utc(found: datetime, zone: tzinfo = UTC) -> datetime:
+    """The same in UTC; raises ValueError at the ends of the calendar."""
+    try:
+        found = (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
+    except OverflowError:
+        raise ValueError(BEYOND) from None
+    if not FIRST <= found < END:
+        raise ValueError(BEYOND)
+    return found
