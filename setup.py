@@ -15,6 +15,6 @@ setup(
         "service": ["db/sql/**/*.sql"],
         "service.migrations": ["script.py.mako"],
         "service.migrations.versions": ["*.sql"],
-        "service.requirements": ["binaries.txt"],
+        "service.requirements": ["binaries.txt", "model.txt"],
     },
 )

