@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
@@ -114,12 +115,20 @@ async def list_conversations(
     cursor: Annotated[str | None, Query(max_length=200)] = None,
     include_archived: bool = False,
     consolidated: Annotated[bool | None, Query(description="Only those whose facts are, or are not, extracted")] = None,
+    entity_id: Annotated[UUID | None, Query(description="Only those that mention this entity")] = None,
 ) -> ConversationPage:
-    """With `run_id` the one of this name. Archived ones only with `include_archived`."""
+    """With `run_id` the one of this name. Archived ones only with `include_archived`. A conversation mentions the
+    entities that the memories read from it name."""
     after = cursors.decode(cursor)
     async with res.db.snapshot(caller.workspace_id) as session:
         found = await conversations.page(
-            session, scope, after=after, limit=limit + 1, include_archived=include_archived, consolidated=consolidated
+            session,
+            scope,
+            after=after,
+            limit=limit + 1,
+            include_archived=include_archived,
+            consolidated=consolidated,
+            entity_id=entity_id,
         )
         turn_counts = await conversations.turn_counts(session, caller.workspace_id, [each.id for each in found])
     page, last = cursors.cut(found, limit)

@@ -50,6 +50,7 @@ from service.domain.request import StoredAnswer
 from service.domain.text import CleanText
 from service.errors import EmbeddingError
 from service.memory import entity
+from service.memory.conversations import find
 from service.memory.entity import MergeOutcome
 from service.pipeline.pii import clean_words
 from service.providers.protocols import Vector
@@ -102,14 +103,16 @@ ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
     responses=errors.documented(400, 401, 403, 503),
 )
 async def list_entities(body: ListEntitiesRequest, caller: Reader, res: ResourcesOf) -> EntityPage:
-    """By name. With agent_id or run_id only entities that memories of that agent or run mention."""
+    """By name. With agent_id or run_id only entities that memories of that agent or run mention, with conversation_id
+    those that memories read from its turns mention."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     scope = listed(scope, caller, body.channel)
     after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None
     kind = type_name(body.type) if body.type else None
     async with res.db.snapshot(caller.workspace_id) as session:
         seen = EntityScope(caller.workspace_id, scope)
-        found = await entities.page(session, seen, kind=kind, after=after, limit=body.limit + 1)
+        talk = (await find(session, scope, body.conversation_id)).id if body.conversation_id else None
+        found = await entities.page(session, seen, kind=kind, conversation_id=talk, after=after, limit=body.limit + 1)
     page, last = cursors.cut(found, body.limit)
     more = cursors.pack(f"{last[1].id}|{last[0]}") if last else None
     return EntityPage(results=[EntityResponse.of(each) for _, each in page], next_cursor=more)

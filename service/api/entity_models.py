@@ -70,6 +70,9 @@ class ListEntitiesRequest(ScopeFields):
     type: TypeWord | None = Field(
         None, description="Only these, such as person, organization, location, project; left out: all"
     )
+    conversation_id: Filled | None = Field(
+        None, max_length=255, description="Only those that this conversation mentions: its id, or its name"
+    )
     limit: int = Field(100, ge=1, le=1_000, description="Maximum number of results")
     cursor: str | None = Field(None, max_length=2_000, description="next_cursor of the page before")
 

@@ -36,6 +36,9 @@ LOCKS = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
 REPLICATION = text("SELECT standbys, lag_s, lag_bytes, slot_bytes FROM measure_replication()")
 
 
+UPKEEP = text("SELECT what, items FROM measure_upkeep()")
+
+
 @dataclass(frozen=True, slots=True)
 class QueueState:
     """Jobs of a kind in a state (due, running, dead), and for how long the oldest has been in it."""
@@ -63,6 +66,11 @@ class Replication:
     lag_s: float | None
     lag_bytes: int | None
     slot_bytes: int | None
+
+
+async def upkeep(session: Session) -> dict[str, float | None]:
+    """What the last `decay` of every workspace did, and `consolidation_lag_s`, None where there was nothing to do."""
+    return {row.what: row.items for row in await session.execute(UPKEEP)}
 
 
 async def queue(session: Session) -> Sequence[QueueState]:

@@ -16,6 +16,7 @@ from service.db.episodes import withdrawn
 from service.db.jobs import queue
 from service.db.memories import history, memories, updates
 from service.db.memories.updates import VectorKind
+from service.db.tables import MemoryStatRow
 from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.kinds import ClassificationSource
 from service.domain.memory import Memory
@@ -90,9 +91,8 @@ async def restore(
             await writes.release_expired(session, workspace_id, [found.hash], now=now)
             await updates.set_columns(session, workspace_id, memory_id, {"archived": False}, now=now)
             # as fresh as a new one, or the next round of forgetting would archive it again
-            await updates.set_stat(
-                session, workspace_id, memory_id, {"relevance": 1.0, "last_accessed": now, "stale_at": None}
-            )
+            fresh = {"relevance": 1.0, "salience": MemoryStatRow.base_salience, "last_accessed": now, "stale_at": None}
+            await updates.set_stat(session, workspace_id, memory_id, fresh)
             await write.record(session, found.scope, memory_id, found.text, found.text, was)
             await withdrawn.take_back(session, workspace_id, memory_id, entry=None, everything=True)
             await append_audit(session, "restore", found.scope, [memory_id], request, res)

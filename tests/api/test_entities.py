@@ -498,6 +498,30 @@ async def test_a_model_says_what_an_entity_is(resources: Resources, tenant: Tena
     ]
 
 
+async def test_a_conversation_mentions_entities(
+    client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    """Read from both ends, also where a fact was known before; what another conversation names is not among them."""
+    for name, said in (("one", "My sister Dana Reyes works at Brightwave Labs."), ("two", "I live in Porto.")):
+        body = {"messages": [{"role": "user", "content": said}], "user_id": "alice", "session_id": name}
+        for result in (await client.post("/v1/memories", json=body)).json()["results"]:
+            await work_off(resources, tenant, tables, result["id"])
+    ids = {
+        each["name"]: each["id"]
+        for each in (await client.post("/v1/entities", json={"user_id": "alice"})).json()["results"]
+    }
+    assert {"Dana Reyes", "Brightwave Labs", "Porto"} <= ids.keys()
+    one = await client.post("/v1/entities", json={"user_id": "alice", "conversation_id": "one"})
+    assert {each["name"] for each in one.json()["results"]} == {"Dana Reyes", "Brightwave Labs"}
+    params = {"user_id": "alice", "entity_id": ids["Porto"]}
+    talks = (await client.get("/v1/conversations", params=params)).json()["results"]
+    assert [each["external_id"] for each in talks] == ["two"]
+    unknown = await client.post("/v1/entities", json={"user_id": "alice", "conversation_id": "three"})
+    assert unknown.status_code == 404
+    bobs = await client.post("/v1/entities", json={"user_id": "bob", "conversation_id": "one"})
+    assert bobs.status_code == 404
+
+
 async def test_undo_brings_back_what_a_text_told(resources: Resources, tenant: Tenant, tables: Tables) -> None:
     reader = Reader({"text": "Priya Raman works at Brightwave Labs"})
     async with with_llm(resources, tenant, reader) as client:

@@ -23,6 +23,7 @@ from service.providers.presets import choose_llm
 from service.resources import Resources
 from service.scrape import KEPT_S, Scrape
 from tests.api.conftest import Tables, client_of, serving
+from tests.api.helpers import opened, said
 from tests.conftest import Tenant
 from tests.fakes.openai_server import OpenAiServer
 
@@ -113,6 +114,28 @@ async def test_what_is_counted(resources: Resources, tenant: Tenant, llm: OpenAi
     assert found["loxodon_cache_lookups_total"][("cache", "working_memory"), ("outcome", "miss")] >= 1
     for secret in ("ada-17", "tea", "Lisbon", str(tenant.workspace_id), tenant.key):
         assert secret not in text
+
+
+async def test_the_api_tells_what_jobs_did(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
+    """From the database: a worker need not be asked. The last decay of the workspace counts."""
+    there = await opened(client, "talk")
+    await said(client, there, "I work in Bergen.")
+    for hours, changed in ((2, 5_000), (1, 700_000)):
+        await tables.fetch(
+            "INSERT INTO job_run (workspace_id, id, name, reason, state, counts, created_at) VALUES "
+            "($1, gen_random_uuid(), 'decay', 'schedule', 'done', jsonb_build_object('changed', $2::integer), "
+            " now() - make_interval(hours => $3))",
+            *(tenant.workspace_id, changed, hours),
+        )
+    await tables.fetch(
+        "INSERT INTO job (workspace_id, id, kind, payload, state, max_attempts, finished_at) VALUES "
+        "($1, gen_random_uuid(), 'consolidate', jsonb_build_object('conversation_id', $2::text, 'last', 0), 'done', 3, "
+        " now() + interval '2 hours')",
+        *(tenant.workspace_id, there),
+    )
+    found = samples((await client.get("/metrics")).text)
+    assert 700_000 <= found["loxodon_decay_items"][(("what", "changed"),)] < 705_000
+    assert found["loxodon_facts_lag_seconds"][()] == pytest.approx(7_200, abs=60)
 
 
 async def test_without_the_database_the_process_still_tells_of_itself(resources: Resources) -> None:

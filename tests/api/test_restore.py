@@ -25,6 +25,17 @@ async def test_an_archived_memory_is_active_again(client: AsyncClient, tables: T
     assert await events(client, memory_id) == ["ADD", "UPDATE"]
 
 
+async def test_what_faded_is_as_fresh_as_new(client: AsyncClient, tables: Tables) -> None:
+    memory_id = await store(client, "Drinks tea")
+    fresh = (await client.get(f"/v1/memories/{memory_id}")).json()
+    await archive(tables, memory_id)
+    await tables.fetch(
+        "UPDATE memory_stat SET relevance = 0.004, salience = 0.005 WHERE memory_id = $1", UUID(memory_id)
+    )
+    found = (await client.post(f"/v1/memories/{memory_id}/restore")).json()
+    assert (found["relevance"], found["salience"]) == (fresh["relevance"], fresh["salience"])
+
+
 async def test_an_active_one_stays_as_it_is(client: AsyncClient) -> None:
     memory_id = await store(client, "Drinks tea")
     assert (await client.post(f"/v1/memories/{memory_id}/restore")).json()["version"] == 1

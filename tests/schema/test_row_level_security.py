@@ -165,6 +165,7 @@ CALLERS = {
     "iso_seconds": BEHIND_A_WALL,
     "lexical_ids": BEHIND_A_WALL,
     "make_partition": set(),
+    "measure_upkeep": {APP},
     "memory_filter_keys": BEHIND_A_WALL,
     "narrow_ids": BEHIND_A_WALL,
     "protect": set(),

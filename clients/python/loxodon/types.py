@@ -657,6 +657,7 @@ class ListEntitiesRequest(TypedDict):
     run_id: NotRequired[str | None]
     channel: NotRequired[str | None]
     type: NotRequired[str | None]
+    conversation_id: NotRequired[str | None]
     limit: NotRequired[int]
     cursor: NotRequired[str | None]
 
@@ -2114,6 +2115,8 @@ class ListConversationsOptions(TypedDict, total=False):
     """Archived ones, too"""
     consolidated: bool | None
     """Only those whose facts are, or are not, extracted"""
+    entity_id: Id | None
+    """Only those that mention this entity"""
     channel: str | None
     """Soft scope; reads also look at _global, lists without it at every channel"""
     user_id: str | None
@@ -2137,6 +2140,8 @@ class ListEntitiesOptions(TypedDict, total=False):
     """Soft scope such as a project; default _global"""
     type: str | None
     """Only these, such as person, organization, location, project; left out: all"""
+    conversation_id: str | None
+    """Only those that this conversation mentions: its id, or its name"""
     limit: int
     """Maximum number of results; default 100"""
 

@@ -21,6 +21,7 @@ from service.db import direct, scopes
 from service.db.direct import NewRows
 from service.db.engine import Session
 from service.db.episodes.turns import NewTurn, StoredTurn, new_rows
+from service.db.graph.entities import mentioning
 from service.db.tables import ConversationRow, TurnRow
 from service.domain.conversation import Conversation
 from service.domain.scope import Scope
@@ -306,6 +307,7 @@ async def page(
     limit: int,
     include_archived: bool = False,
     consolidated: bool | None = None,
+    entity_id: UUID | None = None,
 ) -> list[Conversation]:
     """Conversations of a scope, the newest first, behind the key `after`."""
     named = {"user_id": scope.user_id, "agent_id": scope.agent_id, "external_id": scope.run_id}
@@ -315,6 +317,8 @@ async def page(
         scopes.seen_channels("conversation", scope).clause,
         *given,
     )
+    if entity_id is not None:
+        query = query.where(mentioning(scope.workspace_id, entity_id).clause)
     if not include_archived:
         query = query.where(~ConversationRow.archived)
     if consolidated is not None:

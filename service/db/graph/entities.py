@@ -139,6 +139,25 @@ NAMED_BY = """EXISTS (SELECT FROM memory_entity me
                 JOIN memory m ON m.workspace_id = me.workspace_id AND m.id = me.memory_id
                 WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id AND {memories})"""
 
+# A conversation mentions the entities that the memories read from its turns name. Uses ix_memory_source_turn,
+# ix_memory_entity_entity and the primary keys.
+MENTIONS = """SELECT {wanted} FROM memory_entity me
+              JOIN memory_source s ON s.workspace_id = me.workspace_id AND s.memory_id = me.memory_id
+              JOIN turn t ON t.workspace_id = s.workspace_id AND t.id = s.turn_id
+              WHERE me.workspace_id = :workspace AND {given}"""
+
+
+def mentioned_in(conversation_id: UUID) -> Condition:
+    """On `entity e`: those that the conversation mentions."""
+    mentions = MENTIONS.format(wanted="me.entity_id", given="t.conversation_id = :conversation")
+    return Condition(f"e.id IN ({mentions})", {"conversation": conversation_id})
+
+
+def mentioning(workspace_id: UUID, entity_id: UUID) -> Condition:
+    """On `conversation`: those that mention the entity."""
+    mentions = MENTIONS.format(wanted="t.conversation_id", given="me.entity_id = :entity")
+    return Condition(f"conversation.id IN ({mentions})", {"workspace": workspace_id, "entity": entity_id})
+
 
 @dataclass(frozen=True, slots=True)
 class EntityScope:
@@ -214,10 +233,18 @@ async def by_name(session: Session, seen: EntityScope, name: str) -> list[Entity
 
 
 async def page(
-    session: Session, seen: EntityScope, *, kind: str | None, after: tuple[str, UUID] | None, limit: int
+    session: Session,
+    seen: EntityScope,
+    *,
+    kind: str | None,
+    conversation_id: UUID | None = None,
+    after: tuple[str, UUID] | None,
+    limit: int,
 ) -> list[tuple[str, Entity]]:
     """The next entities by name, each with the key that the page after it begins behind."""
     here = seen.rows
+    if conversation_id is not None:
+        here &= mentioned_in(conversation_id)
     if kind is not None:
         here &= Condition("e.type = :type", {"type": kind})
     if after is not None:

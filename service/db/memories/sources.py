@@ -41,12 +41,6 @@ COPY = text("""
     ON CONFLICT DO NOTHING
 """)
 
-COUNT_CONVERSATIONS = text("""
-    SELECT count(DISTINCT t.conversation_id) FROM memory_source s
-    JOIN turn t ON t.workspace_id = s.workspace_id AND t.id = s.turn_id
-    WHERE s.workspace_id = :workspace AND s.memory_id = :id
-""")
-
 # Uses pk_memory_source and ix_memory_source_turn.
 TOLD = text("""
     SELECT DISTINCT said.memory_id AS id FROM memory_source fact
@@ -154,11 +148,6 @@ def _once(links: Sequence[SourceLink]) -> list[SourceLink]:
 async def copy(session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID) -> None:
     """Lets another memory come from the same turns, in addition to its own."""
     await session.execute(COPY, {"workspace": workspace_id, "id": memory_id, "new_id": new_id})
-
-
-async def count_conversations(session: Session, workspace_id: UUID, memory_id: UUID) -> int:
-    """The number of conversations that the memory comes from."""
-    return int(await session.scalar(COUNT_CONVERSATIONS, {"workspace": workspace_id, "id": memory_id}) or 0)
 
 
 async def quotes(session: Session, workspace_id: UUID, memory_id: UUID, *, limit: int) -> list[SourceQuote]:

@@ -47,7 +47,6 @@ INTENDS = re.compile(
 )
 """What somebody chooses or means to do."""
 
-MYSELF = re.compile(r"\b(?:I|I'[a-z]+|im|ive|id|me|my|mine|myself)\b", re.IGNORECASE)
 OF_SPEAKER = re.compile(r"\W*(?:(?:and|but|so|plus|also)\W+)?(?:I|I'\w+|im|ive|my|we|our)\b", re.IGNORECASE)
 SPEAKER_DROPPED = re.compile(
     r"\W*(?:just|been|got|went|had|lost|took|bought|sold|quit|moved|joined|met|started|finished|finally|gonna|wanna"
