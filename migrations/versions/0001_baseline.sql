@@ -64,7 +64,8 @@ RETURNS TABLE (
     payload jsonb,
     attempts integer,
     max_attempts integer,
-    waited_s double precision
+    waited_s double precision,
+    wall jsonb
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -129,7 +130,7 @@ BEGIN
         FROM taken WHERE r.workspace_id = taken.workspace_id AND r.id = taken.id
     )
     SELECT t.workspace_id, t.id, t.kind, t.memory_id, t.payload, t.attempts, t.max_attempts,
-           extract(epoch FROM now() - t.run_after)::double precision
+           extract(epoch FROM now() - t.run_after)::double precision, t.wall
     FROM taken t ORDER BY t.number, t.priority, t.run_after;
 END $$;
 
@@ -1424,6 +1425,7 @@ DECLARE
     turn_ids uuid[];
     touched_conversations uuid[];
     operation_ids uuid[];
+    operation_names text[];  -- of their stored answers: service/jobs/conversations.py
     entity_ids uuid[];
     changed_ids uuid[] := '{}';
 BEGIN
@@ -1677,7 +1679,8 @@ BEGIN
     RETURN NEXT;
 
     -- jobs, answers and caches
-    SELECT coalesce(array_agg(o.id), '{}') INTO operation_ids FROM operation o
+    SELECT coalesce(array_agg(o.id), '{}'), coalesce(array_agg(coalesce(o.wall || ':', '') || 'operation:' || o.id), '{}')
+    INTO operation_ids, operation_names FROM operation o
     WHERE o.workspace_id = this_workspace AND of_memories IS NULL AND o.request ? 'scope'
       AND (of_user IS NULL OR o.request -> 'scope' ->> 0 = of_user)
       AND (of_agent IS NULL OR o.request -> 'scope' ->> 1 = of_agent)
@@ -1688,6 +1691,10 @@ BEGIN
       AND (j.memory_id = ANY (memory_ids)
            OR j.payload ->> 'operation_id' = ANY (operation_ids::text[])
            OR j.payload ->> 'conversation_id' = ANY (conversation_ids::text[])
+           OR (of_memories IS NULL AND of_channel IS NULL AND j.wall IS NOT NULL
+               AND (of_user IS NULL OR j.wall ->> 'user_id' = of_user)
+               AND (of_agent IS NULL OR j.wall ->> 'agent_id' = of_agent)
+               AND (of_run IS NULL OR j.wall ->> 'run_id' = of_run))
            OR (of_memories IS NULL AND j.payload ? 'scope'
                AND (of_user IS NULL OR j.payload -> 'scope' ->> 'user_id' = of_user)
                AND (of_agent IS NULL OR j.payload -> 'scope' ->> 'agent_id' = of_agent)
@@ -1720,9 +1727,9 @@ BEGIN
     UPDATE idempotency SET user_id = NULL, agent_id = NULL, run_id = NULL
     WHERE workspace_id = this_workspace AND status IS NULL;
     INSERT INTO idempotency (workspace_id, key, fingerprint, status, body, expires_at)
-    SELECT this_workspace, 'operation:' || operation_id, operation_id::text, 410,
+    SELECT this_workspace, cancelled.name, cancelled.id::text, 410,
            '{"results": [], "warnings": ["purged"]}', now() + interval '1 day'
-    FROM unnest(operation_ids) operation_id
+    FROM unnest(operation_ids, operation_names) cancelled (id, name)
     ON CONFLICT DO NOTHING;
     name := 'llm_cache';
     DELETE FROM llm_cache WHERE workspace_id = this_workspace;
@@ -2275,8 +2282,8 @@ CREATE TABLE conversation (
     version bigint NOT NULL DEFAULT 1,
     updated_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT pk_conversation PRIMARY KEY (workspace_id, id),
-    CONSTRAINT uq_conversation_workspace_id_user_id_agent_id_external_id
-        UNIQUE NULLS NOT DISTINCT (workspace_id, user_id, agent_id, external_id)
+    CONSTRAINT uq_conversation_identity
+        UNIQUE NULLS NOT DISTINCT (workspace_id, user_id, agent_id, external_id, channel)
 );
 CREATE INDEX ix_conversation_unconsolidated ON conversation (workspace_id, created_at) WHERE consolidated_at IS NULL;
 CREATE INDEX ix_conversation_user_channel ON conversation (workspace_id, user_id, channel);
@@ -2937,6 +2944,7 @@ CREATE TABLE job (
     started_at timestamptz,
     finished_at timestamptz,
     progress jsonb,
+    wall jsonb DEFAULT nullif(current_setting('loxodon.wall_json', true), '')::jsonb,
     CONSTRAINT pk_job PRIMARY KEY (workspace_id, id)
 ) WITH (
     fillfactor = 80,

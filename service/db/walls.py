@@ -8,9 +8,11 @@ that could be forgotten: it is set once, with the caller, and each transaction o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import asdict
 from functools import lru_cache
 
 from service.db.roles import WALLED
@@ -40,6 +42,11 @@ def apart() -> Iterator[None]:
         _wall.reset(token)
 
 
+def own_name(name: str) -> str:
+    """A name that no other wall gives: of a stored answer, which only its own wall reads."""
+    return f"{wall.digest}:{name}" if (wall := _wall.get()) else name
+
+
 def opening() -> str:
     """What follows BEGIN in a transaction behind the wall; empty without one."""
     wall = _wall.get()
@@ -54,6 +61,7 @@ def _opening(wall: Wall) -> str:
         "run_id": wall.run_id or "",
         "channels": _array(wall.channels) if wall.channels else "",
         "digest": wall.digest,
+        "json": json.dumps(asdict(wall)),
     }
     sets = ", ".join(f"set_config('loxodon.wall_{name}', {_text(value)}, true)" for name, value in settings.items())
     return f"; SELECT {sets}; SET LOCAL ROLE {WALLED}"

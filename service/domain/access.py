@@ -53,6 +53,11 @@ class Wall:
     run_id: str | None = None
     channels: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, kept: Mapping[str, Any] | None) -> Wall:
+        """The wall that was kept as JSON; None: none."""
+        return cls(**{**kept, "channels": tuple(kept["channels"])}) if kept else NO_WALL
+
     def __bool__(self) -> bool:
         return any((self.user_id, self.agent_id, self.run_id, self.channels))
 

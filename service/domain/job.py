@@ -15,6 +15,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from service.domain.access import NO_WALL, Wall
+
 JobName = Literal[
     "embed",
     "enrich",
@@ -117,7 +119,8 @@ class NewJob:
 class Job:
     """A claimed job. `worker` and `attempts` are its fence: they must still stand in the row when it is finished.
 
-    `attempts` counts this one. `waited_s`: seconds between the moment it was due and the claim.
+    `attempts` counts this one. `waited_s`: seconds between the moment it was due and the claim. `wall`: of the request
+    that caused it, directly or through another job.
     """
 
     workspace_id: UUID
@@ -129,6 +132,7 @@ class Job:
     max_attempts: int
     worker: str
     waited_s: float = 0.0
+    wall: Wall = NO_WALL
 
     @property
     def is_last_attempt(self) -> bool:

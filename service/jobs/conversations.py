@@ -15,13 +15,12 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from service.db import caches
+from service.db import caches, walls
 from service.db.episodes import conversations, unread
 from service.db.episodes.conversations import TurnContent
 from service.db.episodes.unread import UnreadTurns
 from service.db.idempotency import Replay
 from service.db.jobs import operations, queue
-from service.db.tenants.keys import workspace
 from service.domain import filters
 from service.domain.decision import Action
 from service.domain.draft import CallerFields, Draft, Options
@@ -57,7 +56,7 @@ async def ingest(job: Job, res: Resources) -> Counts | None:
     if operation is None or operation.finished_at is not None:
         return None
     try:
-        own = await _own(job, res)
+        own = await workspaces.with_own_settings(job, res)
         result = await _store(operation_id, deferred.from_json(job.workspace_id, operation.request), own)
     except ServiceError as exc:
         if not exc.retryable or job.is_last_attempt:
@@ -71,7 +70,7 @@ async def ingest(job: Job, res: Resources) -> Counts | None:
 
 
 async def _store(operation_id: UUID, conversation: ConversationDraft, res: Resources) -> Mapping[str, Any]:
-    key = IdempotencyKey(f"operation:{operation_id}", str(operation_id), REMEMBERED_S)
+    key = IdempotencyKey(walls.own_name(f"operation:{operation_id}"), str(operation_id), REMEMBERED_S)
     try:
         request = WriteContext(f"operation:{operation_id}", idempotency=key, serialize=_results)
         with caches.deferred():  # what a model says of a conversation that is erased meanwhile must not stay
@@ -107,8 +106,9 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
     found = await _kept(job, res)
     if found is None:
         return None
+    own = await workspaces.with_own_settings(job, res)
     try:
-        facts = await _read(job, *found, await _own(job, res), f"job:{job.id}")
+        facts = await _read(job, *found, own, f"job:{job.id}")
     except TurnsGone:
         if await _kept(job, res) is None:
             return None
@@ -135,7 +135,7 @@ async def _read(job: Job, scope: Scope, turns: Sequence[TurnContent], res: Resou
 
 
 async def _curate_once(job: Job, wanted: ConversationDraft, res: Resources, key: str) -> int | None:
-    once = IdempotencyKey(key, str(job.id), REMEMBERED_S)
+    once = IdempotencyKey(walls.own_name(key), str(job.id), REMEMBERED_S)
     try:
         with caches.deferred():  # what a model says of a conversation that is erased meanwhile must not stay
             curated = await curate(wanted, res, WriteContext(f"job:{job.id}", idempotency=once, serialize=_ids))
@@ -167,13 +167,6 @@ def _job_of(found: UnreadTurns, res: Resources) -> NewJob:
     conversation = ConversationDraft(found.scope, [draft], None, infer=True)
     payload = deferred.consolidation_payload(conversation, draft, found.conversation_id, found.first, found.last)
     return NewJob("consolidate", payload=payload, max_attempts=LONG_MAX_ATTEMPTS)
-
-
-async def _own(job: Job, res: Resources) -> Resources:
-    """With the settings of the workspace: its budget for the model, its instructions."""
-    async with res.db.read(job.workspace_id) as session:
-        own = await workspace(session, job.workspace_id)
-    return res.of_workspace(dict(own.settings))
 
 
 async def _kept(job: Job, res: Resources) -> tuple[Scope, Sequence[TurnContent]] | None:

@@ -6,9 +6,9 @@ from uuid import UUID
 
 from service.db.jobs import operations
 from service.db.jobs.operations import OperationRecord
-from service.db.tenants.keys import workspace
 from service.domain.job import Counts, Job
 from service.errors import ServiceError
+from service.jobs import workspaces
 from service.memory.forget import RESET, forget_next_batch, reset_next_batch, reset_other_rows
 from service.resources import Resources
 
@@ -19,11 +19,10 @@ async def run(job: Job, res: Resources) -> Counts | None:
     async with res.db.begin(job.workspace_id) as session:
         operation = await operations.get(session, job.workspace_id, operation_id)
         await operations.begin(session, job.workspace_id, operation_id)
-        own = await workspace(session, job.workspace_id)
     if operation is None or operation.finished_at is not None:
         return None
     try:
-        await _work(operation, job.workspace_id, res.of_workspace(dict(own.settings)))
+        await _work(operation, job.workspace_id, await workspaces.with_own_settings(job, res))
     except ServiceError as exc:
         if not exc.retryable or job.is_last_attempt:
             async with res.db.begin(job.workspace_id) as session:

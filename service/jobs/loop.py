@@ -25,6 +25,7 @@ from structlog.contextvars import bound_contextvars
 
 from service import faults, tracing
 from service.curator import model_days
+from service.db import walls
 from service.db.jobs import queue
 from service.db.jobs.queue import FIRST_LANE, Lane
 from service.db.roles import WORKER
@@ -237,7 +238,7 @@ class Worker:
         try:
             async with asyncio.timeout(task.timeout_s):
                 with model_days.in_background():
-                    counts = await _call(task, batch, self._res.latest())
+                    counts = await carry_out(task, batch, self._res.latest())
             for what, number in (counts or {}).items():
                 JOB_COUNTS.labels(batch[0].kind, what).inc(max(0, number))
         except Exception as exc:
@@ -309,10 +310,14 @@ class Worker:
             await asyncio.wait(set(self._running), timeout=DRAIN_S)
 
 
-async def _call(task: Task, batch: Batch, res: Resources) -> Counts | None:
-    if len(batch) > 1 and task.together is not None:
-        return await task.together(batch, res)
-    return await task.run(batch[0], res)
+async def carry_out(task: Task, batch: Batch, res: Resources) -> Counts | None:
+    """Runs the jobs of a batch, behind the wall of the request that asked for it."""
+    with walls.apart():
+        if not task.derives:
+            walls.stand_behind(batch[0].wall)
+        if len(batch) > 1 and task.together is not None:
+            return await task.together(batch, res)
+        return await task.run(batch[0], res)
 
 
 async def _end_all(*tasks: asyncio.Task[None]) -> None:

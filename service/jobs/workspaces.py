@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Any
 
+from service.db import walls
 from service.db.jobs import schedule
 from service.db.memories.fading import AgeingScope
 from service.db.tenants.keys import workspace
@@ -33,9 +34,10 @@ async def start(name: WorkspaceJobName, res: Resources) -> Counts:
 
 
 async def with_own_settings(job: Job, res: Resources) -> Resources:
-    """With the settings of the workspace."""
-    async with res.db.read(job.workspace_id) as session:
-        own = await workspace(session, job.workspace_id)
+    """With the settings of the workspace: its budget for the model, its instructions."""
+    with walls.apart():  # they are the whole workspace's
+        async with res.db.read(job.workspace_id) as session:
+            own = await workspace(session, job.workspace_id)
     return res.of_workspace(dict(own.settings))
 
 

@@ -45,16 +45,17 @@ async def open_conversation(
     clean_title = None if title is None else await pii.clean_words(title, "title", res)
     clean_metadata, _ = await pii.clean_object(metadata, "metadata", res)
     async with write_transaction(scope, res, request) as session:
-        created = await conversations.create(
-            session, scope, title=clean_title, started_at=started_at or res.clock(), metadata=clean_metadata
+        found = await conversations.of_scope(session, scope)
+        opened = OpenedConversation(
+            found
+            or await conversations.create(
+                session, scope, title=clean_title, started_at=started_at or res.clock(), metadata=clean_metadata
+            ),
+            is_new=found is None,
         )
-        found = created or await conversations.of_scope(session, scope)
-        assert found is not None, "the one that was in the way is visible under the scope lock"
-        if created is not None:
-            await append_audit(
-                session, "open", scope, [found.id], request, res, kind="episodic", conversation_id=found.id
-            )
-        opened = OpenedConversation(found, created is not None)
+        if opened.is_new:
+            made = opened.conversation.id
+            await append_audit(session, "open", scope, [made], request, res, kind="episodic", conversation_id=made)
         await store_answer(session, scope.workspace_id, opened, request)
     return opened
 

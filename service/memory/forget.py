@@ -158,7 +158,7 @@ async def forget_next_batch(
     """Deletes one batch of an operation, counted in the same transaction. Returns the last id it looked at, from which
     the next batch goes on (from the beginning it would walk over all dead rows), or None when nothing is left."""
     extent = _extent(workspace_id, operation.request)
-    async with res.db.begin(workspace_id) as session:
+    async with res.db.begin(workspace_id, writes_shared=extent.scope.is_shared) as session:
         ids = await deletion.next_ids(session, extent, after=after)
         deleted = await deletion.delete_memories(session, workspace_id, ids, generation=res.generation)
         if deleted:

@@ -1,7 +1,9 @@
 """Conversations: their rows, the places of new turns in them, and their last turns.
 
-A conversation is identified by its user, agent and external id, so two users with a run "S1" have two of them. Turn
-indexes are given under the scope lock. See docs/decisions/015-conversation-identity.md.
+A conversation is identified by its user, agent and external id, so two users with a run "S1" have two of them. Behind
+a wall of channels those of other channels are not there, so one name may be that of several conversations: then the one
+in the channel of the request is meant, else the first. Turn indexes are given under the scope lock. See
+docs/decisions/015-conversation-identity.md.
 """
 
 from __future__ import annotations
@@ -9,12 +11,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import DateTime, Integer, Row, Uuid, and_, bindparam, func, or_, select, text, update
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import (
+    DateTime,
+    Integer,
+    Row,
+    TextClause,
+    Uuid,
+    and_,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects.postgresql import distinct_on
 from uuid_utils.compat import uuid7
 
 from service.db import direct, scopes
@@ -37,28 +54,56 @@ INSERT = text("""
 
 # New turns make a consolidated conversation unconsolidated, unless their facts are extracted with them; a conversation
 # with older turns whose facts are still to be extracted stays unconsolidated in any case.
-# Uses uq_conversation_workspace_id_user_id_agent_id_external_id.
-EXTEND = text("""
-    INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
-                                   consolidated_at, consolidated_turns)
-    VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at,
-            :consolidated_turns)
-    ON CONFLICT ON CONSTRAINT uq_conversation_workspace_id_user_id_agent_id_external_id DO UPDATE
-    SET turn_count = c.turn_count + :turn_count, patterns_extracted = false, archived = false, version = c.version + 1,
-        updated_at = now(),
-        consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL THEN :consolidated_at END,
-        consolidated_turns = CASE WHEN (c.turn_count = 0 OR c.consolidated_at IS NOT NULL)
-                                   AND CAST(:consolidated_at AS timestamptz) IS NOT NULL
-                                  THEN c.turn_count + :turn_count ELSE c.consolidated_turns END
-    RETURNING id, turn_count
-""").bindparams(
-    bindparam("workspace_id", type_=Uuid()),
-    bindparam("id", type_=Uuid()),
-    bindparam("started_at", type_=DateTime(timezone=True)),
-    bindparam("turn_count", type_=Integer()),
-    bindparam("consolidated_at", type_=DateTime(timezone=True)),
-    bindparam("consolidated_turns", type_=Integer()),
-)
+EXTEND = """
+    WITH there AS ({named}), extended AS (
+        UPDATE conversation c
+        SET turn_count = c.turn_count + :turn_count, patterns_extracted = false, archived = false,
+            version = c.version + 1, updated_at = now(),
+            consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL THEN :consolidated_at END,
+            consolidated_turns = CASE WHEN (c.turn_count = 0 OR c.consolidated_at IS NOT NULL)
+                                       AND CAST(:consolidated_at AS timestamptz) IS NOT NULL
+                                      THEN c.turn_count + :turn_count ELSE c.consolidated_turns END
+        FROM there WHERE c.workspace_id = :workspace_id AND c.id = there.id
+        RETURNING c.id, c.turn_count
+    ), made AS (
+        INSERT INTO conversation (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
+                                  consolidated_at, consolidated_turns)
+        SELECT :workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count,
+               :consolidated_at, :consolidated_turns
+        WHERE NOT EXISTS (SELECT FROM there)
+        RETURNING id, turn_count
+    )
+    SELECT id, turn_count FROM extended UNION ALL SELECT id, turn_count FROM made
+"""
+
+
+# Uses uq_conversation_identity.
+NAMED = """
+    SELECT id FROM conversation WHERE workspace_id = :workspace_id AND {owner} AND external_id = :external_id
+    ORDER BY channel = :channel DESC, id LIMIT 1
+"""
+
+
+@lru_cache
+def named(*, user: bool, agent: bool) -> str:
+    """SQL for the id of the conversation that a name means, with the parameters workspace_id, external_id, channel, and
+    of user_id and agent_id those that its scope has."""
+    ids = {"user_id": user, "agent_id": agent}
+    return NAMED.format(
+        owner=" AND ".join(f"{name} = :{name}" if has else f"{name} IS NULL" for name, has in ids.items())
+    )
+
+
+@lru_cache
+def _extend(*, user: bool, agent: bool) -> TextClause:
+    return text(EXTEND.format(named=named(user=user, agent=agent))).bindparams(
+        bindparam("workspace_id", type_=Uuid()),
+        bindparam("id", type_=Uuid()),
+        bindparam("started_at", type_=DateTime(timezone=True)),
+        bindparam("turn_count", type_=Integer()),
+        bindparam("consolidated_at", type_=DateTime(timezone=True)),
+        bindparam("consolidated_turns", type_=Integer()),
+    )
 
 
 async def append_turns(
@@ -93,7 +138,8 @@ async def append_turns(
     if external_id is None:
         created, conversation_id, first = (NewRows(INSERT, [new]),), new["id"], 0
     else:
-        [row] = await direct.fetch(session, EXTEND, new)
+        extend = _extend(user=scope.user_id is not None, agent=scope.agent_id is not None)
+        [row] = await direct.fetch(session, extend, new)
         conversation_id, first = row.id, row.turn_count - len(turns)
     stored = [StoredTurn(uuid7(), conversation_id, first + place) for place in range(len(turns))]
     placed = list(zip(turns, stored, strict=True))
@@ -179,24 +225,18 @@ class ConversationTail:
 
 async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) -> ConversationTail:
     """The last turns of a conversation, which may not exist yet, of which something is shown."""
-    owner = (
-        ConversationRow.workspace_id == scope.workspace_id,
-        ConversationRow.user_id.is_not_distinct_from(scope.user_id),
-        ConversationRow.agent_id.is_not_distinct_from(scope.agent_id),
-        ConversationRow.external_id == external_id,
-    )
-    row = (await session.execute(select(ConversationRow.id, ConversationRow.turn_count).where(*owner))).one_or_none()
-    if row is None:
+    found = await of_scope(session, replace(scope, run_id=external_id))
+    if found is None:
         return ConversationTail(0, ())
     turns = await session.execute(
         select(func.coalesce(TurnRow.shown, TurnRow.content), TurnRow.speaker, TurnRow.role)
-        .where(TurnRow.workspace_id == scope.workspace_id, TurnRow.conversation_id == row.id)
+        .where(TurnRow.workspace_id == scope.workspace_id, TurnRow.conversation_id == found.id)
         .where(TurnRow.shown.is_distinct_from(""))
         .order_by(TurnRow.turn_index.desc())
         .limit(limit)
     )
     last = [ContextTurn(CleanText(text), speaker or role) for text, speaker, role in turns]
-    return ConversationTail(row.turn_count, tuple(reversed(last)))
+    return ConversationTail(found.next_index, tuple(reversed(last)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +287,8 @@ async def create(
     title: CleanText | None,
     started_at: datetime,
     metadata: Mapping[str, Any],
-) -> Conversation | None:
-    """The new conversation; None when the user and agent have one of this name (`scope.run_id`) already."""
+) -> Conversation:
+    """The new conversation, of a name (`scope.run_id`) that `of_scope` does not find. Under the scope lock."""
     row = {
         "workspace_id": scope.workspace_id,
         "id": uuid7(),
@@ -260,9 +300,8 @@ async def create(
         "started_at": started_at,
         "metadata": dict(metadata),
     }
-    made = postgresql.insert(ConversationRow).values(row).on_conflict_do_nothing().returning(*COLUMNS)
-    found = (await session.execute(made)).one_or_none()
-    return None if found is None else _conversation(found)
+    made = await session.execute(insert(ConversationRow).values(row).returning(*COLUMNS))
+    return _conversation(made.one())
 
 
 async def get(session: Session, workspace_id: UUID, conversation_id: UUID) -> Conversation | None:
@@ -274,7 +313,8 @@ async def get(session: Session, workspace_id: UUID, conversation_id: UUID) -> Co
 async def by_external_id(
     session: Session, workspace_id: UUID, external_id: str, *, user_id: str | None, agent_id: str | None, limit: int = 2
 ) -> list[Conversation]:
-    """Conversations with this external id, of the given user and agent. Uses ix_conversation_external."""
+    """Conversations with this external id, of the given user and agent, of each user and agent the first. Uses
+    ix_conversation_external."""
     query = select(*COLUMNS).where(
         ConversationRow.workspace_id == workspace_id, ConversationRow.external_id == external_id
     )
@@ -282,20 +322,21 @@ async def by_external_id(
         query = query.where(ConversationRow.user_id == user_id)
     if agent_id is not None:
         query = query.where(ConversationRow.agent_id == agent_id)
-    return [_conversation(row) for row in await session.execute(query.order_by(ConversationRow.id).limit(limit))]
+    owner = ConversationRow.user_id, ConversationRow.agent_id
+    query = query.ext(distinct_on(*owner)).order_by(*owner, ConversationRow.id).limit(limit)
+    return [_conversation(row) for row in await session.execute(query)]
 
 
 async def of_scope(session: Session, scope: Scope) -> Conversation | None:
-    """The conversation with exactly this user, agent and external id (`scope.run_id`)."""
-    row = await session.execute(
-        select(*COLUMNS).where(
-            ConversationRow.workspace_id == scope.workspace_id,
-            ConversationRow.user_id.is_not_distinct_from(scope.user_id),
-            ConversationRow.agent_id.is_not_distinct_from(scope.agent_id),
-            ConversationRow.external_id == scope.run_id,
-        )
+    """The conversation of exactly this user and agent that the external id (`scope.run_id`) means."""
+    query = select(*COLUMNS).where(
+        ConversationRow.workspace_id == scope.workspace_id,
+        ConversationRow.user_id == scope.user_id,
+        ConversationRow.agent_id == scope.agent_id,
+        ConversationRow.external_id == scope.run_id,
     )
-    found = row.one_or_none()
+    order = (ConversationRow.channel == scope.channel).desc(), ConversationRow.id
+    found = (await session.execute(query.order_by(*order).limit(1))).one_or_none()
     return None if found is None else _conversation(found)
 
 

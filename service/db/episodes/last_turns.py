@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import DateTime, String, TextClause, Uuid, bindparam, text
 
 from service.db import direct
 from service.db.engine import Session
+from service.db.episodes import conversations
 from service.db.episodes.conversations import TurnContent
 from service.db.episodes.turns import StoredTurn
 from service.domain.scope import Scope
@@ -25,19 +27,13 @@ BEFORE = text("""
     ORDER BY t.turn_index DESC LIMIT :limit
 """).bindparams(bindparam("workspace", type_=Uuid()), bindparam("conversation", type_=Uuid()))
 
-# Uses uq_conversation_workspace_id_user_id_agent_id_external_id.
-OF_CONVERSATION = text("""
+# Uses uq_turn_workspace_id_conversation_id_turn_index.
+OF_CONVERSATION = """
     SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, coalesce(t.shown, t.content) AS content,
            t.timestamp
-    FROM conversation c
-    JOIN turn t ON t.workspace_id = c.workspace_id AND t.conversation_id = c.id
-    WHERE c.workspace_id = :workspace AND c.user_id IS NOT DISTINCT FROM :user
-      AND c.agent_id IS NOT DISTINCT FROM :agent AND c.external_id = :name
-      AND t.shown IS DISTINCT FROM ''
+    FROM turn t WHERE t.workspace_id = :workspace_id AND t.conversation_id = ({named}) AND t.shown IS DISTINCT FROM ''
     ORDER BY t.turn_index DESC LIMIT :limit
-""").bindparams(
-    bindparam("workspace", type_=Uuid()), bindparam("user", type_=String()), bindparam("agent", type_=String())
-)
+"""
 
 # The last conversation of a user or agent, if something was said in it lately. Uses ix_turn_user or ix_turn_agent.
 SAID_SINCE = text("""
@@ -63,6 +59,12 @@ SAID_SINCE = text("""
 )
 
 
+@lru_cache
+def _of_conversation(*, user: bool, agent: bool) -> TextClause:
+    named = conversations.named(user=user, agent=agent)
+    return text(OF_CONVERSATION.format(named=named)).bindparams(bindparam("workspace_id", type_=Uuid()))
+
+
 async def before(session: Session, scope: Scope, first: StoredTurn, *, limit: int) -> list[TurnContent]:
     """The turns before a stored one, oldest first."""
     values = {"conversation": first.conversation_id, "index": first.index, "limit": limit}
@@ -71,8 +73,10 @@ async def before(session: Session, scope: Scope, first: StoredTurn, *, limit: in
 
 async def of_conversation(session: Session, scope: Scope, external_id: str, *, limit: int) -> list[TurnContent]:
     """The last turns of a conversation, which may not exist yet."""
-    values = {"user": scope.user_id, "agent": scope.agent_id, "name": external_id, "limit": limit}
-    return await _turns(session, OF_CONVERSATION, {"workspace": scope.workspace_id, **values})
+    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id}
+    values = {"workspace_id": scope.workspace_id, "external_id": external_id, "channel": scope.channel, "limit": limit}
+    statement = _of_conversation(user=scope.user_id is not None, agent=scope.agent_id is not None)
+    return await _turns(session, statement, {**ids, **values})
 
 
 async def said_since(

@@ -146,11 +146,11 @@ DELETE_ANSWERS = text("""
 # answered and stores nothing.
 CANCEL_ACCEPTED = text("""
     WITH gone AS (
-        DELETE FROM operation WHERE workspace_id = :workspace AND kind = 'record' RETURNING id
+        DELETE FROM operation WHERE workspace_id = :workspace AND kind = 'record' RETURNING id, wall
     )
     INSERT INTO idempotency (workspace_id, key, fingerprint, status, body, expires_at)
-    SELECT :workspace, 'operation:' || id, id::text, 410, '{"results": [], "warnings": ["reset"]}',
-           now() + interval '1 day'
+    SELECT :workspace, coalesce(wall || ':', '') || 'operation:' || id, id::text, 410,
+           '{"results": [], "warnings": ["reset"]}', now() + interval '1 day'
     FROM gone ON CONFLICT DO NOTHING
 """).bindparams(bindparam("workspace", type_=Uuid()))
 

@@ -22,6 +22,7 @@ from uuid_utils.compat import uuid7
 from service import postgres_url
 from service.db import direct
 from service.db.engine import Session
+from service.domain.access import Wall
 from service.domain.job import Ending, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
 
@@ -65,6 +66,7 @@ FINISH = text("""
              AS e (workspace_id, id, attempts, worker, state, delay_s, error, counts, uncounted)
     ), finished AS (
         UPDATE job SET state = e.state, worker = CASE e.state WHEN 'ready' THEN NULL ELSE e.worker END,
+            wall = CASE e.state WHEN 'done' THEN NULL ELSE wall END,
             lease_until = NULL, last_error = e.error, attempts = job.attempts - e.uncounted,
             run_after = CASE e.state WHEN 'ready' THEN now() + make_interval(secs => e.delay_s) ELSE run_after END,
             finished_at = CASE e.state WHEN 'ready' THEN NULL ELSE now() END
@@ -147,6 +149,7 @@ async def claim(
             max_attempts=row.max_attempts,
             worker=worker,
             waited_s=max(0.0, row.waited_s),
+            wall=Wall.of(row.wall),
         )
         for row in rows
     ]

@@ -33,11 +33,16 @@ from service.db.vectors import Half
 
 
 class ConversationRow(Table):
-    """A conversation. `external_id` is the name its caller gave it, unique for user and agent in a workspace."""
+    """A conversation. `external_id` is the name its caller gave it, unique for user, agent and channel in a
+    workspace."""
 
     __tablename__ = "conversation"
     __table_args__ = (
-        UniqueConstraint("workspace_id", "user_id", "agent_id", "external_id", postgresql_nulls_not_distinct=True),
+        UniqueConstraint(
+            *("workspace_id", "user_id", "agent_id", "external_id", "channel"),
+            name="uq_conversation_identity",
+            postgresql_nulls_not_distinct=True,
+        ),
     )
 
     workspace_id: Mapped[UUID] = part_of_key()

@@ -28,7 +28,7 @@ from service.db.vectors import Half
 
 class JobRow(Table):
     """A job. Lower `priority` goes first; a running one belongs to `worker` until `lease_until`. `started_at`: when its
-    first attempt began. `progress`: done and total of a long one."""
+    first attempt began. `progress`: done and total of a long one. `wall`: the one that its request stood behind."""
 
     __tablename__ = "job"
     __table_args__ = (CheckConstraint("state IN ('ready', 'running', 'done', 'dead', 'cancelled')", "state"),)
@@ -50,6 +50,9 @@ class JobRow(Table):
     started_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     progress: Mapped[dict[str, Any] | None]
+    wall: Mapped[dict[str, Any] | None] = mapped_column(
+        server_default=text("(NULLIF(current_setting('loxodon.wall_json'::text, true), ''::text))::jsonb")
+    )
 
 
 class JobRunRow(Table):

@@ -23,7 +23,8 @@ RETURNS TABLE (
     payload jsonb,
     attempts integer,
     max_attempts integer,
-    waited_s double precision
+    waited_s double precision,
+    wall jsonb
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -88,7 +89,7 @@ BEGIN
         FROM taken WHERE r.workspace_id = taken.workspace_id AND r.id = taken.id
     )
     SELECT t.workspace_id, t.id, t.kind, t.memory_id, t.payload, t.attempts, t.max_attempts,
-           extract(epoch FROM now() - t.run_after)::double precision
+           extract(epoch FROM now() - t.run_after)::double precision, t.wall
     FROM taken t ORDER BY t.number, t.priority, t.run_after;
 END $$;
 

@@ -31,6 +31,7 @@ DECLARE
     turn_ids uuid[];
     touched_conversations uuid[];
     operation_ids uuid[];
+    operation_names text[];  -- of their stored answers: service/jobs/conversations.py
     entity_ids uuid[];
     changed_ids uuid[] := '{}';
 BEGIN
@@ -284,7 +285,8 @@ BEGIN
     RETURN NEXT;
 
     -- jobs, answers and caches
-    SELECT coalesce(array_agg(o.id), '{}') INTO operation_ids FROM operation o
+    SELECT coalesce(array_agg(o.id), '{}'), coalesce(array_agg(coalesce(o.wall || ':', '') || 'operation:' || o.id), '{}')
+    INTO operation_ids, operation_names FROM operation o
     WHERE o.workspace_id = this_workspace AND of_memories IS NULL AND o.request ? 'scope'
       AND (of_user IS NULL OR o.request -> 'scope' ->> 0 = of_user)
       AND (of_agent IS NULL OR o.request -> 'scope' ->> 1 = of_agent)
@@ -295,6 +297,10 @@ BEGIN
       AND (j.memory_id = ANY (memory_ids)
            OR j.payload ->> 'operation_id' = ANY (operation_ids::text[])
            OR j.payload ->> 'conversation_id' = ANY (conversation_ids::text[])
+           OR (of_memories IS NULL AND of_channel IS NULL AND j.wall IS NOT NULL
+               AND (of_user IS NULL OR j.wall ->> 'user_id' = of_user)
+               AND (of_agent IS NULL OR j.wall ->> 'agent_id' = of_agent)
+               AND (of_run IS NULL OR j.wall ->> 'run_id' = of_run))
            OR (of_memories IS NULL AND j.payload ? 'scope'
                AND (of_user IS NULL OR j.payload -> 'scope' ->> 'user_id' = of_user)
                AND (of_agent IS NULL OR j.payload -> 'scope' ->> 'agent_id' = of_agent)
@@ -327,9 +333,9 @@ BEGIN
     UPDATE idempotency SET user_id = NULL, agent_id = NULL, run_id = NULL
     WHERE workspace_id = this_workspace AND status IS NULL;
     INSERT INTO idempotency (workspace_id, key, fingerprint, status, body, expires_at)
-    SELECT this_workspace, 'operation:' || operation_id, operation_id::text, 410,
+    SELECT this_workspace, cancelled.name, cancelled.id::text, 410,
            '{"results": [], "warnings": ["purged"]}', now() + interval '1 day'
-    FROM unnest(operation_ids) operation_id
+    FROM unnest(operation_ids, operation_names) cancelled (id, name)
     ON CONFLICT DO NOTHING;
     name := 'llm_cache';
     DELETE FROM llm_cache WHERE workspace_id = this_workspace;

@@ -19,8 +19,8 @@ CREATE TABLE conversation (
     version bigint NOT NULL DEFAULT 1,
     updated_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT pk_conversation PRIMARY KEY (workspace_id, id),
-    CONSTRAINT uq_conversation_workspace_id_user_id_agent_id_external_id
-        UNIQUE NULLS NOT DISTINCT (workspace_id, user_id, agent_id, external_id)
+    CONSTRAINT uq_conversation_identity
+        UNIQUE NULLS NOT DISTINCT (workspace_id, user_id, agent_id, external_id, channel)
 );
 CREATE INDEX ix_conversation_unconsolidated ON conversation (workspace_id, created_at) WHERE consolidated_at IS NULL;
 CREATE INDEX ix_conversation_user_channel ON conversation (workspace_id, user_id, channel);

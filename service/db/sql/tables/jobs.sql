@@ -20,6 +20,7 @@ CREATE TABLE job (
     started_at timestamptz,
     finished_at timestamptz,
     progress jsonb,
+    wall jsonb DEFAULT nullif(current_setting('loxodon.wall_json', true), '')::jsonb,
     CONSTRAINT pk_job PRIMARY KEY (workspace_id, id)
 ) WITH (
     fillfactor = 80,
