@@ -12,10 +12,11 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
-from service.db import generations
+from service.db import generations, walls
 from service.db.caches import VectorTable
 from service.db.engine import Database
 from service.db.generations import Generation
@@ -133,7 +134,8 @@ async def active_embedder(
 def cached(embedder: Embedder, settings: Settings, database: Database) -> CachedEmbedder:
     """The embedder with its caches: the table only for one behind a network, the local one is as fast."""
     store = None if embedder.model.startswith("local:") else VectorTable(database)
-    return CachedEmbedder(embedder, entries=settings.embedding_cache_entries, store=store)
+    wall = partial(walls.own_name, "")
+    return CachedEmbedder(embedder, entries=settings.embedding_cache_entries, store=store, wall=wall)
 
 
 async def noted(database: Database, settings: Settings) -> str | None:

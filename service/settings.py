@@ -32,7 +32,7 @@ from service.domain.ageing import Ageing
 from service.domain.consolidation import Consolidation
 from service.domain.fact import Certainty
 from service.domain.job import JobIntervals
-from service.domain.model_budget import ModelBudget
+from service.domain.model_budget import ModelBudget, lower
 from service.domain.patterns import Patterns
 from service.domain.promotion import Promoting
 from service.domain.ranking import Factors, Fusion, Ranking, RecallWeights, Techniques, Weights
@@ -95,6 +95,13 @@ PER_WORKSPACE = frozenset(
         "working_ttl_s",
     }
 )
+
+
+LIMITS = frozenset({"key_kb_per_s", "key_requests_per_s", "memory_retention_days", "model_budget"})
+"""Of these the lower counts, the service's or the workspace's own."""
+
+GRANTED = "granted"
+"""Under this name a workspace's settings have the limits that an operator has given it in place of the service's."""
 
 
 def _postgres_url(value: SecretStr, known: ValidationInfo) -> SecretStr:
@@ -403,6 +410,16 @@ class Settings(BaseModel):
 
     def for_workspace(self, overrides: Mapping[str, Any]) -> Self:
         """The settings of a workspace. Overrides outside PER_WORKSPACE are ignored; objects are merged by key."""
+        service = self._merged(overrides.get(GRANTED) or {})
+        own = service._merged(overrides)
+        budget = own.model_budget.within(service.model_budget)
+        numbers = LIMITS - {"model_budget"}
+        return own.model_copy(
+            update={name: lower(getattr(own, name), getattr(service, name)) for name in numbers}
+            | {"model_budget": budget}
+        )
+
+    def _merged(self, overrides: Mapping[str, Any]) -> Self:
         allowed = {name: value for name, value in overrides.items() if name in PER_WORKSPACE}
         if not allowed:
             return self

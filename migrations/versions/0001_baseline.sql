@@ -583,7 +583,8 @@ GRANT EXECUTE ON FUNCTION find_large_workspaces(integer) TO loxodon_worker;
 
 -- functions/find_outlived.sql
 -- Memories of all workspaces whose time is over at `at`: expired, or older than the retention of their workspace
--- (memory_retention_days in its settings, else `retention_days`; NULL keeps for ever).
+-- (the lower of memory_retention_days in its settings and of `retention_days`, in whose place an operator may have granted
+-- another; NULL keeps for ever).
 CREATE OR REPLACE FUNCTION find_outlived(at timestamptz, retention_days integer, max_rows integer)
 RETURNS TABLE (workspace_id uuid, memory_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
@@ -593,8 +594,9 @@ AS $$
     UNION
     SELECT kept.workspace_id, old.id
     FROM (
-        SELECT w.workspace_id, CASE WHEN w.settings ? 'memory_retention_days'
-            THEN (w.settings ->> 'memory_retention_days')::integer ELSE retention_days END AS days
+        SELECT w.workspace_id, least((w.settings ->> 'memory_retention_days')::integer,
+            CASE WHEN w.settings -> 'granted' ? 'memory_retention_days'
+            THEN (w.settings #>> '{granted,memory_retention_days}')::integer ELSE retention_days END) AS days
         FROM workspace w
     ) kept CROSS JOIN LATERAL (
         SELECT m.id FROM memory m
@@ -1757,6 +1759,23 @@ $$;
 
 REVOKE EXECUTE ON FUNCTION queue_depth() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION queue_depth() TO loxodon_app;
+
+-- functions/refuse_unanswered.sql
+-- Refuses to commit an Idempotency-Key without the answer that a repetition gets: it would fail for a day.
+CREATE OR REPLACE FUNCTION refuse_unanswered()
+RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    IF EXISTS (SELECT FROM idempotency i
+               WHERE i.workspace_id = NEW.workspace_id AND i.key = NEW.key AND i.status IS NULL) THEN
+        RAISE EXCEPTION 'an Idempotency-Key has no answer';
+    END IF;
+    RETURN NULL;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION refuse_unanswered() FROM PUBLIC;
 
 -- functions/rewrite_turn.sql
 -- Cuts words out of a turn for good: its text and that of its line in the log, which is append-only for the app. The
@@ -3106,6 +3125,9 @@ CREATE OR REPLACE TRIGGER archive_turns AFTER UPDATE OF archived ON conversation
 
 CREATE OR REPLACE TRIGGER fail_operation AFTER UPDATE OF state ON job
     FOR EACH ROW WHEN (NEW.state = 'dead' AND NEW.payload ? 'operation_id') EXECUTE FUNCTION fail_operation();
+
+CREATE CONSTRAINT TRIGGER refuse_unanswered AFTER INSERT OR UPDATE ON idempotency DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (NEW.status IS NULL) EXECUTE FUNCTION refuse_unanswered();
 
 -- policies.sql
 -- Row-level security, which keeps workspaces apart. It is forced on every table, so that it holds for its owner too.

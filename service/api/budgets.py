@@ -22,8 +22,9 @@ from service.db.engine import Database
 from service.db.tenants import budgets
 from service.db.tenants.budgets import TokenBucket
 from service.domain.access import Caller
+from service.domain.model_budget import lower
 from service.errors import RateLimited, SchemaMismatch
-from service.settings import Settings
+from service.settings import GRANTED, Settings
 
 AHEAD_S = 1.0
 """For how long tokens are taken at once, at the pace of the last second. Longer would cost fewer statements, and leave
@@ -136,11 +137,14 @@ def _needed(bucket: TokenBucket, count: float) -> float:
 def of_request(settings: Settings, caller: Caller, body_bytes: int) -> list[Cost]:
     """What a request costs, of every budget that is in force. The workspace's own settings count for its keys only."""
     own: Mapping[str, Any] = caller.settings
+    granted: Mapping[str, Any] = own.get(GRANTED) or {}
     costs = []
     for subject, name in ((caller.key_id, "key"), (caller.workspace_id, "workspace")):
         for unit, count in (("requests", 1.0), ("kb", body_bytes / 1000)):
             setting = f"{name}_{unit}_per_s"
-            per_s = (own.get(setting) if name == "key" else None) or getattr(settings, setting)
+            per_s = getattr(settings, setting)
+            if name == "key":
+                per_s = lower(own.get(setting), granted.get(setting, per_s)) or 0.0
             if per_s > 0 and count > 0:
                 burst = max(1.0, per_s * settings.budget_burst_s)
                 costs.append((TokenBucket(subject, f"{name}-{unit}", per_s, burst), count))

@@ -16,6 +16,7 @@ from service.api.model_budget import ModelBudgetItem
 from service.api.schemas import OnePage, ResponseModel
 from service.db.jobs import overview
 from service.db.memories import stats
+from service.domain.access import Right
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
 from service.domain.relation import RelationType
 from service.language import relation_labels
@@ -159,6 +160,9 @@ SECTIONS: Mapping[str, Sequence[str]] = MappingProxyType(
 )
 """Settings by section of the configuration; what no section names stands under `service`."""
 
+WHERE = frozenset({"host", "url", "webhook_networks", "trusted_proxies", "cors_origins", "worker_host"})
+"""Settings that say where the service runs and what it reaches, besides URLs, folders and files."""
+
 MEANINGS = {
     MemoryType.DECISION: "A choice that was made.",
     MemoryType.PATTERN: "Behaviour or structure that recurs.",
@@ -205,8 +209,11 @@ NEVER_STORED = (
     responses=errors.documented(401, 403),
 )
 async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
-    """The service's with the workspace's own over them, secrets masked."""
+    """The service's with the workspace's own over them, secrets masked. Where the service runs and what it reaches
+    (addresses, networks, folders) is told to keys with the right `operator`, and null to others."""
     shown = res.settings.model_dump(mode="json")  # pydantic masks secrets
+    if not caller.may(Right.OPERATOR):
+        shown |= dict.fromkeys(name for name in shown if name in WHERE or name.endswith(("_url", "_dir", "_file")))
     version, custom_prompts = shown.pop("version"), shown.pop("custom_prompts")
     sections = {name: _take(shown, wanted) for name, wanted in SECTIONS.items()}
     dimension = res.embedder.dimension

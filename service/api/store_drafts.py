@@ -47,7 +47,8 @@ def text_draft(body: StoreRequest, caller: Caller, res: Resources, *, later: boo
 
 
 async def conversation_draft(body: StoreRequest, caller: Caller, res: Resources) -> tuple[ConversationDraft, list[str]]:
-    """The drafts of `messages`, and warnings about what was left out; raises InvalidInput for fields of one text."""
+    """The drafts of `messages`, and warnings about what was left out; raises InvalidInput for fields of one text, or
+    Forbidden."""
     if body.shared:
         raise InvalidInput(OWNED_CONVERSATION, field="shared")
     for name in ("id", "embedding", "updated_at", "last_accessed"):
@@ -63,7 +64,9 @@ async def conversation_draft(body: StoreRequest, caller: Caller, res: Resources)
     drafts = [_draft(body, text, speech, scope, res, compare=compare) for text, speech in texts]
     if caller.may(Right.DELETE):
         drafts = [replace(each, options=replace(each.options, may_delete=True)) for each in drafts]
-    external_id = body.run_id or body.session_id
+    external_id = body.run_id or body.session_id or scope.run_id
+    if caller.wall.run_id not in (None, external_id):
+        raise Forbidden("session_id: this key is made for another run.", field="session_id")
     return ConversationDraft(scope, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
 
 

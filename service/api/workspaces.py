@@ -16,7 +16,7 @@ from service.api.schemas import Id, RequestModel, ResponseModel, Time, Title
 from service.db.tenants import keys
 from service.domain.access import Right
 from service.errors import InvalidInput
-from service.settings import PER_WORKSPACE, Settings
+from service.settings import GRANTED, LIMITS, PER_WORKSPACE, Settings
 
 router = APIRouter(prefix="/v1", tags=["workspaces"], route_class=JsonRoute)
 
@@ -67,9 +67,9 @@ class CreateWorkspaceResponse(ResponseModel):
     responses=errors.documented(400, 401, 403, 503),
 )
 async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: ResourcesOf) -> CreateWorkspaceResponse:
-    """The first key has every right in the new workspace, but not `operator`."""
-    rights = [right for right in keys.EVERY_RIGHT if right is not Right.OPERATOR]
-    issued = await keys.create_workspace(res.db, body.name, rights=rights)
+    """The first key has every right in the new workspace, but not those over the whole service: `operator` and
+    `metrics`."""
+    issued = await keys.create_workspace(res.db, body.name, rights=keys.EVERY_RIGHT_IN_WORKSPACE)
     return CreateWorkspaceResponse(
         id=issued.workspace_id, name=body.name, api_key=issued.secret, api_key_id=issued.key_id
     )
@@ -99,11 +99,20 @@ async def get_workspace(caller: CallerOf, res: ResourcesOf) -> WorkspaceResponse
 async def update_workspace(
     body: UpdateWorkspaceRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> WorkspaceResponse:
-    """`settings` replaces the workspace's own settings; other processes notice within seconds."""
-    if body.settings is not None:
-        _check_settings(body.settings)
+    """`settings` replaces the workspace's own settings; other processes notice within seconds. Of a limit
+    (`model_budget`, `memory_retention_days`, `key_requests_per_s`, `key_kb_per_s`) the lower counts, this or the
+    service's. Those that a key with the right `operator` sets count in place of the service's, and are shown as
+    `granted`."""
+    settings = None if body.settings is None else {**body.settings}
     async with res.db.begin(caller.workspace_id) as session:
-        await keys.change_workspace(session, caller.workspace_id, name=body.name, settings=body.settings)
+        if settings is not None:
+            settings.pop(GRANTED, None)
+            _check_settings(settings)
+            granted = (await keys.workspace(session, caller.workspace_id)).settings.get(GRANTED)
+            if caller.may(Right.OPERATOR):
+                granted = {name: settings[name] for name in settings if name in LIMITS}
+            settings |= {GRANTED: granted} if granted else {}
+        await keys.change_workspace(session, caller.workspace_id, name=body.name, settings=settings)
         found = await keys.workspace(session, caller.workspace_id)
     request.app.state.keys.forget()
     return WorkspaceResponse.of(found)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -21,7 +21,7 @@ from pydantic import AfterValidator, BaseModel
 
 from service.api.deps import header_text, identified, resources, session_of
 from service.api.schemas import DeletedCountResponse, Secretless
-from service.db import idempotency
+from service.db import idempotency, walls
 from service.db.idempotency import Replay
 from service.domain.access import Caller, Right
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
@@ -77,14 +77,11 @@ async def refuse_repeated(context: WriteContext, workspace_id: UUID, res: Resour
 
 
 def of_item(batch: WriteContext, index: int) -> WriteContext:
-    """The context of one item of a batch, with the key `key:index`. A long key is hashed to make room for the index."""
+    """The context of one item of a batch, with the key `key:index`."""
     key = batch.idempotency
     if key is None:
         return batch
-    name = f"{key.key}:{index}"
-    if len(name) > MAX_KEY_CHARS:
-        name = f"{hashlib.sha256(key.key.encode()).hexdigest()}:{index}"
-    return replace(batch, idempotency=replace(key, key=name))
+    return replace(batch, idempotency=replace(key, key=f"{key.key}:{index}"))
 
 
 def answer(status: int, body: BaseModel) -> StoredAnswer:
@@ -126,14 +123,17 @@ async def _key(request: Request, given: str, caller: Caller) -> IdempotencyKey:
     query = sorted((name, value) for name, value in request.query_params.multi_items() if name != "api_key")
     lines = (request.method, request.url.path, *(f"{name}={value}" for name, value in query), body)
     fingerprint = hmac.new(given.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
-    name = walled_name(caller, given)
-    return IdempotencyKey(name, fingerprint, res.settings.idempotency_ttl_s, _owner(request, caller, sent))
+    return IdempotencyKey(
+        stored_name(caller, given), fingerprint, res.settings.idempotency_ttl_s, _owner(request, caller, sent)
+    )
 
 
-def walled_name(caller: Caller, given: str) -> str:
-    """The name under which an answer is kept. Behind a wall it is one of the wall's own, so that a key that somebody
-    else has used is not known there."""
-    return f"{caller.wall.digest}:{hashlib.sha256(given.encode()).hexdigest()}" if caller.wall else given
+def stored_name(caller: Caller, given: str) -> str:
+    """The name under which an answer is kept: one for each wall, defaults and rights, so that nobody gets an answer
+    about another scope, or one that the rights of the key would not give."""
+    rights = sorted(filter(caller.may, Right))
+    whose = json.dumps([given, rights, asdict(caller.defaults)])
+    return walls.own_name(hashlib.sha256(whose.encode()).hexdigest())
 
 
 async def _sent(request: Request) -> Any:

@@ -25,7 +25,6 @@ from service.db import transfer
 from service.db.engine import Access, Database
 from service.db.readiness import EXPECTED_REVISION
 from service.db.tenants import keys
-from service.domain.access import Right
 
 BATCH_ROWS, BATCH_CHARS = 1_000, 4_000_000
 """A transaction writes at most so much: memory stays small, and little is done twice after a crash."""
@@ -136,7 +135,7 @@ async def _target(connection: Any, url: str, manifest: Manifest, named: str | No
         issued = await keys.create_workspace(
             database,
             manifest.workspace["name"],
-            rights=[right for right in keys.EVERY_RIGHT if right is not Right.OPERATOR],
+            rights=keys.EVERY_RIGHT_IN_WORKSPACE,
             workspace_id=manifest.workspace_id,
         )
         async with database.begin(issued.workspace_id) as session:

@@ -1,4 +1,4 @@
-"""The caches of model answers and embeddings, per workspace.
+"""The caches of model answers and embeddings, per workspace and wall.
 
 New entries of a request are deferred until it writes and go with that transaction: no commit for each entry, and
 nothing is kept of a dry run. See docs/decisions/030-tenant-caches.md.
@@ -6,6 +6,7 @@ nothing is kept of a dry run. See docs/decisions/030-tenant-caches.md.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,7 +19,7 @@ import numpy as np
 from sqlalchemy import DateTime, bindparam, select, text
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
-from service.db import direct
+from service.db import direct, walls
 from service.db.direct import NewRows
 from service.db.engine import Database, Session
 from service.db.tables import EmbeddingCacheRow
@@ -87,11 +88,12 @@ class AnswerTable:
     async def get(self, owner: UUID, task: str, model: str, prompt_sha256: bytes) -> str | None:
         if self.ttl_s == 0:
             return None
-        entry = (_deferred_answers.get() or {}).get((owner, prompt_sha256.hex()))
+        digest = _own(prompt_sha256)
+        entry = (_deferred_answers.get() or {}).get((owner, digest))
         if entry is not None and (entry["task"], entry["model"]) == (task, model):
             return str(entry["answer"]["text"])
         async with self.db.read(owner, generic_plans=True) as session:
-            values = {"workspace": owner, "digest": prompt_sha256.hex(), "task": task, "model": model}
+            values = {"workspace": owner, "digest": digest, "task": task, "model": model}
             values["now"] = self.clock()
             row = await direct.first(session, FIND_ANSWER, values)
         return row.answer if row is not None and isinstance(row.answer, str) else None
@@ -99,7 +101,7 @@ class AnswerTable:
     async def put(self, owner: UUID, task: str, model: str, prompt_sha256: bytes, answer: str) -> None:
         if self.ttl_s == 0:
             return
-        digest = prompt_sha256.hex()
+        digest = _own(prompt_sha256)
         row: dict[str, Any] = {"workspace_id": owner, "prompt_sha256": digest, "task": task, "model": model}
         row |= {"answer": {"text": answer}, "expires_at": self.clock() + timedelta(seconds=self.ttl_s)}
         entries = _deferred_answers.get()
@@ -108,6 +110,11 @@ class AnswerTable:
             return
         async with self.db.begin(owner, aside=True) as session:
             await direct.insert(session, NewRows(STORE_ANSWER, [row]))
+
+
+def _own(prompt_sha256: bytes) -> str:
+    """The digest of a prompt behind the wall."""
+    return hashlib.sha256(walls.own_name("").encode() + prompt_sha256).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

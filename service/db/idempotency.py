@@ -1,7 +1,8 @@
 """Stored answers of requests that came with an Idempotency-Key.
 
 The row is the first insert of the write transaction: a second request with the same key waits there, and when the
-first has committed it gets the stored answer. What rolls back stores nothing.
+first has committed it gets the stored answer. What rolls back stores nothing, and a transaction that has claimed a key
+and kept no answer does not commit (service/db/sql/functions/refuse_unanswered.sql).
 See docs/decisions/007-idempotency.md.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +14,14 @@ Money = Annotated[float, Field(ge=0, le=10**12, allow_inf_nan=False)]
 BudgetState = Literal["open", "soft", "hard"]
 
 PRICED_TOKENS = 1_000_000
+
+
+Limit = TypeVar("Limit", int, float)
+
+
+def lower(one: Limit | None, other: Limit | None) -> Limit | None:
+    """Of two limits the one that is reached first; 0 and None are none."""
+    return min(one, other) if one and other else one or other
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,17 @@ class ModelBudget(BaseModel):
         tokens = min(filter(None, (self.hard_tokens, None if background else self.soft_tokens)), default=None)
         cost = min(filter(None, (self.hard_cost, None if background else self.soft_cost)), default=None)
         return None if tokens is None and cost is None else DayLimit(tokens, cost)
+
+    def within(self, outer: ModelBudget) -> ModelBudget:
+        """Both at once: of each limit the lower, and the higher prices, by which limits in money are reached first."""
+        return ModelBudget(
+            soft_tokens=lower(self.soft_tokens, outer.soft_tokens),
+            hard_tokens=lower(self.hard_tokens, outer.hard_tokens),
+            soft_cost=lower(self.soft_cost, outer.soft_cost),
+            hard_cost=lower(self.hard_cost, outer.hard_cost),
+            prompt_price=max(self.prompt_price, outer.prompt_price),
+            completion_price=max(self.completion_price, outer.completion_price),
+        )
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """In money; 0 without prices."""

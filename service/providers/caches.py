@@ -1,6 +1,7 @@
-"""Caches of vectors and of language model answers, each per owner (the workspace).
+"""Caches of vectors and of language model answers, each per owner (the workspace) and wall.
 
-Equal texts of two tenants are two entries, or the speed of an answer would tell one of them what the other has stored.
+Equal texts of two tenants are two entries, or the speed of an answer and its `usage` would tell one of them what the
+other has stored. So they are for a key with a wall: what others in the workspace have stored is not for it to know.
 Keys hold a hash, never the text. Vectors have a bounded level in the process and the `embedding_cache` table below it.
 Answers are kept in the `llm_cache` table only: they repeat what memories say, and an erasure has to find every copy.
 See docs/decisions/030-tenant-caches.md.
@@ -41,12 +42,16 @@ class VectorStore(Protocol):
 
 
 class CachedEmbedder:
-    """An embedder with a cache. `entries` bounds the level in the process (384 dimensions are 1.5 kB each)."""
+    """An embedder with a cache. `entries` bounds the level in the process (384 dimensions are 1.5 kB each). `wall`: the
+    name of the wall that the caller stands behind, empty without one."""
 
-    def __init__(self, embedder: Embedder, *, entries: int, store: VectorStore | None = None) -> None:
+    def __init__(
+        self, embedder: Embedder, *, entries: int, store: VectorStore | None = None, wall: Callable[[], str] = str
+    ) -> None:
         self._embedder = embedder
         self._entries = entries
         self._store = store
+        self._wall = wall
         self._vectors: OrderedDict[tuple[UUID, bytes], Vector] = OrderedDict()
 
     @property
@@ -76,7 +81,7 @@ class CachedEmbedder:
 
     async def embed(self, owner: UUID, texts: Sequence[CleanText]) -> list[Vector]:
         """One vector per text, in their order; each different text is embedded once. Raises EmbeddingError."""
-        wanted = {self.digest(PASSAGE, text): text for text in texts}
+        wanted = {self._digest(PASSAGE, text): text for text in texts}
         found = await self._look_up(owner, list(wanted))
         missing = [digest for digest in wanted if digest not in found]
         if missing:
@@ -85,11 +90,11 @@ class CachedEmbedder:
             found |= await self._keep(owner, dict(zip(missing, vectors, strict=True)))
         budget.note(embedded_texts=len(missing), cached=len(wanted) - len(missing))
         metrics.looked_up("embedding", hits=len(wanted) - len(missing), misses=len(missing))
-        return [found[self.digest(PASSAGE, text)] for text in texts]
+        return [found[self._digest(PASSAGE, text)] for text in texts]
 
     async def embed_query(self, owner: UUID, text: CleanText) -> Vector:
         """The vector of a search query. Raises EmbeddingError."""
-        digest = self.digest(QUERY, text)
+        digest = self._digest(QUERY, text)
         found = await self._look_up(owner, [digest])
         metrics.looked_up("embedding", hits=len(found), misses=1 - len(found))
         if digest in found:
@@ -125,10 +130,9 @@ class CachedEmbedder:
         self._vectors.clear()
         await self._embedder.close()
 
-    @staticmethod
-    def digest(purpose: bytes, text: CleanText) -> bytes:
-        """The key of a text: SHA-256 of its purpose (PASSAGE or QUERY) and its characters."""
-        return hashlib.sha256(purpose + text.encode()).digest()
+    def _digest(self, purpose: bytes, text: CleanText) -> bytes:
+        """The key of a text: SHA-256 of the wall, its purpose (PASSAGE or QUERY) and its characters."""
+        return hashlib.sha256(self._wall().encode() + purpose + text.encode()).digest()
 
     async def _look_up(self, owner: UUID, digests: Sequence[bytes]) -> dict[bytes, Vector]:
         found = {digest: self._vectors[owner, digest] for digest in digests if (owner, digest) in self._vectors}

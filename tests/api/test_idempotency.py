@@ -181,7 +181,7 @@ async def test_a_batch_completes_what_is_missing(client: AsyncClient, tenant: Te
     assert [each["results"] for each in again["results"]] == [each["results"] for each in first["results"]]
     assert (await tables.counts(tenant.workspace_id))["memory"] == 2
     keys = await tables.fetch("SELECT key FROM idempotency WHERE workspace_id = $1 ORDER BY key", tenant.workspace_id)
-    assert [row["key"] for row in keys] == ["k:0", "k:2"]
+    assert [row["key"].partition(":")[2] for row in keys] == ["0", "2"]
 
 
 async def test_the_longest_key_keeps_the_items_of_a_batch_apart(client: AsyncClient) -> None:

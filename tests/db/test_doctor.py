@@ -230,7 +230,9 @@ async def test_the_command_tells_people_and_programs(whole_url: str) -> None:
     assert f"all {len(DAMAGE)} checks hold" in done.stdout
     writer = await asyncpg.connect(whole_url.replace("+asyncpg", ""))
     workspaces = [uuid4() for _ in range(4)]
-    orphan = "INSERT INTO idempotency (workspace_id, key, fingerprint, expires_at) VALUES ($1, 'k', 'f', now())"
+    orphan = (
+        "INSERT INTO idempotency (workspace_id, key, fingerprint, status, expires_at) VALUES ($1, 'k', 'f', 200, now())"
+    )
     try:
         await writer.executemany(orphan, [(each,) for each in workspaces])
         done = run(owner, "--json", "--examples", "2")

@@ -18,8 +18,8 @@ from tests.jobs.conftest import fetch, job_for
 
 NOW = datetime.now(UTC)
 OLD_ROWS = (
-    "INSERT INTO idempotency (workspace_id, key, fingerprint, expires_at) "
-    "VALUES (:workspace, :name, 'x', now() - make_interval(days => :days))",
+    "INSERT INTO idempotency (workspace_id, key, fingerprint, status, expires_at) "
+    "VALUES (:workspace, :name, 'x', 200, now() - make_interval(days => :days))",
     "INSERT INTO llm_cache (workspace_id, prompt_sha256, task, model, answer, expires_at) "
     "VALUES (:workspace, :name, 'annotate', 'm', '{}', now() - make_interval(days => :days))",
     "INSERT INTO embedding_cache (workspace_id, model, text_sha256, embedding, created_at) "

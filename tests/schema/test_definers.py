@@ -153,7 +153,9 @@ async def test_find_unembedded_gives_ids_and_no_texts(worker_database: Database)
 async def test_clean_up_deletes_what_has_expired_and_nothing_else(
     worker_database: Database, database: Database, tenant: Tenant
 ) -> None:
-    row = text("INSERT INTO idempotency (workspace_id, key, fingerprint, expires_at) VALUES (:w, :k, 'x', :at)")
+    row = text(
+        "INSERT INTO idempotency (workspace_id, key, fingerprint, status, expires_at) VALUES (:w, :k, 'x', 200, :at)"
+    )
     now = datetime.now(UTC)
     async with database.begin(tenant.workspace_id) as session:
         await session.execute(row, {"w": tenant.workspace_id, "k": "old", "at": now - timedelta(seconds=1)})

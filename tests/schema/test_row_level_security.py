@@ -150,6 +150,7 @@ CALLERS = {
     "expire_copies": BEHIND_A_WALL,
     "expire_leases": set(),
     "fail_operation": set(),
+    "refuse_unanswered": set(),
     "find_api_key": {APP},
     "find_large_workspaces": {WORKER},
     "find_outlived": {WORKER},

@@ -40,7 +40,7 @@ from service.api.schemas import iso
 from service.api.store import StoreSerializer, store_memories
 from service.api.store_drafts import text_draft
 from service.api.store_models import StoreBatchRequest, StoreBatchResponse, StoreRequest
-from service.api.writes import BatchOf, WriteOf, refuse_repeated, send, walled_name
+from service.api.writes import BatchOf, WriteOf, of_item, refuse_repeated, send, stored_name
 from service.db import caches
 from service.db.graph import edges
 from service.db.idempotency import Replay
@@ -170,7 +170,7 @@ def _stored(
 def _retry(write: WriteContext, caller: Caller, sent: Any) -> WriteContext:
     """The request under a key made of its body."""
     digest = hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
-    name = walled_name(caller, f"automem:{caller.key_id}:{digest}")
+    name = stored_name(caller, f"automem:{caller.key_id}:{digest}")
     whose = caller.ids(owner(caller).get("user_id"), None, None)
     return replace(write, idempotency=IdempotencyKey(name, digest, RETRIED_S, whose))
 
@@ -275,19 +275,25 @@ def _tags(request: Request) -> list[str]:
 
 
 @router.delete("/memory/by-tag")
-async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, write: BatchOf) -> dict[str, Any]:
-    """All that have one of the tags."""
+async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, write: WriteOf) -> Response:
+    """All that have one of the tags. The answer is kept with the last of them."""
     only(request, "tags", "api_key")
-    wanted, count = _tags(request), 0
+    wanted, count, last = _tags(request), 0, False
+
+    def answer(gone: Sequence[ForgottenMemory]) -> StoredAnswer:
+        total = count + sum(each.deleted for each in gone)
+        return StoredAnswer(200, {"status": "success", "deleted_count": total, "tags": wanted})
+
     while True:
         page = await numbered_page(
             request, tagged(caller, wanted), caller, res, SortOrder(), skip=0, limit=MOST_AT_ONCE
         )
-        gone = await forget_many(caller.workspace_id, [each.id for each in page.memories], res, write)
-        deleted = sum(each.deleted for each in gone)
-        count += deleted
-        if not deleted:
-            return {"status": "success", "deleted_count": count, "tags": wanted}
+        last = len(page.memories) < MOST_AT_ONCE
+        context = write.answered_by(answer) if last else replace(write, idempotency=None)
+        gone = await forget_many(caller.workspace_id, [each.id for each in page.memories], res, context)
+        if last:
+            return send(answer(gone))
+        count += sum(each.deleted for each in gone)
 
 
 @router.get("/memory/{id}")
@@ -336,16 +342,22 @@ async def associate_memories(request: Request, caller: Writer, res: ResourcesOf,
     """One relation, or several under `associations`: 207 when only some could be made."""
     sent = await object_of(request)
     if "associations" not in sent:
+        await refuse_repeated(write, caller.workspace_id, res)
         return JSONResponse(await _associated(sent, caller, res, write), 201)
     made: list[dict[str, Any]] = []
     failed: list[dict[str, Any]] = []
     for index, each in enumerate(_list_of(sent, "associations")):
         ends = {"index": index, **present(each, "memory1_id", "memory2_id", "type")}
         try:
-            answer = await _associated(each, caller, res, replace(write, idempotency=None))
-            made.append({**ends, "type": answer["relation_type"], "strength": answer["strength"]})
+            item = of_item(write, index)
+            await refuse_repeated(item, caller.workspace_id, res)
+            answer = await _associated(each, caller, res, item)
+        except Replay as replay:
+            answer = dict(replay.answer.body)
         except ServiceError as exc:
             failed.append({**ends, "error": exc.detail, "message": exc.detail})
+            continue
+        made.append({**ends, "type": answer["relation_type"], "strength": answer["strength"]})
     body = {
         "status": "success" if not failed else "partial" if made else "error",
         "message": f"Created {len(made)} of {len(made) + len(failed)} associations",
@@ -381,7 +393,6 @@ async def _associated(sent: Mapping[str, Any], caller: Caller, res: Resources, w
         head = {"status": "success", "message": message, "relation_type": kind, "strength": made.strength}
         return StoredAnswer(201, {**made.properties, **head})
 
-    await refuse_repeated(write, caller.workspace_id, res)
     return dict(answer(await associate(caller.workspace_id, asked, res, write.answered_by(answer))).body)
 
 

@@ -38,9 +38,10 @@ from service.api.search_models import RankingTuning, SearchRequest
 from service.api.store import StoreSerializer
 from service.api.store_drafts import conversation_draft
 from service.api.store_models import StoreRequest
-from service.api.writes import BatchOf, WriteOf, of_item, send
+from service.api.writes import BatchOf, WriteOf, of_item, refuse_repeated, send
 from service.db import caches
 from service.db.erasure.deletion import Extent
+from service.db.idempotency import Replay
 from service.db.jobs import operations
 from service.db.jobs.operations import OperationRecord
 from service.db.memories import history, memories
@@ -312,9 +313,12 @@ async def batch_update(request: Request, caller: Changer, res: ResourcesOf, writ
     items = _items(await object_of(request), res)
     failed: list[tuple[str, ServiceError]] = []
     for index, item in enumerate(items):
+        context = of_item(write, index).answered_by(_memory_answer)
         try:
-            context = of_item(write, index).answered_by(_memory_answer)
+            await refuse_repeated(context, caller.workspace_id, res)
             await revise(caller.workspace_id, memory_id(item["memory_id"]), _revision(item, caller, res), res, context)
+        except Replay:
+            pass  # done before
         except ServiceError as exc:
             failed.append((item["memory_id"], exc))
     if len(failed) == len(items):

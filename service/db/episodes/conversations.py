@@ -70,7 +70,7 @@ EXTEND = """
                                   consolidated_at, consolidated_turns)
         SELECT :workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count,
                :consolidated_at, :consolidated_turns
-        WHERE NOT EXISTS (SELECT FROM there)
+        WHERE NOT EXISTS (SELECT FROM extended)  -- nor one that was deleted at this moment
         RETURNING id, turn_count
     )
     SELECT id, turn_count FROM extended UNION ALL SELECT id, turn_count FROM made

@@ -6,3 +6,6 @@ CREATE OR REPLACE TRIGGER archive_turns AFTER UPDATE OF archived ON conversation
 
 CREATE OR REPLACE TRIGGER fail_operation AFTER UPDATE OF state ON job
     FOR EACH ROW WHEN (NEW.state = 'dead' AND NEW.payload ? 'operation_id') EXECUTE FUNCTION fail_operation();
+
+CREATE CONSTRAINT TRIGGER refuse_unanswered AFTER INSERT OR UPDATE ON idempotency DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (NEW.status IS NULL) EXECUTE FUNCTION refuse_unanswered();

@@ -24,6 +24,8 @@ from service.domain.access import NO_DEFAULTS, NO_WALL, Caller, Defaults, Right,
 from service.domain.scope import NIL_WORKSPACE
 
 EVERY_RIGHT: tuple[Right, ...] = tuple(Right)
+EVERY_RIGHT_IN_WORKSPACE = tuple(right for right in Right if right not in (Right.OPERATOR, Right.METRICS))
+"""Those of a tenant: the others are over the whole service."""
 
 FIND = text("SELECT * FROM find_api_key(:hash)")
 NOTE_USES = text("""

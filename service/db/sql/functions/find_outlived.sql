@@ -1,5 +1,6 @@
 -- Memories of all workspaces whose time is over at `at`: expired, or older than the retention of their workspace
--- (memory_retention_days in its settings, else `retention_days`; NULL keeps for ever).
+-- (the lower of memory_retention_days in its settings and of `retention_days`, in whose place an operator may have granted
+-- another; NULL keeps for ever).
 CREATE OR REPLACE FUNCTION find_outlived(at timestamptz, retention_days integer, max_rows integer)
 RETURNS TABLE (workspace_id uuid, memory_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
@@ -9,8 +10,9 @@ AS $$
     UNION
     SELECT kept.workspace_id, old.id
     FROM (
-        SELECT w.workspace_id, CASE WHEN w.settings ? 'memory_retention_days'
-            THEN (w.settings ->> 'memory_retention_days')::integer ELSE retention_days END AS days
+        SELECT w.workspace_id, least((w.settings ->> 'memory_retention_days')::integer,
+            CASE WHEN w.settings -> 'granted' ? 'memory_retention_days'
+            THEN (w.settings #>> '{granted,memory_retention_days}')::integer ELSE retention_days END) AS days
         FROM workspace w
     ) kept CROSS JOIN LATERAL (
         SELECT m.id FROM memory m

@@ -1,0 +1,15 @@
+-- Refuses to commit an Idempotency-Key without the answer that a repetition gets: it would fail for a day.
+CREATE OR REPLACE FUNCTION refuse_unanswered()
+RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = public, pg_temp
+AS $$
+BEGIN
+    IF EXISTS (SELECT FROM idempotency i
+               WHERE i.workspace_id = NEW.workspace_id AND i.key = NEW.key AND i.status IS NULL) THEN
+        RAISE EXCEPTION 'an Idempotency-Key has no answer';
+    END IF;
+    RETURN NULL;
+END $$;
+
+REVOKE EXECUTE ON FUNCTION refuse_unanswered() FROM PUBLIC;
