@@ -1,7 +1,8 @@
 """Every operation of the OpenAPI document, called with a key and a token made for Alice and aimed at what is Bob's.
 
-Bob has something in every table, with a canary word in each of its texts. Whatever Alice's key sends, no answer shows
-the word, no row of Bob's changes, and no id of his is found.
+Bob has something in every table, with a canary word in each of its texts. Whatever a key of Alice's sends, at once or
+to be done later, no answer shows the word, no row of Bob's changes, and no id of his is found. What is Bob's is
+answered like what is not there.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
-from httpx2 import AsyncClient
+from fastapi import FastAPI
+from httpx2 import AsyncClient, Response
 
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
@@ -201,37 +203,70 @@ async def rows(tables: Tables, workspace_id: UUID) -> Counter[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("by_token", [False, True], ids=["key", "token"])
-async def test_no_operation_reaches_another_user(
-    resources: Resources, tenant: Tenant, tables: Tables, by_token: bool
+WALLS: dict[str, dict[str, Any]] = {
+    "user": {"user_id": "alice"},
+    "agent": {"agent_id": "guide"},
+    "run": {"run_id": "alices-run"},
+    "channels": {"channels": ["support"]},
+}
+"""All that is Bob's lies outside of each: it has no agent, and is in _global."""
+
+LATER = ("ingest", "consolidate", "forget_scope", "embed", "enrich")
+
+
+async def key_for_alice(client: AsyncClient, app: FastAPI, wall: dict[str, Any], *, by_token: bool) -> str:
+    body = {"name": "for Alice", "rights": [*RIGHTS, "tokens"], **({} if by_token else wall)}
+    key = str((await put(client, "POST", "/v1/api-keys", **body))["api_key"])
+    if not by_token:
+        return key
+    async with client_of(app, key) as server:
+        return str((await put(server, "POST", "/v1/tokens", rights=RIGHTS, **wall))["token"])
+
+
+def requests(document: dict[str, Any], ids: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Every operation as it may be aimed at what is Bob's; those that can be answered later, later too."""
+    for method, path, operation in operations(document):
+        for target in paths(path, ids):
+            for query in queries(operation, path, ids):
+                for sent in bodies(document, path, operation, ids):
+                    yield {"method": method, "url": target, "params": query, "json": sent}
+                    if operation["operationId"] in ("store_memory", "store_conversation_later"):
+                        named = {"messages": [{"role": "user", "content": "Hello."}], "session_id": "bobs-talk", **BOB}
+                        for body in (sent, named, {**named, "infer": False}, {**named, "user_id": None}):
+                            later = {"Prefer": "respond-async"}
+                            yield {"method": method, "url": target, "params": query, "json": body, "headers": later}
+
+
+@pytest.mark.parametrize(
+    ("wall", "by_token"), [*((name, False) for name in WALLS), ("user", True)], ids=[*WALLS, "user's token"]
+)
+async def test_no_operation_reaches_beyond_the_wall(
+    resources: Resources, tenant: Tenant, tables: Tables, wall: str, *, by_token: bool
 ) -> None:
     async with judged(resources, tenant, contradiction_policy="flag_review", audit_level="verbose") as (client, judge):
         ids = await furnish(client, judge)
-        await work(resources, tables, tenant.workspace_id, "enrich")
-        wall = {} if by_token else {"user_id": "alice"}
-        body = {"name": "for Alice", "rights": [*RIGHTS, "tokens"], **wall}
-        key = (await put(client, "POST", "/v1/api-keys", **body))["api_key"]
-    async with serving(resources) as app:
-        if by_token:
-            async with client_of(app, key) as server:
-                key = (await put(server, "POST", "/v1/tokens", user_id="alice", rights=RIGHTS))["token"]
+    for kind in LATER:
+        await work(resources, tables, tenant.workspace_id, kind)
+    async with serving(resources) as app, client_of(app, tenant.key) as client:
+        key = await key_for_alice(client, app, WALLS[wall], by_token=by_token)
         before = await rows(tables, tenant.workspace_id)
         furnished = {name for name, _ in before}
         called = 0
         async with client_of(app, key) as alice:
-            document = app.openapi()
-            for method, path, operation in operations(document):
-                for target in paths(path, ids):
-                    for query in queries(operation, path, ids):
-                        for sent in bodies(document, path, operation, ids):
-                            answer = await alice.request(method, target, params=query, json=sent)
-                            where = f"{method} {target} {query} {json.dumps(sent)}: {answer.status_code} {answer.text}"
-                            assert answer.status_code < 500, where
-                            assert CANARY not in answer.text, where
-                            called += 1
-                lost = before - await rows(tables, tenant.workspace_id)
-                assert not lost, f"{method} {path}: {sorted(lost)[:3]}"
-    assert called > 250
+            for request in requests(app.openapi(), ids):
+                answer = await alice.request(**request)
+                where = f"{json.dumps(request)}: {answer.status_code} {answer.text}"
+                assert answer.status_code < 500, where
+                assert CANARY not in answer.text, where
+                called += 1
+                if called % 20 == 0:
+                    assert not (lost := before - await rows(tables, tenant.workspace_id)), (
+                        f"{where}: {sorted(lost)[:3]}"
+                    )
+        assert called > 250
+        for kind in LATER:
+            await work(resources, tables, tenant.workspace_id, kind)
+        assert not (lost := before - await rows(tables, tenant.workspace_id)), sorted(lost)[:3]
     closed = {"job_run", "term_stat", "job", *NOT_HIS}
     assert set(tables.names) - furnished - closed <= {
         "goal_edge",
@@ -239,3 +274,34 @@ async def test_no_operation_reaches_another_user(
         "entity_edge_source",
         "withdrawn_span",
     }
+
+
+def shape(answer: Response) -> Any:
+    """What an answer says of itself: its status, and of an error the code and field; else the names of its fields."""
+    found = answer.json() if answer.content else {}
+    if answer.is_error:
+        return answer.status_code, found.get("code"), found.get("field")
+    return answer.status_code, sorted(found) if isinstance(found, dict) else len(found)
+
+
+@pytest.mark.parametrize("wall", WALLS)
+async def test_what_is_outside_is_answered_like_what_is_not_there(
+    resources: Resources, tenant: Tenant, tables: Tables, wall: str
+) -> None:
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        ids = await furnish(client, judge)
+    nowhere = {each: str(uuid4()) for each in ids.values() if each != "bob"}
+    nowhere |= {f"bobs-{name}": f"nobodys-{name}" for name in ("talk", "session", "run")}
+    nowhere |= {f"{CANARY} Ltd": "Nowhere Ltd", quote(f"{CANARY} Ltd"): quote("Nowhere Ltd")}
+    async with serving(resources) as app, client_of(app, tenant.key) as client:
+        key = await key_for_alice(client, app, WALLS[wall], by_token=False)
+        async with client_of(app, key) as alice:
+            for request in requests(app.openapi(), ids):
+                written = json.dumps(request)
+                for here, there in nowhere.items():
+                    written = written.replace(here, there)
+                is_chosen = request["url"].startswith("/v1/memories/batch") and '"id":' in json.dumps(request["json"])
+                if written == json.dumps(request) or is_chosen:
+                    continue  # a chosen id of a new memory that is taken is 409, as documented
+                theirs, nobodys = await alice.request(**request), await alice.request(**json.loads(written))
+                assert shape(theirs) == shape(nobodys), f"{request}: {theirs.text} {nobodys.text}"
