@@ -40,14 +40,10 @@ class Task:
     `together` takes several first attempts in one call, at most `max_batch` (None: settings.embed_batch); an attempt
     after a failure goes to `run` alone, so that one bad job does not fail the others. `retry_alone`: when a batch
     failed, each of its jobs runs alone in this very attempt, else after its pause.
-<<<<<<< HEAD
     `timeout_s`: a longer run is cancelled and has failed. `half`: takes at most half of a worker's slots, because
     somebody else says how long it runs.
-=======
-    `timeout_s`: a longer run is cancelled and has failed.
     `derives`: makes what belongs to a row, such as its vector, whoever wrote it. All others do what a request asked
     for, behind the wall of that request, and each alone.
->>>>>>> 21c3a5c (walls: a job runs behind the wall of the request that caused it)
     """
 
     run: Run
@@ -57,11 +53,8 @@ class Task:
     together: RunMany | None = None
     max_batch: int | None = None
     retry_alone: bool = False
-<<<<<<< HEAD
     half: bool = False
-=======
     derives: bool = False
->>>>>>> 21c3a5c (walls: a job runs behind the wall of the request that caused it)
 
 
 TASKS: Mapping[JobName, Task] = MappingProxyType(

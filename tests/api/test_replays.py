@@ -144,7 +144,7 @@ async def test_every_native_route_repeats_its_answer(resources: Resources, tenan
             name, number = operation["operationId"], 0
             async for target, query, body in candidates(client, tables, path, operation, ids):
                 number += 1
-                sent = {"params": query, "json": body, "headers": {KEY: f"{name}-{number}"}}
+                sent: dict[str, Any] = {"params": query, "json": body, "headers": {KEY: f"{name}-{number}"}}
                 first = await client.request(method, target, **sent)
                 if first.is_success:
                     again = await client.request(method, target, **sent)
@@ -187,7 +187,7 @@ def test_every_foreign_route_is_asked() -> None:
         for route in routes
         if route.path.startswith(("/v1/compat/", AUTOMEM))
         and any(each.alias == KEY for each in get_flat_params(route.dependant))
-        for method in route.methods
+        for method in route.methods or ()
     }
     assert taking == FOREIGN.keys()
 
@@ -204,7 +204,7 @@ async def test_every_foreign_route_repeats_its_answer(client: AsyncClient, where
     target = path.replace("{id}", ids[0]).replace("{type}/{name:path}", "user/bob")
     sent = json.loads(json.dumps(FOREIGN[where]).replace("{0}", ids[0]).replace("{1}", ids[1]))
     params = {"tags": "lake"} if "by-tag" in path else {"user_id": "bob"} if target == f"{MEM0}/v1/memories" else {}
-    request = {"params": params if method == "DELETE" else {}, "json": sent, "headers": {KEY: "k"}}
+    request: dict[str, Any] = {"params": params if method == "DELETE" else {}, "json": sent, "headers": {KEY: "k"}}
     first = await client.request(method, target, **request)
     assert first.is_success, first.text
     again = await client.request(method, target, **request)
@@ -216,7 +216,7 @@ async def test_relations_that_came_together_are_repeated(client: AsyncClient) ->
         (await client.post(f"{AUTOMEM}/memory", json={"content": f"Note {n}"})).json()["memory_id"] for n in range(3)
     ]
     ties = [{"memory1_id": ids[0], "memory2_id": each, "type": "RELATES_TO"} for each in ids[1:]]
-    sent = {"json": {"associations": ties}, "headers": {KEY: "k"}}
+    sent: dict[str, Any] = {"json": {"associations": ties}, "headers": {KEY: "k"}}
     first = await client.post(f"{AUTOMEM}/associate", **sent)
     await client.delete(f"/v1/memories/{ids[2]}")
     again = await client.post(f"{AUTOMEM}/associate", **sent)
@@ -229,7 +229,7 @@ async def test_more_than_a_page_by_tag_is_deleted_and_counted_once(
     monkeypatch.setattr("service.api.compat.automem.MOST_AT_ONCE", 2)
     for number in range(5):
         await client.post(f"{AUTOMEM}/memory", json={"content": f"Bird {number}", "tags": ["bird"]})
-    sent = {"params": {"tags": "bird"}, "headers": {KEY: "k"}}
+    sent: dict[str, Any] = {"params": {"tags": "bird"}, "headers": {KEY: "k"}}
     first = await client.delete(f"{AUTOMEM}/memory/by-tag", **sent)
     again = await client.delete(f"{AUTOMEM}/memory/by-tag", **sent)
     assert (first.json()["deleted_count"], again.json()) == (5, first.json())
@@ -289,8 +289,8 @@ async def test_a_key_of_another_scope_is_not_answered_for_this_one(
         for number, (method, path, body, headers) in enumerate(WRITES):
             if method == "DELETE":
                 for each in (a, b):
-                    await store(each, f"Bird {number}", user_id=None)
-            sent = {"json": body, "headers": {**headers, KEY: f"k{number}"}}
+                    await put(each, "POST", "/v1/memories", content=f"Bird {number}")
+            sent: dict[str, Any] = {"json": body, "headers": {**headers, KEY: f"k{number}"}}
             answers = [await each.request(method, path, **sent) for each in (a, b, c)]
             assert [each.status_code for each in answers] == [answers[0].status_code] * 3, answers[1].text
             own, foreign, repeated = answers
