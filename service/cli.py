@@ -62,8 +62,8 @@ def run(
 
 @app.command()
 def api(
-    fd: Annotated[int, typer.Option(hidden=True, help="A listening socket to take over.")] = -1,
-    gate: Annotated[int, typer.Option(hidden=True, help="A pipe to wait at until the database is ready.")] = -1,
+    fd: Annotated[int | None, typer.Option(hidden=True, help="A listening socket to take over.")] = None,
+    gate: Annotated[int | None, typer.Option(hidden=True, help="A pipe to wait at.")] = None,
     reload: Annotated[bool, typer.Option("--reload", help="Restart when a source file changes.")] = False,
 ) -> None:
     """Serve the REST API on LOXODON_HOST and LOXODON_PORT."""
@@ -71,7 +71,7 @@ def api(
     from service.launch.processes import serve
 
     with errors_in_a_sentence():
-        raise typer.Exit(serve(settings(), fd=_given(fd), gate=_given(gate), reload=reload))
+        raise typer.Exit(serve(settings(), fd=fd, gate=gate, reload=reload))
 
 
 @app.command()
@@ -204,15 +204,8 @@ app.command("export")(moving.export)
 app.command("import")(moving.import_)
 app.command()(copies.backup)
 app.command()(copies.restore)
-app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True}, add_help_option=False)(
-    copies.bench
-)
 
 
 def _without_rich() -> None:
     """Lets structlog find no such library: it would load 4 MB for tracebacks in colour, and ours are JSON."""
     sys.modules.setdefault("rich", None)  # type: ignore[arg-type]
-
-
-def _given(fd: int) -> int | None:
-    return fd if fd >= 0 else None

@@ -25,7 +25,7 @@ from multiprocessing.connection import Connection
 from queue import Empty, LifoQueue
 from typing import Any, ParamSpec, TypeVar
 
-from service import fair_gate, scratch
+from service import fair_gate
 from service.errors import TooCostly, Unavailable
 from service.fair_gate import FairGate
 
@@ -190,7 +190,6 @@ class _RuleProcess:
         self._connection, theirs = _context.Pipe()
         self._process = _context.Process(target=_serve, args=(theirs,), name="rules", daemon=True)
         with _server:
-            scratch.use()
             self._process.start()
             _living.add(self)
         theirs.close()

@@ -36,7 +36,6 @@ HEIGHT = {
     "garbage": 0,
     "draining": 0,
     "late_imports": 0,
-    "scratch": 0,
     "shipped": 0,
 }
 """A part may import lower ones. Entry points (main, cli, launch, __main__, logs) stand above all."""

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -94,23 +94,8 @@ class Writer:
             self._file.close()
 
 
-@contextmanager
-def begun(folder: Path) -> Iterator[None]:
-    """Makes the folder, or clears what an interrupted export left in it; when the block fails, what was written goes
-    again. Raises CommandError for any other folder."""
-    was_there = folder.exists()
-    _begin(folder)
-    try:
-        yield
-    except BaseException:
-        for each in folder.iterdir():
-            each.unlink()
-        if not was_there:
-            folder.rmdir()
-        raise
-
-
-def _begin(folder: Path) -> None:
+def begin(folder: Path) -> None:
+    """Makes the folder, or clears what an interrupted export left in it. Raises CommandError for any other folder."""
     if (folder / MANIFEST).exists():
         raise CommandError(f"{folder} holds a finished export. Name a folder that is not there yet.")
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,7 @@
-"""`loxodon backup` and `restore` of the embedded database, and `loxodon bench`."""
+"""`loxodon backup` and `restore` of the embedded database."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -11,9 +9,7 @@ from typing import Annotated
 import typer
 
 from service.command.output import AsJson, progress, show_fields, show_json
-from service.command.problems import CommandError, errors_in_a_sentence, settings
-
-ROOT = Path(__file__).parents[2]
+from service.command.problems import errors_in_a_sentence, settings
 
 
 def backup(
@@ -39,11 +35,3 @@ def restore(folder: Annotated[Path, typer.Argument(help="The folder of a backup.
         target = settings().data_dir
     found = {"data_dir": str(target), "took_s": round(time.monotonic() - began, 1)}
     show_json(found) if as_json else show_fields(found)
-
-
-def bench(context: typer.Context) -> None:
-    """Measure speed on a database of its own, as `make bench` does; --help shows what can be measured."""
-    with errors_in_a_sentence():
-        if not (ROOT / "bench" / "__main__.py").is_file():
-            raise CommandError("The measurements are not part of the installed package: run this in the repository.")
-    raise typer.Exit(subprocess.run([sys.executable, "-m", "bench", *context.args], check=False, cwd=ROOT).returncode)

@@ -16,6 +16,7 @@ from service.command.archive import Manifest, TableEntry
 from service.command.output import Advance
 from service.db import transfer
 from service.db.readiness import EXPECTED_REVISION
+from service.launch.data_dir import removed_on_failure
 
 
 async def export(url: str, folder: Path, named: str | None, *, with_vectors: bool, advance: Advance) -> Manifest:
@@ -26,7 +27,8 @@ async def export(url: str, folder: Path, named: str | None, *, with_vectors: boo
     async with workspace_access.connected(url) as connection:
         workspace_id = await workspace_access.chosen(connection, named)
         await workspace_access.enter(connection, workspace_id)
-        with archive.begun(folder):
+        archive.begin(folder)
+        with removed_on_failure(folder):
             async with connection.transaction(isolation="repeatable_read", readonly=True):
                 row = await connection.fetchrow(transfer.WORKSPACE, workspace_id)
                 generation = await transfer.active(connection)

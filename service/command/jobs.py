@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from service.command.output import AsJson, progress, show_fields, show_json, show_table
-from service.command.problems import errors_in_a_sentence
+from service.command.problems import calling
 
 app = typer.Typer(help="What the worker does, and what waits for it.", no_args_is_help=True)
 
@@ -29,12 +29,9 @@ def list_jobs(
     as_json: AsJson = False,
 ) -> None:
     """Jobs that wait, run or are dead."""
-    from service.command.rest import api
-
-    wanted: dict[str, Any] = {"state": state or None, "name": name, "system": system}
-    with errors_in_a_sentence(), api() as rest:
-        params = {field: of for field, of in wanted.items() if of is not None}
-        found = list(rest.pages("/v1/jobs", params, limit=limit))
+    with calling() as rest:
+        wanted = {"state": state or None, "name": name, "system": system}
+        found = list(rest.pages("/v1/jobs", wanted, limit=limit))
         if as_json:
             show_json(found)
         else:
@@ -45,9 +42,7 @@ def list_jobs(
 @app.command()
 def show(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None:
     """The jobs of one name: how many in which state, when the next run is, and the last runs."""
-    from service.command.rest import api
-
-    with errors_in_a_sentence(), api() as rest:
+    with calling() as rest:
         found = rest.get(f"/v1/jobs/{name}", {"system": system})
         if as_json:
             show_json(found)
@@ -69,8 +64,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a job now."""
-    wanted = {"user_id": user, "agent_id": agent, "run_id": run, "system": system}
-    _steer(f"{name}/run", {field: of for field, of in wanted.items() if of is not None}, as_json)
+    _steer(f"{name}/run", {"user_id": user, "agent_id": agent, "run_id": run, "system": system}, as_json)
 
 
 @app.command()
@@ -91,9 +85,7 @@ def watch(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None
     import json
     import time
 
-    from service.command.rest import api
-
-    with errors_in_a_sentence(), api() as rest, progress(name) as advance:
+    with calling() as rest, progress(name) as advance:
         while True:
             found = rest.get(f"/v1/jobs/{name}", {"system": system})
             states = {each["state"]: each["jobs"] for each in found["states"]}
@@ -112,9 +104,7 @@ def watch(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None
 
 
 def _steer(path: str, params: dict[str, Any], as_json: bool) -> None:
-    from service.command.rest import api
-
-    with errors_in_a_sentence(), api() as rest:
+    with calling() as rest:
         found = rest.post(f"/v1/jobs/{path}", params=params)
         show_json(found) if as_json else show_fields({**found, "progress": _far(found["progress"])})
 

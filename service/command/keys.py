@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from service.command.output import AsJson, show_fields, show_json, show_table
-from service.command.problems import errors_in_a_sentence
+from service.command.problems import calling
 
 app = typer.Typer(help="The API keys of the workspace.", no_args_is_help=True)
 
@@ -18,9 +18,7 @@ Id = Annotated[str, typer.Argument(help="The key's id, as `loxodon keys list` sh
 @app.command("list")
 def list_keys(as_json: AsJson = False) -> None:
     """All keys of the workspace, without their secrets."""
-    from service.command.rest import api
-
-    with errors_in_a_sentence(), api() as rest:
+    with calling() as rest:
         found = rest.get("/v1/api-keys")["results"]
         if as_json:
             show_json(found)
@@ -42,20 +40,10 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Make a key; its secret is shown this once."""
-    from service.command.rest import api
-
-    wanted = {
-        "name": name,
-        "rights": right or ["memory:read", "memory:write"],
-        "user_id": user,
-        "agent_id": agent,
-        "run_id": run,
-        "channels": channel or None,
-        "expires_at": expires,
-    }
-    with errors_in_a_sentence(), api() as rest:
-        made = rest.post("/v1/api-keys", {field: of for field, of in wanted.items() if of is not None})
-        _show(made, as_json)
+    wall = {"user_id": user, "agent_id": agent, "run_id": run, "channels": channel or None}
+    rights = right or ["memory:read", "memory:write"]
+    with calling() as rest:
+        _show(rest.post("/v1/api-keys", {"name": name, "rights": rights, "expires_at": expires, **wall}), as_json)
 
 
 @app.command()
@@ -65,18 +53,14 @@ def rotate(
     as_json: AsJson = False,
 ) -> None:
     """Give a key a new secret; it is shown this once."""
-    from service.command.rest import api
-
-    with errors_in_a_sentence(), api() as rest:
+    with calling() as rest:
         _show(rest.post(f"/v1/api-keys/{id}/rotate", {"overlap_s": overlap}), as_json)
 
 
 @app.command()
 def revoke(id: Id, as_json: AsJson = False) -> None:
     """End a key at once, with the tokens that it minted."""
-    from service.command.rest import api
-
-    with errors_in_a_sentence(), api() as rest:
+    with calling() as rest:
         rest.delete(f"/v1/api-keys/{id}")
         _show(rest.get(f"/v1/api-keys/{id}"), as_json)
 

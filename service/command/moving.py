@@ -10,7 +10,7 @@ from uuid import UUID
 import typer
 
 from service.command.output import AsJson, progress, show_fields, show_json
-from service.command.problems import errors_in_a_sentence, settings
+from service.command.problems import calling, errors_in_a_sentence, settings
 
 Workspace = Annotated[str | None, typer.Option("--workspace", help="Its id or name; left out: the only one there is.")]
 
@@ -80,9 +80,8 @@ def import_(
 def _bring(source: str, path: Path, user: str | None, agent: str | None, as_json: bool) -> None:
     from service.command import foreign_import
     from service.command.foreign import Owner
-    from service.command.rest import api
 
-    with errors_in_a_sentence(), api() as rest, progress(f"from {source}") as advance:
+    with calling() as rest, progress(f"from {source}") as advance:
         done = foreign_import.bring(rest, source, path, Owner(user, agent), advance=advance)
     lost, examples = done.report.lost, done.report.examples
     if as_json:

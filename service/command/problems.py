@@ -6,11 +6,15 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import typer
 
 from service.launch.problems import LaunchError
 from service.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from service.command.rest import Api
 
 CANNOT_START, BAD_SETTINGS = 1, 2
 
@@ -37,6 +41,15 @@ def errors_in_a_sentence(cannot: int = CANNOT_START) -> Iterator[None]:
         _leave(str(exc), cannot)
     except ServiceError as exc:
         _leave(exc.detail, cannot)
+
+
+@contextmanager
+def calling() -> Iterator[Api]:
+    """The REST API for the block, within which errors end the program with a sentence."""
+    from service.command.rest import api  # its HTTP client is slow to import
+
+    with errors_in_a_sentence(), api() as rest:
+        yield rest
 
 
 def _leave(message: str, code: int) -> None:

@@ -62,6 +62,8 @@ class Api:
 
     def _call(self, method: str, path: str, *, tries: int = 1, **request: Any) -> dict[str, Any]:
         self.answered = False
+        if params := request.get("params"):
+            request["params"] = {name: of for name, of in params.items() if of is not None}
         try:
             answer = self._client.request(method, path, **{name: of for name, of in request.items() if of is not None})
         except httpx2.HTTPError as exc:

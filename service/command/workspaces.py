@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from service.command.output import AsJson, show_fields, show_json, show_table
-from service.command.problems import errors_in_a_sentence, settings
+from service.command.problems import calling, errors_in_a_sentence, settings
 
 app = typer.Typer(help="Workspaces, the walls between tenants.", no_args_is_help=True)
 
@@ -33,9 +33,7 @@ def list_workspaces(as_json: AsJson = False) -> None:
 @app.command()
 def create(name: Annotated[str, typer.Argument(help="For people.")], as_json: AsJson = False) -> None:
     """Make a workspace and its first key, which is shown this once (right `operator`)."""
-    from service.command.rest import api
-
-    with errors_in_a_sentence(), api() as rest:
+    with calling() as rest:
         made = rest.post("/v1/workspaces", {"name": name})
         show_json(made) if as_json else show_fields(made)
 
@@ -43,8 +41,6 @@ def create(name: Annotated[str, typer.Argument(help="For people.")], as_json: As
 @app.command()
 def rename(name: Annotated[str, typer.Argument(help="The new name.")], as_json: AsJson = False) -> None:
     """Rename the key's workspace."""
-    from service.command.rest import api
-
-    with errors_in_a_sentence(), api() as rest:
+    with calling() as rest:
         changed = rest.patch("/v1/workspaces/current", {"name": name})
         show_json(changed) if as_json else show_fields(changed)

@@ -17,11 +17,10 @@ import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from service.launch import accounts, data_dir
 from service.launch.binaries import environment, find_binaries, tail
-from service.launch.data_dir import KEY_FILE, FolderLock
+from service.launch.data_dir import KEY_FILE, FolderLock, removed_on_failure
 from service.launch.logins import BACKUP_LOGIN
 from service.launch.postgres import EmbeddedPostgres, Server, running_server
 from service.launch.problems import AlreadyRunning, LaunchError
@@ -51,7 +50,7 @@ def backup(settings: Settings, folder: Path, advance: Advance = lambda *_: None)
         raise LaunchError(f"{folder} is there already. Name a folder that is not.")
     fresh = folder.with_name(folder.name + ".unfinished")
     shutil.rmtree(fresh, ignore_errors=True)
-    with _removed_on_failure(fresh), _server(settings.data_dir) as server:
+    with removed_on_failure(fresh), _server(settings.data_dir) as server:
         fresh.mkdir(mode=0o700, parents=True)
         where = ["-h", str(server.socket_dir), "-p", str(server.port), "-U", BACKUP_LOGIN, "--no-password"]
         how = ["-D", str(fresh), "-Ft", "-z", "-X", "stream", "-c", "fast"]
@@ -77,7 +76,7 @@ def restore(settings: Settings, folder: Path, advance: Advance = lambda *_: None
             "away first."
         )
     fresh, was_there = cluster.with_name("postgres.restoring"), target.exists()
-    with _removed_on_failure(*([fresh, cluster] if was_there else [target])):
+    with removed_on_failure(*([fresh, cluster] if was_there else [target])):
         data_dir.prepare(target)
         _restore(folder, target, cluster, fresh, advance)
         with EmbeddedPostgres(target):
@@ -102,29 +101,14 @@ def _restore(folder: Path, target: Path, cluster: Path, fresh: Path, advance: Ad
         lock.release()
 
 
-@contextmanager
-def _removed_on_failure(*folders: Path) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        for each in folders:
-            shutil.rmtree(each, ignore_errors=True)
-        raise
-
-
 def _unpack(folder: Path, fresh: Path, advance: Advance) -> None:
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700)
     try:
         for name, where in ((BASE, fresh), (LOG, fresh / "pg_wal")):
-            with (folder / name).open("rb") as file, tarfile.open(fileobj=file) as packed:
-                size = (folder / name).stat().st_size
-
-                def filtered(member: tarfile.TarInfo, path: str, file: Any = file, size: int = size) -> Any:
-                    advance("kB unpacked", file.tell() // 1024, size // 1024)
-                    return tarfile.data_filter(member, path)
-
-                packed.extractall(where, filter=filtered)  # noqa: S202 (nothing outside, and files of the caller's)
+            advance(f"unpacking {name}", 0, 1)
+            with tarfile.open(folder / name) as packed:
+                packed.extractall(where, filter="data")  # nothing outside, and files of the caller's
         shutil.copy2(folder / MANIFEST, fresh / MANIFEST)
     except (OSError, EOFError, tarfile.TarError) as exc:
         raise LaunchError(f"The backup in {folder} is damaged: {exc}.") from exc

@@ -8,7 +8,9 @@ import hashlib
 import json
 import os
 import secrets
+import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -36,6 +38,17 @@ def prepare(data_dir: Path) -> None:
         ) from exc
     if not os.access(data_dir, os.R_OK | os.W_OK | os.X_OK):
         raise LaunchError(f"You may not write into {data_dir}. Set LOXODON_DATA_DIR to a folder of yours.")
+
+
+@contextlib.contextmanager
+def removed_on_failure(*folders: Path) -> Iterator[None]:
+    """Removes what the block has made so far when it fails, or is interrupted."""
+    try:
+        yield
+    except BaseException:
+        for each in folders:
+            shutil.rmtree(each, ignore_errors=True)
+        raise
 
 
 class FolderLock:

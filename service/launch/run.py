@@ -12,6 +12,7 @@ import http.client
 import json
 import os
 import shlex
+import shutil
 import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,12 +20,13 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from service.db.roles import LOGINS, URL_VARIABLES
-from service.launch import data_dir, listener
+from service.launch import data_dir, listener, sockets
 from service.launch.binaries import find_binaries
 from service.launch.data_dir import Ownership, first_key
 from service.launch.postgres import EmbeddedPostgres, Server
 from service.launch.problems import LaunchError
 from service.launch.programs import ChildProcess, PostgresProgram
+from service.launch.server import revealed
 from service.launch.supervisor import Stopped, Supervisor
 from service.providers import model_files
 from service.providers.presets import LOCAL
@@ -38,6 +40,7 @@ Where there is none, start once with a new secret in LOXODON_BOOTSTRAP_API_KEY, 
 it becomes a key with every right.
 """
 MODULE = (sys.executable, "-P", "-m", "service")  # -P: the folder we were started in may have a service of its own
+TEMPORARY = "tmp"  # in the data folder
 STOP_ORDER = ("API", "worker", "postgres")
 READY_TIMEOUT_S = 120.0
 PROBE_TIMEOUT_S = 2.0
@@ -94,13 +97,12 @@ class _Launcher:
                 self._socket.close()  # refuse rather than keep waiting
                 say("Stopping …")
                 supervisor.stop()
+                shutil.rmtree(self._folder / TEMPORARY, ignore_errors=True)
         say("Stopped.")
         return 0
 
     def _bring_up(self) -> None:
-        key = first_key(
-            self._folder, _revealed(self._settings.bootstrap_api_key), _revealed(self._settings.database_url)
-        )
+        key = first_key(self._folder, revealed(self._settings.bootstrap_api_key), revealed(self._settings.database_url))
         env = self._database_environment()
         say("Bringing the database up to date …")
         with self._api_behind_gate(env):
@@ -117,12 +119,13 @@ class _Launcher:
 
     def _database_environment(self) -> dict[str, str]:
         """The environment for the children; starts the embedded Postgres unless a database was named."""
+        env = _child_environment(self._folder)
         if self._settings.database_url is not None:
-            return _importing(os.environ)
+            return env
         say(f"Starting Postgres in {self._folder} …")
         postgres = EmbeddedPostgres(self._folder)
         self._supervisor.start(PostgresProgram(postgres))
-        return embedded_environment(_importing(os.environ), postgres.start())
+        return embedded_environment(env, postgres.start())
 
     @contextlib.contextmanager
     def _api_behind_gate(self, env: Mapping[str, str]) -> Iterator[None]:
@@ -158,10 +161,17 @@ def compile_once() -> None:
     compileall.compile_dir(Path(__file__).parents[1], quiet=2)
 
 
-def _importing(env: Mapping[str, str]) -> dict[str, str]:
-    """`env` for children that import this package from where it is."""
-    paths = (str(Path(__file__).parents[2]), env.get("PYTHONPATH", ""))
-    return {**env, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+def _child_environment(folder: Path) -> dict[str, str]:
+    """Children import this package from where it is. Their temporary files are in the data folder, if sockets can be
+    there, so that a stop and the next start remove what killed ones leave."""
+    paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
+    temporary = folder / TEMPORARY
+    shutil.rmtree(temporary, ignore_errors=True)
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    if sockets.fits(temporary / "pymp-12345678"):
+        temporary.mkdir(mode=0o700)
+        env["TMPDIR"] = str(temporary)
+    return env
 
 
 def _check_installed(settings: Settings) -> None:
@@ -258,8 +268,3 @@ def say(line: str) -> None:
     """Prints a line; a terminal that is gone must not stop the service."""
     with contextlib.suppress(OSError):
         print(line, flush=True)
-
-
-def _revealed(secret: object) -> str | None:
-    reveal = getattr(secret, "get_secret_value", None)
-    return str(reveal()) if reveal is not None else None

@@ -237,10 +237,11 @@ async def test_an_export_that_fails_leaves_nothing(moving: Moving, tmp_path: Pat
         with pytest.raises((CommandError, KeyboardInterrupt)):
             await export(moving.as_worker, tmp_path / "new", named, with_vectors=True, advance=stopped)
     assert not (tmp_path / "new").exists()
-    (tmp_path / "mine").mkdir()
-    with pytest.raises(KeyboardInterrupt):
-        await export(moving.as_worker, tmp_path / "mine", str(moving.full), with_vectors=True, advance=stopped)
-    assert not list((tmp_path / "mine").iterdir())
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "letter.txt").touch()
+    with pytest.raises(CommandError, match="holds other files"):
+        await export(moving.as_worker, tmp_path / "new", str(moving.full), with_vectors=True, advance=stopped)
+    assert (tmp_path / "new" / "letter.txt").exists()
 
 
 async def test_a_full_disk_is_a_sentence_and_leaves_nothing(

@@ -67,7 +67,7 @@ def test_the_page_has_an_example_of_every_command() -> None:
 
 
 async def test_looking_around(run: Run) -> None:
-    assert (await run("users")).stdout == "No user has a memory.\n"
+    assert (await run("users")).stdout == "Nothing was found.\n"
     for said in ("Prefers tea over coffee in the morning", "Works at Acme"):
         added = json.loads((await run("add", said, "--user", "ann", "--json")).stdout)
         assert added["results"][0]["event"] == "ADD"

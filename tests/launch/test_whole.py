@@ -41,7 +41,9 @@ class Whole:
         self.data_dir = data_dir
         self.port = port
         kept = {name: value for name, value in os.environ.items() if not name.endswith("DATABASE_URL")}
-        env = kept | {"LOXODON_DATA_DIR": str(data_dir), "LOXODON_PORT": str(port)}
+        self.temporary = data_dir.with_name("t")
+        self.temporary.mkdir()
+        env = kept | {"LOXODON_DATA_DIR": str(data_dir), "LOXODON_PORT": str(port), "TMPDIR": str(self.temporary)}
         command = [sys.executable, "-m", "service", "run"]
         self.process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
 
@@ -112,6 +114,8 @@ def test_the_whole_service(whole: Whole) -> None:
     asyncio.run(mcp_agent.recall_correct_and_forget(whole.data_dir, whole.port))
     whole.process.send_signal(signal.SIGTERM)
     assert whole.process.wait(PATIENCE_S) == 0
+    assert list(whole.temporary.iterdir()) == []
+    assert not (whole.data_dir / "tmp").exists()
     assert cluster.members(whole.data_dir / "postgres") == []
     assert cluster.written_pid(whole.data_dir / "postgres") is None, "Postgres was shut down cleanly"
     asyncio.run(mcp_agent.is_told_where_nothing_runs(whole.data_dir, whole.port))
