@@ -20,7 +20,8 @@ MAX_WEBHOOKS = 20
 @dataclass(frozen=True, slots=True)
 class Webhook:
     """`events`: what it is told; none: everything. `failing_since`: every delivery since then has failed, `failures` of
-    them; before `retry_at` none is tried, because the last one failed or is under way."""
+    them; before `retry_at` none is tried, because the last one failed or is under way. `position`, `seq`: up to
+    where in the change feed deliveries have been made."""
 
     id: UUID
     url: str
@@ -36,6 +37,8 @@ class Webhook:
     retry_at: datetime | None
     delivered_at: datetime | None
     created_at: datetime
+    position: int
+    seq: int
 
     def secrets_at(self, moment: datetime) -> tuple[str, ...]:
         """What a delivery is signed with, the newest first."""

@@ -4,8 +4,8 @@ be, and how many connections may wait for one. What follows the head is limited 
 
 Connections that wait for a head, and have shown no good key, cost little and do not count against
 LOXODON_MAX_CONNECTIONS: closing them at once would only make a flood open them again at once. When one too many comes,
-the oldest of the address that has most of them is closed; when one too many sends a head, the oldest without a good
-key. So whoever has a key, or asks /livez, is answered.
+the oldest of the address that has most of them is closed; when one too many sends a head, one without a good key. So
+whoever has a key, or asks /livez, is answered.
 """
 
 from __future__ import annotations
@@ -41,11 +41,8 @@ def places(most: int) -> int:
 class BoundedHttp(HttpToolsProtocol):
     """A connection that is closed when the head of a request takes too long, and answered 400 when it is too large."""
 
-    _open: ClassVar[dict[BoundedHttp, None]] = {}
-    """Those of this process, the oldest first."""
-
     _waiting: ClassVar[dict[str, dict[BoundedHttp, None]]] = {}
-    """Those of them that wait for a head and have shown no good key, by address."""
+    """Those of this process that wait for a head and have shown no good key, by address, the oldest first."""
 
     _head_bytes = 0
     _in_head = False
@@ -54,7 +51,6 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._address = self.client[0] if self.client else ""
-        self._open[self] = None
         self._wait()
         self._begin_head()
         if self.limit_concurrency is not None:
@@ -86,7 +82,7 @@ class BoundedHttp(HttpToolsProtocol):
         always, most = self.url.partition(b"?")[0] == ALWAYS_ANSWERED, self.config.limit_concurrency
         self.limit_concurrency = None if always else most
         if most is not None and len(self.connections) >= most:
-            self._evict_first(each for each in self._open if each in self.connections)
+            self._evict_first(self.connections)
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
@@ -97,7 +93,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_head()
-        self._forget()
+        self._leave_waiting()
         super().connection_lost(exc)
 
     @classmethod
@@ -109,28 +105,21 @@ class BoundedHttp(HttpToolsProtocol):
     def _make_room(self, most: int) -> None:
         if len(own := self._waiting[self._address]) > most // 2:
             self._evict_first(own)
-        elif len(self._open) > most:
+        elif len(self.connections) + sum(map(len, self._waiting.values())) > most:
             address = max(self._waiting, key=lambda each: len(self._waiting[each]))
             self._evict_first(self._waiting[address])
 
-    def _evict_first(self, those: Iterable[BoundedHttp]) -> None:
+    def _evict_first(self, those: Iterable[Any]) -> None:
         """Closes the first that has shown no good key, other than this one."""
         spare = (each for each in those if each is not self and each._is_stranger())
         if (first := next(spare, None)) is not None:
-            first._evict()
+            self.connections.discard(first)
+            first._leave_waiting()
+            first.transport.abort()
 
     def _is_stranger(self) -> bool:
         """Whether its last request, if any, has shown no good key."""
         return self.cycle is None or "caller" not in self.cycle.scope["state"]
-
-    def _evict(self) -> None:
-        self.connections.discard(self)
-        self._forget()
-        self.transport.abort()
-
-    def _forget(self) -> None:
-        self._open.pop(self, None)
-        self._leave_waiting()
 
     def _wait(self) -> None:
         self.connections.discard(self)

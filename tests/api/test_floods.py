@@ -138,7 +138,7 @@ async def test_livez_answers_where_every_place_is_taken(app: FastAPI, tenant: Te
 async def gone() -> bool:
     """Whether nothing is kept of connections that have ended."""
     for _ in range(100):
-        if not BoundedHttp._open and not BoundedHttp._waiting:
+        if not BoundedHttp._waiting:
             return True
         await asyncio.sleep(0.02)
     return False

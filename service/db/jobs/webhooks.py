@@ -51,8 +51,7 @@ def _of(workspace_id: UUID, webhook_id: UUID) -> Any:
 
 
 def _webhook(row: Any) -> Webhook:
-    values = {column.name: row._mapping[column.name] for column in COLUMNS}
-    return Webhook(**{**values, "events": tuple(row.events)})
+    return Webhook(**{**row._mapping, "events": tuple(row.events)})
 
 
 def _delivery(row: Any) -> WebhookDelivery:
@@ -106,18 +105,6 @@ async def schedule(session: Session, workspace_id: UUID, webhook_id: UUID, *, wa
 
 
 # -- deliveries
-
-
-async def lock_place(session: Session, workspace_id: UUID, webhook_id: UUID) -> tuple[FeedPosition, Webhook] | None:
-    """Up to where deliveries were made, and the webhook; None for one that is gone, disabled, or locked by another
-    worker."""
-    query = (
-        select(WebhookRow.position, WebhookRow.seq, *COLUMNS)
-        .where(_is(workspace_id, webhook_id), WebhookRow.enabled)
-        .with_for_update(skip_locked=True)
-    )
-    row = (await session.execute(query)).one_or_none()
-    return None if row is None else (FeedPosition(row.position, row.seq), _webhook(row))
 
 
 async def add_deliveries(
