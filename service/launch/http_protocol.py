@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import resource
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, ClassVar
 
@@ -53,8 +53,8 @@ class BoundedHttp(HttpToolsProtocol):
         self._address = self.client[0] if self.client else ""
         self._wait()
         self._begin_head()
-        if self.limit_concurrency is not None:
-            self._make_room(places(self.limit_concurrency))
+        if self.config.limit_concurrency is not None:
+            self._make_room(places(self.config.limit_concurrency))
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -78,11 +78,9 @@ class BoundedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._end_head()
         self._leave_waiting()
-        self.connections.add(self)
-        always, most = self.url.partition(b"?")[0] == ALWAYS_ANSWERED, self.config.limit_concurrency
-        self.limit_concurrency = None if always else most
-        if most is not None and len(self.connections) >= most:
-            self._evict_first(self.connections)
+        most, in_requests = self.config.limit_concurrency, len(self.connections) - sum(map(len, self._waiting.values()))
+        is_full = most is not None and in_requests >= most and not self._evict_first(self._strangers())
+        self.limit_concurrency = 0 if is_full and self.url.partition(b"?")[0] != ALWAYS_ANSWERED else None
         super().on_headers_complete()
 
     def on_response_complete(self) -> None:
@@ -96,33 +94,32 @@ class BoundedHttp(HttpToolsProtocol):
         self._leave_waiting()
         super().connection_lost(exc)
 
-    @classmethod
-    def close_waiting(cls) -> None:
-        """Closes what the server does not know of when it shuts down."""
-        for each in [each for those in cls._waiting.values() for each in those]:
-            each.shutdown()
-
     def _make_room(self, most: int) -> None:
         if len(own := self._waiting[self._address]) > most // 2:
             self._evict_first(own)
-        elif len(self.connections) + sum(map(len, self._waiting.values())) > most:
+        elif len(self.connections) > most:
             address = max(self._waiting, key=lambda each: len(self._waiting[each]))
             self._evict_first(self._waiting[address])
 
-    def _evict_first(self, those: Iterable[Any]) -> None:
-        """Closes the first that has shown no good key, other than this one."""
-        spare = (each for each in those if each is not self and each._is_stranger())
-        if (first := next(spare, None)) is not None:
+    def _evict_first(self, those: Iterable[Any]) -> bool:
+        """Closes the first that is not this one; returns whether there was one."""
+        first = next((each for each in those if each is not self), None)
+        if first is not None:
             self.connections.discard(first)
             first._leave_waiting()
             first.transport.abort()
+        return first is not None
 
     def _is_stranger(self) -> bool:
         """Whether its last request, if any, has shown no good key."""
         return self.cycle is None or "caller" not in self.cycle.scope["state"]
 
+    def _strangers(self) -> Iterator[Any]:
+        """Those in a request that has shown no good key."""
+        waiting = {each for those in self._waiting.values() for each in those}
+        return (each for each in set[Any](self.connections) - waiting if each._is_stranger())
+
     def _wait(self) -> None:
-        self.connections.discard(self)
         self._waiting.setdefault(self._address, {})[self] = None
 
     def _leave_waiting(self) -> None:

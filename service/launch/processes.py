@@ -16,6 +16,7 @@ from service.settings import Settings
 
 MAIN = "service.main"
 APP = f"{MAIN}:app_from_env"
+HTTP = "service.launch.http_protocol:BoundedHttp"
 DRAIN_MARGIN_S = 1  # a request at its deadline still answers
 
 
@@ -28,7 +29,6 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
     """
     import uvicorn  # the worker does without it
 
-    from service.launch.http_protocol import BoundedHttp
     from service.opening import preflight
 
     if gate is not None:
@@ -41,7 +41,7 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
         "access_log": False,  # it would print ?q= and ?api_key=
         "log_config": None,  # ours is structlog, set up by the application
         "server_header": False,
-        "http": BoundedHttp,
+        "http": HTTP,
         "ws": "none",
         "limit_concurrency": settings.max_connections,
         "forwarded_allow_ips": settings.trusted_proxies,
@@ -56,7 +56,6 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
     class DrainingServer(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             draining.begin()
-            BoundedHttp.close_waiting()
             await super().shutdown(sockets)
 
     server = DrainingServer(uvicorn.Config(APP, **options))

@@ -138,8 +138,8 @@ async def _deliver_next(workspace_id: UUID, webhook_id: UUID, res: Resources) ->
             return False
         entry = await feed.entry_at(session, workspace_id, delivery.at)
         if entry is None:
-            error = "What it was to tell has been erased."
-            await webhooks.note(session, workspace_id, delivery.id, "dropped", now=res.clock(), error=error)
+            erased = {"state": "dropped", "error": "What it was to tell has been erased.", "finished_at": res.clock()}
+            await webhooks.note(session, workspace_id, delivery.id, erased)
             return True
         busy_until = res.clock() + timedelta(seconds=res.settings.webhook_timeout_s + MARGIN_S)
         await webhooks.change(session, workspace_id, webhook_id, {"retry_at": busy_until})
@@ -178,7 +178,8 @@ async def _note(
     workspace_id: UUID, webhook: Webhook, delivery: WebhookDelivery, answer: WebhookAnswer, res: Resources
 ) -> bool:
     """Whether it was accepted. The log is told when a webhook begins to fail, recovers or is switched off."""
-    now, wait_s = res.clock(), _wait_s(webhook)
+    now, error = res.clock(), answer.error
+    wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(webhook.failures, 20))
     is_last = delivery.attempts + 1 >= res.settings.webhook_attempts
     state: DeliveryState = "delivered" if answer.is_accepted else "dead" if is_last else "waiting"
     values: dict[str, Any] = {"failures": 0, "failing_since": None, "retry_at": None, "delivered_at": now}
@@ -190,10 +191,9 @@ async def _note(
             values |= {"enabled": False, "disabled_reason": disabled}
     async with res.db.begin(workspace_id) as session:
         await webhooks.change(session, workspace_id, webhook.id, values)
-        status, error = answer.status, answer.error
-        await webhooks.note(
-            session, workspace_id, delivery.id, state, now=now, status=status, error=error, attempted=True
-        )
+        ended: dict[str, Any] = {"state": state, "status": answer.status, "error": error, "attempted_at": now}
+        ended |= {"attempts": delivery.attempts + 1, "finished_at": None if state == "waiting" else now}
+        await webhooks.note(session, workspace_id, delivery.id, ended)
         if not answer.is_accepted and not disabled:
             await webhooks.schedule(session, workspace_id, webhook.id, wait_s=wait_s)
     if disabled:
@@ -203,10 +203,6 @@ async def _note(
     elif answer.is_accepted and webhook.failing_since is not None:
         log.info("webhook %s works again after %d failures", webhook.id, webhook.failures)
     return answer.is_accepted
-
-
-def _wait_s(webhook: Webhook) -> float:
-    return min(LONGEST_WAIT_S, FIRST_WAIT_S * float(2 ** min(webhook.failures, 20)))
 
 
 def _disabled_by(webhook: Webhook, answer: WebhookAnswer, now: datetime, res: Resources) -> str | None:

@@ -60,10 +60,10 @@ class Unreachable(OSError):
 def is_allowed(address: str, networks: Sequence[str], *, secure: bool) -> bool:
     """Whether a webhook may reach this IP address; `secure`: over https."""
     found = ip_address(address.partition("%")[0])
-    named = {found, _inner(found)}
-    if any(each in network for each in named for network in map(ip_network, networks)):
+    inner = _inner(found)
+    if any(each in network for each in (found, inner) for network in map(ip_network, networks)):
         return True
-    return secure and _is_public(_inner(found))
+    return secure and any(inner in each for each in PUBLIC) and not any(inner in each for each in RESERVED)
 
 
 def _inner(found: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
@@ -71,10 +71,6 @@ def _inner(found: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     if isinstance(found, IPv6Address):
         return IPv4Address(int(found) & 0xFFFFFFFF) if found in NAT64 else found.ipv4_mapped or found
     return found
-
-
-def _is_public(found: IPv4Address | IPv6Address) -> bool:
-    return any(found in each for each in PUBLIC) and not any(found in each for each in RESERVED)
 
 
 def fault_of(url: str, networks: Sequence[str]) -> str | None:

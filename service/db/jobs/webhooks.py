@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -166,21 +165,7 @@ async def deliveries(
     return [_delivery(row) for row in await session.execute(query)]
 
 
-async def note(
-    session: Session,
-    workspace_id: UUID,
-    delivery_id: UUID,
-    state: DeliveryState,
-    *,
-    now: datetime,
-    status: int | None = None,
-    error: str | None = None,
-    attempted: bool = False,
-) -> None:
-    """How an attempt ended; one that waits is tried again."""
-    values: dict[str, Any] = {"state": state, "status": status, "error": error}
-    values["finished_at"] = None if state == "waiting" else now
-    if attempted:
-        values |= {"attempts": WebhookDeliveryRow.attempts + 1, "attempted_at": now}
+async def note(session: Session, workspace_id: UUID, delivery_id: UUID, values: Mapping[str, Any]) -> None:
+    """How an attempt ended."""
     here = WebhookDeliveryRow.workspace_id == workspace_id, WebhookDeliveryRow.id == delivery_id
     await session.execute(update(WebhookDeliveryRow).where(*here).values(**values))
