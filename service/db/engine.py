@@ -46,8 +46,22 @@ Session = AsyncConnection
 _open: ContextVar[int] = ContextVar("open_sessions", default=0)
 
 LOCK_TIMEOUT, QUERY_CANCELLED, DEADLOCK = "55P03", "57014", "40P01"
-SHUTTING_DOWN = frozenset({"57P01", "57P02", "57P03"})
-LOST = (OSError, asyncpg.InterfaceError, asyncpg.PostgresConnectionError, asyncpg.CannotConnectNowError)
+LOST = (
+    OSError,  # with TimeoutError, ssl.SSLError and all refusals of the network
+    EOFError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # the protocol ended in the middle of a message
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,  # it shuts down, has crashed, or is not up yet
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    sqlalchemy.exc.PendingRollbackError,
+    sqlalchemy.exc.ResourceClosedError,
+)
+"""What the driver and SQLAlchemy raise when a connection is gone or could not be made."""
+
+PASSING_CLASSES = ("40", "53", "57", "58")
+"""SQLSTATE classes of what may succeed later: transaction rollback, resources, operator intervention, system error."""
+
 RETRY_AFTER_S = 1.0
 
 LOCKED_OUT = frozenset({"lock_timeout", "deadlock"})
@@ -270,7 +284,7 @@ class Database:
         connection = await self._connect(opening, locks=locks)
         depth = _open.set(_open.get() + 1)
         try:
-            with translated_errors():
+            with translated_errors(connection):
                 yield connection
             await _commit(connection, writes=writes)
         except BaseException:
@@ -278,7 +292,8 @@ class Database:
             raise
         finally:
             _open.reset(depth)
-            await connection.close()
+            with suppress(Exception):  # it is over: committed, or its error is on the way
+                await connection.close()
 
     async def _connect(self, opening: str, *, locks: bool) -> Session:
         """A connection with its transaction begun. Connections that died in the pool, perhaps all of them, are
@@ -294,10 +309,11 @@ class Database:
                         SCOPE_LOCK_WAIT.observe(time.perf_counter() - began)
                     connection.info[USED_AT] = time.monotonic()
                     return connection
-                except LOST:
-                    await connection.invalidate()
+                except Exception as exc:
+                    lost = _is_lost(exc, connection)
+                    await (connection.invalidate() if lost else _abandon(connection))
                     await connection.close()
-                    if not left:
+                    if not lost or not left:
                         raise
                 except BaseException:
                     await _abandon(connection)
@@ -311,6 +327,8 @@ class Database:
         began = time.perf_counter()
         try:
             return await TimedConnection(self.engine)
+        except (sqlalchemy.exc.DBAPIError, asyncpg.PostgresError) as exc:  # whatever keeps us out
+            raise _unavailable("unreachable") from exc
         finally:
             self._waiting -= 1
             POOL_WAIT.observe(time.perf_counter() - began)
@@ -365,7 +383,10 @@ async def _commit(session: Session, *, writes: bool) -> None:
     try:
         with Timed(COMMIT):
             await (await driver(session)).execute("COMMIT")
-    except (*LOST, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError) as exc:
+    except Exception as exc:
+        if not _is_lost(exc, session):
+            ours = _translated(exc)  # a deferred constraint, or a cancelled statement: nothing was written
+            raise ours or _unavailable("other") from exc
         if not writes:
             raise _unavailable("unreachable") from exc
         DATABASE_ERRORS.labels("commit_lost").inc()
@@ -373,8 +394,6 @@ async def _commit(session: Session, *, writes: bool) -> None:
             "The connection was lost while committing; repeat with the same Idempotency-Key to learn the outcome.",
             retry_after_s=RETRY_AFTER_S,
         ) from exc
-    except asyncpg.PostgresError as exc:  # a deferred constraint, or a cancelled statement: nothing was written
-        raise _cancelled(exc) from exc
 
 
 async def _abandon(session: Session) -> None:
@@ -390,44 +409,54 @@ async def _abandon(session: Session) -> None:
 
 
 @contextmanager
-def translated_errors() -> Iterator[None]:
-    """Within the block errors of the driver become ours, so that no SQL and no parameter leaves db/."""
+def translated_errors(session: Session | None = None) -> Iterator[None]:
+    """Within the block errors of the driver become ours, so that no SQL and no parameter leaves db/. `session`: where
+    its connection has died, whatever is raised comes from that."""
     try:
         yield
     except ServiceError:
         raise
     except Exception as error:
-        ours = _translated(error)
+        ours = _translated(error, session)
         if ours is None:
             raise
         raise ours from error
 
 
-def _translated(error: Exception) -> ServiceError | None:
+def _translated(error: Exception, session: Session | None = None) -> ServiceError | None:
     """Our error for the driver's; None for a bug."""
     if isinstance(error, sqlalchemy.exc.TimeoutError):
         return _unavailable("pool_busy")
-    cause = getattr(getattr(error, "orig", None), "__cause__", None) or error
-    invalidated = isinstance(error, sqlalchemy.exc.DBAPIError) and error.connection_invalidated
-    if invalidated or isinstance(cause, LOST):
-        return _unavailable("unreachable")
+    cause = _cause(error)
     if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name in CLASHES:
         return CLASHES[cause.constraint_name]()
     if isinstance(cause, asyncpg.InsufficientPrivilegeError) and walls.current():
         return Forbidden("This key reaches a part of the workspace only, and that lies outside of it.")
-    if isinstance(cause, asyncpg.PostgresError) and _is_passing(cause):
-        return _cancelled(cause)
-    return None
+    state = getattr(cause, "sqlstate", None) or ""
+    if state in PASSING:
+        return _unavailable(PASSING[state])
+    if _is_lost(error, session):
+        return _unavailable("unreachable")
+    return _unavailable("other") if state.startswith(PASSING_CLASSES) else None
 
 
-def _is_passing(error: asyncpg.PostgresError) -> bool:
-    """Whether the same statement may succeed later."""
-    state = error.sqlstate or ""
-    return state in {LOCK_TIMEOUT, QUERY_CANCELLED, DEADLOCK} | SHUTTING_DOWN or state.startswith("53")
+def _cause(error: Exception) -> BaseException:
+    """The driver's error in one of SQLAlchemy's."""
+    inner = getattr(error, "orig", None)
+    return error if inner is None else inner.__cause__ or inner
 
 
-def _cancelled(error: asyncpg.PostgresError) -> StoreUnavailable:
-    return _unavailable(PASSING.get(error.sqlstate or "", "other"))
+def _is_lost(error: Exception, session: Session | None = None) -> bool:
+    """Whether the connection is gone, or was never there: the error says so, or the connection itself."""
+    if isinstance(error, sqlalchemy.exc.DBAPIError) and error.connection_invalidated:
+        return True
+    cause = _cause(error)
+    if isinstance(cause, LOST) or session is None:
+        return isinstance(cause, LOST) and not isinstance(cause, asyncpg.QueryCanceledError)
+    if session.closed or session.invalidated:
+        return True
+    raw = session.info.get(DRIVER)
+    return raw is not None and raw.is_closed()
 
 
 def _unavailable(reason: str) -> StoreUnavailable:

@@ -21,7 +21,7 @@ from uuid_utils.compat import uuid7
 
 from service import postgres_url
 from service.db import direct
-from service.db.engine import Session
+from service.db.engine import LOST, Session
 from service.domain.access import Wall
 from service.domain.job import Ending, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
@@ -227,7 +227,7 @@ CONNECT_S = 5.0
 RECONNECT_S = (0.2, 5.0)
 """First and longest pause before a listener connects again."""
 
-CONNECTION_ERRORS = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
+CONNECTION_ERRORS = (*LOST, asyncpg.PostgresError)
 
 
 class Wakeup:
