@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
 from service.errors import InvalidInput
+from service.language.untrusted import harmless_in, indented, one_line
 from service.mcp.requests import Ask, FixedIds, RestAnswer, RestRequest, Values, in_path
 from service.mcp.tools import BY_NAME, IDS
 
@@ -105,7 +106,7 @@ async def read(uri: str, ask: Ask, ids: FixedIds) -> tuple[str, str]:
         if ids.user_id and user_id != ids.user_id:
             raise InvalidInput("user_id: is fixed by this connection to another one.", field="user_id")
         answer = await ask(RestRequest("GET", f"/v1/users/{in_path('user_id', user_id)}/profile"))
-        return json.dumps(_body(answer), ensure_ascii=False, indent=1), JSON
+        return json.dumps(harmless_in(_body(answer)), ensure_ascii=False, indent=1), JSON
     if found := CONVERSATION_URI.fullmatch(uri):
         owner = {name: value for name, value in ids.given().items() if name in IDS}
         place = {"cursor": unquote(found[2])} if found[2] else {}
@@ -137,11 +138,11 @@ def _body(answer: RestAnswer) -> Values:
 
 
 def _transcript(found: Values) -> str:
-    """A line for each turn. What is no longer so is marked."""
-    lines = [f"# {found['title'] or found['external_id']}, {found['turn_count']} turns", ""]
+    """A line for each turn, whose own lines are indented. What is no longer so is marked."""
+    lines = [f"# {one_line(found['title'] or found['external_id'])}, {found['turn_count']} turns", ""]
     for turn in found["turns"]:
-        who = " ".join(each for each in (turn["role"], turn["name"]) if each)
-        lines.append(f"[{turn['timestamp']}] {who}: {_marked(turn)}")
+        who = one_line(" ".join(each for each in (turn["role"], turn["name"]) if each))
+        lines.append(f"[{turn['timestamp']}] {who}: {indented(_marked(turn))}")
     if found.get("next_cursor"):
         lines += ["", f"Read on: loxodon://conversations/{found['id']}?cursor={quote(found['next_cursor'], safe='')}"]
     return "\n".join(lines)

@@ -23,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from service import __version__
 from service.errors import InvalidInput
+from service.language.untrusted import harmless_in, one_line
 from service.mcp import documents
 from service.mcp.documents import CONVERSATION, PROFILE, PROMPTS, NotRead
 from service.mcp.requests import Ask, FixedIds, RestRequest
@@ -118,7 +119,7 @@ class _Handlers:
             problem = answer.problem
             said = {name: problem[name] for name in ("code", "field", "request_id") if problem.get(name)}
             return _failed(answer.detail, {"status": answer.status, **said})
-        found = row.shown(answer.body)
+        found: dict[str, Any] = harmless_in(row.shown(answer.body))
         text = row.said(found) if row.said else json.dumps(found, ensure_ascii=False)
         return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=found)
 
@@ -133,7 +134,10 @@ class _Handlers:
         return mcp_types.ListResourcesResult(
             resources=[
                 mcp_types.Resource(
-                    uri=each.uri, name=each.name, description=each.description, mime_type=each.media_type
+                    uri=each.uri,
+                    name=one_line(each.name),
+                    description=one_line(each.description),
+                    mime_type=each.media_type,
                 )
                 for each in found
             ]

@@ -19,6 +19,7 @@ from service.domain.memory import Memory
 from service.domain.procedure import StrategyMatch
 from service.domain.profile import Profile
 from service.language.tokens import of_bytes
+from service.language.untrusted import one_line
 
 HEADINGS: Mapping[str, str] = MappingProxyType(
     {
@@ -150,7 +151,7 @@ def fact(memory: Memory, score: float) -> PromptPiece:
 
 def entity(item: EntityItem, score: float) -> PromptPiece:
     known = item.entity
-    parts = [f"- {one_line(known.name)} ({known.type})"]
+    parts = [f"- {one_line(f'{known.name} ({known.type})')}"]
     if known.description:
         parts.append(one_line(known.description))
     parts += [one_line(f"{each.source} {each.label} {each.target}") for each in item.relations]
@@ -188,11 +189,6 @@ def user_context(profile: Profile) -> list[PromptPiece]:
         for place, (name, text) in enumerate(parts.items())
         if text
     ]
-
-
-def one_line(text: str) -> str:
-    """Returns the text without line breaks, so that it cannot end a list, open a heading or begin a speaker's line."""
-    return " ".join(text.split())
 
 
 def _pairs(values: Mapping[str, object]) -> str:

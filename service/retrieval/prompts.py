@@ -66,7 +66,7 @@ def self_query(text: CleanText, *, reference: datetime, timezone: str) -> LlmReq
 
 def rerank(query: CleanText, notes: Sequence[str]) -> LlmRequest:
     """The notes are numbered from 1."""
-    listed = "\n".join(f"{number}. {fenced(CleanText(text))}" for number, text in enumerate(notes, 1))
+    listed = "\n".join(f"{number}. {fenced(text)}" for number, text in enumerate(notes, 1))
     entry = _object(id={"type": "integer"}, score={"type": "number"})
     return LlmRequest(
         "rerank",

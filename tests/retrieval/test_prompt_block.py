@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.language.tokens import estimate, of_bytes
-from service.retrieval.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, one_line, pack
+from service.language.untrusted import one_line
+from service.retrieval.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, pack
 
 HEADINGS = {"facts": "## Known", "turns": "## Said"}
 ORDER = ("facts", "turns")
