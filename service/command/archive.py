@@ -67,7 +67,7 @@ class Writer:
     """Writes the lines of one table. Use `add` for each, then `end`."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._file = (folder / f"{name}{SUFFIX}").open("wb")
+        self._file = open(folder / f"{name}{SUFFIX}", "wb", opener=_private)  # noqa: SIM115 - until `end`
         self._packed = gzip.GzipFile("", "wb", LEVEL, self._file, mtime=0)  # no name, no time: equal rows, equal files
         self._hash = hashlib.sha256()
         self.rows = 0
@@ -94,11 +94,16 @@ class Writer:
             self._file.close()
 
 
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 def begin(folder: Path) -> None:
     """Makes the folder, or clears what an interrupted export left in it. Raises CommandError for any other folder."""
     if (folder / MANIFEST).exists():
         raise CommandError(f"{folder} holds a finished export. Name a folder that is not there yet.")
     folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)  # whatever the umask: every memory is in there
     left = list(folder.iterdir())
     if any(not each.name.endswith((SUFFIX, ".new")) for each in left):
         raise CommandError(f"{folder} holds other files. Name a folder that is not there yet.")
@@ -109,7 +114,7 @@ def begin(folder: Path) -> None:
 def finish(folder: Path, manifest: Manifest) -> None:
     """Writes the manifest under another name and renames it: it is there whole, or not at all."""
     fresh = folder / f"{MANIFEST}.new"
-    with fresh.open("w") as file:
+    with open(fresh, "w", opener=_private) as file:
         json.dump({"format": FORMAT, "version": VERSION, **asdict(manifest)}, file, indent=1, ensure_ascii=False)
         file.flush()
         os.fsync(file.fileno())

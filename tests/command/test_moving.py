@@ -6,6 +6,7 @@ import asyncio
 import errno
 import gzip
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -58,6 +59,20 @@ async def compared(moving: Moving, a: object, b: object) -> list[TableResult]:
 
 def differing(results: list[TableResult]) -> set[str]:
     return {each.table for each in results if not each.is_equal}
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize("is_there", [False, True])
+async def test_nobody_else_reads_an_export(moving: Moving, tmp_path: Path, umask: int, is_there: bool) -> None:
+    before = os.umask(umask)
+    try:
+        if is_there:
+            (tmp_path / "private").mkdir()
+        await export(moving.as_worker, tmp_path / "private", str(moving.full), with_vectors=True, advance=quiet)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "private").stat().st_mode & 0o777 == 0o700
+    assert {each.stat().st_mode & 0o777 for each in (tmp_path / "private").iterdir()} == {0o600}
 
 
 async def test_what_is_exported_and_imported_is_the_same(moving: Moving, exported: Path) -> None:
