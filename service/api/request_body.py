@@ -14,7 +14,11 @@ GRACE_S = 5.0
 """How long any body may take; a longer one has to keep up the least rate. Half-sent bodies end here."""
 
 DRAINED_BYTES = 64_000
-DRAINED_S = 1.0
+"""A body of up to this size is read so that the connection can stay open."""
+
+MAX_DRAINED_BYTES = 16_000_000
+DRAINED_S = 2.0
+"""What is read of a refused body before its connection is closed. Nothing of it is kept."""
 
 
 def announced_bytes(scope: Scope) -> int | None:
@@ -85,7 +89,7 @@ def replay(body: bytes, receive: Receive) -> Receive:
 async def drain(receive: Receive) -> None:
     """Reads on for a moment and throws it away: a connection that is closed while the client still sends is reset, and
     the client may lose the answer that it was sent."""
-    left = DRAINED_BYTES
+    left = MAX_DRAINED_BYTES
     try:
         async with asyncio.timeout(DRAINED_S):
             while left > 0:

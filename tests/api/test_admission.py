@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import closing
 from dataclasses import replace
+from http.client import HTTPConnection
 from typing import Any
 
 import pytest
@@ -73,7 +75,26 @@ async def test_a_large_body_without_a_key_is_answered_while_it_is_sent(
         chunk = b"x" * 50_000
         async with asyncio.timeout(5):
             await raw.send_for_ever(chunk if sized else b"c350\r\n" + chunk + b"\r\n")
-    assert sum(taken) < 700_000  # what a server reads at once, and what it throws away
+    assert sum(taken) < request_body.MAX_DRAINED_BYTES + 700_000  # what is thrown away, and what a server reads at once
+
+
+@pytest.mark.parametrize("size", [100_000, 5_000_000, 12_000_000])
+@pytest.mark.parametrize("with_key", [True, False])
+async def test_who_sends_all_before_reading_reads_the_answer(
+    address: tuple[str, int], tenant: Tenant, size: int, with_key: bool
+) -> None:
+    """As urllib does: the connection is not reset under a client that still sends."""
+    too_large = size > MEGABYTES
+    body = b" " * size if too_large else b'{"content": 1}'.ljust(size)
+
+    def ask() -> int:
+        sent = {"Authorization": f"Bearer {tenant.key}"} if with_key else {}
+        with closing(HTTPConnection(*address, timeout=20)) as asked:
+            asked.request("POST", MEMORIES, body, {**sent, "Content-Type": "application/json"})
+            with asked.getresponse() as answer:
+                return answer.status
+
+    assert await asyncio.to_thread(ask) == (401 if not with_key else 413 if too_large else 400)
 
 
 async def test_a_small_refused_body_does_not_cost_the_connection(address: tuple[str, int], tenant: Tenant) -> None:
