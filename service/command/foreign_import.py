@@ -18,7 +18,7 @@ from service.command.output import Advance
 from service.command.problems import CommandError
 from service.command.rest import Api
 
-BATCH, BATCH_CHARS = 100, 500_000  # of POST /v1/memories/batch
+BATCH, BATCH_CHARS = 100, 300_000  # of POST /v1/memories/batch
 
 
 @dataclass(slots=True)
@@ -39,10 +39,10 @@ class _Sender:
 
     def send(self, record: foreign.Record) -> None:
         if isinstance(record, ForeignMemory):
-            self.waiting.append(record.fields)
-            chars = sum(len(each["content"]) for each in self.waiting)
-            if len(self.waiting) >= BATCH or chars >= BATCH_CHARS:
+            chars = sum(len(each["content"]) for each in [*self.waiting, record.fields])
+            if len(self.waiting) >= BATCH or chars > BATCH_CHARS:
                 self.flush()
+            self.waiting.append(record.fields)
             return
         self.flush()  # edges lead to memories that are there
         if isinstance(record, ForeignEntity):
