@@ -10,10 +10,11 @@ from uuid import UUID
 from fastapi import APIRouter, Response
 
 from service import deadline
-from service.api import errors
+from service.api import cursors, errors
 from service.api.change_models import (
     DeletedMemoriesResponse,
     DeletedMemoryItem,
+    GetMemoriesRequest,
     MemoriesByIdResponse,
     MemoriesExistResponse,
     MemoryExistsItem,
@@ -30,10 +31,10 @@ from service.api.memory_models import MemoryResponse, memory_response
 from service.api.reads import AuditReadOf
 from service.api.store_models import BatchItemError
 from service.api.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
+from service.db import direct
 from service.db.idempotency import Replay
 from service.db.memories import memories
 from service.domain.access import Caller
-from service.domain.memory import Memory
 from service.domain.request import StoredAnswer, WriteContext
 from service.domain.scope import Scope
 from service.domain.sizes import check_texts
@@ -56,14 +57,21 @@ AT_ONCE = 4
     responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def get_memories(
-    body: MemoryIdsRequest, caller: Reader, res: ResourcesOf, note: AuditReadOf
+    body: GetMemoriesRequest, caller: Reader, res: ResourcesOf, note: AuditReadOf
 ) -> MemoriesByIdResponse:
     """With archived ones, without expired ones. It does not count as use."""
-    found = await _found(body.ids, caller, res)
-    listed = [found[each] for each in dict.fromkeys(body.ids) if each in found]
-    note("batch/get", Scope(caller.workspace_id), listed, ids=len(body.ids))
-    missing = [each for each in dict.fromkeys(body.ids) if each not in found]
-    return MemoriesByIdResponse(results=[memory_response(each) for each in listed], missing=missing)
+    (skip,), known = cursors.counts(body.cursor), _uuids(body.ids, res)
+    unique = list(dict.fromkeys(known.values()))
+    async with res.db.read(caller.workspace_id) as session:
+        found, count = await memories.get_page(session, caller.workspace_id, unique[skip:], alive_at=res.clock())
+    end = skip + count
+    note("batch/get", Scope(caller.workspace_id), list(found.values()), ids=len(body.ids))
+    asked = {each: known.get(each) for each in body.ids}
+    here = {*unique[skip:end], *(() if skip else (None,))} - found.keys()
+    missing = [written for written, each in asked.items() if each in here]
+    more = cursors.after_counts(end) if end < len(unique) else None
+    results = [memory_response(found[each]) for each in unique[skip:end] if each in found]
+    return MemoriesByIdResponse(results=results, missing=missing, next_cursor=more)
 
 
 @router.post(
@@ -75,8 +83,15 @@ async def get_memories(
 )
 async def memories_exist(body: MemoryIdsRequest, caller: Reader, res: ResourcesOf) -> MemoriesExistResponse:
     """Archived memories exist, expired ones do not."""
-    found = await _found(body.ids, caller, res)
-    return MemoriesExistResponse(results=[MemoryExistsItem(id=each, exists=each in found) for each in body.ids])
+    known = _uuids(body.ids, res)
+    unique, found = list(set(known.values())), set[UUID]()
+    async with res.db.read(caller.workspace_id) as session:
+        for at in range(0, len(unique), direct.PIECE):
+            ids = unique[at : at + direct.PIECE]
+            found |= (await memories.get_many(session, caller.workspace_id, ids, alive_at=res.clock())).keys()
+    return MemoriesExistResponse(
+        results=[MemoryExistsItem(id=each, exists=known.get(each) in found) for each in body.ids]
+    )
 
 
 @router.post(
@@ -138,14 +153,6 @@ async def _patched(
         problem = BatchItemError(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
         return PatchedMemoryItem(index=index, status=problem.status, error=problem)
     return PatchedMemoryItem(index=index, status=found.status, memory=MemoryResponse.read_again(found.body))
-
-
-async def _found(ids: Sequence[str], caller: Caller, res: Resources) -> dict[str, Memory]:
-    """The memories that exist, by the ids as they were sent."""
-    known = _uuids(ids, res)
-    async with res.db.read(caller.workspace_id) as session:
-        found = await memories.get_many(session, caller.workspace_id, list(known.values()), alive_at=res.clock())
-    return {written: found[each] for written, each in known.items() if each in found}
 
 
 def _uuids(ids: Sequence[str], res: Resources) -> dict[str, UUID]:

@@ -13,6 +13,7 @@ from service.api.schemas import (
     MAX_TTL_S,
     Id,
     Name,
+    NextCursor,
     OnePage,
     RequestModel,
     ResponseModel,
@@ -140,6 +141,12 @@ class MemoryIdsRequest(RequestModel):
     )
 
 
+class GetMemoriesRequest(MemoryIdsRequest):
+    """Ids of memories to read."""
+
+    cursor: str | None = Field(None, max_length=100, description="next_cursor of the answer before, with the same ids")
+
+
 class PatchMemoryInput(PatchFields):
     """One change of a batch. Only what is named changes."""
 
@@ -190,7 +197,7 @@ class MemoriesByIdResponse(ResponseModel):
 
     results: list[MemoryResponse] = Field(description="The memories there are, each once")
     missing: list[str] = Field(description="Ids without a memory, as they were sent")
-    next_cursor: OnePage = None
+    next_cursor: NextCursor = None
 
 
 class MemoryExistsItem(ResponseModel):

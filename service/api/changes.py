@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
@@ -145,10 +146,12 @@ def cursor_of(place: FeedPlace) -> str:
 
 
 def page_of(found: FeedPage) -> ChangesPage:
+    page, last = cursors.cut(found.entries, len(found.entries))
+    end = replace(found.end, at=last.at) if last else found.end
     return ChangesPage(
-        results=[change_item(each, found.end) for each in found.entries],
-        next_cursor=cursor_of(found.end),
-        has_more=found.has_more,
+        results=[change_item(each, found.end) for each in page],
+        next_cursor=cursor_of(end),
+        has_more=found.has_more or last is not None,
         held_since=found.held_since,
     )
 

@@ -40,7 +40,7 @@ async def connected_to_hits(query: Query, hits: Sequence[Hit], res: Resources) -
     async with res.db.snapshot(workspace_id) as session:
         steps = await edges.connected(session, workspace_id, ids, rows, each=limit, now=now)
         ends = {step.memory_id for each in steps.values() for step in each}
-        found = await memories.get_many(session, workspace_id, list(ends))
+        found, _ = await memories.get_page(session, workspace_id, list(ends))
     return {hit_id: connected(each, found) for hit_id, each in steps.items()}
 
 

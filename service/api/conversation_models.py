@@ -192,6 +192,7 @@ class TurnList(ResponseModel):
     """Newest first."""
 
     results: list[TurnResponse] = Field(description="At most `limit` turns")
+    next_cursor: NextCursor = None
 
 
 class TurnSearchHit(TurnResponse):
@@ -208,6 +209,7 @@ class TurnSearchResponse(ResponseModel):
     """Best first."""
 
     results: list[TurnSearchHit] = Field(description="At most `limit` turns")
+    next_cursor: NextCursor = None
     answerable: Answerable = None
     answer_probability: AnswerProbability = None
     warnings: list[str] = Field(description="What could not be done, each as `code: sentence`", default_factory=list)

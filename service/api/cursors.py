@@ -5,18 +5,48 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from service.db.memories.memories import PageKey, SortOrder, SortValue
+from service.domain import sizes
 from service.errors import InvalidInput
 
 T = TypeVar("T")
 
 
-def cut(found: Sequence[T], limit: int) -> tuple[Sequence[T], T | None]:
-    """The first `limit` rows, and the last of them when there are more."""
-    return found[:limit], found[limit - 1] if len(found) > limit else None
+def cut(found: Sequence[T], limit: int, *, share: int = 1) -> tuple[Sequence[T], T | None]:
+    """The first `limit` rows, fewer where they fill a page, or the `share`th part of one, and the last of them when
+    there are more."""
+    size, count, most = 0, 0, sizes.PAGE_BYTES // share
+    while count < min(limit, len(found)) and size < most:
+        size += sizes.weight(found[count])
+        count += 1
+    return found[:count], found[count - 1] if count < len(found) else None
+
+
+def counts(cursor: str | None, lists: int = 1) -> list[int]:
+    """How much of each list of an answer the pages before had; nothing without a cursor."""
+
+    def parse(text: str) -> list[int]:
+        found = [int(each) for each in text.split("|")]
+        if len(found) != lists or not all(0 <= each < 2**31 for each in found):
+            raise ValueError
+        return found
+
+    return [0] * lists if cursor is None else unpack(cursor, parse)
+
+
+def after_counts(*read: int) -> str:
+    """A cursor of `counts`."""
+    return pack("|".join(map(str, read)))
+
+
+def cut_each(before: Sequence[int], limit: int, *lists: Sequence[Any]) -> tuple[list[Sequence[Any]], str | None]:
+    """A page of each list, read from behind `before` on, and the cursor behind all of them when there is more."""
+    pages = [cut(each, limit, share=len(lists)) for each in lists]
+    read = (start + len(page) for start, (page, _) in zip(before, pages, strict=True))
+    return [page for page, _ in pages], after_counts(*read) if any(last for _, last in pages) else None
 
 
 def encode(moment: datetime, last: UUID) -> str:

@@ -7,12 +7,13 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from service.api import errors
+from service.api import cursors, errors
 from service.api.deps import Changer, Reader, ResourcesOf
 from service.api.json_body import JsonRoute
 from service.api.memory_models import MemoryResponse, memory_response
 from service.api.preconditions import IN_SCOPE, uuid_of
-from service.api.schemas import Id, OnePage, ResponseModel, Time
+from service.api.reads import ReadOn
+from service.api.schemas import Id, NextCursor, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
 from service.db.memories import decisions, history
 from service.db.memories.decisions import StoredDecision
@@ -53,7 +54,7 @@ class DecisionPage(ResponseModel):
     """Oldest first."""
 
     results: list[DecisionResponse] = Field(description="At most `limit` decisions")
-    next_cursor: OnePage = None
+    next_cursor: NextCursor = None
 
 
 class UndoDecisionResponse(ResponseModel):
@@ -72,19 +73,24 @@ class UndoDecisionResponse(ResponseModel):
     operation_id="get_memory_decisions",
     summary="List the decisions about a memory",
     response_model=DecisionPage,
-    responses=errors.documented(401, 403, 404, 503),
+    responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=IN_SCOPE,
 )
 async def get_memory_decisions(
-    id: str, caller: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
+    id: str,
+    caller: Reader,
+    res: ResourcesOf,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
+    cursor: ReadOn = None,
 ) -> DecisionPage:
     """Also after the memory was deleted, until it is purged; 404 only for an id that never existed."""
-    wanted = memory_id(id)
+    wanted, before = memory_id(id), cursors.counts(cursor)
     async with res.db.read(caller.workspace_id) as session:
-        found = await decisions.of_memory(session, caller.workspace_id, wanted, limit=limit)
-        if not found and not await history.of_memory(session, caller.workspace_id, wanted):
+        found = await decisions.of_memory(session, caller.workspace_id, wanted, skip=before[0], limit=limit + 1)
+        if not found and await history.last(session, caller.workspace_id, wanted) is None:
             raise missing()
-    return DecisionPage(results=[shown(each) for each in found])
+    (page,), more = cursors.cut_each(before, limit, found)
+    return DecisionPage(results=[shown(each) for each in page], next_cursor=more)
 
 
 @router.post(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -42,10 +43,10 @@ from service.api.memory_models import (
 )
 from service.api.preconditions import IN_SCOPE, ExpectedOf
 from service.api.query_parameters import NarrowingParameters, body_of
-from service.api.reads import AuditReadOf, CountsOf, CountUseOf, page_limit
+from service.api.reads import AuditReadOf, CountsOf, CountUseOf, ReadOn, page_limit
 from service.api.schemas import Time, expiry
 from service.api.writes import WriteOf, answer, etag, send
-from service.db import scopes
+from service.db import direct, scopes
 from service.db.engine import Session
 from service.db.memories import deleted, history, memories, recorded, versions
 from service.db.memories.recorded import RecordedScope
@@ -108,22 +109,25 @@ async def list_memories(
     async with res.db.snapshot(caller.workspace_id) as session:
         if state == "deleted":
             places, gone, total = await _deleted_page(session, scope, body, window, ordered, after, limit, count=count)
+            gone, _ = cursors.cut(gone, limit)
             found: Mapping[UUID, Memory] = {each.id: each for each in gone}
+            read = len(gone)
         elif body.as_of is not None:
             there = RecordedScope(scope, body.as_of, rows, tuple(body.channels or ()))
-            places, found, total = await _page_as_of(session, there, ordered, after, limit, count=count)
+            places, found, read, total = await _page_as_of(session, there, ordered, after, limit, count=count)
         else:
             places = await memories.page(session, rows, ordered, after=after, limit=limit + 1)
-            found = await memories.get_many(session, caller.workspace_id, [each.id for each in places[:limit]])
+            wanted = [each.id for each in places[:limit]]
+            found, read = await memories.get_page(session, caller.workspace_id, wanted)
             total = await memories.count(session, rows) if count else None
-    page = [found[each.id] for each in places[:limit]]
+    page = [found[each.id] for each in places[:read]]
     details: dict[str, Any] = {"include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
     if state == "deleted":
         details["state"] = state
     note("list", scope, page, channels=body.channels or (), limit=limit, **details)
     return MemoryPage(
         results=[memory_response(each) for each in page],
-        next_cursor=cursors.encode_place(ordered, places[limit - 1]) if len(places) > limit else None,
+        next_cursor=cursors.encode_place(ordered, places[read - 1]) if len(places) > read else None,
         total=TotalCount(value=total.value, is_exact=total.is_exact) if total else None,
         warnings=list(warnings),
     )
@@ -137,11 +141,12 @@ async def _page_as_of(
     limit: int,
     *,
     count: bool,
-) -> tuple[Sequence[memories.PageKey], Mapping[UUID, Memory], memories.RowCount | None]:
+) -> tuple[Sequence[memories.PageKey], Mapping[UUID, Memory], int, memories.RowCount | None]:
     places = await recorded.page(session, there, ordered, after=after, limit=limit + 1)
     ids = [each.id for each in places[:limit]]
-    found = await recorded.get_many(session, there.scope.workspace_id, ids, there.moment)
-    return places, found, await recorded.count(session, there) if count else None
+    of_then = partial(recorded.get_many, session, there.scope.workspace_id, moment=there.moment)
+    found, read = await direct.page_of_ids(ids, of_then)
+    return places, found, read, await recorded.count(session, there) if count else None
 
 
 def _refuse_moments(body: narrowing.NarrowingFields) -> None:
@@ -222,19 +227,28 @@ async def get_memory(
     operation_id="get_memory_history",
     summary="List the changes and versions of a memory",
     response_model=MemoryHistoryResponse,
-    responses=errors.documented(401, 403, 404, 503),
+    responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=IN_SCOPE,
 )
-async def get_memory_history(id: str, caller: Reader, res: ResourcesOf) -> MemoryHistoryResponse:
+async def get_memory_history(
+    id: str,
+    caller: Reader,
+    res: ResourcesOf,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
+    cursor: ReadOn = None,
+) -> MemoryHistoryResponse:
     """Also after the memory was deleted; 404 only for an id that never existed."""
-    wanted = memory_id(id)
-    async with res.db.read(caller.workspace_id) as session:
-        entries = await history.of_memory(session, caller.workspace_id, wanted)
-        line = await versions.line(session, caller.workspace_id, wanted)
-    if not entries:
-        raise NotFound("There is no memory with this id.", field="id")
+    wanted, workspace, before = memory_id(id), caller.workspace_id, cursors.counts(cursor, 2)
+    async with res.db.read(workspace) as session:
+        entries = await history.of_memory(session, workspace, wanted, skip=before[0], limit=limit + 1)
+        if not entries and await history.last(session, workspace, wanted) is None:
+            raise NotFound("There is no memory with this id.", field="id")
+        line = (await versions.line(session, workspace, wanted))[before[1] :][: limit + 1]
+        said, _ = await memories.get_page(session, workspace, [each.id for each in line])
+    told = [replace(each, text=said[each.id].text) for each in line if each.id in said]
+    (shown, held), more = cursors.cut_each(before, limit, entries, told)
     return MemoryHistoryResponse(
-        results=[history_item(each) for each in entries], versions=[version_item(each) for each in line]
+        results=[history_item(each) for each in shown], versions=[version_item(each) for each in held], next_cursor=more
     )
 
 

@@ -14,7 +14,6 @@ from service.api.schemas import (
     OfAgent,
     OfRun,
     OfUser,
-    OnePage,
     ResponseModel,
     TemporalDetails,
     Time,
@@ -159,11 +158,13 @@ class MemoryVersionItem(ResponseModel):
 class MemoryHistoryResponse(ResponseModel):
     """Oldest first; there also after the memory is gone."""
 
-    results: list[MemoryHistoryItem] = Field(description="Every change, in the order in which they were recorded")
+    results: list[MemoryHistoryItem] = Field(
+        description="At most `limit` changes, in the order in which they were recorded"
+    )
     versions: list[MemoryVersionItem] = Field(
         description="What it said when, in the order of validity, however the statements arrived; none once it is gone"
     )
-    next_cursor: OnePage = None
+    next_cursor: NextCursor = None
 
 
 def memory_response(found: Memory) -> MemoryResponse:

@@ -49,6 +49,9 @@ def page_limit(limit: int, res: Resources, *, given: bool) -> int:
     return min(limit, most)
 
 
+ReadOn = Annotated[str | None, Query(max_length=100)]
+"""The cursor of a list that is read on by how much of it was read."""
+
 DISCONNECT_CHECK_S = 0.25
 """From then on a search checks whether its client is still connected; quick searches pay nothing for it."""
 

@@ -8,15 +8,15 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response
 from pydantic import ConfigDict, Field, model_validator
 
-from service.api import errors
+from service.api import cursors, errors
 from service.api.deps import Reader, ResourcesOf, Writer
 from service.api.free_json import JsonObject
 from service.api.json_body import JsonRoute
 from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.preconditions import IN_SCOPE, ExpectedOf
 from service.api.query_parameters import Several, split
-from service.api.reads import AuditReadOf
-from service.api.schemas import DeletedCountResponse, Id, OnePage, RequestModel, ResponseModel, Time, Unit
+from service.api.reads import AuditReadOf, ReadOn
+from service.api.schemas import DeletedCountResponse, Id, NextCursor, RequestModel, ResponseModel, Time, Unit
 from service.api.writes import WriteOf, answer, send
 from service.db.engine import Session
 from service.db.graph import edges
@@ -97,7 +97,7 @@ class RelationPage(ResponseModel):
     """The strongest first."""
 
     results: list[RelationResponse] = Field(description="At most `limit` edges")
-    next_cursor: OnePage = None
+    next_cursor: NextCursor = None
 
 
 class RelatedMemoryItem(MemoryResponse):
@@ -114,7 +114,7 @@ class RelatedMemoryPage(ResponseModel):
     truncated: bool = Field(
         description="true: a memory had more than its 50 strongest edges, or more memories were found than `limit`"
     )
-    next_cursor: OnePage = None
+    next_cursor: NextCursor = None
 
 
 @router.get(
@@ -133,23 +133,26 @@ async def get_related_memories(
     types: Several = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     include_archived: bool = False,
+    cursor: ReadOn = None,
 ) -> RelatedMemoryPage:
     """The nearest first, then by the strength of the edge; each once. At most the 50 strongest edges of a memory are
     walked; `truncated` says when there was more."""
     way = edges.WalkOptions(depth, limit, types=_types(types), include_archived=include_archived)
-    now = res.clock()
+    (skip,), now = cursors.counts(cursor), res.clock()
     async with res.db.snapshot(caller.workspace_id) as session:
         start = await _start(session, caller.workspace_id, memory_id(id), res)
         walk = await edges.walk(session, caller.workspace_id, start.id, way, now=now)
-        found = await memories.get_many(session, caller.workspace_id, [step.memory_id for step in walk.steps])
+        ids = [step.memory_id for step in walk.steps[skip:]]
+        found, count = await memories.get_page(session, caller.workspace_id, ids)
     note("related", start.scope, list(found.values()), start=str(start.id), depth=depth, limit=limit)
     results = [
         RelatedMemoryItem(
             **memory_fields(found[step.memory_id]), depth=step.depth, relation=_relation(step.by, _previous(step))
         )
-        for step in walk.steps
+        for step in walk.steps[skip:][:count]
     ]
-    return RelatedMemoryPage(results=results, truncated=walk.truncated)
+    more = cursors.after_counts(skip + count) if count < len(ids) else None
+    return RelatedMemoryPage(results=results, truncated=walk.truncated, next_cursor=more)
 
 
 @router.get(
@@ -160,13 +163,19 @@ async def get_related_memories(
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def list_relations(
-    id: str, caller: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+    id: str,
+    caller: Reader,
+    res: ResourcesOf,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: ReadOn = None,
 ) -> RelationPage:
     """The strongest first, whether they hold now or not."""
     async with res.db.snapshot(caller.workspace_id) as session:
         start = await _start(session, caller.workspace_id, memory_id(id), res)
-        found = await edges.of_memory(session, caller.workspace_id, start.id, limit=limit)
-    return RelationPage(results=[_relation(each, start.id) for each in found])
+        before = cursors.counts(cursor)
+        found = await edges.of_memory(session, caller.workspace_id, start.id, skip=before[0], limit=limit + 1)
+    (page,), more = cursors.cut_each(before, limit, found)
+    return RelationPage(results=[_relation(each, start.id) for each in page], next_cursor=more)
 
 
 @router.post(

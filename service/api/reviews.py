@@ -14,7 +14,9 @@ from service.api.memory_models import MemoryResponse, memory_response
 from service.api.preconditions import ExpectedOf, uuid_of
 from service.api.schemas import Id, NextCursor, ResponseModel, Time
 from service.api.writes import WriteOf, answer, send
+from service.db import direct
 from service.db.memories import reviews
+from service.domain import sizes
 from service.domain.request import StoredAnswer
 from service.errors import NotFound
 from service.memory import review
@@ -75,8 +77,15 @@ async def list_reviews(
     after = cursors.decode(cursor)
     async with res.db.read(caller.workspace_id) as session:
         found = await reviews.page(session, scope, after=after, limit=limit + 1, now=res.clock())
-        page = await review.with_memories(session, caller.workspace_id, found[:limit])
-    more = cursors.encode(found[limit - 1].created_at, found[limit - 1].id) if len(found) > limit else None
+        read: list[ReviewWithMemories] = []
+        for at in range(0, min(limit, len(found)), direct.PIECE):
+            piece = found[at : min(at + direct.PIECE, limit)]
+            read += await review.with_memories(session, caller.workspace_id, piece)
+            if sizes.weight(read) >= sizes.PAGE_BYTES:
+                break
+    page, _ = cursors.cut(read, limit)
+    last = page[-1].review if len(page) < len(found) else None
+    more = cursors.encode(last.created_at, last.id) if last else None
     return ReviewPage(results=[_out(each) for each in page], next_cursor=more)
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
-from service.api import errors, narrowing
+from service.api import cursors, errors, narrowing
 from service.api.connected import ConnectedMemoryItem, connected_to_hits
 from service.api.deps import Reader, ResourcesOf, read_scope
 from service.api.json_body import JsonRoute
@@ -171,6 +171,7 @@ def _query(body: SearchRequest, scope: Scope, text: CleanText, limit: int, windo
         ranking=body.merged_into(res.settings.ranking),
         explain_id=body.explain_id,
         as_of=body.as_of,
+        skip=cursors.counts(body.cursor)[0],
     )
 
 
@@ -181,6 +182,7 @@ def _response(body: SearchRequest, done: FinishedSearch, began: float) -> Respon
     stages = found.explained.timings_ms if found.explained else {}
     content = {
         "results": [_hit(hit, done.connected, explain=body.explain) for hit in found.hits],
+        "next_cursor": None if found.read_on is None else cursors.after_counts(found.read_on),
         "answerable": is_answerable(found.answer_probability),
         "answer_probability": found.answer_probability,
         "vector_path": found.vector_path,

@@ -129,6 +129,7 @@ class SearchRequest(NarrowingFields, RankingFields):
     min_probability: Unit = Field(0.0, description=MIN_PROBABILITY)
     validity: Validity = Field("exclude", description=VALIDITY)
     connected: bool = Field(False, description=CONNECTED)
+    cursor: str | None = Field(None, max_length=100, description="next_cursor of the answer before, else as before")
 
     @model_validator(mode="after")
     def _one_query(self) -> Self:
@@ -221,6 +222,9 @@ class SearchResponse(ResponseModel):
     """What was found, and how."""
 
     results: list[MemorySearchHit] = Field(description="Best first, as many as `limit` or as match")
+    next_cursor: str | None = Field(
+        None, description="Give it back as `cursor` for the hits that were too large for one answer; null: none were"
+    )
     answerable: Answerable = None
     answer_probability: AnswerProbability = None
     vector_path: VectorPath = Field(

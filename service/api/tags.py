@@ -8,15 +8,15 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from service.api import errors
+from service.api import cursors, errors
 from service.api.connected import ConnectedMemoryItem, connected
 from service.api.deps import Reader, ReadScopeOf, ResourcesOf
 from service.api.json_body import JsonRoute
 from service.api.memory_models import MemoryResponse, memory_fields
 from service.api.narrowing import MAX_WORDS, Comma
 from service.api.query_parameters import REPEATABLE
-from service.api.reads import AuditReadOf, CountsOf, CountUseOf
-from service.api.schemas import ResponseModel
+from service.api.reads import AuditReadOf, CountsOf, CountUseOf, ReadOn
+from service.api.schemas import NextCursor, ResponseModel
 from service.db import scopes
 from service.db.graph import edges
 from service.db.memories import memories
@@ -46,7 +46,7 @@ class TaggedMemoryPage(ResponseModel):
     """The most important first, then the latest."""
 
     results: list[TaggedMemoryItem] = Field(description="At most `limit` memories")
-    next_cursor: str | None = Field(default=None, description="Always null: a list by tag has one page")
+    next_cursor: NextCursor = None
 
 
 @router.get(
@@ -71,6 +71,7 @@ async def list_memories_by_tag(
     validity: Annotated[
         Validity, Query(description="demote shows what is no longer valid, too; ignore also what is not yet")
     ] = "exclude",
+    cursor: ReadOn = None,
 ) -> TaggedMemoryPage:
     """What is valid now, the most important first, then the latest."""
     parts = [part for each in tags_wanted for part in each.split(",")]
@@ -80,8 +81,9 @@ async def list_memories_by_tag(
     if len(wanted) > MAX_WORDS:
         raise InvalidInput(f"tags: at most {MAX_WORDS} tags.", field="tags")
     tagged = Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode)
-    listed, connected_to = await _most_important(
-        scope, tagged, res, validity=validity, include_archived=include_archived, limit=limit
+    (skip,) = cursors.counts(cursor)
+    listed, connected_to, more = await _most_important(
+        scope, tagged, res, validity=validity, include_archived=include_archived, skip=skip, limit=limit
     )
     shown = list(normalise([pii.of_words("tags", part) for part in parts]))
     note("by-tag", scope, listed, tags=shown, tag_match=tag_match, tag_mode=tag_mode, limit=limit)
@@ -91,22 +93,27 @@ async def list_memories_by_tag(
         results=[
             TaggedMemoryItem(**memory_fields(each), score=each.importance.value, connected=connected_to[each.id])
             for each in listed
-        ]
+        ],
+        next_cursor=more,
     )
 
 
 async def _most_important(
-    scope: Scope, tagged: Narrow, res: Resources, *, validity: Validity, include_archived: bool, limit: int
-) -> tuple[list[Memory], dict[UUID, list[ConnectedMemoryItem]]]:
-    """The memories with the tags, and by id the memories they are connected to."""
+    scope: Scope, tagged: Narrow, res: Resources, *, validity: Validity, include_archived: bool, skip: int, limit: int
+) -> tuple[list[Memory], dict[UUID, list[ConnectedMemoryItem]], str | None]:
+    """The memories with the tags behind the first `skip`, by id the memories they are connected to, and a cursor."""
     now = res.clock()
     here = scopes.matching("m", scope) & visibility.not_expired_nor_in_review("m", now)
     here &= visibility.present("m", include_archived=include_archived, valid_at=None)
     rows = visibility.filtered("m", tagged, EVER, here & visibility.valid("m", validity, now))
     async with res.db.snapshot(scope.workspace_id) as session:
-        ids = await visibility.most_important(session, rows, limit=limit)
+        ids = (await visibility.most_important(session, rows, limit=skip + limit + 1))[skip:]
+        found, count = await memories.get_page(session, scope.workspace_id, ids[:limit])
+        more = cursors.after_counts(skip + count) if len(ids) > count else None
+        ids = ids[:count]
         limit_each = res.settings.recall_relation_limit
         steps = await edges.connected(session, scope.workspace_id, ids, here, each=limit_each, now=now)
         ends = {step.memory_id for each in steps.values() for step in each}
-        found = await memories.get_many(session, scope.workspace_id, [*ids, *(ends - set(ids))])
-    return [found[each] for each in ids], {each: connected(steps.get(each, []), found) for each in ids}
+        others, _ = await memories.get_page(session, scope.workspace_id, list(ends - set(ids)))
+    known = {**found, **others}
+    return [found[each] for each in ids], {each: connected(steps.get(each, []), known) for each in ids}, more

@@ -124,12 +124,12 @@ async def get_timeline(
             now=res.clock(),
             nearest=nearest,
         )
-    shown, more = found[:limit], len(found) > limit and query is None
-    shown = sorted(shown, key=lambda each: (each.event_time, each.id), reverse=True)
+    page, last = cursors.cut(found, limit)
+    shown = sorted(page, key=lambda each: (each.event_time, each.id), reverse=True)
     note("timeline", scope, shown, kind="timeline", query=words, limit=limit)
     return TimelinePage(
         results=[_item(each, res) for each in shown],
-        next_cursor=cursors.encode(shown[-1].event_time, shown[-1].id) if more else None,
+        next_cursor=cursors.encode(last.event_time, last.id) if last and query is None else None,
     )
 
 

@@ -8,13 +8,13 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
 
-from service.api import errors
+from service.api import cursors, errors
 from service.api.answers import MIN_PROBABILITY
 from service.api.conversation_models import TurnList, TurnResponse, TurnSearchResponse, turn_fields, turn_search_hit
 from service.api.deps import ListScopeOf, Reader, ResourcesOf, ScopeOf
 from service.api.json_body import JsonRoute
 from service.api.query_parameters import the_query
-from service.api.reads import RATE_LIMITED, AuditReadOf, in_time
+from service.api.reads import RATE_LIMITED, AuditReadOf, ReadOn, in_time
 from service.api.schemas import Channel
 from service.db.episodes import turns
 from service.db.episodes.turns import TurnFilter
@@ -51,15 +51,17 @@ async def list_recent_turns(
     channels: Channels = None,
     hours: Hours = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
+    cursor: ReadOn = None,
 ) -> TurnList:
     """Newest first, by the time they were said, without those of archived conversations."""
     since = None if hours is None else res.clock() - timedelta(hours=hours)
     async with res.db.read(caller.workspace_id) as session:
-        found = await turns.recent(
-            session, TurnFilter(scope, since, channels=tuple(channels or ()), now=res.clock()), limit=limit
-        )
+        before = cursors.counts(cursor)
+        wanted = TurnFilter(scope, since, channels=tuple(channels or ()), now=res.clock())
+        read = await turns.recent(session, wanted, skip=before[0], limit=limit + 1)
+    (found,), more = cursors.cut_each(before, limit, read)
     note("turns/recent", scope, found, kind="episodic", channels=channels or (), hours=hours, limit=limit)
-    return TurnList(results=[TurnResponse.of(each, **turn_fields(each)) for each in found])
+    return TurnList(results=[TurnResponse.of(each, **turn_fields(each)) for each in found], next_cursor=more)
 
 
 @router.get(
@@ -87,6 +89,7 @@ async def search_turns(
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
     min_probability: Annotated[float, Query(ge=0, le=1, description=MIN_PROBABILITY)] = 0.0,
+    cursor: ReadOn = None,
 ) -> TurnSearchResponse:
     """By meaning and by words, of a turn and of those before it; who speaks and when counts too. A turn is found as
     soon as the request that stored it was answered."""
@@ -99,12 +102,13 @@ async def search_turns(
     since = None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours)
     wanted = TurnFilter(scope, since, conversation_id=only, channels=tuple(channels or ()), now=res.clock())
     async with in_time(res, request):
-        ranked = await search(wanted, text, limit, res)
+        ranked = await search(wanted, text, limit, res, skip=cursors.counts(cursor)[0])
     hits = [hit for hit in ranked.hits if is_probable(hit.answer_probability, min_probability)]
     found = [hit.turn for hit in hits]
     note("turns/search", scope, found, query=text, kind="episodic", channels=channels or (), limit=limit)
     return TurnSearchResponse(
         results=[turn_search_hit(each) for each in hits],
+        next_cursor=None if ranked.read_on is None else cursors.after_counts(ranked.read_on),
         answerable=is_answerable(ranked.answer_probability),
         answer_probability=ranked.answer_probability,
         warnings=list(ranked.warnings),

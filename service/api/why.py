@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from service.api import errors
+from service.api import cursors, errors
 from service.api.decisions import DecisionResponse, shown
 from service.api.deps import Reader, ResourcesOf
 from service.api.json_body import JsonRoute
 from service.api.memory_models import MemoryHistoryItem, history_item
 from service.api.preconditions import IN_SCOPE
-from service.api.schemas import Id, ResponseModel, Time
+from service.api.reads import ReadOn
+from service.api.schemas import Id, NextCursor, ResponseModel, Time
 from service.db.memories import decisions, history, memories, sources
 from service.memory.transactions import memory_id, missing
 
@@ -43,7 +45,8 @@ class ExplainMemoryResponse(ResponseModel):
     memory: str | None = Field(description="Its text now; null when it was deleted")
     sources: list[MemorySourceItem] = Field(description="At most `limit` turns, oldest first")
     decisions: list[DecisionResponse] = Field(description="At most `limit` decisions")
-    changes: list[MemoryHistoryItem] = Field(description="The whole history")
+    changes: list[MemoryHistoryItem] = Field(description="At most `limit` changes, oldest first")
+    next_cursor: NextCursor = None
 
 
 @router.get(
@@ -55,21 +58,30 @@ class ExplainMemoryResponse(ResponseModel):
     dependencies=IN_SCOPE,
 )
 async def explain_memory(
-    id: str, caller: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
+    id: str,
+    caller: Reader,
+    res: ResourcesOf,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: ReadOn = None,
 ) -> ExplainMemoryResponse:
-    """Also answers for a deleted memory, until it is purged. At most `limit` of sources and of decisions."""
-    wanted = memory_id(id)
+    """Also answers for a deleted memory, until it is purged."""
+    wanted, before = memory_id(id), cursors.counts(cursor, 3)
     async with res.db.snapshot(caller.workspace_id) as session:
-        changes = await history.of_memory(session, caller.workspace_id, wanted)
-        if not changes:
+        if await history.last(session, caller.workspace_id, wanted) is None:
             raise missing()
+        here, most = (session, caller.workspace_id, wanted), limit + 1
+        found: list[Sequence[Any]] = [
+            await sources.quotes(*here, skip=before[0], limit=most),
+            await decisions.of_memory(*here, skip=before[1], limit=most),
+            await history.of_memory(*here, skip=before[2], limit=most),
+        ]
         memory = await memories.get(session, caller.workspace_id, wanted, alive_at=res.clock())
-        quotes = await sources.quotes(session, caller.workspace_id, wanted, limit=limit)
-        decided = await decisions.of_memory(session, caller.workspace_id, wanted, limit=limit)
+    (quotes, decided, changes), more = cursors.cut_each(before, limit, *found)
     return ExplainMemoryResponse(
         id=wanted,
         memory=memory.text if memory else None,
         sources=[MemorySourceItem(**asdict(each)) for each in quotes],
         decisions=[shown(each) for each in decided],
         changes=[history_item(each) for each in changes],
+        next_cursor=more,
     )

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import re
 from collections import namedtuple
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, TypeVar
+from uuid import UUID
 
 from sqlalchemy import Dialect, TextClause
+from sqlalchemy.sql.base import Executable
 
 from service.db.engine import Session, driver
 from service.db.measured import Timed
+from service.domain import sizes
+
+T = TypeVar("T")
 
 INSERTS = "direct.insert"
 """The name of new rows of several tables that a verb writes at once."""
@@ -48,6 +53,43 @@ async def first(session: Session, statement: TextClause, values: Mapping[str, An
     """The first row, None when there is none."""
     rows = await fetch(session, statement, values)
     return rows[0] if rows else None
+
+
+PIECE: Final = 32
+"""Rows that are read at once of a page: one may have a megabyte."""
+
+
+async def page(session: Session, statement: Executable, values: Mapping[str, Any] | None = None) -> list[Any]:
+    """The rows in order, read in pieces until they are certainly more than a page of an answer has (sizes.PAGE_BYTES).
+    What is left stays with the server."""
+    rows: list[Any] = []
+    size = 0
+    with Timed():
+        found = await session.stream(statement, values, execution_options={"yield_per": PIECE})
+        async for piece in found.partitions(PIECE):
+            rows += piece
+            size += sum(sizes.weight(tuple(row)) for row in piece)
+            if size - sizes.weight(tuple(piece[-1])) >= 2 * sizes.PAGE_BYTES:  # some values are less than their row
+                break
+        await found.close()
+    return rows
+
+
+async def page_of_ids(
+    ids: Sequence[UUID], read: Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, T]]]
+) -> tuple[dict[UUID, T], int]:
+    """The first rows of these ids that fit a page of an answer, and how many of the ids that were."""
+    found: dict[UUID, T] = {}
+    size = 0
+    for start in range(0, len(ids), PIECE):
+        piece = await read(ids[start : start + PIECE])
+        for place, each in enumerate(ids[start : start + PIECE], start + 1):
+            if each in piece:
+                found[each] = piece[each]
+                size += sizes.weight(piece[each])
+            if size >= sizes.PAGE_BYTES:
+                return found, place
+    return found, len(ids)
 
 
 async def many(session: Session, statement: TextClause, values: Sequence[Mapping[str, Any]]) -> None:

@@ -86,6 +86,7 @@ class Query:
     outside [t_valid, t_invalid). `channels`: searched besides the scope's own and `_global`. `min_score` 0..1:
     hits below it are left out; `min_probability` 0..1: those that answer with a smaller probability. `explain_id`: a
     memory of which the answer says why it was found or not. `as_of`: what was recorded at this moment, instead of now.
+    `skip`: how many of the best an answer before had.
     """
 
     scope: Scope
@@ -105,6 +106,7 @@ class Query:
     ranking: Ranking = field(default_factory=Ranking)
     explain_id: UUID | None = None
     as_of: datetime | None = None
+    skip: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class SearchDetails:
 class SearchResult:
     """Hits, best first; `vector_path` says how vectors were searched, "none" when there was no vector to ask with.
     `entities`: those that the query named. `answer_probability` 0..1: that what was searched holds the answer; None
-    where it cannot be told."""
+    where it cannot be told. `read_on`: the `skip` of what did not fit into one answer; None: all did."""
 
     hits: tuple[Hit, ...]
     vector_path: VectorPath
@@ -155,3 +157,4 @@ class SearchResult:
     why: Explanation | None = None
     entities: tuple[UUID, ...] = ()
     answer_probability: float | None = None
+    read_on: int | None = None

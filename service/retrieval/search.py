@@ -12,13 +12,14 @@ import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 from uuid import UUID
 
 from prometheus_client import Histogram
 
 from service import metrics, tracing
-from service.db import scopes, walls
+from service.db import direct, scopes, walls
 from service.db.engine import Session
 from service.db.memories import memories, recorded, sources, stats
 from service.db.memories.recorded import RecordedScope
@@ -122,6 +123,7 @@ class ReadSearch:
     entities: tuple[UUID, ...]
     answer: Answerability | None
     warnings: tuple[str, ...] = ()
+    read_on: int | None = None
 
 
 async def search(query: Query, res: Resources) -> SearchResult:
@@ -152,7 +154,8 @@ async def most_important(query: Query, res: Resources) -> SearchResult:
             ids = await recorded.most_important(session, there, limit=query.limit)
         else:
             ids = await visibility.most_important(session, here & rows, limit=query.limit)
-        found = await _memories(session, query, ids)
+        ids = ids[query.skip :]
+        found, read_on = await _memories(session, query, ids)
     scored = [(found[each], found[each].importance.value) for each in ids if each in found]
     hits = [
         Hit(memory, score, None, {"importance": ScoreTerm(score, score, 1.0)})
@@ -160,7 +163,7 @@ async def most_important(query: Query, res: Resources) -> SearchResult:
         if score >= query.min_score
     ]
     details = SearchDetails({"important": len(ids)}, len(ids)) if query.explain else None
-    return SearchResult(tuple(hits), "none", explained=details)
+    return SearchResult(tuple(hits), "none", explained=details, read_on=read_on)
 
 
 async def _prepare_and_read(
@@ -299,7 +302,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     shown_to_reranker = rerank.wanted(query, res) if query.ranking.rerank else 0
     columns, cosines = signals.columns(measured.features, context), signals.cosines(measured.features)
     ahead = max(query.limit + currency.LOOKAHEAD, shown_to_reranker)
-    ranked = _rank(context, measured.features, columns, ahead)
+    ranked = _rank(context, measured.features, columns, ahead)[query.skip :]
     answer = answerability.of_memories(context, measured.features, columns, cosines)
     stopwatch.lap("rank")
     explained = None
@@ -307,22 +310,22 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
         explained = await explanation.explain(
             session, query.explain_id, prepared.plan, context, measured.features, measured.wanted
         )
-    rows = await _memories(session, query, [_id(each) for each in ranked])
+    rows, read_on = await _memories(session, query, [_id(each) for each in ranked])
     by_id = await _without_told(session, query, rows)
-    while _is_short(ranked, by_id, rows, query.limit):
+    while read_on is None and not query.skip and _is_short(ranked, by_id, rows, query.limit):
         if len(ranked) < ahead:
             if len(measured.features.ids) < prepared.plan.limit or prepared.plan.limit > query.limit * MAX_WIDENED:
                 break
             return await read(session, _wider(prepared), res)
         ahead *= 2
         ranked = _rank(context, measured.features, columns, ahead)
-        rows = await _memories(session, query, [_id(each) for each in ranked])
+        rows, read_on = await _memories(session, query, [_id(each) for each in ranked])
         by_id = await _without_told(session, query, rows)
     stopwatch.lap("rows")
     arm_counts = {name: len(arm) for name, arm in found.arms.items()}
     entities, warnings = context.entities.ids, measured.warnings
     return ReadSearch(
-        ranked, cosines, by_id, found.path, arm_counts, found.text_count, explained, entities, answer, warnings
+        ranked, cosines, by_id, found.path, arm_counts, found.text_count, explained, entities, answer, warnings, read_on
     )
 
 
@@ -375,10 +378,13 @@ async def _recorded(session: Session, prepared: PreparedSearch, res: Resources) 
     return Measured(found, context, measured, frozenset(), (past_texts.CUT,) if texts.is_cut else ())
 
 
-async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> Mapping[UUID, Memory]:
+async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[Mapping[UUID, Memory], int | None]:
+    """Those that fit an answer, and the `skip` of the others."""
+    read = partial(memories.get_many, session, query.scope.workspace_id)
     if query.as_of is not None:
-        return await recorded.get_many(session, query.scope.workspace_id, ids, query.as_of)
-    return await memories.get_many(session, query.scope.workspace_id, ids)
+        read = partial(recorded.get_many, session, query.scope.workspace_id, moment=query.as_of)
+    found, count = await direct.page_of_ids(ids, read)
+    return found, query.skip + count if count < len(ids) else None
 
 
 async def _without_told(session: Session, query: Query, found: Mapping[UUID, Memory]) -> Mapping[UUID, Memory]:
@@ -441,6 +447,7 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
         explanation.placed(found.explanation, hits, probable) if found.explanation else None,
         found.entities,
         found.answer.probability if found.answer else None,
+        found.read_on if len(ranked) < query.limit else None,
     )
 
 

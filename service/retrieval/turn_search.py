@@ -9,8 +9,10 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
+from service.db import direct
 from service.db.engine import Session
 from service.db.episodes import turns
 from service.db.episodes.turns import TurnFilter
@@ -56,14 +58,15 @@ class RankedTurns:
     hits: tuple[TurnHit, ...]
     answer_probability: float | None
     warnings: tuple[str, ...] = ()
+    read_on: int | None = None
 
 
-async def search(wanted: TurnFilter, text: CleanText, limit: int, res: Resources) -> RankedTurns:
-    """Returns at most `limit` turns, best first. Without an embedder only words, speakers and times count, and a
-    warning says so."""
+async def search(wanted: TurnFilter, text: CleanText, limit: int, res: Resources, *, skip: int = 0) -> RankedTurns:
+    """Returns the best `limit` turns behind the first `skip`, as many as fit an answer. Without an embedder only words,
+    speakers and times count, and a warning says so."""
     prepared = await prepare(wanted, text, res)
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
-        return await ranked(session, wanted, prepared, limit, res)
+        return await ranked(session, wanted, prepared, limit, res, skip=skip)
 
 
 async def prepare(wanted: TurnFilter, text: CleanText, res: Resources) -> PreparedTurnQuery:
@@ -80,9 +83,9 @@ async def prepare(wanted: TurnFilter, text: CleanText, res: Resources) -> Prepar
 
 
 async def ranked(
-    session: Session, wanted: TurnFilter, prepared: PreparedTurnQuery, limit: int, res: Resources
+    session: Session, wanted: TurnFilter, prepared: PreparedTurnQuery, limit: int, res: Resources, *, skip: int = 0
 ) -> RankedTurns:
-    """Returns the best `limit` turns of the snapshot."""
+    """Returns the best `limit` turns of the snapshot behind the first `skip`, as many as fit an answer."""
     found, features = await turn_candidates.read(
         session,
         wanted,
@@ -98,13 +101,16 @@ async def ranked(
     columns, cosines = signals.columns(features, context), signals.cosines(features)
     answer = answerability.of_memories(context, features, columns, cosines)
     order = [(UUID(str(each.key)), each.score) for each in signals.fused(columns, context, limit=limit, explain=False)]
-    rows = await turns.get_many(session, wanted.scope.workspace_id, [each for each, _ in order])
+    order = order[skip:]
+    read = partial(turns.get_many, session, wanted.scope.workspace_id)
+    rows, count = await direct.page_of_ids([each for each, _ in order], read)
+    read_on = skip + count if count < len(order) else None
     hits = [
         TurnHit(rows[each], score, _similarity(cosines[each], res), answer.of_hit(each, place) if answer else None)
         for place, (each, score) in enumerate(order)
         if each in rows
     ]
-    return RankedTurns(tuple(hits), answer.probability if answer else None, prepared.warnings)
+    return RankedTurns(tuple(hits), answer.probability if answer else None, prepared.warnings, read_on)
 
 
 def _similarity(cosine: float | None, res: Resources) -> float | None:

@@ -47,7 +47,7 @@ class Verbs:
     async def history(self, memory_id: UUID) -> list[tuple[str, str | None, str | None]]:
         """Action, old text and new text of every change, oldest first."""
         async with self.res.db.read(self.workspace_id) as session:
-            entries = await history.of_memory(session, self.workspace_id, memory_id)
+            entries = await history.of_memory(session, self.workspace_id, memory_id, limit=1_000)
         return [(str(each.event), each.old_memory, each.new_memory) for each in entries]
 
     async def audited(self) -> list[str]:

@@ -198,6 +198,7 @@ OPERATIONS = {
         {
             "id": ("path", "id"),
             "limit": ("query", "limit"),
+            "cursor": ("query", "cursor"),
             "user_id": ("query", "user_id"),
             "agent_id": ("query", "agent_id"),
             "run_id": ("query", "run_id"),
@@ -279,7 +280,9 @@ OPERATIONS = {
         False,
         True,
     ),
-    "get_memories": Operation("POST", "/v1/memories/batch/get", {"ids": ("body", "ids")}, False, True),
+    "get_memories": Operation(
+        "POST", "/v1/memories/batch/get", {"ids": ("body", "ids"), "cursor": ("body", "cursor")}, False, True
+    ),
     "get_memory": Operation(
         "GET",
         "/v1/memories/{id}",
@@ -301,6 +304,7 @@ OPERATIONS = {
         {
             "id": ("path", "id"),
             "limit": ("query", "limit"),
+            "cursor": ("query", "cursor"),
             "user_id": ("query", "user_id"),
             "agent_id": ("query", "agent_id"),
             "run_id": ("query", "run_id"),
@@ -313,6 +317,8 @@ OPERATIONS = {
         "/v1/memories/{id}/history",
         {
             "id": ("path", "id"),
+            "limit": ("query", "limit"),
+            "cursor": ("query", "cursor"),
             "user_id": ("query", "user_id"),
             "agent_id": ("query", "agent_id"),
             "run_id": ("query", "run_id"),
@@ -625,6 +631,7 @@ OPERATIONS = {
             "min_probability": ("body", "min_probability"),
             "validity": ("body", "validity"),
             "connected": ("body", "connected"),
+            "cursor": ("body", "cursor"),
         },
         False,
         True,
@@ -639,6 +646,7 @@ OPERATIONS = {
             "conversation_id": ("query", "conversation_id"),
             "limit": ("query", "limit"),
             "min_probability": ("query", "min_probability"),
+            "cursor": ("query", "cursor"),
             "user_id": ("query", "user_id"),
             "agent_id": ("query", "agent_id"),
             "run_id": ("query", "run_id"),

@@ -499,6 +499,7 @@ class ExplainMemoryResponse(TypedDict):
     sources: list[MemorySourceItem]
     decisions: list[DecisionResponse]
     changes: list[MemoryHistoryItem]
+    next_cursor: str | None
 
 
 class Factors(TypedDict):
@@ -580,6 +581,13 @@ class ForgottenSentenceItem(TypedDict):
 
 Fusion: TypeAlias = Literal["weighted", "zscore", "rrf"]
 """How signals become one score."""
+
+
+class GetMemoriesRequest(TypedDict):
+    """Ids of memories to read."""
+
+    ids: list[str]
+    cursor: NotRequired[str | None]
 
 
 class GoalDetailsResponse(TypedDict):
@@ -714,12 +722,6 @@ class MemoryHistoryResponse(TypedDict):
     results: list[MemoryHistoryItem]
     versions: list[MemoryVersionItem]
     next_cursor: str | None
-
-
-class MemoryIdsRequest(TypedDict):
-    """Ids of memories; one that is no UUID is simply not found."""
-
-    ids: list[str]
 
 
 class MemoryPage(TypedDict):
@@ -1320,12 +1322,14 @@ class SearchRequest(TypedDict):
     min_probability: NotRequired[float]
     validity: NotRequired[Validity]
     connected: NotRequired[bool]
+    cursor: NotRequired[str | None]
 
 
 class SearchResponse(TypedDict):
     """What was found, and how."""
 
     results: list[MemorySearchHit]
+    next_cursor: str | None
     answerable: bool | None
     answer_probability: float | None
     vector_path: VectorPath
@@ -1642,6 +1646,7 @@ class TurnSearchResponse(TypedDict):
     """Best first."""
 
     results: list[TurnSearchHit]
+    next_cursor: str | None
     answerable: bool | None
     answer_probability: float | None
     warnings: list[str]
@@ -1950,6 +1955,8 @@ class ExplainMemoryOptions(TypedDict, total=False):
 
     limit: int
     """At most this many"""
+    cursor: str | None
+    """next_cursor of the page before"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
@@ -2044,6 +2051,8 @@ class GetMemoriesOptions(TypedDict, total=False):
 
     ids: Required[list[str]]
     """UUIDs of memories; 1,000 at most"""
+    cursor: str | None
+    """next_cursor of the answer before, with the same ids"""
 
 
 class GetMemoryOptions(TypedDict, total=False):
@@ -2068,6 +2077,8 @@ class GetMemoryDecisionsOptions(TypedDict, total=False):
 
     limit: int
     """At most this many"""
+    cursor: str | None
+    """next_cursor of the page before"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
@@ -2079,6 +2090,10 @@ class GetMemoryDecisionsOptions(TypedDict, total=False):
 class GetMemoryHistoryOptions(TypedDict, total=False):
     """List the changes and versions of a memory"""
 
+    limit: int
+    """At most this many"""
+    cursor: str | None
+    """next_cursor of the page before"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
@@ -2530,6 +2545,8 @@ class SearchMemoriesOptions(TypedDict, total=False):
     """What is over, or not valid yet: exclude leaves it out, demote ranks what is over lower, ignore shows all; default "exclude"""
     connected: bool
     """Show with each hit the memories it is connected to, 5 by default"""
+    cursor: str | None
+    """next_cursor of the answer before, else as before"""
 
 
 class SearchTurnsOptions(TypedDict, total=False):
@@ -2545,6 +2562,8 @@ class SearchTurnsOptions(TypedDict, total=False):
     """At most this many"""
     min_probability: float
     """0..1: leaves out what answers with a smaller answer_probability; what has none stays"""
+    cursor: str | None
+    """next_cursor of the page before"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None

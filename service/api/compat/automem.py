@@ -407,7 +407,8 @@ async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, n
     way = edges.WalkOptions(depth, limit, types=types, include_archived=False)
     async with res.db.snapshot(caller.workspace_id) as session:
         walk = await edges.walk(session, caller.workspace_id, start.id, way, now=res.clock())
-        found = await memories.get_many(session, caller.workspace_id, [step.memory_id for step in walk.steps])
+        ids = [step.memory_id for step in walk.steps]
+        found, _ = await memories.get_page(session, caller.workspace_id, ids)
     shown = [found[step.memory_id] for step in walk.steps if step.memory_id in found]
     note("related", start.scope, shown, start=str(start.id), depth=depth, limit=limit)
     return {

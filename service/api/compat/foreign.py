@@ -121,7 +121,10 @@ async def numbered_page(
     async with res.db.snapshot(caller.workspace_id) as session:
         places = await memories.page(session, rows, order, after=None, limit=skip + limit)
         ids = [each.id for each in places[skip:]]
-        found = await memories.get_many(session, caller.workspace_id, ids)
+        found, read = await memories.get_page(session, caller.workspace_id, ids)
+        if read < len(ids):
+            detail = f"page_size: the first {read} memories of this page fill an answer; ask for fewer at once."
+            raise InvalidInput(detail, field="page_size")
         total = await memories.count(session, rows)
     shown = [found[each] for each in ids if each in found]
     note("list", scope, shown, limit=limit, narrowed_by=body.narrowed_by)

@@ -11,6 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from uuid_utils.compat import uuid7
 
+from service.api import cursors
 from service.api.change_models import PatchMemoryRequest
 from service.api.compat import mem0_words
 from service.api.compat.foreign import (
@@ -272,10 +273,11 @@ async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used
 async def get_history(id: str, caller: Reader, res: ResourcesOf) -> list[dict[str, Any]]:
     """Oldest first; also of a memory that is gone."""
     async with res.db.read(caller.workspace_id) as session:
-        entries = await history.of_memory(session, caller.workspace_id, memory_id(id))
+        entries = await history.of_memory(session, caller.workspace_id, memory_id(id), limit=MOST_ENTITIES)
     if not entries:
         raise missing()
-    return [mem0_words.history_entry(each) for each in entries]
+    page, _ = cursors.cut(entries, MOST_ENTITIES)
+    return [mem0_words.history_entry(each) for each in page]
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import and_, cast, delete, func, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, insert
 
-from service.db import scopes
+from service.db import direct, scopes
 from service.db.cognition import records
 from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
@@ -233,7 +233,7 @@ async def history(session: Session, workspace_id: UUID, goal_id: UUID, *, limit:
     """Every change, oldest first."""
     here = GoalHistoryRow.workspace_id == workspace_id, GoalHistoryRow.goal_id == goal_id
     columns = GoalHistoryRow.version, GoalHistoryRow.event, GoalHistoryRow.changes, GoalHistoryRow.recorded_at
-    rows = await session.execute(select(*columns).where(*here).order_by(GoalHistoryRow.version).limit(limit))
+    rows = await direct.page(session, select(*columns).where(*here).order_by(GoalHistoryRow.version).limit(limit))
     return [GoalChange(row.version, GoalEvent(row.event), row.changes, row.recorded_at) for row in rows]
 
 

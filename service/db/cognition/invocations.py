@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, DateTime, Select, bindparam, delete, func, select, text, tuple_
 from sqlalchemy.sql.elements import TextClause
 
-from service.db import scopes
+from service.db import direct, scopes
 from service.db.cognition import records
 from service.db.engine import Session
 from service.db.tables import ToolInvocationRow, ToolRow, TurnRow
@@ -80,7 +80,7 @@ async def page(
     key = ToolInvocationRow.recorded_at, ToolInvocationRow.id
     if after is not None:
         query = query.where(tuple_(*key) < tuple_(*after))
-    rows = await session.execute(query.order_by(*(column.desc() for column in key)).limit(limit))
+    rows = await direct.page(session, query.order_by(*(column.desc() for column in key)).limit(limit))
     return [_invocation(row) for row in rows]
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy import Row, Select, delete, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
-from service.db import idempotency, scopes
+from service.db import direct, idempotency, scopes
 from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
 from service.db.tables import Table
@@ -35,7 +35,7 @@ async def newest(
     key = table.__table__.c.created_at, table.__table__.c.id
     if after is not None:
         query = query.where(tuple_(*key) < tuple_(*after))
-    return list(await session.execute(query.order_by(*(column.desc() for column in key)).limit(limit)))
+    return await direct.page(session, query.order_by(*(column.desc() for column in key)).limit(limit))
 
 
 async def put_vector(

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import DateTime, bindparam, text
 
+from service.db import direct
 from service.db.engine import Session
 from service.db.scopes import typed
 from service.domain.scope import Scope
@@ -202,7 +203,7 @@ async def latest(
     session: Session, scope: WorkingScope, kind: WorkingKind, *, limit: int, now: datetime
 ) -> list[WorkingEntry]:
     """Entries of a kind, newest first."""
-    rows = await session.execute(LATEST, {**_parameters(scope, now), "kind": str(kind), "limit": limit})
+    rows = await direct.page(session, LATEST, {**_parameters(scope, now), "kind": str(kind), "limit": limit})
     return [_entry(row) for row in rows]
 
 

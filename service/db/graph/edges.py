@@ -190,9 +190,12 @@ async def remove(
     return (await session.execute(here)).rowcount
 
 
-async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID, *, limit: int) -> list[Relation]:
-    """The edges from and to a memory, the strongest first."""
-    rows = await session.execute(
+async def of_memory(
+    session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
+) -> list[Relation]:
+    """The edges from and to a memory behind the first `skip`, the strongest first."""
+    rows = await direct.page(
+        session,
         select(*COLUMNS)
         .where(
             MemoryEdgeRow.workspace_id == workspace_id,
@@ -201,7 +204,8 @@ async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID, *, li
         .order_by(
             MemoryEdgeRow.strength.desc(), MemoryEdgeRow.source_id, MemoryEdgeRow.rel_type, MemoryEdgeRow.target_id
         )
-        .limit(limit)
+        .offset(skip)
+        .limit(limit),
     )
     return [_relation(row) for row in rows]
 

@@ -17,7 +17,7 @@ from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
-from service.db import scopes
+from service.db import direct, scopes
 from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
 from service.db.scopes import Condition, typed
@@ -251,7 +251,7 @@ async def page(
         behind = {"after_key": after[0], "after_id": after[1]}
         here &= Condition("(e.name_key, e.id) > (:after_key, :after_id)", behind)
     query = f"SELECT {ROW} FROM entity e WHERE {here.sql} ORDER BY e.name_key, e.id LIMIT :limit"  # noqa: S608
-    rows = await session.execute(_columns(query), {**here.values, "limit": limit})
+    rows = await direct.page(session, _columns(query), {**here.values, "limit": limit})
     return [(row.name_key, entity_of(row)) for row in rows]
 
 

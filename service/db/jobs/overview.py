@@ -13,6 +13,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from service.db import direct
 from service.db.engine import Session
 from service.db.jobs.schedule import RunRecord
 from service.domain.job import MAX_ATTEMPTS, JobName, JobState
@@ -149,7 +150,7 @@ async def page(
     """Jobs in one of `states`, newest first, made before the job `before`."""
     statement = ALL if {"done", "cancelled"} & set(states) else OPEN
     values = {"workspace": workspace_id, "states": list(states), "name": name, "before": before, "limit": limit}
-    return [JobRecord(*row) for row in await session.execute(statement, values)]
+    return [JobRecord(*row) for row in await direct.page(session, statement, values)]
 
 
 async def get(session: Session, workspace_id: UUID, job_id: UUID) -> JobRecord | None:

@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import and_, delete, func, insert, select, text, update
 from uuid_utils.compat import uuid7
 
+from service.db import direct
 from service.db.engine import Session
 from service.db.tables import WebhookDeliveryRow, WebhookRow
 from service.domain.feed import FeedEntry, FeedPosition
@@ -162,7 +163,7 @@ async def deliveries(
         query = query.where(WebhookDeliveryRow.state == state)
     if before is not None:
         query = query.where(WebhookDeliveryRow.id < before)
-    return [_delivery(row) for row in await session.execute(query)]
+    return [_delivery(row) for row in await direct.page(session, query)]
 
 
 async def note(session: Session, workspace_id: UUID, delivery_id: UUID, values: Mapping[str, Any]) -> None:

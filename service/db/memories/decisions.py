@@ -15,6 +15,7 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.dialects.postgresql import JSONB
 
+from service.db import direct
 from service.db.engine import Session
 from service.domain.scope import Scope
 
@@ -57,7 +58,8 @@ DECISION = """
 JSON = {"candidates": JSONB(), "verdict": JSONB()}
 ONE = text(f"{DECISION} WHERE d.workspace_id = :workspace AND d.id = :id").columns(**JSON)
 OF_MEMORY = text(
-    f"{DECISION} WHERE d.workspace_id = :workspace AND d.memory_id = :id ORDER BY d.created_at, d.id LIMIT :limit"
+    f"{DECISION} WHERE d.workspace_id = :workspace AND d.memory_id = :id "
+    "ORDER BY d.created_at, d.id OFFSET :skip LIMIT :limit"
 ).columns(**JSON)
 # ix_decision_ruling
 OF_RULING = text(
@@ -74,9 +76,12 @@ async def get(session: Session, workspace_id: UUID, decision_id: UUID) -> Stored
     return None if row is None else _decided(workspace_id, row)
 
 
-async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID, *, limit: int) -> list[StoredDecision]:
-    """The decisions about a memory, oldest first; also of a deleted memory."""
-    rows = await session.execute(OF_MEMORY, {"workspace": workspace_id, "id": memory_id, "limit": limit})
+async def of_memory(
+    session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
+) -> list[StoredDecision]:
+    """The decisions about a memory behind the first `skip`, oldest first; also of a deleted memory."""
+    values = {"workspace": workspace_id, "id": memory_id, "skip": skip, "limit": limit}
+    rows = await direct.page(session, OF_MEMORY, values)
     return [_decided(workspace_id, row) for row in rows]
 
 

@@ -67,7 +67,7 @@ async def page(
     statement = _filled(PAGE, source, where, sort=order.sort, direction="ASC" if order.ascending else "DESC")
     if after is not None:
         statement = statement.bindparams(bindparam("last_key", type_=SORT_TYPES[order.sort]))
-    found = await direct.fetch(session, statement, values)
+    found = await direct.page(session, statement, values)
     places = [PageKey(row.key, row.id) for row in found]
     return places, [replace(memories.of_row(row), deleted_at=row.deleted_at) for row in found]
 

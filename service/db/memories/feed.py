@@ -120,12 +120,12 @@ async def entries(
     session: Session, workspace_id: UUID, after: FeedPosition, *, limit: int
 ) -> tuple[Sequence[FeedEntry], FeedPosition, bool]:
     """The next changes behind `after` in order, without what readers do not see; the position of the last entry that
-    was looked at; and whether `limit` entries were, so that there may be more."""
+    was looked at; and whether there may be more: they were `limit`, or as much as is read at once."""
     values = {"workspace": workspace_id, "position": after.position, "seq": after.seq, "limit": limit}
-    rows = await direct.fetch(session, PAGES[bool(walls.current())], values)
+    rows = await direct.page(session, PAGES[bool(walls.current())], values)
     found = [entry for entry in map(_entry, rows) if entry is not None]
     end = FeedPosition(rows[-1].position, rows[-1].seq) if rows else after
-    return found, end, len(rows) == limit
+    return found, end, len(rows) == limit or (bool(rows) and len(rows) % direct.PIECE == 0)
 
 
 async def entry_at(session: Session, workspace_id: UUID, at: FeedPosition) -> FeedEntry | None:

@@ -181,13 +181,17 @@ async def last(session: Session, workspace_id: UUID, memory_id: UUID) -> UUID | 
     return found
 
 
-async def of_memory(session: Session, workspace_id: UUID, memory_id: UUID) -> list[HistoryEntry]:
-    """Every change, oldest first; empty when the id was never seen."""
+async def of_memory(
+    session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
+) -> list[HistoryEntry]:
+    """The changes behind the first `skip`, oldest first; none when the id was never seen."""
     columns = (MemoryHistoryRow.__table__.c[field.name] for field in fields(HistoryEntry))
     query = (
         select(*columns)
         .where(MemoryHistoryRow.workspace_id == workspace_id, MemoryHistoryRow.memory_id == memory_id)
         .order_by(MemoryHistoryRow.recorded_at, MemoryHistoryRow.seq)
+        .offset(skip)
+        .limit(limit)
     )
-    found = await session.execute(query)
+    found = await direct.page(session, query)
     return [HistoryEntry(row[0], row[1], Action(row[2]), *row[3:]) for row in found]

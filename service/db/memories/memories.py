@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final, Literal
 from uuid import UUID
 
@@ -68,6 +68,13 @@ async def get_many(
     alive = Condition("true") if alive_at is None else visibility.not_expired_nor_in_review("m", alive_at)
     values = {**alive.values, "workspace": workspace_id, "ids": list(ids)}
     return {row.id: of_row(row) for row in await direct.fetch(session, _by_ids(alive.sql), values)}
+
+
+async def get_page(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, alive_at: datetime | None = None
+) -> tuple[dict[UUID, Memory], int]:
+    """`get_many` of the first that fit a page of an answer, and how many of the ids those were."""
+    return await direct.page_of_ids(ids, partial(get_many, session, workspace_id, alive_at=alive_at))
 
 
 ANY_SHARED: Final = text("""

@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlalchemy import insert, select, text, update
 from uuid_utils.compat import uuid7
 
-from service.db import scopes
+from service.db import direct, scopes
 from service.db.engine import Session
 from service.db.memories import sources
 from service.db.tables import MemoryRow, ReviewRow
@@ -79,7 +79,7 @@ async def page(
     if after is not None:
         at, last = after
         query = query.where((ReviewRow.created_at > at) | ((ReviewRow.created_at == at) & (ReviewRow.id > last)))
-    rows = await session.execute(query.order_by(ReviewRow.created_at, ReviewRow.id).limit(limit))
+    rows = await direct.page(session, query.order_by(ReviewRow.created_at, ReviewRow.id).limit(limit))
     return [_review(row) for row in rows]
 
 

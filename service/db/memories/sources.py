@@ -69,7 +69,7 @@ QUOTES = text("""
                                 coalesce(source."end", CAST(:chars AS integer)) - coalesce(source.start, 0)) AS quote
     FROM source JOIN turn t ON t.workspace_id = :workspace AND t.id = source.turn_id
     JOIN conversation c ON c.workspace_id = t.workspace_id AND c.id = t.conversation_id
-    ORDER BY t."timestamp", t.turn_index, t.id LIMIT :limit
+    ORDER BY t."timestamp", t.turn_index, t.id OFFSET :skip LIMIT :limit
 """)
 
 
@@ -150,7 +150,9 @@ async def copy(session: Session, workspace_id: UUID, memory_id: UUID, new_id: UU
     await session.execute(COPY, {"workspace": workspace_id, "id": memory_id, "new_id": new_id})
 
 
-async def quotes(session: Session, workspace_id: UUID, memory_id: UUID, *, limit: int) -> list[SourceQuote]:
-    """The turns that are still there, oldest first."""
-    values = {"workspace": workspace_id, "id": memory_id, "chars": QUOTED_CHARS, "limit": limit}
-    return [SourceQuote(*row) for row in await session.execute(QUOTES, values)]
+async def quotes(
+    session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
+) -> list[SourceQuote]:
+    """The turns that are still there behind the first `skip`, oldest first."""
+    values = {"workspace": workspace_id, "id": memory_id, "chars": QUOTED_CHARS, "skip": skip, "limit": limit}
+    return [SourceQuote(*row) for row in await direct.page(session, QUOTES, values)]

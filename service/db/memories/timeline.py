@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from service.db import scopes
+from service.db import direct, scopes
 from service.db.engine import Session
 from service.db.memories.memories import MOMENT
 from service.db.scopes import Condition, typed
@@ -127,7 +127,7 @@ async def page(
         statement = statement.bindparams(bindparam("query_vector", type_=Half()))
     if after is not None:
         statement = statement.bindparams(bindparam("after_time", type_=MOMENT))
-    found = await session.execute(statement.columns(metadata=JSONB()), values)
+    found = await direct.page(session, statement.columns(metadata=JSONB()), values)
     return [
         TimelineEvent(EventKind(row.kind), row.id, row.event_time, first_sentence(row.summary), *row[4:])
         for row in found

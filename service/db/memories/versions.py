@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import DateTime, Uuid, bindparam, text
+from sqlalchemy import Boolean, DateTime, Uuid, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from service.db import direct
@@ -35,10 +35,13 @@ LINE = text("""
               AND s.t_invalid IS NOT NULL
         ) earlier
     )
-    SELECT m.id, m.content, m.hash, coalesce(m.said_at, ARRAY[m."timestamp"]) AS said_at, m.t_valid, m.t_invalid,
+    SELECT m.id, CASE WHEN :texts THEN m.content ELSE '' END AS content, m.hash,
+           coalesce(m.said_at, ARRAY[m."timestamp"]) AS said_at, m.t_valid, m.t_invalid,
            m.id <> :id AS is_past
     FROM line JOIN memory m ON m.workspace_id = :workspace AND m.id = line.id
-""").bindparams(bindparam("workspace", type_=Uuid()), bindparam("id", type_=Uuid()))
+""").bindparams(
+    bindparam("workspace", type_=Uuid()), bindparam("id", type_=Uuid()), bindparam("texts", type_=Boolean())
+)
 
 OTHERS = {
     "id": ":new_id",
@@ -119,9 +122,9 @@ EVER = text("""
 """)
 
 
-async def line(session: Session, workspace_id: UUID, memory_id: UUID) -> list[Version]:
-    """The memory and what it said before, ordered by the beginning of their validity."""
-    rows = await direct.fetch(session, LINE, {"workspace": workspace_id, "id": memory_id})
+async def line(session: Session, workspace_id: UUID, memory_id: UUID, *, texts: bool = False) -> list[Version]:
+    """The memory and what it said before, ordered by the beginning of their validity. `texts`: with what they say."""
+    rows = await direct.fetch(session, LINE, {"workspace": workspace_id, "id": memory_id, "texts": texts})
     found = (
         Version(
             row.id, row.content, row.hash, _until(row.said_at, row.t_invalid), row.t_valid, row.t_invalid, row.is_past

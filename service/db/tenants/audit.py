@@ -13,6 +13,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, or_, select
 
+from service.db import direct
 from service.db.engine import Session
 from service.db.tables import AuditLogRow
 from service.domain.audit import Operation, Subject
@@ -75,8 +76,8 @@ async def page(
         query = query.where(
             or_(AuditLogRow.recorded_at < at, and_(AuditLogRow.recorded_at == at, AuditLogRow.id < last))
         )
-    found = await session.execute(query.order_by(AuditLogRow.recorded_at.desc(), AuditLogRow.id.desc()).limit(limit))
-    return [AuditRecord(*row) for row in found]
+    query = query.order_by(AuditLogRow.recorded_at.desc(), AuditLogRow.id.desc()).limit(limit)
+    return [AuditRecord(*row) for row in await direct.page(session, query)]
 
 
 def _conditions(filters: AuditFilter) -> list[ColumnElement[bool]]:

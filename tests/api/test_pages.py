@@ -1,0 +1,177 @@
+"""No answer is without a bound: what does not fit a page is on the next one, and nothing is left out or given twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from httpx2 import AsyncClient
+from sqlalchemy import text
+
+from service.api import cursors
+from service.db import direct
+from service.db.engine import Database
+from service.domain import sizes
+
+PAGE = 20_000
+LARGE = 4_000
+MANY = 75
+MOST = 5 * PAGE
+"""A page, the row that passes it, and what JSON adds."""
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "PAGE_BYTES", PAGE)
+
+
+def large(number: int) -> str:
+    return f"Kiln {number}: " + f"{number:06d} glaze " * (LARGE // 13)
+
+
+@pytest.fixture
+async def memories(client: AsyncClient) -> list[str]:
+    """Large memories of one user."""
+    items = [{"content": large(number), "user_id": "iris", "tags": ["kiln"], "dedup": False} for number in range(MANY)]
+    stored = await client.post("/v1/memories/batch", json={"items": items})
+    assert stored.status_code == 200, stored.text
+    return [each["results"][0]["id"] for each in stored.json()["results"]]
+
+
+async def walked(
+    client: AsyncClient,
+    path: str,
+    parameters: Mapping[str, Any],
+    *,
+    post: bool = False,
+    cursor: str = "cursor",
+    read: Callable[[Any], list[Any]] = lambda page: page["results"],
+) -> list[list[Any]]:
+    """What every page has, until there is no cursor any more."""
+    pages: list[list[Any]] = []
+    more: dict[str, Any] = {}
+    for _ in range(200):
+        given = {**parameters, **more}
+        answer = await (client.post(path, json=given) if post else client.get(path, params=given))
+        assert answer.status_code == 200, answer.text[:500]
+        assert len(answer.content) < MOST, path
+        page = answer.json()
+        pages.append(read(page))
+        if page.get("has_more", page["next_cursor"]) in (None, False):
+            return pages
+        assert pages[-1], "a page makes progress"
+        more = {cursor: page["next_cursor"]}
+    raise AssertionError("it does not end")
+
+
+IRIS = {"user_id": "iris"}
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters", "post", "cursor"),
+    [
+        ("/v1/memories", {**IRIS, "limit": 1_000}, False, "cursor"),
+        ("/v1/memories", {**IRIS, "limit": 1_000, "sort": "importance"}, False, "cursor"),
+        ("/v1/memories/by-tag", {**IRIS, "tags": "kiln", "limit": 100}, False, "cursor"),
+        ("/v1/memories/search", {**IRIS, "tags": ["kiln"], "limit": 1_000}, True, "cursor"),
+        ("/v1/memories/search", {**IRIS, "query": "kiln glaze", "limit": 1_000}, True, "cursor"),
+        ("/v1/changes", {"limit": 1_000}, False, "after"),
+        ("/v1/timeline", {**IRIS, "limit": 1_000}, False, "cursor"),
+    ],
+)
+async def test_every_large_memory_once(
+    client: AsyncClient, memories: list[str], path: str, parameters: dict[str, Any], post: bool, cursor: str
+) -> None:
+    pages = await walked(client, path, parameters, post=post, cursor=cursor)
+    ids = [each.get("memory_id") or each["id"] for page in pages for each in page]
+    assert sorted(ids) == sorted(memories)
+    if path != "/v1/timeline":  # it has summaries alone
+        assert len(pages) > 1
+
+
+async def test_by_their_ids(client: AsyncClient, memories: list[str]) -> None:
+    unknown = "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"
+    body = {"ids": [*memories, unknown, "no id"]}
+    pages = await walked(
+        client,
+        "/v1/memories/batch/get",
+        body,
+        post=True,
+        read=lambda page: [*(each["id"] for each in page["results"]), *page["missing"]],
+    )
+    assert sorted(each for page in pages for each in page) == sorted([*memories, unknown, "no id"])
+    there = await client.post("/v1/memories/batch/exists", json=body)
+    assert [each["exists"] for each in there.json()["results"]] == [True] * MANY + [False] * 2
+
+
+async def test_history_and_why(client: AsyncClient) -> None:
+    stored = await client.post("/v1/memories", json={"content": large(0), **IRIS})
+    uid = stored.json()["results"][0]["id"]
+    for number in range(1, MANY):
+        assert (await client.patch(f"/v1/memories/{uid}", json={"content": large(number)})).status_code == 200
+    path = f"/v1/memories/{uid}"
+    for name, field in (("history", "results"), ("why", "changes")):
+        pages = await walked(client, f"{path}/{name}", {}, read=lambda page, field=field: page[field])  # type: ignore[misc]
+        said = [each["new_memory"][:10] for page in pages for each in page]
+        assert said == [large(number)[:10] for number in range(MANY)]
+        assert len(pages) > 1
+        few = await walked(client, f"{path}/{name}", {"limit": 2}, read=lambda page, field=field: page[field])  # type: ignore[misc]
+        assert max(map(len, few)) <= 2
+    held = await walked(client, f"{path}/history", {}, read=lambda page: page["versions"] or page["results"])
+    assert held
+
+
+async def test_turns(client: AsyncClient) -> None:
+    made = await client.post("/v1/conversations", json={**IRIS, "external_id": "kiln"})
+    uid = made.json()["id"]
+    for number in range(MANY):
+        turn = {"role": "user", "content": large(number)}
+        assert (await client.post(f"/v1/conversations/{uid}/turns", json=turn)).status_code == 201
+    pages = await walked(client, f"/v1/conversations/{uid}", {"limit": 500}, read=lambda page: page["turns"])
+    assert [each["turn_index"] for page in pages for each in page] == list(range(MANY))
+    for path, asked in (("/v1/turns/recent", {}), ("/v1/turns/search", {"query": "kiln glaze"})):
+        pages = await walked(client, path, {**IRIS, **asked, "limit": 1_000})
+        assert sorted(each["turn_index"] for page in pages for each in page) == list(range(MANY)), path
+        assert len(pages) > 1
+
+
+async def test_what_is_read_is_bounded_too(client: AsyncClient, memories: list[str], database: Database) -> None:
+    """The server keeps what does not fit."""
+    rows = text("SELECT repeat('x', 1000) AS content FROM generate_series(1, 5000)")
+    async with database.read() as session:
+        found = await direct.page(session, rows)
+        assert PAGE // 1_000 < len(found) < 4 * PAGE // 1_000
+        assert await session.scalar(text("SELECT 1")) == 1
+
+
+async def test_pages_with_numbers_are_refused_when_too_large(client: AsyncClient, memories: list[str]) -> None:
+    answer = await client.post("/v2/memories", json={"filters": {"user_id": "iris"}, "page_size": 100})
+    if answer.status_code != 404:
+        assert (answer.status_code, answer.json()["field"]) == (400, "page_size")
+
+
+@pytest.mark.parametrize("cursor", ["x", cursors.pack("-1"), cursors.pack("1|2"), cursors.pack("9" * 30), "%00", ""])
+async def test_other_cursors(client: AsyncClient, cursor: str) -> None:
+    for path in ("/v1/turns/recent", "/v1/memories/by-tag"):
+        answer = await client.get(path, params={**IRIS, "tags": "kiln", "cursor": cursor})
+        assert answer.status_code == 400 or path == "/v1/turns/recent", path
+        if answer.status_code == 400:
+            assert answer.json()["field"] in ("cursor", "tags")
+
+
+@pytest.mark.parametrize(
+    ("value", "weight"),
+    [("abc", 3), ("é", 2), ({"a": "bc"}, 3), (["ab", ("c",)], 3), (None, 8), (1.5, 8), (b"abc", 24)],
+)
+def test_weight(value: Any, weight: int) -> None:
+    assert sizes.weight(value) == weight
+
+
+def test_a_page_ends_with_the_row_that_passes_it() -> None:
+    rows = ["x" * 10] * 10
+    assert cursors.cut(rows, 100, share=PAGE // 25) == (rows[:3], rows[2])
+    assert cursors.cut(rows, 2, share=PAGE // 25) == (rows[:2], rows[1])
+    assert cursors.cut(rows, 10) == (rows, None)
+    assert cursors.cut(rows[:1], 10, share=PAGE) == (rows[:1], None)
+    assert cursors.cut([], 10) == ([], None)
