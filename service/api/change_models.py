@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 from pydantic.config import JsonDict
@@ -70,6 +70,7 @@ class PatchFields(RequestModel):
     updated_at: Time | None = Field(None, description="With allow_system_fields only")
     last_accessed: Time | None = Field(None, description="With allow_system_fields only")
     allow_system_fields: bool = Field(False, description="Needs the right memory:admin")
+    reserves_names: ClassVar[bool] = True
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -83,7 +84,8 @@ class PatchFields(RequestModel):
                 raise ValueError(f"{one}: give {one} or {other}, not both")
         if self.content is not None and is_blank(self.content):
             raise ValueError("content: must not be blank")
-        refuse_reserved(self.metadata)
+        if self.reserves_names:
+            refuse_reserved(self.metadata)
         return self
 
 

@@ -86,7 +86,8 @@ def _texts(body: StoreRequest, res: Resources) -> tuple[list[tuple[str, Speech]]
     if len(messages) > limit:
         raise InvalidInput(f"messages: {len(messages)} were sent, at most {limit} are taken at once.", field="messages")
     texts: list[tuple[str, Speech]] = []
-    warnings: list[str] = []
+    left_out = sorted({name for each in messages for name in each.left_out})
+    warnings = [f"not_used: {', '.join(left_out)} of messages have no meaning here."] if left_out else []
     for index, message in enumerate(messages):
         path = f"messages[{index}]"
         if message.role not in ROLES:

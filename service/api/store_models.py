@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
 from service.api.free_json import JsonObject
 from service.api.narrowing import FilterTree
@@ -32,6 +32,7 @@ from service.api.schemas import (
     refuse_reserved,
     temporal_details,
 )
+from service.domain import moments
 from service.domain.decision import Action, Evidence
 from service.domain.draft import DedupAction, Draft, EmbeddingStatus
 from service.domain.kinds import ClassificationSource, ImportanceBand, MemoryType
@@ -45,6 +46,18 @@ Parts = Annotated[list[Any], Field(max_length=MAX_ITEMS)]
 """Parts of a message, of which only those with a `text` count: a picture may be a megabyte, and is not kept."""
 
 
+ELSEWHERE = frozenset(
+    {
+        *("id", "type", "created_at", "status", "model", "refusal", "annotations", "audio", "function_call"),
+        *("tool_calls", "tool_call_id", "reasoning", "reasoning_content", "finish_reason", "usage", "metadata"),
+        *("additional_kwargs", "response_metadata", "usage_metadata", "invalid_tool_calls", "example", "artifact"),
+    }
+)
+"""Fields of a message in the histories of others. Of them the time and the type, which may be the role, count."""
+
+ROLES_ELSEWHERE = {"human": "user", "ai": "assistant"}
+
+
 class MessageInput(RequestModel):
     """One message of a conversation, as clients send them: parts without text are left out with a warning."""
 
@@ -56,6 +69,32 @@ class MessageInput(RequestModel):
     )
     name: Speaker | None = Field(None, description="The speaker's name")
     timestamp: Time | None = Field(None, description="When it was said; default the request's")
+
+    _left_out: frozenset[str] = PrivateAttr(frozenset())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _as_kept_elsewhere(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """A message as OpenAI, LangChain and others keep it: what is no part of a message here is left out."""
+        if not isinstance(given, dict):
+            return handler(given)
+        sent = {name: value for name, value in given.items() if name not in ELSEWHERE}
+        role = sent.get("role", given.get("type"))
+        if isinstance(role, str):
+            sent["role"] = ROLES_ELSEWHERE.get(role, role)
+        if "timestamp" not in sent and given.get("created_at") is not None:
+            try:
+                sent["timestamp"] = moments.parsed(given["created_at"])
+            except ValueError as exc:
+                raise ValueError(f"created_at: {exc}") from None
+        found = handler(sent)
+        found._left_out = frozenset(given.keys() & ELSEWHERE - {"created_at", "type"})
+        return found
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The fields that were sent and have no meaning here."""
+        return self._left_out
 
 
 Messages = Annotated[list[MessageInput], Field(max_length=MAX_MESSAGES)]

@@ -15,7 +15,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -376,10 +375,8 @@ def _uuid(id: Any, content: str) -> str:
 def _time(value: Any) -> str | None:
     """ISO 8601 with a zone, UTC where none is named; None for what is no time."""
     try:
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return moments.utc(datetime.fromtimestamp(value, UTC)).isoformat()
-        return moments.parsed(value).isoformat() if isinstance(value, str) else None
-    except (ValueError, OverflowError, OSError):
+        return moments.parsed(value).isoformat()
+    except ValueError:
         return None
 
 

@@ -18,9 +18,16 @@ def clamped(found: datetime) -> datetime:
     return min(max(found, FIRST - timedelta(days=1)), END)
 
 
-def parsed(text: str, zone: tzinfo = UTC) -> datetime:
-    """ISO 8601 in UTC, on the clock of `zone` where it names none; raises ValueError."""
-    return utc(datetime.fromisoformat(text.strip()), zone)
+def parsed(given: object, zone: tzinfo = UTC) -> datetime:
+    """ISO 8601, on the clock of `zone` where it names none, or seconds since 1970, in UTC; raises ValueError."""
+    if isinstance(given, str):
+        return utc(datetime.fromisoformat(given.strip()), zone)
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise ValueError("must be an ISO 8601 time, or seconds since 1970")
+    try:
+        return utc(datetime.fromtimestamp(given, UTC))
+    except (OverflowError, OSError):
+        raise ValueError(BEYOND) from None
 
 
 def utc(found: datetime, zone: tzinfo = UTC) -> datetime:

@@ -14,6 +14,7 @@ from tests.api.conftest import client_of, with_llm
 from tests.api.helpers import listed, store
 from tests.api.judging import Judge
 from tests.conftest import Tenant
+from tests.fakes.llm import ScriptedLlm
 
 MEM0 = "/v1/compat/mem0"
 
@@ -182,3 +183,69 @@ async def test_these_routes_are_not_in_the_document(client: AsyncClient) -> None
 @pytest.mark.parametrize("path", ["v1/exports", "v1/summary", "v2/profiles/settings", "api/v1/webhooks/projects/1"])
 async def test_what_is_not_offered_says_so(client: AsyncClient, path: str) -> None:
     refusal(await client.post(f"{MEM0}/{path}/", json={}), 501, ".")
+
+
+OWN_NAMES = (
+    *("role", "channel", "speaker", "hash", "summary", "type", "importance", "timestamp", "version", "id"),
+    *("embedding", "archived", "session_id", "tags", "category", "priority", "a.b"),
+)
+
+
+@pytest.mark.parametrize("infer", [True, False])
+async def test_metadata_may_have_any_names(client: AsyncClient, infer: bool) -> None:
+    own = {name: f"own {name}" for name in OWN_NAMES}
+    add = {"messages": "I like tea.", "user_id": "alice", "metadata": own, "infer": infer}
+    made = (await client.post(f"{MEM0}/v3/memories/add/", json=add)).json()["results"]
+    await client.post(f"{MEM0}/v3/memories/add/", json={**add, "messages": "I like rye.", "metadata": {}})
+    [found] = [each for each in made if each["event"] == "ADD"]
+    assert (await client.get(f"{MEM0}/v1/memories/{found['id']}/")).json()["metadata"] == own
+    for name, value in own.items():
+        for wanted in (value, {"eq": value}, {"in": [value]}, {"ne": None}, {"icontains": "OWN"}):
+            filters = {"AND": [{"user_id": "alice"}, {name: wanted}]}
+            hits = (await client.post(f"{MEM0}/v2/memories/search/", json={"query": "tea", "filters": filters})).json()
+            assert [each["id"] for each in hits["results"]] == [found["id"]], (name, wanted)
+    changed = await client.put(f"{MEM0}/v1/memories/{found['id']}/", json={"metadata": {"type": "note", "id": 7}})
+    assert changed.json()["metadata"] == {**own, "type": "note", "id": 7}
+
+
+async def test_the_time_of_an_add_is_when_it_was_created(client: AsyncClient) -> None:
+    talk = [{"role": "user", "content": "I went to the dentist today.", "created_at": "2015-03-01T10:00:00Z"}]
+    for sent in ({"messages": "I like tea.", "timestamp": 1437716648}, {"messages": talk}, {"messages": "I like ale."}):
+        answer = await client.post(f"{MEM0}/v1/memories/", json={"user_id": "alice", **sent})
+        assert answer.status_code == 200, answer.text
+    listed = (await client.post(f"{MEM0}/v3/memories/", json={"filters": {"user_id": "alice"}})).json()["results"]
+    assert [each["created_at"][:10] for each in listed][1:] == ["2015-07-24", "2015-03-01"]
+    assert listed[1]["created_at"] == "2015-07-24T05:44:08+00:00"
+    assert "(1 March 2015)" in listed[2]["memory"]
+    assert await texts(client, user_id="alice", created_at={"lte": "2020-07-23"}) == [
+        each["memory"] for each in listed[1:]
+    ]
+    assert await texts(client, user_id="alice", timestamp={"lt": "2015-07-01"}) == [listed[2]["memory"]]
+    late = await client.post(f"{MEM0}/v2/memories/", json={"filters": {"user_id": "alice"}, "start_date": "2015-06-01"})
+    assert [each["memory"] for each in late.json()["results"]] == [each["memory"] for each in listed[:2]]
+
+
+@pytest.mark.parametrize("top_k", [0, -1])
+async def test_no_results_cannot_be_asked_for(client: AsyncClient, top_k: int) -> None:
+    answer = await client.post(
+        f"{MEM0}/v2/memories/search/", json={"query": "tea", "filters": {"user_id": "alice"}, "top_k": top_k}
+    )
+    refusal(answer, 400, "top_k: must be at least 1")
+    assert answer.json()["field"] == "top_k"
+
+
+async def test_the_project_has_the_name_of_the_workspace(client: AsyncClient) -> None:
+    assert (await client.patch("/v1/workspaces/current", json={"name": "Acme Ltd"})).status_code == 200
+    workspace = (await client.get(f"{MEM0}/v1/ping/")).json()["org_id"]
+    found = await client.get(f"{MEM0}/api/v1/orgs/organizations/{workspace}/projects/{workspace}/")
+    assert found.json()["name"] == "Acme Ltd"
+
+
+async def test_an_event_tells_that_the_model_failed(resources: Resources, tenant: Tenant) -> None:
+    async with with_llm(resources, tenant, ScriptedLlm(extract=None)) as client:
+        add = {"messages": "I like tea.", "user_id": "alice", "async_mode": False}
+        made = (await client.post(f"{MEM0}/v1/memories/", json=add)).json()
+        event = (await client.get(f"{MEM0}/v1/event/{made['event_id']}/")).json()
+        assert made["warnings"]
+        assert event["warnings"] == made["warnings"]
+        assert event["error"].startswith("llm_")

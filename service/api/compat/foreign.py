@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, NoReturn
 
 from fastapi import HTTPException, Request
@@ -69,15 +69,11 @@ def whole_number(given: object, field: str, *, default: int, least: int = 1, mos
 
 def moment(given: object, field: str) -> datetime:
     """A time as seconds since 1970, a date or ISO 8601; raises InvalidInput."""
-    fault = "must be an ISO 8601 time, or seconds since 1970"
     try:
-        if isinstance(given, (int, float)) and not isinstance(given, bool):
-            return moments.utc(datetime.fromtimestamp(given, UTC))
-        if isinstance(given, str):
-            return moments.parsed(given)
-    except (ValueError, OverflowError, OSError) as exc:
-        fault = moments.BEYOND if str(exc) == moments.BEYOND else fault
-    raise InvalidInput(f"{field}: {fault}.", field=field)
+        return moments.parsed(given)
+    except ValueError as exc:
+        fault = moments.BEYOND if str(exc) == moments.BEYOND else "must be an ISO 8601 time, or seconds since 1970"
+        raise InvalidInput(f"{field}: {fault}.", field=field) from None
 
 
 def not_offered(sentence: str) -> HTTPException:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Request
@@ -47,6 +47,7 @@ from service.db.jobs import operations
 from service.db.jobs.operations import OperationRecord
 from service.db.memories import history, memories
 from service.db.memories.memories import SortOrder
+from service.db.tenants import keys
 from service.domain.access import Caller, Right
 from service.domain.memory import Hit, Memory, StoreResult
 from service.domain.request import StoredAnswer, WriteContext
@@ -132,7 +133,8 @@ def _added(event_id: UUID, stored: Mapping[str, Any]) -> StoredAnswer:
 
 async def _keep_event(caller: Caller, event_id: UUID, answer: StoredAnswer, res: Resources) -> None:
     """Clients ask for the event of an add that is done, too. It holds no text."""
-    result = {"results": [{"event": each["event"], "id": each["id"]} for each in answer.body["results"]]}
+    made = [{"event": each["event"], "id": each["id"]} for each in answer.body["results"]]
+    result = {"results": made, "warnings": answer.body["warnings"]}
     async with res.db.begin(caller.workspace_id) as session:
         await operations.add(session, caller.workspace_id, event_id, KIND, {})
         await operations.finish(session, caller.workspace_id, event_id, result=result)
@@ -169,12 +171,14 @@ def _event(found: OperationRecord, texts: Mapping[UUID, Memory]) -> dict[str, An
         for each in (found.result or {}).get("results", [])
         if each.get("id") and UUID(each["id"]) in texts
     ]
+    warnings = (found.result or {}).get("warnings", [])
     return {
         "id": str(found.id),
         "event_type": "ADD" if found.kind == KIND else "DELETE",
         "status": mem0_words.STATUS[found.state],
         "results": results,
-        "error": (found.error or {}).get("detail"),
+        "error": (found.error or {}).get("detail") or next(filter(mem0_words.is_fault, warnings), None),
+        "warnings": warnings,
         "created_at": iso(found.created_at),
         "updated_at": iso(found.finished_at or found.created_at),
     }
@@ -190,7 +194,10 @@ async def search(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
     """`threshold` counts against the score here, and the keywords of a query always count."""
     sent = await object_of(request)
     _refuse_expired(sent)
-    top_k = whole_number(sent.get("top_k", sent.get("limit")), "top_k", default=TOP_K, most=res.settings.max_page_size)
+    most = res.settings.max_page_size
+    top_k = whole_number(sent.get("top_k", sent.get("limit")), "top_k", default=TOP_K, least=0, most=most)
+    if top_k < 1:
+        raise InvalidInput("top_k: must be at least 1.", field="top_k")
     given = {"query": sent.get("query"), "limit": top_k, "categories": sent.get("categories") or []}
     if not isinstance(given["query"], str) or not given["query"].strip():
         raise InvalidInput("query: must be a text that is not blank.", field="query")
@@ -246,11 +253,11 @@ async def _listed(request: Request, sent: Mapping[str, Any], caller: Caller, res
     for scope in wanted:
         given = {"categories": sent.get("categories") or [], "filters": mem0_words.narrowed(sent, scope)}
         body = body_of(NarrowingFields, {**given, **scope})
-        part = await numbered_page(request, body, caller, res, SortOrder(), skip=skip, limit=limit)
+        part = await numbered_page(request, body, caller, res, SortOrder("timestamp"), skip=skip, limit=limit)
         found += part.memories
         total += part.total.value
     if not alone:
-        found = sorted(found, key=lambda each: each.created_at, reverse=True)[size * (page - 1) :][:size]
+        found = sorted(found, key=lambda each: each.timestamp, reverse=True)[size * (page - 1) :][:size]
     return {
         "count": total,
         **_around(request, page, more=total > size * page),
@@ -283,6 +290,12 @@ async def get_history(id: str, caller: Reader, res: ResourcesOf) -> list[dict[st
 # -- changing ----------------------------------------------------------------------------------------------------------
 
 
+class ForeignPatch(PatchMemoryRequest):
+    """The metadata may have any names, as those of an add may."""
+
+    reserves_names: ClassVar = False
+
+
 @router.put("/v1/memories/{id}")
 async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, write: WriteOf) -> Any:
     """A new text is found at once; metadata is merged key by key."""
@@ -305,7 +318,7 @@ def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revisi
         given |= {"timestamp": moment(sent["timestamp"], "timestamp"), "allow_system_fields": True}
     if not given:
         raise InvalidInput("text: give text, metadata, timestamp or expiration_date.", field="text")
-    change = revision(body_of(PatchMemoryRequest, given), caller, res.clock())
+    change = revision(body_of(ForeignPatch, given), caller, res.clock())
     return replace(change, embed_now=change.text is not None)
 
 
@@ -495,14 +508,16 @@ async def delete_entity(
 
 
 @router.get("/api/v1/orgs/organizations/{org}/projects/{project}")
-async def get_project(org: str, project: str, request: Request, caller: CallerOf) -> dict[str, Any]:
+async def get_project(org: str, project: str, request: Request, caller: CallerOf, res: ResourcesOf) -> dict[str, Any]:
     """The workspace, which has no instructions or categories."""
     workspace = str(caller.workspace_id)
+    async with res.db.read(caller.workspace_id) as session:
+        name = (await keys.workspace(session, caller.workspace_id)).name
     found = {
         "id": workspace,
         "org_id": workspace,
         "project_id": workspace,
-        "name": "workspace",
+        "name": name,
         "custom_instructions": None,
         "custom_categories": None,
     }

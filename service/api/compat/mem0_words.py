@@ -19,13 +19,15 @@ from service.errors import InvalidInput
 
 ENTITIES: Final = ("user_id", "agent_id", "run_id")
 NAMES: Final[Mapping[str, str]] = {
+    **{name: name for name in (*ENTITIES, "memory", "updated_at")},
+    "created_at": "timestamp",
     "app_id": "metadata.app_id",
     "categories": "category",
     "feedback": "metadata.feedback",
     "keywords": "memory",
     "memory_ids": "id",
 }
-"""Fields that are called otherwise here."""
+"""Fields of mem0's memories, as they are called here. Every other name is one of the metadata."""
 
 KEPT_IN_METADATA: Final = ("app_id", "feedback", "feedback_reason")
 MOST_OWNERS: Final = 10
@@ -53,7 +55,10 @@ def _parts(name: str, value: Any, where: str) -> list[dict[str, Any]]:
         return [{"NOT": inner[0] if len(inner) == 1 else {"OR": inner}}]
     if name == "metadata" and isinstance(value, dict):
         return [each for key, wanted in value.items() for each in _conditions(f"metadata.{key}", wanted, where)]
-    return _conditions(NAMES.get(name, name), value, where)
+    own = _conditions(f"metadata.{name.removeprefix('metadata.')}", value, where)
+    if name == "timestamp" and all(each["operator"] in filters.ORDER for each in own):  # mem0's, or one of the metadata
+        return [{"OR": [{"AND": _conditions(name, value, where)}, {"AND": own}]}]
+    return _conditions(NAMES[name], value, where) if name in NAMES else own
 
 
 def _members(value: Any, where: str) -> list[dict[str, Any]]:
@@ -137,7 +142,7 @@ def narrowed(sent: Mapping[str, Any], scope: Mapping[str, Any]) -> dict[str, Any
     """The filter of a search or list, without what its only scope says already."""
     given = sent.get("filters")
     found = [] if given is None else [tree(_without(given, scope) if isinstance(given, dict) else given)]
-    for name, operator, field in (("start_date", "gte", "created_at"), ("end_date", "lte", "created_at")):
+    for name, operator, field in (("start_date", "gte", NAMES["created_at"]), ("end_date", "lte", NAMES["created_at"])):
         if sent.get(name) is not None:
             found.append(_condition(field, operator, iso(moment(sent[name], name))))
     if isinstance(sent.get("app_id"), str):
@@ -198,7 +203,7 @@ def _messages(given: Any) -> Any:
 def _message(given: Any) -> Any:
     if not isinstance(given, dict):
         return given
-    found = present(given, "role", "content", "name")
+    found = present(given, "role", "content", "name", "timestamp", "created_at")
     if isinstance(found.get("content"), dict):
         found["content"] = [found["content"]]
     return found
@@ -231,7 +236,7 @@ def memory_item(found: Memory, **more: Any) -> dict[str, Any]:
         "metadata": metadata,
         "categories": list(found.categories),
         "expiration_date": last_day,
-        "created_at": iso(found.created_at),
+        "created_at": iso(found.timestamp),
         "updated_at": iso(found.updated_at),
         **more,
     }
@@ -259,6 +264,11 @@ def added_item(outcome: Mapping[str, Any]) -> dict[str, Any]:
     if outcome.get("old_memory"):
         found["previous_memory"] = outcome["old_memory"]
     return {**found, "data": {"memory": outcome["memory"]}}
+
+
+def is_fault(warning: str) -> bool:
+    """Whether it says that the language model did not do its part."""
+    return warning.startswith("llm_")
 
 
 STATUS: Final[Mapping[str, str]] = {
