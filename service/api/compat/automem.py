@@ -19,7 +19,7 @@ from fastapi.responses import JSONResponse
 from service.api import jobs
 from service.api.change_models import PatchMemoryRequest
 from service.api.compat import automem_words
-from service.api.compat.automem_scope import one, owner, read, tagged
+from service.api.compat.automem_scope import one, owner, read, tagged, uuid_of
 from service.api.compat.foreign import (
     EVERY_METHOD,
     ForeignRoute,
@@ -57,7 +57,7 @@ from service.memory.associate import associate
 from service.memory.forget import ForgottenMemory, forget, forget_many
 from service.memory.revise import revise
 from service.memory.store import store
-from service.memory.transactions import memory_id, missing
+from service.memory.transactions import missing
 from service.resources import Resources
 
 router = APIRouter(prefix=AUTOMEM, route_class=ForeignRoute, include_in_schema=False)
@@ -315,7 +315,7 @@ async def update_memory(id: str, request: Request, caller: Changer, res: Resourc
 
 def _updated(found: Memory) -> StoredAnswer:
     body = {"status": "success", "memory_id": str(found.id), "message": "Memory updated successfully"}
-    return StoredAnswer(200, body)
+    return StoredAnswer(200, {**body, "memory": automem_words.memory_item(found)})
 
 
 @router.delete("/memory/{id}")
@@ -339,7 +339,7 @@ OF_A_RELATION: Final = frozenset({"memory1_id", "memory2_id", "type", "strength"
 
 @router.post("/associate")
 async def associate_memories(request: Request, caller: Writer, res: ResourcesOf, write: BatchOf) -> Response:
-    """One relation, or several under `associations`: 207 when only some could be made."""
+    """One relation, or several under `associations`: 207 when some could not be made."""
     sent = await object_of(request)
     if "associations" not in sent:
         await refuse_repeated(write, caller.workspace_id, res)
@@ -359,7 +359,7 @@ async def associate_memories(request: Request, caller: Writer, res: ResourcesOf,
             continue
         made.append({**ends, "type": answer["relation_type"], "strength": answer["strength"]})
     body = {
-        "status": "success" if not failed else "partial" if made else "error",
+        "status": "partial_success" if failed else "success",
         "message": f"Created {len(made)} of {len(made) + len(failed)} associations",
         "created_count": len(made),
         "failed_count": len(failed),
@@ -374,7 +374,7 @@ async def _associated(sent: Mapping[str, Any], caller: Caller, res: Resources, w
     for name in ("memory1_id", "memory2_id"):
         if not isinstance(sent.get(name), str) or not sent[name].strip():
             raise InvalidInput(f"{name}: is missing.", field=name)
-    source, target = memory_id(sent["memory1_id"].strip()), memory_id(sent["memory2_id"].strip())
+    source, target = (uuid_of(sent[name], name) for name in ("memory1_id", "memory2_id"))
     if source == target:
         raise InvalidInput("memory2_id: a memory has no relation to itself.", field="memory2_id")
     kind = automem_words.relation_type(sent.get("type"))

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Request
 
+from service.api import narrowing
 from service.api.compat import automem_words
 from service.api.compat.automem_scope import owner, read, tagged
 from service.api.compat.foreign import ForeignRoute, numbered_page, whole_number
@@ -78,6 +79,14 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
             await _list(recalled, request, given, sort, caller, res, limit=limit + offset)
     ordered = _sorted(list(recalled.hits.values()), sort)[offset:][:limit]
     results = [recalled.items[hit.memory.id] for hit in ordered]
+    asks = bool(query or queries)
+    fills = asks and bool(given["tags"]) and len(results) < limit and automem_words.flag(asked.get("scope_fallback"))
+    if fills:
+        outside = {"tags": [], "exclude_tags": [*given["exclude_tags"], *given["tags"]]}
+        room = {"query": query or queries[0], "limit": limit - len(results)}
+        found = RecalledHits()
+        await _search(found, request, {**given, **outside, **room}, caller, res)
+        results += [{**item, "outside_tag_scope": True} for item in found.items.values()]
     expansion = await _expanded(request, results, caller, res)
     return {
         "status": "success",
@@ -91,6 +100,8 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
         "tag_mode": given["tag_mode"],
         "tag_match": given["tag_match"],
         **_echoed(given, recalled.window, queries, offset),
+        **({"tag_scope": _tag_scope(len(recalled.hits) if asks else None)} if given["tags"] else {}),
+        **({"scope_fallback": True} if fills else {}),
         **({"expansion": _expansion(results, expansion, asked)} if _expands(asked) else {}),
         "warnings": list(dict.fromkeys(recalled.warnings)),
         "query_time_ms": elapsed_ms(began),
@@ -123,7 +134,12 @@ async def _list(
     order = SortOrder(_column(sort), ascending=sort.endswith("_asc"))
     page = await numbered_page(request, body, caller, res, order, skip=0, limit=limit)
     recalled.add([Hit(each, each.importance.value, None) for each in page.memories], "trending", {})
-    recalled.window = Window(body.start, body.end)
+    recalled.window, _ = await narrowing.window(body, res)
+
+
+def _tag_scope(hits: int | None) -> dict[str, Any]:
+    """What the tags left to choose from."""
+    return {"filtered": True, "pool_size_hint": hits, "gated_low_evidence": 0}
 
 
 OF_A_SEARCH: Final = frozenset({"prefer_tags", "min_score", "validity"})
@@ -143,13 +159,18 @@ def _sort(asked: Mapping[str, str], *, has_query: bool) -> str:
     sort = (asked.get("sort") or asked.get("order_by") or "").strip().lower()
     if sort not in automem_words.SORTS:
         sort = "score"
-    timed = any(asked.get(name) for name in ("start", "end", "time_query", "time"))
-    return "time_desc" if sort == "score" and timed and not has_query else sort
+    return "time_desc" if sort == "score" and _is_timed(asked) and not has_query else sort
+
+
+def _is_timed(asked: Mapping[str, str]) -> bool:
+    return any(asked.get(name) for name in ("start", "end", "time_query", "time"))
 
 
 def _narrowed(request: Request, caller: Caller, state_mode: str, res: Resources) -> dict[str, Any]:
     """The fields of a search that a recall names."""
     asked = request.query_params
+    said_so = asked.get("state_mode") or asked.get("current_only")
+    holds = state_mode == "current" and bool(said_so or not _is_timed(asked))  # a time is asked for what held then
     given: dict[str, Any] = {
         **owner(caller),
         "tags": automem_words.normalised(automem_words.words(asked.getlist("tags"))),
@@ -157,7 +178,7 @@ def _narrowed(request: Request, caller: Caller, state_mode: str, res: Resources)
         "prefer_tags": automem_words.normalised(automem_words.words(asked.getlist("context_tags"))),
         "tag_mode": "all" if (asked.get("tag_mode") or "").strip().lower() == "all" else "any",
         "tag_match": "exact" if (asked.get("tag_match") or "").strip().lower() == "exact" else "prefix",
-        "validity": "exclude" if state_mode == "current" else "ignore",
+        "validity": "exclude" if holds else "ignore",
         "include_archived": state_mode == "history",
     }
     given |= {name: asked[name] for name in ("start", "end") if asked.get(name)}
@@ -165,7 +186,7 @@ def _narrowed(request: Request, caller: Caller, state_mode: str, res: Resources)
         given["time_query"] = said
     if asked.get("min_score"):
         given["min_score"] = automem_words.unit(asked["min_score"], "min_score")
-    if state_mode == "current":  # a time that is named would show also what has ended
+    if holds:  # a time that is named would show also what has ended
         given["filters"] = _holds(res.clock())
     return given
 

@@ -14,7 +14,8 @@ from service.api.query_parameters import body_of
 from service.db.memories import memories
 from service.domain.access import Caller
 from service.domain.memory import Memory
-from service.memory.transactions import memory_id, missing
+from service.errors import InvalidInput
+from service.memory.transactions import missing
 from service.resources import Resources
 
 ONE_STORE: Final = "automem"
@@ -40,8 +41,16 @@ async def read(caller: Caller, ids: Iterable[UUID], res: Resources) -> dict[UUID
     return {key: each for key, each in found.items() if _is_here(each, caller)}
 
 
+def uuid_of(given: str, field: str = "id") -> UUID:
+    """The id of a memory; raises InvalidInput for what is none."""
+    try:
+        return UUID(given.strip())
+    except ValueError:
+        raise InvalidInput(f"{field}: must be a UUID.", field=field) from None
+
+
 async def one(caller: Caller, id: str, res: Resources) -> Memory:
-    wanted = memory_id(id)
+    wanted = uuid_of(id)
     if (found := (await read(caller, [wanted], res)).get(wanted)) is None:
         raise missing()
     return found

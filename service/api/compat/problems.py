@@ -15,6 +15,11 @@ def shaped(path: str, problem: Mapping[str, Any]) -> dict[str, Any] | None:
     if path.startswith(f"{MEM0}/"):
         return {"detail": problem["detail"], "code": problem["code"], **more}
     if path.startswith(f"{AUTOMEM}/"):
-        message = {"status": "error", "code": problem["status"], "message": problem["detail"]}
+        message = {
+            "status": "error",
+            "code": problem["status"],
+            "message": problem["detail"],
+            "error": problem["detail"],
+        }
         return {**message, "error_code": problem["code"], **more}
     return None
