@@ -7,8 +7,9 @@ right `metrics` shows them, as it shows the length of the queue, and `operator` 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 from uuid import UUID
 
 from fastapi import APIRouter, Path, Query, Request
@@ -44,6 +45,8 @@ router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 
 LAST_RUNS = 20
 OPEN: tuple[JobState, ...] = ("queued", "running", "failed", "dead")
+AT_ONCE = 1_000
+"""Jobs that a request tries again."""
 
 Named = Annotated[JobName, Path(description="What the job does")]
 OfSystem = Annotated[
@@ -92,6 +95,12 @@ class JobItem(ResponseModel):
     def describing(cls, found: JobRecord) -> Self:
         shown = JobProgress.after(found.progress, found.begun_s) if found.progress else None
         return cls.of(found, progress=shown, age_s=float(found.age_s))
+
+
+class RetriedJobs(ResponseModel):
+    """How many jobs are tried again."""
+
+    retried: int = Field(description=f"Jobs that are due now, at most {AT_ONCE:,}: with so many there may be more")
 
 
 class JobsPage(ResponseModel):
@@ -216,11 +225,7 @@ async def run_job(
     async with res.db.begin(workspace_id) as session:
         job_id = await schedule.request(session, workspace_id, name, payload)
         found = await overview.get(session, workspace_id, job_id)
-        if not system:
-            await _audit(session, "run_job", job_id, caller, res, request)
-    if system:
-        async with res.db.begin(caller.workspace_id) as session:
-            await _audit(session, "run_job", job_id, caller, res, request)
+        await _audit(session, "run_job", [job_id], caller, res, request, system=system)
     res.wakeup.notify()
     assert found is not None, "it was just made"
     return JobItem.describing(found)
@@ -238,6 +243,35 @@ def _payload(name: JobName, ids: Mapping[str, str | None], *, system: bool) -> P
         field = next(iter(scope))
         raise InvalidInput(f"{field}: a job of the whole service runs for everybody.", field=field)
     return {"scope": scope} if scope else NOTHING
+
+
+@router.post(
+    "/retry",
+    operation_id="retry_jobs",
+    summary="Try many jobs again now",
+    response_model=RetriedJobs,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def retry_jobs(
+    caller: CallerOf,
+    res: ResourcesOf,
+    request: Request,
+    state: Annotated[
+        list[Literal["dead", "failed", "cancelled"]] | None,
+        Query(max_length=3, description="Repeatable; default dead. failed: what waits for another attempt"),
+    ] = None,
+    name: Annotated[JobName | None, Query(description="Only those that do this")] = None,
+    system: OfSystem = False,
+) -> RetriedJobs:
+    """Each as `retry_job` does, without those whose operation is over. Needs the right `admin`; with `system`
+    `operator`."""
+    workspace_id = _steered(caller, system=system)
+    async with res.db.begin(workspace_id) as session:
+        found = await overview.retry_some(session, workspace_id, state or ["dead"], name=name, limit=AT_ONCE)
+        if found:
+            await _audit(session, "retry_job", found, caller, res, request, system=system)
+    res.wakeup.notify()
+    return RetriedJobs(retried=len(found))
 
 
 @router.post(
@@ -312,27 +346,33 @@ Act = Callable[[Session, UUID, UUID], Awaitable[bool]]
 async def _steer(
     act: Act, operation: Operation, id: str, caller: Caller, res: Resources, request: Request, *, system: bool
 ) -> tuple[bool, JobRecord]:
-    """Whether the act changed the job, and the job as it is now. What was changed is audited in the workspace of who
-    did it: in the same transaction, but for a job of the service, which is in no workspace."""
+    """Whether the act changed the job, and the job as it is now."""
     workspace_id, job_id = _steered(caller, system=system), uuid_of(id, _missing)
     async with res.db.begin(workspace_id) as session:
         changed = await act(session, workspace_id, job_id)
         found = await overview.get(session, workspace_id, job_id)
         if found is None:
             raise _missing()
-        if changed and not system:
-            await _audit(session, operation, job_id, caller, res, request)
-    if changed and system:
-        async with res.db.begin(caller.workspace_id) as session:
-            await _audit(session, operation, job_id, caller, res, request)
+        if changed:
+            await _audit(session, operation, [job_id], caller, res, request, system=system)
     return changed, found
 
 
 async def _audit(
-    session: Session, operation: Operation, job_id: UUID, caller: Caller, res: Resources, request: Request
+    session: Session,
+    operation: Operation,
+    ids: Sequence[UUID],
+    caller: Caller,
+    res: Resources,
+    request: Request,
+    *,
+    system: bool,
 ) -> None:
+    """Audits what was done in the workspace of who did it: in the same transaction, but for a job of the service, which
+    is in no workspace."""
     context = WriteContext(request.state.request_id, caller.key_id, session_id=session_of(request))
-    await append_audit(session, operation, Scope(caller.workspace_id), [job_id], context, res, kind="job")
+    async with res.db.begin(caller.workspace_id) if system else nullcontext(session) as own:
+        await append_audit(own, operation, Scope(caller.workspace_id), ids, context, res, kind="job")
 
 
 def _missing() -> NotFound:

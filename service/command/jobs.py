@@ -68,9 +68,20 @@ def run(
 
 
 @app.command()
-def retry(id: Id, system: OfSystem = False, as_json: AsJson = False) -> None:
-    """Try a job again that is dead, cancelled, or waits."""
-    _steer(f"{id}/retry", {"system": system}, as_json)
+def retry(
+    id: Annotated[str | None, typer.Argument(help="The job's id, as `loxodon jobs list` shows it.")] = None,
+    dead: Annotated[bool, typer.Option("--dead", help="All that are dead instead of one.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="All that wait for another attempt.")] = False,
+    name: Annotated[str | None, typer.Option(help="Of all only those that do this.")] = None,
+    system: OfSystem = False,
+    as_json: AsJson = False,
+) -> None:
+    """Try a job again that is dead, cancelled, or waits; or many."""
+    states = [each for each, wanted in (("dead", dead), ("failed", failed)) if wanted]
+    if bool(id) == bool(states):
+        raise typer.BadParameter("name one job by its id, or many by --dead or --failed")
+    asked = {"state": states or None, "name": name, "system": system}
+    _steer(f"{id}/retry" if id else "retry", {field: of for field, of in asked.items() if of is not None}, as_json)
 
 
 @app.command()
@@ -106,7 +117,7 @@ def watch(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None
 def _steer(path: str, params: dict[str, Any], as_json: bool) -> None:
     with calling() as rest:
         found = rest.post(f"/v1/jobs/{path}", params=params)
-        show_json(found) if as_json else show_fields({**found, "progress": _far(found["progress"])})
+        show_json(found) if as_json else show_fields({**found, "progress": _far(found.get("progress"))})
 
 
 def _is_open(found: dict[str, Any]) -> bool:

@@ -207,3 +207,39 @@ async def test_how_a_workspace_ages_is_its_setting(client: AsyncClient) -> None:
     jobs = (await client.get("/v1/config")).json()["jobs"]
     assert (jobs["ageing"]["forget_interval_min"], jobs["ageing"]["kept_per_day"]) == (30, 0.95)
     assert (await client.get("/v1/jobs/forget")).json()["interval_s"] is None, "auto_archive is off"
+
+
+async def test_many_jobs_are_tried_again_at_once(
+    client: AsyncClient, other_client: AsyncClient, app: FastAPI, tenant: Tenant, database: Database, tables: Tables
+) -> None:
+    await add(database, tenant.workspace_id, *[NewJob("embed")] * 3, NewJob("consolidate"), NewJob("enrich"))
+    await tables.fetch(DIE, tenant.workspace_id)
+    await tables.fetch(DIE.replace("'embed'", "'consolidate'"), tenant.workspace_id)
+    waiting = DIE.replace("'embed'", "'enrich'").replace("'dead'", "'ready'").replace("now(),", "NULL,")
+    await tables.fetch(waiting, tenant.workspace_id)
+    assert (await other_client.post("/v1/jobs/retry")).json() == {"retried": 0}
+    assert (await client.post("/v1/jobs/retry", params={"name": "consolidate"})).json() == {"retried": 1}
+    assert (await client.post("/v1/jobs/retry")).json() == {"retried": 3}
+    assert (await client.post("/v1/jobs/retry")).json() == {"retried": 0}
+    assert [each["name"] for each in await listed(client, state="failed")] == ["enrich"]
+    assert (await client.post("/v1/jobs/retry", params={"state": ["failed", "dead"]})).json() == {"retried": 1}
+    assert {each["state"] for each in await listed(client)} == {"queued"}
+    assert all(each["attempts"] < each["max_attempts"] for each in await listed(client))
+    audited = (await client.get("/v1/audit", params={"operation": "retry_job"})).json()["results"]
+    assert len(audited) == 3
+    for params, field in (({"state": "running"}, "state[0]"), ({"name": "dance"}, "name")):
+        refused = await client.post("/v1/jobs/retry", params=params)
+        assert (refused.status_code, refused.json()["field"]) == (400, field)
+    async with client_of(app, await made(client, "memory:read", "memory:write", "metrics")) as reader:
+        assert (await reader.post("/v1/jobs/retry")).status_code == 403
+
+
+async def test_a_dead_job_whose_operation_is_over_is_not_tried_again(
+    client: AsyncClient, tenant: Tenant, database: Database, tables: Tables
+) -> None:
+    body = {"messages": [{"role": "user", "content": "I like tea."}], "user_id": "ann"}
+    accepted = await client.post("/v1/memories", json=body, headers={"Prefer": "respond-async"})
+    assert accepted.status_code == 202
+    await tables.fetch(DIE.replace("'embed'", "'ingest'"), tenant.workspace_id)
+    await tables.fetch("UPDATE operation SET finished_at = now() WHERE workspace_id = $1", tenant.workspace_id)
+    assert (await client.post("/v1/jobs/retry")).json() == {"retried": 0}

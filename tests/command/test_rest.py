@@ -37,6 +37,9 @@ async def test_keys_workspaces_and_jobs(run: Run) -> None:
     assert json.loads(cancelled.stdout)["state"] == "cancelled"
     assert json.loads((await run("jobs", "retry", queued["id"], "--json")).stdout)["state"] == "queued"
     await run("jobs", "cancel", queued["id"])
+    assert json.loads((await run("jobs", "retry", "--dead", "--name", "relevance", "--json")).stdout) == {"retried": 0}
+    assert (await run("jobs", "retry")).exit_code == 2
+    assert (await run("jobs", "retry", queued["id"], "--dead")).exit_code == 2
     ended = await run("jobs", "progress", "relevance", "--json")
     assert (ended.exit_code, json.loads(ended.stdout)["progress"]) == (0, None)
 

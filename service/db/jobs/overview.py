@@ -72,11 +72,11 @@ RUNS = text("""
 INTERVAL = text("SELECT interval_s, next_run FROM schedule WHERE name = :name")
 
 # What was tried stays counted: the attempt is part of the fence, and a late end of an old one must change nothing.
-RETRY = text("""
+RETRY = """
     WITH again AS (
         UPDATE job j SET state = 'ready', run_after = now(), finished_at = NULL, last_error = NULL, worker = NULL,
             max_attempts = greatest(j.max_attempts, j.attempts + CAST(:more AS integer))
-        WHERE j.workspace_id = :workspace AND j.id = :id AND j.state IN ('ready', 'dead', 'cancelled')
+        WHERE j.workspace_id = :workspace AND {} AND j.state IN ('ready', 'dead', 'cancelled')
           AND NOT EXISTS (SELECT FROM operation o WHERE o.workspace_id = j.workspace_id
                           AND o.id = CAST(j.payload ->> 'operation_id' AS uuid) AND o.finished_at IS NOT NULL)
         RETURNING j.workspace_id, j.id
@@ -85,7 +85,16 @@ RETRY = text("""
         FROM again WHERE r.workspace_id = again.workspace_id AND r.id = again.id
     )
     SELECT id FROM again
-""")
+"""
+RETRY_ONE = text(RETRY.format("j.id = :id"))
+RETRY_SOME = text(
+    RETRY.format(f"""
+        j.id IN (SELECT j.id {FROM}
+                 WHERE j.workspace_id = :workspace AND (j.state = 'ready' OR j.state = 'dead' OR j.state = 'cancelled')
+                   AND {STATE} = ANY (CAST(:states AS text[])) AND (CAST(:name AS text) IS NULL OR j.kind = :name)
+                   AND o.finished_at IS NULL
+                 LIMIT :limit)""")
+)
 
 # A worker that runs it loses its lease, and with it the right to tell how it ended.
 CANCEL = text("""
@@ -184,7 +193,15 @@ async def count_dead(session: Session, workspace_id: UUID) -> int:
 async def retry(session: Session, workspace_id: UUID, job_id: UUID) -> bool:
     """Makes a job due now, with attempts left; False for one that runs, is done, or whose operation is over."""
     values = {"workspace": workspace_id, "id": job_id, "more": MAX_ATTEMPTS}
-    return await session.scalar(RETRY, values) is not None
+    return await session.scalar(RETRY_ONE, values) is not None
+
+
+async def retry_some(
+    session: Session, workspace_id: UUID, states: Sequence[JobState], *, name: JobName | None, limit: int
+) -> list[UUID]:
+    """As `retry`, for at most `limit` jobs in one of `states`; returns their ids."""
+    values = {"workspace": workspace_id, "states": list(states), "name": name, "limit": limit, "more": MAX_ATTEMPTS}
+    return list(await session.scalars(RETRY_SOME, values))
 
 
 async def cancel(session: Session, workspace_id: UUID, job_id: UUID) -> bool:
