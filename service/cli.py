@@ -15,7 +15,7 @@ import typer
 
 from service import __version__
 from service.command import copies, jobs, keys, memories, moving, workspaces
-from service.command.problems import errors_in_a_sentence, settings
+from service.command.problems import errors_in_a_sentence, settings, warn
 from service.launch import parent_death
 
 app = typer.Typer(
@@ -53,7 +53,7 @@ def run(
         parent_death.arm(signal.SIGTERM, parent)
     try:
         with errors_in_a_sentence():
-            raise typer.Exit(run.run(settings(), reload=reload))
+            raise typer.Exit(run.run(warn(settings(serving=True)), reload=reload))
     except typer.Exit as ended:
         if parent and ended.exit_code:
             os.kill(os.getppid(), signal.SIGPIPE)  # make fails without a line of its own after ours
@@ -71,7 +71,10 @@ def api(
     from service.launch.processes import serve
 
     with errors_in_a_sentence():
-        raise typer.Exit(serve(settings(), fd=fd, gate=gate, reload=reload))
+        found = settings(serving=True)
+        if gate is None:  # else the supervisor has
+            warn(found)
+        raise typer.Exit(serve(found, fd=fd, gate=gate, reload=reload))
 
 
 @app.command()
@@ -83,7 +86,7 @@ def worker(
     from service.launch.processes import work
 
     with errors_in_a_sentence():
-        raise typer.Exit(work(settings(), nice=nice))
+        raise typer.Exit(work(settings(serving=True), nice=nice))
 
 
 @app.command()

@@ -26,6 +26,7 @@
         └── ProviderError     a model did not do its part
             ├── EmbeddingError
             ├── LlmError
+            │   ├── PromptTooLong, AnswerCut, UnusableAnswer
             │   └── ModelBudgetSpent  what the workspace may use of it in a day
             └── RerankError
 
@@ -175,15 +176,32 @@ class EmbeddingError(ProviderError):
 
 class LlmError(ProviderError):
     """`tokens`: what the failed call used, of prompt and answer; None where nobody knows, as after a time-out: it may
-    have to be paid for. `warning`: what an answer that does without the model begins with."""
+    have to be paid for. `warning`: what the warning of a request that does without the model begins with.
+    `provider_message`: the provider's own sentence, without keys. It may quote the prompt, so no log and no job has it.
+    """
 
     code = "llm_error"
     warning = "llm_unavailable"
     tokens: tuple[int, int] | None = (0, 0)
+    provider_message = ""
+
+    def as_warning(self, consequence: str) -> str:
+        """For the caller whose request does without the model."""
+        return f"{self.warning}: {' '.join(filter(None, (self.detail, self.provider_message, consequence)))}"
 
 
 class PromptTooLong(LlmError):
     """The model has no room for the prompt. It has for a shorter one."""
+
+    retryable = False
+
+
+class AnswerCut(LlmError):
+    """The model had no room for its whole answer. It has for the answer about a part."""
+
+
+class UnusableAnswer(LlmError):
+    """The model answered, and nothing can be made of it. Asking again costs as much, and seldom helps."""
 
 
 class ModelBudgetSpent(LlmError):

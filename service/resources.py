@@ -28,6 +28,13 @@ ScopeKey = tuple[str, str, int, Wall]
 the monotonic clock."""
 
 
+@dataclass(slots=True)
+class ModelStatus:
+    """What the language model did when it was last asked."""
+
+    said: str = "no answer yet"
+
+
 def _locks() -> ScopeLocks:
     from service.db.scopes import ScopeLocks
 
@@ -52,6 +59,7 @@ class Resources:
     common: dict[str, Vector] = field(default_factory=dict)
     reranker: Reranker | None = None
     active: ActiveEmbedder | None = None
+    model_status: ModelStatus = field(default_factory=ModelStatus)
 
     def latest(self) -> Resources:
         """The same with the vectors that are in use now. What begins takes them, and keeps them to its end."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -45,6 +46,8 @@ UNPREFIXED: Mapping[str, str] = {
     "anthropic_api_key": "ANTHROPIC_API_KEY",
     "google_api_key": "GOOGLE_API_KEY",
     "azure_openai_api_key": "AZURE_OPENAI_API_KEY",
+    "huggingface_api_key": "HF_TOKEN",
+    "vllm_api_key": "VLLM_API_KEY",
     "llm_provider": "LLM_PROVIDER",
     "llm_model": "LLM_MODEL",
     "llm_base_url": "LLM_BASE_URL",
@@ -58,6 +61,12 @@ UNPREFIXED: Mapping[str, str] = {
     "working_ttl_s": "WORKING_TTL_SECONDS",
     "recall_relation_limit": "RECALL_RELATION_LIMIT",
 }
+
+ALSO_READ: Mapping[str, str] = {"GOOGLE_API_KEY": "GEMINI_API_KEY"}
+"""What is read where the first name is not set: the vendor itself uses both."""
+
+OTHERS = frozenset({"LOXODON_PG_BIN", "LOXODON_API_PASSWORD", "LOXODON_JOBS_PASSWORD", "LOXODON_MIGRATE_PASSWORD"})
+"""Variables with our prefix that are no settings: of the embedded Postgres, and of compose.yaml."""
 
 PER_WORKSPACE = frozenset(
     {
@@ -303,6 +312,8 @@ class Settings(BaseModel):
     anthropic_api_key: SecretStr | None = None  # switches the LLM on
     google_api_key: SecretStr | None = None  # switches the LLM on
     azure_openai_api_key: SecretStr | None = None  # used with llm_provider=azure_openai
+    huggingface_api_key: SecretStr | None = None  # used with llm_provider or embedder_provider=huggingface
+    vllm_api_key: SecretStr | None = None  # used with llm_provider or embedder_provider=vllm
     custom_prompts: CustomPrompts = CustomPrompts()  # fact_extraction, update_decision: instead of ours
 
     # -- the pipeline
@@ -396,7 +407,8 @@ class Settings(BaseModel):
         """Reads `env`; raises SettingsError naming the variable that cannot be used."""
         found: dict[str, Any] = {}
         for name in cls.model_fields:
-            for variable in (PREFIX + name.upper(), UNPREFIXED.get(name)):
+            bare = UNPREFIXED.get(name)
+            for variable in (PREFIX + name.upper(), bare, ALSO_READ.get(bare or "")):
                 if variable and env.get(variable, "") != "":
                     found[name] = env[variable]
                     break
@@ -407,6 +419,22 @@ class Settings(BaseModel):
             name, *inside = map(str, first["loc"])
             where = ".".join((f"{PREFIX}{name.upper()}", *inside))
             raise SettingsError(f"{where}: {first['msg']}") from exc
+
+    @classmethod
+    def misspelt(cls, env: Mapping[str, str]) -> list[str]:
+        """A sentence for each variable that looks like one of ours and is not read."""
+        fields = [name.upper() for name in cls.model_fields]
+        ours = {PREFIX + name for name in fields}
+        bare = {*UNPREFIXED.values(), *ALSO_READ.values()}
+        found = []
+        for name in sorted(env.keys() - ours - bare - OTHERS):
+            near: list[str] = []
+            if name.startswith(PREFIX):
+                near = [PREFIX + each for each in get_close_matches(name.removeprefix(PREFIX), fields, n=1)] or [""]
+            elif name.startswith(("LLM_", "EMBEDDER_")):  # another program may have its own of these
+                near = [PREFIX + name] if PREFIX + name in ours else get_close_matches(name, bare, n=1, cutoff=0.8)
+            found += [f"{name} is not a setting{f': did you mean {each}?' if each else '.'}" for each in near]
+        return found
 
     def for_workspace(self, overrides: Mapping[str, Any]) -> Self:
         """The settings of a workspace. Overrides outside PER_WORKSPACE are ignored; objects are merged by key."""

@@ -17,6 +17,7 @@ import numpy as np
 import structlog
 from fastapi import FastAPI
 
+from service.curator import model_days
 from service.domain.query import Query
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
@@ -44,12 +45,13 @@ async def opened(settings: Settings, app: FastAPI) -> AsyncIterator[Resources]:
     """The resources, with connections that have searched before, and the routes of `app`. The processes that read
     texts start meanwhile and may not be there yet: a request that needs one waits for it."""
     async with open_resources(settings) as res:
-        starting = asyncio.create_task(start_rules(res))
+        starting, probing = asyncio.create_task(start_rules(res)), asyncio.create_task(model_days.probe(res))
         try:
             await _try_out(res, app)
             yield res
         finally:
-            await starting
+            probing.cancel()
+            await asyncio.gather(starting, probing, return_exceptions=True)
 
 
 async def _try_out(res: Resources, app: FastAPI) -> None:

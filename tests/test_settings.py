@@ -78,3 +78,33 @@ def test_a_workspace_overrides_its_own_settings_only() -> None:
 def test_secrets_are_masked_when_shown() -> None:
     shown = Settings.from_env({"OPENAI_API_KEY": "sk-very-secret"}).model_dump(mode="json")
     assert "very-secret" not in str(shown)
+
+
+def test_either_name_of_a_vendor_is_read() -> None:
+    for name in ("GOOGLE_API_KEY", "GEMINI_API_KEY"):
+        key = Settings.from_env({name: "secret"}).google_api_key
+        assert key is not None
+        assert key.get_secret_value() == "secret"
+    assert Settings.from_env({"HF_TOKEN": "hf"}).huggingface_api_key is not None
+    assert Settings.from_env({"VLLM_API_KEY": "v"}).vllm_api_key is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("LOXODON_LLM_MODLE", ": did you mean LOXODON_LLM_MODEL?"),
+        ("LOXODON_PROT", ": did you mean LOXODON_PORT?"),
+        ("LOXODON_XYZZY_QUUX", "."),
+        ("LLM_MODELL", ": did you mean LLM_MODEL?"),
+        ("LLM_TEMPERATURE", ": did you mean LOXODON_LLM_TEMPERATURE?"),
+        ("EMBEDDER_PROVIDR", ": did you mean EMBEDDER_PROVIDER?"),
+    ],
+)
+def test_a_misspelt_variable_is_named(name: str, meant: str) -> None:
+    assert Settings.misspelt({name: "x"}) == [f"{name} is not a setting{meant}"]
+
+
+def test_what_is_read_or_belongs_to_others_is_not_misspelt() -> None:
+    names = [PREFIX + name.upper() for name in Settings.model_fields]
+    others = ["LOXODON_PG_BIN", "LOXODON_API_PASSWORD", "LLM_GATEWAY_SECRET", "OPENAI_ORG_ID", "PATH", "GEMINI_API_KEY"]
+    assert Settings.misspelt(dict.fromkeys([*names, *UNPREFIXED.values(), *others], "x")) == []

@@ -70,6 +70,10 @@ class HealthDetailsResponse(ResponseModel):
     )
     embedder: str | None = Field(default=None, description="The model in use; null: the database is down")
     llm: str | None = Field(default=None, description="The model in use; null: there is none, or the database is down")
+    llm_status: str | None = Field(
+        default=None,
+        description="`answers`, `no answer yet`, or what the model did when it was last asked; null: as of `llm`",
+    )
 
 
 class Probe:
@@ -194,4 +198,5 @@ async def _details(res: Resources) -> HealthDetailsResponse:
         queue_depth=found.queue_depth,
         embedder=res.embedder.model,
         llm=res.llm.model if res.llm else None,
+        llm_status=res.model_status.said if res.llm else None,
     )

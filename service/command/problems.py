@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from service.launch.problems import LaunchError
+from service.providers import endpoints
 from service.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
@@ -23,8 +24,23 @@ class CommandError(LaunchError):
     """A command that cannot do what it was asked. The message says what to do."""
 
 
-def settings() -> Settings:
-    return Settings.from_env(os.environ)
+def settings(*, serving: bool = False) -> Settings:
+    """Those of the environment. Raises SettingsError, also where a model cannot be reached by them; only what serves
+    needs its key."""
+    found = Settings.from_env(os.environ)
+    try:
+        endpoints.check(found, or_key=None if serving else "none")
+    except ValueError as exc:
+        raise SettingsError(f"{exc}.") from exc
+    return found
+
+
+def warn(found: Settings) -> Settings:
+    """Prints a line for each variable that is misspelt or without effect; returns the settings."""
+    for line in (*Settings.misspelt(os.environ), endpoints.unused(found)):
+        if line is not None:
+            print(f"loxodon: warning: {line}", file=sys.stderr, flush=True)
+    return found
 
 
 @contextmanager

@@ -100,7 +100,7 @@ async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -
     except LlmError as exc:
         [fallback] = await _by_rules(_judge_all, [given], res)
         reason = f"model failed: {exc.detail} {fallback.evidence.reason}"
-        warning = f"{exc.warning}: a fact was decided by the rules."
+        warning = exc.as_warning("A fact was decided by the rules.")
         return replace(fallback, evidence=replace(fallback.evidence, reason=reason), warnings=(warning,))
     ids = tuple(each.id for each in shown)
     evidence = Evidence("llm", reply.model or res.llm.model, "", Reason.MODEL, ids, prompt_sha256, reply.text)

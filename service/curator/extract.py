@@ -11,20 +11,18 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from service.curator import model_calls, prompts
-from service.curator.extraction_reply import ReadOut, read
+from service.curator.extraction_reply import ReadOut, read, says_nothing
 from service.curator.grounding import Grounded, grounded, quotes
 from service.curator.sourcing import SourceTurns
-from service.domain.fact import Fact
-from service.errors import LlmError
+from service.domain.fact import Certainty, Fact
+from service.errors import AnswerCut, UnusableAnswer
+from service.language.echo import content_words
 from service.language.talk import worth
 from service.providers.protocols import LlmReply
 from service.resources import Resources
 
 MAX_FACTS = 200
 """More facts from one conversation are a model running wild; the rest is dropped with a warning."""
-
-BRIEF = 1_000
-"""Characters: reading longer answers leaves the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,37 +40,42 @@ class Extracted:
 async def from_messages(
     sources: SourceTurns, workspace_id: UUID, res: Resources, *, instruction: str | None
 ) -> Extracted:
-    """The facts that the model finds; raises LlmError when it fails: the caller keeps the raw messages for later."""
+    """The facts that the model finds; raises LlmError when it fails, or when nothing of its answer can be used."""
     assert res.llm is not None, "the caller asks only where there is a model"
     prompt = prompts.extract(sources, instruction or res.settings.custom_prompts.fact_extraction)
-    reading = sources.zone, sources.known, res.settings.certainty
-    seen: dict[str, ReadOut | None] = {}  # the answer is read to be kept, and then to be used
-
-    def usable(reply: LlmReply) -> bool:
-        seen[reply.text] = read(reply.text, *reading)
-        return seen[reply.text] is not None
-
-    reply = await model_calls.complete(res, workspace_id, prompt, usable)
-    if reply.text in seen:
-        read_out = seen[reply.text]
-    elif len(reply.text) <= BRIEF:
-        read_out = read(reply.text, *reading)
-    else:
-        read_out = await res.rules.run(read, reply.text, *reading)
+    certainty = res.settings.certainty
+    read_out, reply = await model_calls.complete_read(
+        res, workspace_id, prompt, lambda text: _read(text, sources, certainty)
+    )
+    name = model_calls.named(res, prompt.task)
+    if reply.truncated and (read_out is None or not read_out.facts):
+        raise AnswerCut(f"The answer of {name} was cut off.")
     if read_out is None:
-        raise LlmError("The language model's answer could not be read.")
+        raise UnusableAnswer(f"The answer of {name} could not be read.")
     stated = [fact for fact in read_out.facts if not worth.TO_THE_MEMORY.search(fact.text)]
     kept = await res.rules.run(grounded, stated[:MAX_FACTS], sources) if stated else Grounded(())
+    if stated and not kept.facts:
+        raise UnusableAnswer(f"No fact of {name} is borne out by the messages.")
     warnings = (*_reply_warnings(read_out, reply, len(stated)), *kept.warnings)
     why = None if stated else "the language model found nothing worth keeping"
     return Extracted(kept.facts, reply.model or res.llm.model, warnings, why, reply.truncated)
+
+
+def _read(text: str, sources: SourceTurns, certainty: Certainty) -> ReadOut | None:
+    """What the answer holds; None where it cannot be read. Prose is an empty list where it says that there is nothing
+    and repeats nothing of the messages: "found no job in Bergen" may be a fact."""
+    found = read(text, sources.zone, sources.known, certainty)
+    if found is None and says_nothing(text):
+        said = frozenset().union(*(content_words(each.text) for each in sources.messages))
+        return None if said & content_words(text) else ReadOut(())
+    return found
 
 
 def _reply_warnings(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, ...]:
     """What is wrong with an answer that can be used nevertheless."""
     warnings = []
     if reply.truncated:
-        warnings.append("llm_truncated: the model's answer was cut off.")
+        warnings.append("llm_truncated: the model's answer was cut off; it reads the messages again in parts.")
     if found.unreadable:
         warnings.append(f"unreadable_facts: {found.unreadable} of the model's entries were no facts.")
     if stated < len(found.facts):

@@ -1,11 +1,12 @@
 """Reads a model's answer to an extraction: leniently, part by part.
 
-An array of strings is as good as objects, an object around the array too. What cannot be read is a failure, never "no
-facts": silence must not look like loss.
+An array of strings is as good as objects, an object around the array too. What cannot be read is a failure, but for a
+short sentence that there is nothing to remember: that is an empty list.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,13 +19,27 @@ from service.domain.fact import Certainty, Comparison, Fact, NamedRelation
 from service.domain.kinds import MemoryType
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
-from service.providers.json_reply import as_list, readings
+from service.providers.json_reply import THOUGHTS, as_list, readings
 
 MAX_FACT_CHARS = 2_000
 MAX_DESCRIPTION_CHARS = 300
 CERTAINTY = Certainty()
 
 TEXT_KEYS = ("text", "fact", "memory", "claim", "content", "data")
+
+NOTHING_CHARS = 200
+NOTHING = re.compile(
+    r"(?:none|nothing|null|no|n/a)\W*\Z"
+    r"|(?=.*(?:\b(?:no|not|none|nothing|any|anything)\b|n't\b))"
+    r"(?=.*\b(?:facts?|find|found|contain|extract|worth|remember|memor|relevant|noteworthy|stor(?:e|ing)|keep|sav(?:e|ing)))",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A denial, and a word for what was asked."""
+
+DECLINES = re.compile(
+    r"\b(?:can'?t|can ?not|won'?t|unable to|not able to)\b(?! (?:find|see|detect|identify|extract))", re.IGNORECASE
+)
+"""A model that will not do it has not looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +59,14 @@ def read(text: str, zone: ZoneInfo, known: Sequence[CleanText], certainty: Certa
         if found or listed == []:
             return ReadOut(found, len(listed or ()) - len(found))
     return None
+
+
+def says_nothing(text: str) -> bool:
+    """Whether the answer is a short sentence that there is nothing to remember, and no JSON at all."""
+    said = THOUGHTS.sub("", text).strip().replace("’", "'")
+    if not 0 < len(said) <= NOTHING_CHARS or any(bracket in said for bracket in "[{"):
+        return False
+    return NOTHING.match(said) is not None and DECLINES.search(said) is None
 
 
 def _listed(value: object) -> list[Any] | None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import TypeVar
 from uuid import UUID
 
 from pydantic import BaseModel
 
-from service.errors import LlmError
+from service.errors import UnusableAnswer
 from service.providers.caches import CachedLlm
+from service.providers.endpoints import task_models
 from service.providers.json_reply import validate
 from service.providers.protocols import Llm, LlmReply, LlmRequest
 from service.resources import Resources
 from service.settings import Settings
 
+T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -39,6 +42,13 @@ def _metered(res: Resources, workspace_id: UUID) -> Llm:
     return DayLimitedLlm(res.llm, res, workspace_id)
 
 
+def named(res: Resources, task: str) -> str:
+    """Provider and model that a task is given to."""
+    assert res.llm is not None
+    provider, _, usual = res.llm.model.partition(":")
+    return f"{provider}:{task_models(res.settings).get(task) or usual}"
+
+
 def tuned(prompt: LlmRequest, settings: Settings) -> LlmRequest:
     """The prompt under the deployment's settings; a task with a temperature of its own keeps it."""
     return replace(
@@ -54,19 +64,20 @@ async def complete_uncached(res: Resources, workspace_id: UUID, prompt: LlmReque
     return await _metered(res, workspace_id).complete(tuned(prompt, res.settings))
 
 
+async def complete_read(
+    res: Resources, workspace_id: UUID, prompt: LlmRequest, read: Callable[[str], T | None]
+) -> tuple[T | None, LlmReply]:
+    """The answer and what `read` makes of it, None where nothing; raises LlmError."""
+    read_once = cache(read)  # to be kept for the next equal prompt, and to be used
+    reply = await complete(res, workspace_id, prompt, lambda reply: read_once(reply.text) is not None)
+    return read_once(reply.text), reply
+
+
 async def complete_as(
     res: Resources, workspace_id: UUID, prompt: LlmRequest, shape: type[Model]
 ) -> tuple[Model, LlmReply]:
     """The answer read as `shape`; raises LlmError when nothing in it fits."""
-    seen: dict[str, Model | None] = {}
-
-    def fitting(reply: LlmReply) -> Model | None:
-        if reply.text not in seen:
-            seen[reply.text] = validate(reply.text, shape)
-        return seen[reply.text]
-
-    reply = await complete(res, workspace_id, prompt, lambda reply: fitting(reply) is not None)
-    found = fitting(reply)
+    found, reply = await complete_read(res, workspace_id, prompt, lambda text: validate(text, shape))
     if found is None:
-        raise LlmError("The language model's answer could not be read.")
+        raise UnusableAnswer(f"The answer of {named(res, prompt.task)} could not be read.")
     return found, reply

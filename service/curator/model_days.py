@@ -18,13 +18,13 @@ from prometheus_client import Counter
 from uuid_utils.compat import uuid7
 
 from service import metrics
+from service.curator import model_calls
 from service.db import walls
 from service.db.tenants import model_days
 from service.db.tenants.model_days import ModelCall
 from service.domain.model_budget import day_end
 from service.errors import LlmError, ModelBudgetSpent, ServiceError
 from service.providers.budget import current, estimate_prompt
-from service.providers.choose import task_models
 from service.providers.protocols import Llm, LlmReply, LlmRequest, TokenUsage
 from service.resources import Resources
 
@@ -33,6 +33,8 @@ RESERVED_AFTER_S = 10.0
 
 REFUSED = Counter("loxodon_model_budget_refused_total", "Calls of the language model that a budget refused", ["work"])
 NOTHING = TokenUsage()
+ANSWERS = "answers"
+PROBE = LlmRequest("extract", "You are asked whether you are there.", "Say OK.", max_tokens=500, deadline_s=15.0)
 
 log = logging.getLogger(__name__)
 _background: ContextVar[bool] = ContextVar("in the background", default=False)
@@ -46,6 +48,17 @@ def in_background() -> Iterator[None]:
         yield
     finally:
         _background.reset(token)
+
+
+async def probe(res: Resources) -> None:
+    """Asks the language model whether it is there, and notes and logs what it says. On no workspace's account."""
+    if res.llm is not None:
+        try:
+            await res.llm.complete(PROBE)
+            res.model_status.said = ANSWERS
+        except LlmError as exc:
+            res.model_status.said = f"{exc.detail} {exc.provider_message}".strip()
+            log.warning("the language model does not answer, so rules read what is stored: %s", res.model_status.said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +83,7 @@ class DayLimitedLlm:
         try:
             reply = await self.llm.complete(request)
         except LlmError as exc:
+            self.res.model_status.said = exc.detail
             used = TokenUsage(*exc.tokens) if exc.tokens is not None else estimate
             if reserved or used != NOTHING:
                 await self._settle(call, used, request.task)
@@ -77,6 +91,7 @@ class DayLimitedLlm:
         except BaseException:  # cancelled: the provider may go on
             await self._settle(call, estimate, request.task)
             raise
+        self.res.model_status.said = ANSWERS
         await self._settle(call, estimate if reply.usage == NOTHING else reply.usage, request.task)
         return reply
 
@@ -107,8 +122,7 @@ class DayLimitedLlm:
         if self.res.db.write_refusal is not None:
             return
         cost = self.res.settings.model_budget.cost(used.prompt_tokens, used.completion_tokens)
-        provider, _, usual = self.llm.model.partition(":")
-        metrics.MODEL_COST.labels(provider, task_models(self.res.settings).get(task) or usual).inc(cost)
+        metrics.MODEL_COST.labels(*model_calls.named(self.res, task).split(":", 1)).inc(cost)
         try:
             with walls.apart():
                 await model_days.settle(

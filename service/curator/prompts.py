@@ -17,7 +17,6 @@ from service.domain.kinds import MemoryType
 from service.domain.text import CleanText
 from service.language.talk import Utterance
 from service.language.untrusted import indented, one_line
-from service.providers.presets import tuning
 from service.providers.protocols import LlmRequest
 
 FENCE = "-----"
@@ -175,14 +174,14 @@ def fenced(*entries: str) -> str:
 def _ask(
     task: str, system: str, user: str, *, schema: Mapping[str, object] | None, max_tokens: int | None = None
 ) -> LlmRequest:
-    tuned = tuning(task)
+    temperature, longest = (0.3, 50) if task == "classify" else (0.0, 2_000)
     return LlmRequest(
         task=task,
         system=system,
         user=user,
         schema=schema,
-        temperature=tuned.temperature,
-        max_tokens=max_tokens or tuned.max_tokens,
+        temperature=temperature,
+        max_tokens=max_tokens or longest,
     )
 
 

@@ -29,10 +29,10 @@ from service.domain.memory import StoreResult
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
-from service.errors import PromptTooLong, ServiceError
+from service.errors import AnswerCut, PromptTooLong, ServiceError, UnusableAnswer
 from service.jobs import workspaces
 from service.memory import deferred
-from service.memory.curate import AnswerCut, TurnsGone, curate, without_model
+from service.memory.curate import TurnsGone, curate, without_model
 from service.memory.record import ConversationDraft, record
 from service.metrics import CONSOLIDATION_LAG
 from service.resources import Resources
@@ -42,6 +42,9 @@ NO_MESSAGES = filters.read({"field": "turn_index", "operator": "eq", "value": No
 
 AT_ONCE = 100
 """Conversations that one transaction looks at."""
+
+UNUSABLE_ATTEMPTS = 3
+"""From this attempt on the rules read what the model gives no usable answer to: each attempt is paid for."""
 
 REMEMBERED_S = 30 * 86_400.0
 """How long it is known that a job is done: longer than it can be retried."""
@@ -122,13 +125,18 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
 
 async def _read(job: Job, scope: Scope, turns: Sequence[TurnContent], res: Resources, key: str) -> int | None:
     """How many facts of the turns were stored now; None when they were before. If the model has no room for the turns,
-    or for all their facts, each half of the turns is read by itself, and one that is too long alone by rules."""
+    or for all their facts, each half of the turns is read by itself. The rules read a turn that is too long alone, and
+    what the model has given no usable answer to."""
     wanted = deferred.from_turns(job.payload, scope, turns, res.clock())
     try:
         return await _curate_once(job, wanted, res, key)
     except (AnswerCut, PromptTooLong):
         if len(turns) == 1:
             return await _curate_once(job, without_model(wanted), res, key)
+    except UnusableAnswer:
+        if job.attempts < UNUSABLE_ATTEMPTS:
+            raise
+        return await _curate_once(job, without_model(wanted), res, key)
     middle = len(turns) // 2
     halves = (turns[:middle], turns[middle:])
     return sum([await _read(job, scope, half, res, f"{key}/{half[0].place.index}") or 0 for half in halves])

@@ -107,6 +107,8 @@ class Worker:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Works until `stop` is set, then drains. Cancelled, it leaves at once; leases free what it held."""
+        async with self._res.db.begin(NIL_WORKSPACE) as session:
+            await queue.hasten(session)  # this start may have other settings
         writer = asyncio.create_task(self._recorder.write_endings())
         background_tasks = [
             asyncio.create_task(self._every(self._settings.job_lease_s / 3, self._extend)),

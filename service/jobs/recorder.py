@@ -24,6 +24,7 @@ PAUSE_S = 0.5
 """Between two tries to write while the database is unavailable."""
 
 MAX_BACKOFF_S = 600.0  # the longest wait before another attempt
+MAX_ASKED_S = 3_600.0  # the longest that an error may ask for
 
 log = logging.getLogger(__name__)
 Key = tuple[UUID, int]
@@ -97,9 +98,9 @@ def _key(job: Job) -> Key:
 def ending_of_failure(job: Job, error: Exception, *, alone: bool, backoff_s: float) -> Ending:
     """Tried again after `backoff_s` doubled with each attempt, or dead: after the last one, or when none can help.
 
-    Of an error only `retryable` and `pauses` are read; one that does not say is retried, and one that pauses costs no
-    attempt. A job that failed in a batch (`alone` is false) is tried alone first: which one of them was at fault is not
-    known.
+    Of an error only `retryable`, `pauses` and `retry_after_s` are read. One that does not say is retried, one that
+    pauses costs no attempt, and the wait is as long as it asks for at least. A job that failed in a batch (`alone` is
+    false) is tried alone first: which one of them was at fault is not known.
     """
     if getattr(error, "pauses", False):
         wait_s = getattr(error, "retry_after_s", None) or backoff_s
@@ -107,7 +108,8 @@ def ending_of_failure(job: Job, error: Exception, *, alone: bool, backoff_s: flo
     hopeless = alone and not getattr(error, "retryable", True)
     if hopeless or job.is_last_attempt:
         return Ending(job, "dead", error=describe(error))
-    delay_s = min(MAX_BACKOFF_S, backoff_s * 2 ** (job.attempts - 1))
+    asked_s = min(MAX_ASKED_S, getattr(error, "retry_after_s", None) or 0.0)
+    delay_s = max(asked_s, min(MAX_BACKOFF_S, backoff_s * 2 ** (job.attempts - 1)))
     return Ending(job, "ready", delay_s=delay_s, error=describe(error))
 
 

@@ -17,6 +17,7 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from service.db.roles import LOGINS, URL_VARIABLES
@@ -44,6 +45,7 @@ TEMPORARY = "tmp"  # in the data folder
 STOP_ORDER = ("API", "worker", "postgres")
 READY_TIMEOUT_S = 120.0
 PROBE_TIMEOUT_S = 2.0
+NO_ANSWER_YET, MODEL_PATIENCE_S = "no answer yet", 1.5  # how long the banner waits for the model's first answer
 TAKEOVER_PATIENCE_S = 10.0  # the API of a killed supervisor frees the port once it has handled its SIGTERM
 DRAIN_MARGIN_S = 5.0  # on top of the API's own limit, before it is killed
 WORKER_STOP_S = 30.0
@@ -115,7 +117,9 @@ class _Launcher:
         self._start("worker", ["worker", "--nice", str(WORKER_NICE)], kept, stop_timeout_s=WORKER_STOP_S)
         self._supervisor.mark_ready()
         self._ownership.note("running", self._url)
-        say(banner(self._url, key, self._store(), is_accepted=is_accepted(self._url, key)))
+        status, model = self._language_model(key)
+        is_accepted = status != http.client.UNAUTHORIZED  # the key was revoked, or has expired
+        say(banner(self._url, key, self._store(), model=model, is_accepted=is_accepted))
 
     def _database_environment(self) -> dict[str, str]:
         """The environment for the children; starts the embedded Postgres unless a database was named."""
@@ -150,6 +154,21 @@ class _Launcher:
         migrate = ChildProcess("migrate", [*MODULE, "migrate"], env=env, stop_timeout_s=WORKER_STOP_S)
         if self._supervisor.run_once(migrate) != 0:
             raise LaunchError("The database could not be brought up to date; the reason stands above.")
+
+    def _language_model(self, key: str) -> tuple[int, str]:
+        """The status of the service's details, and of them the model and whether it answers. Waits a moment for its
+        answer, while everything runs already."""
+        status, found = 0, dict[str, Any]()
+
+        def has_said() -> bool:
+            nonlocal status, found
+            status, body = get(self._url, "/v1/health/details", {"Authorization": f"Bearer {key}"})
+            found = json.loads(body) if status == http.client.OK else {}
+            return found.get("llm_status") != NO_ANSWER_YET
+
+        self._supervisor.wait_until(has_said, timeout_s=MODEL_PATIENCE_S)
+        name = found.get("llm")
+        return status, f"{name} ({found['llm_status'].removeprefix(f'{name} ')})" if name else "none: rules"
 
     def _store(self) -> str:
         return str(self._folder) if self._settings.database_url is None else "the database in DATABASE_URL"
@@ -195,29 +214,25 @@ def without(env: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
 
 def is_ready(url: str) -> bool:
     """True when /readyz answers 200."""
-    return _status(url, "/readyz", {}) == http.client.OK
+    return get(url, "/readyz", {})[0] == http.client.OK
 
 
-def is_accepted(url: str, key: str) -> bool:
-    """False when the API does not know the key: it was revoked, or has expired."""
-    return _status(url, "/v1/whoami", {"Authorization": f"Bearer {key}"}) != http.client.UNAUTHORIZED
-
-
-def _status(url: str, path: str, headers: Mapping[str, str]) -> int:
-    """The status of an answer. Not urllib, which would use a proxy from the environment."""
+def get(url: str, path: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    """Status and body of an answer. Not urllib, which would use a proxy from the environment."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PROBE_TIMEOUT_S)
     try:
         connection.request("GET", path, headers=dict(headers))
-        return connection.getresponse().status
+        answer = connection.getresponse()
+        return answer.status, answer.read()
     except (OSError, http.client.HTTPException):
-        return 0
+        return 0, b""
     finally:
         connection.close()
 
 
-def banner(url: str, key: str, database: str | Path, *, is_accepted: bool = True) -> str:
-    """The text printed when everything runs: URL, key, and two commands that can be pasted into a shell; for a key that
-    was revoked, how to make another instead."""
+def banner(url: str, key: str, database: str | Path, *, model: str = "none: rules", is_accepted: bool = True) -> str:
+    """The text printed when everything runs, with two commands that can be pasted into a shell; for a key that was
+    revoked, how to make another instead."""
     return (
         "\n"
         "Loxodon is ready.\n"
@@ -226,6 +241,7 @@ def banner(url: str, key: str, database: str | Path, *, is_accepted: bool = True
         f"  Key    {key if is_accepted else '(revoked or expired)'}\n"
         f"{f'  Page   {url}/#{quote(key)}' + chr(10) if is_accepted else ''}"
         f"  Store  {database}\n"
+        f"  Language model: {model}\n"
         "\n"
         f"{examples(url, key) if is_accepted else REVOKED}"
         "\n"

@@ -2,8 +2,8 @@
 
 PII, extraction, and for each fact its embedding, its nearest memories and a decision come before the transaction. In
 it, under the scope lock, those memories are checked again; then the turns are written together with what was decided.
-When the model cannot extract, the turns are stored without facts and a job curates them later: nothing is lost. When
-its budget of the day is spent, the rules find what they can, and the model reads the same turns on the next day.
+When the model fails, the rules find what they can at once, and a job lets the model read the same turns again: soon, or
+on the next day where its budget of the day is spent. What an answer that was cut off did not reach is read by that job.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from service.curator import decisions
 from service.curator.decisions import ShownStatement
 from service.curator.extract import Extracted
 from service.curator.judge import judge
-from service.db import caches, direct
+from service.db import caches
 from service.db.direct import InsertBatch, NewRows
 from service.db.engine import Session
 from service.db.episodes import conversations
@@ -30,11 +30,11 @@ from service.db.memories.sources import SourceLink
 from service.domain.decision import Action, Decision, Neighbour
 from service.domain.draft import Annotation, CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.fact import Fact
-from service.domain.job import NewJob
+from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.domain.text import CleanText
-from service.errors import Conflict, EmbeddingError, LlmError, ModelBudgetSpent, PiiRejected
+from service.errors import AnswerCut, Conflict, EmbeddingError, LlmError, PiiRejected
 from service.memory import apply, deferred, forget_asked, reading, turns, write
 from service.memory.record import ConversationDraft
 from service.memory.store import DECISIONS
@@ -44,11 +44,10 @@ from service.pipeline.stages import FACT, run_all
 from service.providers.protocols import Vector
 from service.resources import Resources
 
+READ_BY_RULES = "read_by_rules: the rules read the messages; they are kept, and the language model reads them later."
+
 ECHO_CANDIDATES = 20
 """Memories that an assistant's sentence is compared with: it may combine several of them."""
-
-CONSOLIDATE_MAX_ATTEMPTS = 14
-"""Attempts to curate kept messages: with waits that double from 2 s, the last is made more than four hours later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +66,9 @@ class TurnsGone(Conflict):
     retryable = True
 
 
-class AnswerCut(LlmError):
-    """The model had no room for all the facts of the stored turns. It has for those of fewer."""
-
-
 async def curate(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
-    """Facts of the conversation, added, merged, or put in place of what they retire. Raises AnswerCut, with nothing
-    written, where several turns are stored already: nobody is there to read a warning that facts are missing."""
+    """Facts of the conversation, added, merged, or put in place of what they retire. Turns that are stored already wait
+    for the model: LlmError is raised, AnswerCut too, and nothing is written."""
     messages, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
     asked = await forget_asked.read(messages, conversation.scope, res)
@@ -85,15 +80,14 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     except LlmError as exc:
         if conversation.stored is not None:
             raise
-        warnings = (*warnings, f"{exc.warning}: {exc.detail}")
-        if not isinstance(exc, ModelBudgetSpent):
-            return await _curate_later(conversation, messages, res, request, warnings)
-        warnings += ("read_by_rules: the messages are kept, and the language model will read them then.",)
-        read_again_at = res.clock() + timedelta(seconds=exc.retry_after_s or 0)
+        warnings = (*warnings, exc.as_warning(""), *(() if conversation.dry_run else (READ_BY_RULES,)))
+        read_again_at = res.clock() + timedelta(seconds=(exc.retry_after_s or 0) if exc.pauses else 0)
         conversation = without_model(conversation)
         found, vectors = await reading.read(said, messages, conversation, res)
-    if found.is_cut and len(conversation.stored or ()) > 1:
-        raise AnswerCut("The language model's answer was cut off.")
+    if found.is_cut:
+        if conversation.stored is not None:
+            raise AnswerCut(f"The answer of {found.source} was cut off.")
+        read_again_at = res.clock()
     new_turns = await _new_turns(messages, vectors, conversation, res)
     facts, skipped = await _prepared(found, messages, conversation, res, {"extract": _since(began)})
     warnings = (*warnings, *found.warnings, *skipped)
@@ -159,20 +153,16 @@ async def _new_turns(
     """The messages as turns, none if none are to be written. Without `vectors` a job makes them later."""
     if conversation.dry_run or conversation.stored is not None:
         return []
-    found = await _as_turns(messages, res)
-    return [replace(turn, vector=vector) for turn, vector in zip(found, vectors, strict=True)] if vectors else found
-
-
-async def _as_turns(messages: Sequence[Draft], res: Resources) -> list[NewTurn]:
-    """The messages as turns with the weights of their words, and no vectors yet."""
+    each_vector: Sequence[Vector | None] = vectors or [None] * len(messages)
     return [
         NewTurn(
             *_role_and_speaker(draft),
             draft.clean,
             draft.timestamp,
+            vector=vector,
             weights=await res.rules.run_if_long(len(draft.clean), term_weights, draft.clean),
         )
-        for draft in messages
+        for draft, vector in zip(messages, each_vector, strict=True)
     ]
 
 
@@ -439,28 +429,6 @@ def _role_and_speaker(draft: Draft) -> tuple[str, str | None]:
     return draft.speech.role, draft.speech.speaker
 
 
-async def _curate_later(
-    conversation: ConversationDraft,
-    messages: Sequence[Draft],
-    res: Resources,
-    request: WriteContext,
-    warnings: tuple[str, ...],
-) -> StoreResult:
-    """Stores the turns without facts, and a job that curates them when the model is back."""
-    why = "the language model failed; the messages are kept and will be curated later"
-    if conversation.dry_run:
-        return StoreResult((), (*warnings, f"no_facts: {why}."))
-    scope, new_turns = conversation.scope, await _as_turns(messages, res)
-    async with write_transaction(scope, res, request) as session:
-        places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=False)
-        await direct.insert(session, *turn_rows)
-        await _consolidate_later(session, conversation, messages[0], places)
-        warnings = (*warnings, f"no_facts: {why}.")
-        result = StoreResult((), warnings)
-        await store_answer(session, scope.workspace_id, result, request)
-    return result
-
-
 async def _consolidate_later(
     session: Session,
     conversation: ConversationDraft,
@@ -471,7 +439,7 @@ async def _consolidate_later(
     kept = deferred.consolidation_payload(
         conversation, first, places[0].conversation_id, places[0].index, places[-1].index
     )
-    job = NewJob("consolidate", payload=kept, run_after=run_after, max_attempts=CONSOLIDATE_MAX_ATTEMPTS)
+    job = NewJob("consolidate", payload=kept, run_after=run_after, max_attempts=LONG_MAX_ATTEMPTS)
     await queue.enqueue(session, conversation.scope.workspace_id, [job])
 
 

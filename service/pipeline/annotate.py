@@ -56,7 +56,7 @@ async def ask_model(draft: Draft, res: Resources) -> Draft:
     try:
         reply, _ = await model_calls.complete_as(res, draft.scope.workspace_id, prompt, AnnotationReply)
     except LlmError as exc:
-        warning = f"{exc.warning}: importance, temporal and categories come from the rules."
+        warning = exc.as_warning("Importance, temporal and categories come from the rules.")
         return replace(draft, annotation=Annotation(), warnings=(*draft.warnings, warning))
     return _with_asked_end(replace(draft, annotation=read_annotation(reply)))
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import SecretStr
-
 from service.providers.budget import MeteredLlm
+from service.providers.endpoints import embedder_endpoint, keys, llm_endpoint, secret
 from service.providers.lent import LentEmbedder
 from service.providers.local import DIMENSION, LocalEmbedder
 from service.providers.missing import MissingEmbedder
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm
-from service.providers.presets import Endpoint, choose_embedder, choose_llm
+from service.providers.presets import Endpoint, canonical, choose_embedder
 from service.providers.protocols import Embedder, Llm
 from service.providers.reranker import HttpReranker, Reranker
 from service.providers.retry import RetryPolicy
@@ -22,19 +21,19 @@ LOCAL_MODEL = "local:snowflake-arctic-embed-s-int8"
 
 def embedder_model(settings: Settings) -> str:
     """The id that the first embedding generation records, without loading anything; migrations have no key for it."""
-    endpoint = _embedder_endpoint(settings, or_key="none")
+    endpoint = embedder_endpoint(settings, or_key="none")
     return endpoint.id if endpoint else LOCAL_MODEL
 
 
 def embedder_dimension(settings: Settings) -> int:
     """The length of the vectors of the configured embedder."""
-    return settings.embedding_dim if _embedder_endpoint(settings, or_key="none") else DIMENSION
+    return settings.embedding_dim if embedder_endpoint(settings, or_key="none") else DIMENSION
 
 
 def open_embedder(settings: Settings, *, seldom_used: bool = False) -> Embedder:
     """The configured embedder, ready; loading the local one takes about a second. `seldom_used`: the local one is
     loaded when it is needed, in a process of its own."""
-    return _open_embedder(settings, _embedder_endpoint(settings), settings.embedding_dim, seldom_used=seldom_used)
+    return _open_embedder(settings, embedder_endpoint(settings), settings.embedding_dim, seldom_used=seldom_used)
 
 
 def open_embedder_of(settings: Settings, model: str, dimension: int, *, seldom_used: bool = False) -> Embedder:
@@ -45,12 +44,12 @@ def open_embedder_of(settings: Settings, model: str, dimension: int, *, seldom_u
     if model == LOCAL_MODEL:
         return _open_embedder(settings, None, dimension, seldom_used=seldom_used)
     provider, _, name = model.partition(":")
-    is_same = provider == settings.embedder_provider.strip().lower()
+    is_same = provider == canonical(settings.embedder_provider)
     key = settings.old_embedder_api_key or (settings.embedder_api_key if is_same else None)
     url = settings.old_embedder_base_url or (settings.embedder_base_url if is_same else None)
     try:
         endpoint = choose_embedder(
-            provider=provider, model=name, api_key=_secret(key), base_url=url, keys=_keys(settings)
+            provider=provider, model=name, api_key=secret(key), base_url=url, keys=keys(settings)
         )
     except ValueError as exc:
         return MissingEmbedder(model, dimension, str(exc))
@@ -76,28 +75,12 @@ def _open_embedder(settings: Settings, endpoint: Endpoint | None, dimension: int
 
 def open_llm(settings: Settings) -> Llm | None:
     """The configured language model, charged to the running request's budget; None without a key."""
-    endpoint = choose_llm(
-        provider=settings.llm_provider,
-        model=settings.llm_model,
-        api_key=_secret(settings.llm_api_key),
-        base_url=settings.llm_base_url,
-        models=task_models(settings),
-        keys=_keys(settings),
-    )
+    endpoint = llm_endpoint(settings)
     if endpoint is None:
         return None
     attempt_s = min(settings.llm_attempt_timeout_s, settings.llm_timeout_s)
     options = ClientOptions(timeout_s=attempt_s, concurrency=settings.llm_concurrency, retries=_retries(settings))
     return MeteredLlm(OpenAiLlm(endpoint, options))
-
-
-def task_models(settings: Settings) -> dict[str, str]:
-    """The models of tasks that have one of their own; empty where they have not."""
-    return {
-        "extract": settings.extraction_model or "",
-        "decide": settings.decision_model or "",
-        "classify": settings.classifier_model or "",
-    }
 
 
 def open_reranker(settings: Settings) -> Reranker | None:
@@ -108,34 +91,10 @@ def open_reranker(settings: Settings) -> Reranker | None:
         settings.rerank_url,
         api=settings.rerank_api,
         model=settings.rerank_model,
-        api_key=_secret(settings.rerank_api_key),
+        api_key=secret(settings.rerank_api_key),
         timeout_s=settings.rerank_timeout_s,
-    )
-
-
-def _embedder_endpoint(settings: Settings, *, or_key: str | None = None) -> Endpoint | None:
-    return choose_embedder(
-        provider=settings.embedder_provider,
-        model=settings.embedder_model,
-        api_key=_secret(settings.embedder_api_key) or or_key,
-        base_url=settings.embedder_base_url,
-        keys=_keys(settings),
     )
 
 
 def _retries(settings: Settings) -> RetryPolicy:
     return RetryPolicy(transient=settings.llm_retry_transient)
-
-
-def _keys(settings: Settings) -> dict[str, str]:
-    found = {
-        "openai": settings.openai_api_key,
-        "anthropic": settings.anthropic_api_key,
-        "google": settings.google_api_key,
-        "azure_openai": settings.azure_openai_api_key,
-    }
-    return {name: key.get_secret_value() for name, key in found.items() if key}
-
-
-def _secret(value: SecretStr | None) -> str | None:
-    return value.get_secret_value() if value is not None else None

@@ -1,22 +1,20 @@
 """HTTP client for OpenAI-compatible servers: addressing, retries, and fields a model does not accept.
 
-The border to the openai SDK: nothing above sees its types. The SDK makes URL and headers (Azure's paths included) once
-per path and model, since they are the same for every request. Sending a request through the SDK costs 1.4 ms of CPU,
-0.8 with aiohttp below it; aiohttp alone takes 0.35. Answers are validated with models of ours; `retry.py` repeats
-failed calls within the deadline.
+Sending a request through a vendor's SDK costs 1.4 ms of CPU; aiohttp alone takes 0.35. Answers are validated with
+models of ours; `retry.py` repeats failed calls within the deadline.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, ValidationError
 
@@ -29,25 +27,29 @@ if TYPE_CHECKING:
     import ssl
 
     import aiohttp
-    import httpx2
-    import openai
 
 T = TypeVar("T")
 Answer = TypeVar("Answer", bound=BaseModel)
 
 CONNECT_TIMEOUT_S = 5.0
 LARGE_BYTES = 64_000  # 1 to 2 ms of parsing; more is read in a thread
-NO_KEY = "none"  # the SDK insists on a key; servers that need none ignore it
 IDLE_S = 4.0
 """Seconds after which an idle connection is not used again: uvicorn, so vLLM and many others, closes it after 5."""
 QUOTA_CODE = "insufficient_quota"  # OpenAI's other 429: waiting does not help
 TOO_LONG_CODE = "context_length_exceeded"
+FILTER_CODE = "content_filter"  # Azure's word for a prompt that it does not pass on
+MESSAGE_CHARS = 300  # of the server's own sentence
+SECRET_CHARS = 6  # shorter ones stand for "no key", and are parts of words
 TOO_LONG = re.compile(r"context (length|size|window)|prompt is too long", re.IGNORECASE)
 """What servers say of a prompt that their model has no room for: vLLM, llama.cpp and others have no code for it."""
 
 RENAMED: Mapping[str, str] = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
-OPTIONAL = frozenset({"temperature", "response_format", "dimensions", "encoding_format", *RENAMED})
+OPTIONAL = frozenset(
+    {"temperature", "response_format", "dimensions", "encoding_format", "reasoning_effort", "thinking", *RENAMED}
+)
 """Fields that a request can do without: it still means the same, though it may be answered less well."""
+
+OPTIONAL_NAME = re.compile(rf"\b(?:{'|'.join(sorted(OPTIONAL))})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +61,8 @@ class ClientOptions:
     retries: RetryPolicy = field(default_factory=RetryPolicy)
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHead:
-    """URL and headers, the same for all requests to one path and model."""
-
-    url: str
-    headers: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class RawResponse:
-    """The server's response, whatever its status."""
-
-    status: int
-    headers: Mapping[str, str]
-    content: bytes
+RawResponse = tuple[int, Mapping[str, str], bytes]
+"""Status, headers and content of a response, whatever the status."""
 
 
 class AcceptedFields:
@@ -123,14 +112,12 @@ class OpenAiClient:
         self._options = options
         self._fields = AcceptedFields()
         self._slots = asyncio.Semaphore(options.concurrency)
-        self._heads: dict[tuple[str, str], RequestHead] = {}
         self._session: aiohttp.ClientSession | None = None
 
     @classmethod
     def open(cls, endpoint: Endpoint, options: ClientOptions | None = None) -> OpenAiClient:
-        """A client of `endpoint`; sends nothing yet. The first call in a process takes 0.7 s: it imports the SDK."""
+        """A client of `endpoint`; sends nothing yet."""
         import aiohttp  # noqa: F401 - now rather than within the first request
-        import openai  # noqa: F401
 
         return cls(endpoint, options or ClientOptions())
 
@@ -152,13 +139,13 @@ class OpenAiClient:
 
     async def _post(self, path: str, body: dict[str, object], answer: type[Answer]) -> Answer:
         async with self._slots:
-            response = await self._exchange(path, body)
-        if not 200 <= response.status < 300:
-            raise _refusal(response)
+            status, headers, content = await self._exchange(path, body)
+        if not 200 <= status < 300:
+            raise _refusal(status, headers, content, self._endpoint.api_key)
         try:
-            if len(response.content) > LARGE_BYTES:
-                return await asyncio.to_thread(answer.model_validate_json, response.content)
-            return answer.model_validate_json(response.content)
+            if len(content) > LARGE_BYTES:
+                return await asyncio.to_thread(answer.model_validate_json, content)
+            return answer.model_validate_json(content)
         except ValidationError:
             raise CallFailed(FailureReason.UNREADABLE) from None  # the error quotes the answer, which no log may hold
 
@@ -168,20 +155,13 @@ class OpenAiClient:
         content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         try:
             async with asyncio.timeout(self._options.timeout_s):
-                head = await self._head(path, str(body.get("model")))
-                headers = {**head.headers, **tracing.headers()}
-                async with self._open_session().post(head.url, data=content, headers=headers) as got:
-                    return RawResponse(got.status, got.headers, await got.read())
+                url, headers = _head(self._endpoint, path, str(body.get("model")))
+                async with self._open_session().post(url, data=content, headers=headers | tracing.headers()) as got:
+                    return got.status, got.headers, await got.read()
         except TimeoutError as exc:
             raise CallFailed(FailureReason.TIMEOUT) from exc
         except (aiohttp.ClientError, OSError) as exc:
             raise CallFailed(FailureReason.UNREACHABLE) from exc
-
-    async def _head(self, path: str, model: str) -> RequestHead:
-        known = self._heads.get((path, model))
-        if known is None:
-            known = self._heads[path, model] = await _compose_head(self._endpoint, path, model)
-        return known
 
     def _open_session(self) -> aiohttp.ClientSession:
         """The session of this event loop; proxies are those of the environment."""
@@ -196,49 +176,13 @@ class OpenAiClient:
         return self._session
 
 
-async def _compose_head(endpoint: Endpoint, path: str, model: str) -> RequestHead:
-    """URL and headers as the SDK makes them; the request itself is not sent."""
-    import httpx2
-
-    made: list[httpx2.Request] = []
-
-    def keep(request: httpx2.Request) -> httpx2.Response:
-        made.append(request)
-        return httpx2.Response(200)
-
-    async with httpx2.AsyncClient(transport=httpx2.MockTransport(keep)) as offline:
-        await _sdk_client(endpoint, offline).post(path, cast_to=httpx2.Response, body={"model": model})
-    [request] = made
-    per_connection = {"host", "content-length", "accept-encoding", "connection"}
-    headers = {name: value for name, value in request.headers.items() if name.lower() not in per_connection}
-    return RequestHead(str(request.url), headers)
-
-
-def _sdk_client(endpoint: Endpoint, http: httpx2.AsyncClient) -> openai.AsyncOpenAI:
-    import openai
-
-    logging.getLogger("openai").setLevel(logging.WARNING)  # its debug lines quote requests, memory text and all
-    key = endpoint.api_key or NO_KEY
-    client: openai.AsyncOpenAI
-    if endpoint.preset.model_in_path:
-        client = openai.AsyncAzureOpenAI(
-            azure_endpoint=endpoint.base_url,
-            api_version=endpoint.preset.query["api-version"],
-            api_key=key,
-            http_client=http,
-            max_retries=0,
-        )
-    else:
-        client = openai.AsyncOpenAI(
-            base_url=endpoint.base_url,
-            api_key=key,
-            default_query=dict(endpoint.preset.query),
-            http_client=http,
-            max_retries=0,
-        )
-    # The SDK fills these from the environment, which only settings.py may read; they would go to every vendor.
-    client.organization = client.project = client.admin_api_key = None
-    return client
+def _head(endpoint: Endpoint, path: str, model: str) -> tuple[str, dict[str, str]]:
+    """URL and headers. Azure has a path for each model, and a header of its own for the key."""
+    headers, key = {"Content-Type": "application/json"}, endpoint.api_key
+    if not endpoint.preset.model_in_path:
+        return f"{endpoint.base_url}{path}", headers | ({"Authorization": f"Bearer {key}"} if key else {})
+    url = f"{endpoint.base_url}/openai/deployments/{quote(model, safe='')}{path}?{urlencode(endpoint.preset.query)}"
+    return url, headers | ({"api-key": key} if key else {})
 
 
 @cache
@@ -251,35 +195,53 @@ def _tls() -> ssl.SSLContext:
     return context
 
 
-def _refusal(response: RawResponse) -> CallFailed:
+def _refusal(status: int, headers: Mapping[str, str], content: bytes, key: str | None) -> CallFailed:
     """The failure that a status other than 2xx stands for."""
-    code, parameter, told = _error_fields(response.content)
+    code, parameter, message = _error_fields(content)
+    reason = _reason(status, code, message)
+    if parameter is None and reason is FailureReason.REFUSED:  # Anthropic and others name it in the sentence alone
+        parameter = found.group() if (found := OPTIONAL_NAME.search(message)) else None
     return CallFailed(
-        _reason(response.status, code, told),
-        status=response.status,
-        retry_after_s=retry_after_s(response.headers, datetime.now(UTC)),
+        reason,
+        status=status,
+        retry_after_s=retry_after_s(headers, datetime.now(UTC)),
         parameter=parameter,
+        message=without_keys(message, key),
     )
 
 
 def _error_fields(content: bytes) -> tuple[str | None, str | None, str]:
-    """Code, parameter and message of an error, which most servers put under "error"."""
+    """Code, parameter and message of an error, which most servers put under "error", Google in a list."""
     try:
-        error = json.loads(content)
+        found = json.loads(content)
     except ValueError:
         return None, None, ""
-    inner = error.get("error", error) if isinstance(error, dict) else None
-    found = [inner.get(name) if isinstance(inner, dict) else None for name in ("code", "param", "message")]
-    code, parameter, told = (each if isinstance(each, str) else None for each in found)
-    return code, parameter, told or ""
+    found = found[0] if isinstance(found, list) and found else found
+    found = found.get("error", found) if isinstance(found, dict) else None
+    found = found if isinstance(found, dict) else {"message": found}
+    told = found.get("message") or found.get("detail") or ""
+    code, parameter = (each if isinstance(each, str) else None for each in (found.get("code"), found.get("param")))
+    return code, parameter, told if isinstance(told, str) else json.dumps(told)
 
 
-def _reason(status: int, code: str | None, told: str) -> FailureReason:
+def without_keys(message: str, key: str | None) -> str:
+    """A server's sentence on one line, without our key or any other secret, at most MESSAGE_CHARS long."""
+    from service.language import pii  # only here: a process whose model answers does without
+
+    message = " ".join(message[: 4 * MESSAGE_CHARS].split())
+    if key and len(key) >= SECRET_CHARS:
+        message = message.replace(key, "[key]")
+    return pii.redact(message).text[:MESSAGE_CHARS]
+
+
+def _reason(status: int, code: str | None, message: str) -> FailureReason:
     if status == 429:
         return FailureReason.QUOTA if code == QUOTA_CODE else FailureReason.RATE_LIMIT
     if status >= 500:
         return FailureReason.SERVER
-    if status == 413 or code == TOO_LONG_CODE or TOO_LONG.search(told):
+    if code == FILTER_CODE:
+        return FailureReason.FILTERED
+    if status == 413 or code == TOO_LONG_CODE or TOO_LONG.search(message):
         return FailureReason.TOO_LONG
     return {401: FailureReason.UNAUTHORISED, 403: FailureReason.UNAUTHORISED, 408: FailureReason.TIMEOUT}.get(
         status, FailureReason.REFUSED

@@ -12,15 +12,17 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 
 from service import metrics, tracing
-from service.errors import LlmError, PromptTooLong
+from service.errors import AnswerCut, LlmError, PromptTooLong, UnusableAnswer
 from service.providers.json_reply import parse_reply
 from service.providers.openai_client import ClientOptions, OpenAiClient
 from service.providers.presets import Endpoint, JsonMode
 from service.providers.protocols import LlmReply, LlmRequest, TokenUsage, ToolCall, ToolSpec
-from service.providers.retry import LASTING, CallFailed, FailureReason
+from service.providers.retry import UNTIL_CHANGED, CallFailed, FailureReason
 
 PATH = "/chat/completions"
 JSON_INSTRUCTION = "Answer with one JSON object."
+CHANGE_S = 1_800.0
+"""What needs somebody to change a key or a model is tried again after so long."""
 
 
 class _Function(BaseModel):
@@ -66,7 +68,7 @@ class OpenAiLlm:
         return self._endpoint.id
 
     async def complete(self, request: LlmRequest) -> LlmReply:
-        """The answer to `request`. Raises LlmError within its deadline, `retryable` unless the request is at fault."""
+        """The answer to `request`. Raises LlmError within its deadline."""
         model = self._endpoint.models.get(request.task, self._endpoint.model)
         provider, began = self._endpoint.preset.name, time.perf_counter()
         about = {"gen_ai.operation.name": "chat", "gen_ai.request.model": model, "gen_ai.provider.name": provider}
@@ -77,11 +79,11 @@ class OpenAiLlm:
                     PATH, self._body(request, model), ChatCompletion, deadline_s=request.deadline_s
                 )
                 _count_tokens(completion.usage, provider, model)
-                reply = read_completion(completion, model)
+                reply = read_completion(completion, model, provider)
             outcome = "answered"
         except CallFailed as failed:
             outcome = failed.reason.name.lower()
-            raise _error(failed) from failed
+            raise _error(failed, f"{provider}:{model}") from failed
         except LlmError:
             outcome = "unusable"
             raise
@@ -103,6 +105,8 @@ class OpenAiLlm:
         }
         if request.schema is not None and (answer := response_format(preset.json_mode, request.task, request.schema)):
             body["response_format"] = answer
+        if model == preset.chat_model:
+            body = {name: value for name, value in {**body, **preset.chat_fields}.items() if value is not None}
         if request.tools:
             body["tools"] = [_function(tool) for tool in request.tools]
         return body
@@ -150,47 +154,48 @@ def _messages(request: LlmRequest, mode: JsonMode) -> list[dict[str, str]]:
     return [{"role": "system", "content": system}, {"role": "user", "content": request.user}]
 
 
-def read_completion(completion: ChatCompletion, requested_model: str) -> LlmReply:
+def read_completion(completion: ChatCompletion, requested_model: str, provider: str) -> LlmReply:
     """The first choice of a completion. Raises LlmError when it holds neither text nor readable tool calls."""
     usage = completion.usage or _Usage()
     try:
-        return _read(completion, usage, requested_model)
+        return _read(completion, usage, requested_model, f"{provider}:{requested_model}")
     except LlmError as unusable:  # and yet paid for
         unusable.tokens = (usage.prompt_tokens or 0, usage.completion_tokens or 0) if completion.usage else None
         raise
 
 
-def _read(completion: ChatCompletion, usage: _Usage, requested_model: str) -> LlmReply:
+def _read(completion: ChatCompletion, usage: _Usage, requested_model: str, name: str) -> LlmReply:
     if not completion.choices:
-        raise LlmError("The language model gave no answer.")
+        raise UnusableAnswer(f"{name} gave no answer.")
     choice = completion.choices[0]
     reply = LlmReply(
         text=choice.message.content or "",
-        tool_calls=tuple(_tool_call(call.function) for call in choice.message.tool_calls or ()),
+        tool_calls=tuple(_tool_call(call.function, name) for call in choice.message.tool_calls or ()),
         usage=TokenUsage(usage.prompt_tokens or 0, usage.completion_tokens or 0),
         model=completion.model or requested_model,
         truncated=choice.finish_reason == "length",
     )
     if choice.message.refusal or choice.finish_reason == "content_filter":
-        raise LlmError("The language model refused to answer.")
+        raise UnusableAnswer(f"{name} refused to answer.")
     if not reply.text.strip() and not reply.tool_calls:
-        raise LlmError("The language model ran out of tokens." if reply.truncated else "The language model was silent.")
+        raise AnswerCut(f"{name} ran out of tokens.") if reply.truncated else UnusableAnswer(f"{name} was silent.")
     return reply
 
 
-def _tool_call(function: _Function) -> ToolCall:
+def _tool_call(function: _Function, name: str) -> ToolCall:
     if not (function.arguments or "").strip():
         return ToolCall(function.name, {})
     arguments = parse_reply(function.arguments or "")
     if not isinstance(arguments, dict):
-        raise LlmError("The language model called a tool with unreadable arguments.")
+        raise UnusableAnswer(f"{name} called a tool with unreadable arguments.")
     return ToolCall(function.name, arguments)
 
 
-def _error(failed: CallFailed) -> LlmError:
-    kind = PromptTooLong if failed.reason is FailureReason.TOO_LONG else LlmError
-    error = kind(f"The language model did not answer: {failed}.", retry_after_s=failed.retry_after_s)
-    error.retryable = failed.reason not in LASTING
+def _error(failed: CallFailed, name: str) -> LlmError:
+    kinds = {FailureReason.TOO_LONG: PromptTooLong, FailureReason.FILTERED: UnusableAnswer}
+    wait_s = CHANGE_S if failed.reason in UNTIL_CHANGED else failed.retry_after_s
+    error = kinds.get(failed.reason, LlmError)(f"{name} did not answer: {failed}.", retry_after_s=wait_s)
+    error.provider_message = failed.message
     if failed.reason in (FailureReason.TIMEOUT, FailureReason.UNREADABLE):
         error.tokens = None
     return error

@@ -1,13 +1,15 @@
 """The table of OpenAI-compatible providers, and the choice of one from the settings.
 
 Everything by which they differ is a field here, so no other module compares provider names. `choose_llm` and
-`choose_embedder` return an `Endpoint`, or None for "work without".
+`choose_embedder` return an `Endpoint`, or None for "work without"; where a setting is missing or wrong they raise a
+ValueError with a sentence that names the variable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -30,7 +32,8 @@ class Preset:
     `needs_key`: refuses to work without. `length_field`: how the request calls the longest answer. `sized_models`:
     prefixes of the embedding models that accept `dimensions`. `base64_vectors`: returns vectors packed in base64, a
     quarter of the bytes. `batch_texts`: texts per embedding call. `window_chars`: characters that surely fit the
-    embedding model. `model_in_path`: Azure's deployments, with the api-version in `query`.
+    embedding model. `model_in_path`: Azure's deployments, with the api-version in `query`. `chat_fields`: what requests
+    to the usual chat model have besides, or without (None).
     """
 
     name: str
@@ -47,6 +50,7 @@ class Preset:
     window_chars: int = 8_000
     query: Mapping[str, str] = field(default_factory=dict)
     model_in_path: bool = False
+    chat_fields: Mapping[str, object] = field(default_factory=dict)
 
 
 OPENAI = Preset(
@@ -54,9 +58,10 @@ OPENAI = Preset(
     base_url="https://api.openai.com/v1",
     key_variable="OPENAI_API_KEY",
     needs_key=True,
-    chat_model="gpt-4o-mini",
+    chat_model="gpt-6-luna",  # gpt-4o-mini, 4.1-mini and 5-mini are switched off by January 2027
     embedding_model="text-embedding-3-small",
     json_mode=JsonMode.OBJECT,
+    chat_fields=MappingProxyType({"reasoning_effort": "none"}),  # else it reasons at length over every message
     length_field="max_completion_tokens",  # newer models refuse max_tokens, older ones take both
     sized_models=("text-embedding-3",),
     base64_vectors=True,
@@ -66,9 +71,11 @@ AZURE_OPENAI = Preset(
     name="azure_openai",
     key_variable="AZURE_OPENAI_API_KEY",
     needs_key=True,
-    chat_model="gpt-4o-mini",  # names the deployment, which customarily carries the model's name
+    chat_model="gpt-6-luna",  # names the deployment, which customarily carries the model's name
     embedding_model="text-embedding-3-small",
     json_mode=JsonMode.OBJECT,
+    chat_fields=MappingProxyType({"reasoning_effort": "none"}),
+    length_field="max_completion_tokens",
     sized_models=("text-embedding-3",),
     base64_vectors=True,
     query=MappingProxyType({"api-version": "2024-10-21"}),  # the last dated stable version
@@ -80,7 +87,8 @@ ANTHROPIC = Preset(
     base_url="https://api.anthropic.com/v1",
     key_variable="ANTHROPIC_API_KEY",
     needs_key=True,
-    chat_model="claude-3-5-haiku-latest",
+    chat_model="claude-haiku-5-5",  # 3.5 was retired in February 2026
+    chat_fields=MappingProxyType({"thinking": {"type": "disabled"}, "temperature": None}),  # it refuses a temperature
     json_mode=JsonMode.NONE,  # the compatible endpoint ignores response_format; it has no embeddings
 )
 
@@ -139,16 +147,10 @@ OFF = frozenset({"none", "off", "rules"})
 
 LOCAL = frozenset({"local"})
 
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """Sampling of one task: `temperature` 0..2 and the longest answer in tokens."""
-
-    temperature: float = 0.0
-    max_tokens: int = 2_000
-
-
-TUNING: Mapping[str, Tuning] = MappingProxyType({"classify": Tuning(temperature=0.3, max_tokens=50)})
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {"claude": "anthropic", "gemini": "google", "azure": "azure_openai", "hf": "huggingface"}
+)
+"""What people call a provider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,11 +194,6 @@ class Endpoint:
         return f"{self.preset.name}:{self.model}"
 
 
-def tuning(task: str) -> Tuning:
-    """Temperature and token limit of a task."""
-    return TUNING.get(task, Tuning())
-
-
 def prefixes(model: str) -> Prefixes:
     """The prefixes of this embedding model; most have none."""
     return next((found for part, found in PREFIXES.items() if part in model.lower()), Prefixes())
@@ -215,13 +212,13 @@ def choose_llm(
 
     `keys`: provider keys by preset name. `models`: model per task. Raises ValueError naming what is missing.
     """
-    name = (provider or "").strip().lower()
+    name = canonical(provider or "")
     if name in OFF:
         return None
-    preset = _named(name) if name else _implied(api_key=api_key, base_url=base_url, keys=keys)
+    preset = _named(name, "LLM") if name else _implied(api_key=api_key, base_url=base_url, keys=keys)
     if preset is None:
         return None
-    return _endpoint(preset, model or preset.chat_model, api_key, base_url, keys, models)
+    return _endpoint(preset, "LLM", model or preset.chat_model, api_key, base_url, keys, models)
 
 
 def choose_embedder(
@@ -234,16 +231,26 @@ def choose_embedder(
 ) -> Endpoint | None:
     """The hosted embedder to use, None for the local one. Only a named provider counts, never a key
     alone: changing the embedder means embedding everything again."""
-    name = (provider or "local").strip().lower()
+    name = canonical(provider or "local")
     if name in LOCAL:
         return None
-    preset = _named(name)
-    return _endpoint(preset, model or preset.embedding_model, api_key, base_url, keys, NOTHING)
+    preset = _named(name, "EMBEDDER")
+    return _endpoint(preset, "EMBEDDER", model or preset.embedding_model, api_key, base_url, keys, NOTHING)
 
 
-def _named(name: str) -> Preset:
+def canonical(provider: str) -> str:
+    """The name of a provider as the table has it, where it is there."""
+    name = provider.strip().lower().replace("-", "_")
+    return ALIASES.get(name, name)
+
+
+def _named(name: str, kind: str) -> Preset:
     if name not in PRESETS:
-        raise ValueError(f"unknown provider {name!r}; known are {', '.join(PRESETS)}")
+        meant = get_close_matches(name, [*PRESETS, *ALIASES], n=1)
+        raise ValueError(
+            f"{kind}_PROVIDER: there is no provider {name!r}{f', did you mean {meant[0]}' if meant else ''}. Known are "
+            f"{', '.join(PRESETS)}; custom is any other OpenAI-compatible server, at {kind}_BASE_URL"
+        )
     return PRESETS[name]
 
 
@@ -257,6 +264,7 @@ def _implied(*, api_key: str | None, base_url: str | None, keys: Mapping[str, st
 
 def _endpoint(
     preset: Preset,
+    kind: str,
     model: str | None,
     api_key: str | None,
     base_url: str | None,
@@ -266,9 +274,15 @@ def _endpoint(
     url = base_url or preset.base_url
     key = api_key or keys.get(preset.name) or None
     if not url:
-        raise ValueError(f"provider {preset.name} needs a base URL")
+        raise ValueError(f"{kind}_BASE_URL is not set: the provider {preset.name} needs the address of a server")
+    if not url.lower().startswith(("http://", "https://")):
+        raise ValueError(f"{kind}_BASE_URL must begin with http:// or https://")
     if not model:
-        raise ValueError(f"provider {preset.name} needs a model")
+        other = f"; {kind}_PROVIDER names another one" if preset is CUSTOM else ""
+        raise ValueError(f"{kind}_MODEL is not set: the provider {preset.name} needs the name of a model{other}")
     if preset.needs_key and not key:
-        raise ValueError(f"provider {preset.name} needs an API key, e.g. in {preset.key_variable}")
-    return Endpoint(preset, url.rstrip("/"), model, key, MappingProxyType({k: v for k, v in models.items() if v}))
+        raise ValueError(
+            f"{preset.key_variable} (or {kind}_API_KEY) is not set: the provider {preset.name} needs a key"
+        )
+    url = url.rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings")
+    return Endpoint(preset, url, model, key, MappingProxyType({k: v for k, v in models.items() if v}))

@@ -8,14 +8,13 @@ that would not fit is not begun, the failure is raised at once.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import TypeVar
-
-import stamina
 
 T = TypeVar("T")
 
@@ -31,11 +30,15 @@ class FailureReason(StrEnum):
     UNREADABLE = "unreadable answer"
     UNAUTHORISED = "key refused"
     REFUSED = "request refused"
+    FILTERED = "request filtered"
     TOO_LONG = "request too long"
 
 
 LASTING = frozenset({FailureReason.REFUSED, FailureReason.TOO_LONG})
 """What the same request meets again."""
+
+UNTIL_CHANGED = frozenset({FailureReason.REFUSED, FailureReason.UNAUTHORISED, FailureReason.QUOTA})
+"""What goes on until somebody changes a key, a model or a limit."""
 
 TRANSIENT = frozenset(
     {FailureReason.TIMEOUT, FailureReason.UNREACHABLE, FailureReason.SERVER, FailureReason.UNREADABLE}
@@ -43,9 +46,10 @@ TRANSIENT = frozenset(
 
 
 class CallFailed(Exception):
-    """One call did not succeed. Carries no text of request or answer, so that it may be logged.
+    """One call did not succeed. As text it says nothing of request or answer, so that it may be logged.
 
-    `parameter`: the request field that the server named as the culprit, if it named one.
+    `parameter`: the request field that the server named as the culprit, if it named one. `message`: the server's own
+    sentence, which may quote the request: it is for the caller alone.
     """
 
     def __init__(
@@ -55,11 +59,13 @@ class CallFailed(Exception):
         status: int | None = None,
         retry_after_s: float | None = None,
         parameter: str | None = None,
+        message: str = "",
     ) -> None:
         super().__init__(reason if status is None else f"{reason} ({status})")
         self.reason = reason
         self.retry_after_s = retry_after_s
         self.parameter = parameter
+        self.message = message
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,35 +90,18 @@ async def run(call: Callable[[], Awaitable[T]], policy: RetryPolicy, *, deadline
     """
     try:
         async with asyncio.timeout(deadline_s) as limit:
-            try:  # nearly always enough; stamina's machinery costs as much CPU as sending the request
-                return await call()
-            except CallFailed as exc:
-                failed = exc
-            # The hook decides alone: stamina's own time-out sleeps first and checks the clock afterwards.
-            attempts = stamina.retry_context(_hook(policy, limit), attempts=policy.max_retries + 1, timeout=None)
-            async for attempt in attempts:
-                with attempt:
-                    if attempt.num == 1:
-                        raise failed
+            for attempt in itertools.count():
+                try:
                     return await call()
+                except CallFailed as failed:
+                    delay_s = policy.delay_s(failed, attempt) if attempt < policy.max_retries else None
+                    ends_at = limit.when()
+                    if delay_s is None or (ends_at and asyncio.get_running_loop().time() + delay_s >= ends_at):
+                        raise
+                await asyncio.sleep(delay_s)
     except TimeoutError as exc:
         raise CallFailed(FailureReason.TIMEOUT) from exc
     raise AssertionError("the last attempt returns or raises")
-
-
-def _hook(policy: RetryPolicy, limit: asyncio.Timeout) -> Callable[[Exception], float | bool]:
-    failures = 0
-
-    def wait_s(exc: Exception) -> float | bool:
-        nonlocal failures
-        failures += 1
-        delay = policy.delay_s(exc, failures - 1) if isinstance(exc, CallFailed) else None
-        ends_at = limit.when()
-        if delay is None or (ends_at is not None and asyncio.get_running_loop().time() + delay >= ends_at):
-            return False
-        return float(delay)
-
-    return wait_s
 
 
 def retry_after_s(headers: Mapping[str, str], now: datetime) -> float | None:

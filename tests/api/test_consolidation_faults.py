@@ -140,7 +140,6 @@ async def worker(kept: Kept, database: Database) -> AsyncIterator[None]:
 
 
 FAULTS = {
-    "The language model's answer could not be read.": ScriptedAnswer(body=completion('{"facts": [{"text": "User wo')),
     "unreadable answer.": ScriptedAnswer(body=b"<html>bad gateway</html>"),
     "time-out.": ScriptedAnswer(delay_s=30.0),
     "connection failed.": ScriptedAnswer(cut=Cut.BEFORE_ANSWER),

@@ -240,11 +240,13 @@ async def test_history_tells_all_of_it_in_order(client: AsyncClient) -> None:
     assert len(set(stamps)) == 3
 
 
-async def test_with_the_model_down_the_answer_is_empty(client: AsyncClient, scripted: ModelSetup) -> None:
+async def test_with_the_model_down_the_rules_answer(client: AsyncClient, scripted: ModelSetup) -> None:
     scripted.server.chat.status(401)
     told = await answer(client, "My name is Bob", run_id="S1")
-    assert told["results"] == []
-    assert told["warnings"][0].startswith("llm_unavailable: ")
+    assert [each["memory"] for each in told["results"]] == ["User: My name is Bob"]
+    assert told["warnings"][0].startswith(
+        "llm_unavailable: openai:extract did not answer: key refused (401). scripted failure"
+    )
 
 
 class Moody(AngleEmbedder):

@@ -29,6 +29,12 @@ def test_the_banner_names_url_key_and_place() -> None:
     assert sum(line.startswith("curl ") for line in text.splitlines()) == 2
 
 
+def test_the_banner_says_which_model_reads() -> None:
+    assert "Language model: none: rules" in banner("http://x", "lox_key", "/there")
+    text = banner("http://x", "lox_key", "/there", model="openai:gpt-6-luna (answers)")
+    assert "  Language model: openai:gpt-6-luna (answers)" in text.splitlines()
+
+
 def test_a_revoked_key_is_not_shown_but_how_to_make_another() -> None:
     text = banner("http://x", "lox_key", "/there", is_accepted=False)
     assert "revoked" in text

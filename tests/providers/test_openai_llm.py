@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
@@ -49,8 +50,8 @@ def endpoint(server: OpenAiServer, provider: str, **changes: str) -> Endpoint:
 @pytest.mark.parametrize(
     ("provider", "model", "length_field", "json_mode"),
     [
-        ("openai", "gpt-4o-mini", "max_completion_tokens", "json_object"),
-        ("anthropic", "claude-3-5-haiku-latest", "max_tokens", None),
+        ("openai", "gpt-6-luna", "max_completion_tokens", "json_object"),
+        ("anthropic", "claude-haiku-5-5", "max_tokens", None),
         ("google", "gemini-flash-lite-latest", "max_tokens", "json_schema"),
         ("ollama", "llama3.2", "max_tokens", "json_schema"),
         ("huggingface", "some-model", "max_tokens", None),
@@ -71,11 +72,15 @@ async def test_requests(
     body = request.json
     assert llm.model == f"{provider}:{model}"
     assert body.pop("response_format", {"type": None})["type"] == json_mode
+    own: dict[str, dict[str, object]] = {
+        "openai": {"temperature": 0, "reasoning_effort": "none"},
+        "anthropic": {"thinking": {"type": "disabled"}},
+    }
     assert body == {
         "model": model,
         "messages": [{"role": "system", "content": ASK.system}, {"role": "user", "content": ASK.user}],
-        "temperature": 0,
         length_field: 2_000,
+        **own.get(provider, {"temperature": 0}),
     }
 
 
@@ -155,7 +160,7 @@ async def test_model_per_task(server: OpenAiServer, open_llm: Open) -> None:
     server.chat.default("fine")
     llm = open_llm(extract="gpt-4o")
     assert (await llm.complete(ASK)).model == "gpt-4o"
-    assert (await llm.complete(replace(ASK, task="decide"))).model == "gpt-4o-mini"
+    assert (await llm.complete(replace(ASK, task="decide"))).model == "gpt-6-luna"
 
 
 async def test_free_text_asks_for_no_json(server: OpenAiServer, open_llm: Open) -> None:
@@ -273,7 +278,9 @@ async def test_the_rate_limit_reaches_the_caller(server: OpenAiServer, open_llm:
 @pytest.mark.parametrize(
     ("status", "code", "detail", "retryable"),
     [
-        (400, None, "request refused", False),
+        (400, None, "request refused", True),
+        (404, None, "request refused", True),
+        (400, "content_filter", "request filtered", True),
         (401, "invalid_api_key", "key refused", True),
         (403, None, "key refused", True),
         (400, "context_length_exceeded", "request too long", False),
@@ -370,6 +377,44 @@ async def test_a_refused_field_is_left_out_from_then_on(server: OpenAiServer, op
     last = server.chat.bodies[-1]
     assert "temperature" not in last
     assert (last["max_tokens"], "max_completion_tokens" in last) == (2_000, False)
+
+
+async def test_a_field_that_only_the_sentence_names_is_left_out(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.raw(b'{"error": {"message": "`temperature` is deprecated for this model."}}', status=400)
+    server.chat.default("fine")
+    assert (await open_llm("anthropic", model="claude-opus-5-5").complete(ASK)).text == "fine"
+    assert "temperature" not in server.chat.bodies[-1]
+
+
+SENTENCES = {
+    "OpenAI": (404, {"error": {"message": "The model `x` does not exist", "code": "model_not_found"}}),
+    "Google": (400, [{"error": {"code": 400, "message": "The model `x` does not exist"}}]),
+    "Ollama": (404, {"error": "The model `x` does not exist"}),
+    "vLLM": (404, {"object": "error", "message": "The model `x` does not exist"}),
+    "FastAPI": (422, {"detail": "The model `x` does not exist"}),
+}
+
+
+@pytest.mark.parametrize(("status", "body"), SENTENCES.values(), ids=SENTENCES)
+async def test_the_provider_is_quoted(server: OpenAiServer, open_llm: Open, status: int, body: object) -> None:
+    server.chat.raw(json.dumps(body).encode(), status=status)
+    with pytest.raises(LlmError) as caught:
+        await open_llm(model="x").complete(ASK)
+    assert caught.value.detail == f"openai:x did not answer: request refused ({status})."
+    assert caught.value.provider_message == "The model `x` does not exist"
+
+
+async def test_the_provider_is_quoted_shortly_and_without_keys(server: OpenAiServer, open_llm: Open) -> None:
+    told = (
+        "Incorrect API key provided: sk-test.\n Not sk-proj-Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5MGFiY2RlZg either. " + "x" * 900
+    )
+    server.chat.raw(json.dumps({"error": {"message": told}}).encode(), status=401)
+    with pytest.raises(LlmError) as caught:
+        await open_llm().complete(ASK)
+    message = caught.value.provider_message
+    assert message.startswith("Incorrect API key provided: [")
+    assert len(message) <= 300
+    assert not [part for part in ("sk-test", "Zm9vYmFy", "\n") if part in message]
 
 
 async def test_a_field_that_matters_is_not_left_out(server: OpenAiServer, open_llm: Open) -> None:

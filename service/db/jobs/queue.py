@@ -83,6 +83,8 @@ FINISH = text("""
     SELECT id FROM finished
 """)
 
+HASTEN = text("UPDATE job SET run_after = now() WHERE state = 'ready' AND last_error LIKE 'llm_error: %'")
+
 ADVANCE = text("""
     UPDATE job SET progress = CAST(:progress AS jsonb)
     WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND worker = :worker AND attempts = :attempts
@@ -195,6 +197,11 @@ async def advance(session: Session, job: Job, done: int, total: int) -> None:
     progress = json.dumps({"done": done, "total": max(done, total)})
     fence = {"workspace": job.workspace_id, "id": job.id, "worker": job.worker, "attempts": job.attempts}
     await session.execute(ADVANCE, {**fence, "progress": progress})
+
+
+async def hasten(session: Session) -> None:
+    """Makes the jobs of all workspaces that wait for the language model due. As loxodon_worker only."""
+    await session.execute(HASTEN)
 
 
 async def unembedded(session: Session, *, quiet_s: float, limit: int) -> list[tuple[UUID, UUID]]:
