@@ -23,6 +23,7 @@ REQUEST_S = 5.0
 """How long a request may take to come, and its answer to be taken."""
 
 HEAD_BYTES = 16 * 1024
+CONNECTIONS = 100  # of more the oldest gives way, so a probe is answered whoever else holds the port
 READY_TIMEOUT_S = 2.0
 ALIVE = ("/livez", "/healthz")
 
@@ -83,7 +84,13 @@ async def served(settings: Settings, port: HealthPort) -> AsyncIterator[None]:
         yield
         return
 
+    held: dict[asyncio.StreamWriter, None] = {}
+
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        held[writer] = None
+        if len(held) > CONNECTIONS:
+            (oldest := next(iter(held))).close()
+            del held[oldest]
         try:
             async with asyncio.timeout(REQUEST_S):
                 await _exchange(reader, writer, port)
@@ -92,6 +99,7 @@ async def served(settings: Settings, port: HealthPort) -> AsyncIterator[None]:
         except Exception as exc:  # a probe must not end the worker
             log.warning("the health port failed: %s", type(exc).__name__)
         finally:
+            held.pop(writer, None)
             writer.close()
 
     where = f"{settings.worker_host}:{settings.worker_port}"

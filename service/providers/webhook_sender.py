@@ -20,7 +20,7 @@ from service.fair_gate import outside
 MAX_ANSWER = 1_024
 """Bytes of an answer that are read, so that the connection ends in order."""
 
-AUTHORITY = re.compile(r"https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]+)?(?=[/?#]|$)", re.ASCII | re.IGNORECASE)
+AUTHORITY = re.compile(r"https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]+)?(?=[/?#]|\Z)", re.ASCII | re.IGNORECASE)
 """Only what reads the same to everyone: no Unicode digits or dots, no percent-encoding, no zones."""
 
 ENDS_IN_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)", re.ASCII)

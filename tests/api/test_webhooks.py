@@ -358,6 +358,7 @@ async def test_who_may_and_what_is_refused(
         ("https://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ/", "ASCII"),
         ("https://[fe80::1%25eth0]/", "ASCII"),
         ("https://127.0.0.1\t/", "ASCII"),
+        ("https://example.com\n", "ASCII"),
         ("https://2130706433/", "four"),
         ("https://0177.0.0.1/", "four"),
         ("https://0x7f.0.0.1/", "four"),

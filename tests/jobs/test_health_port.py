@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
@@ -9,6 +10,7 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
+from service.jobs import health_port
 from service.jobs.health_port import HealthPort, served
 from service.resources import Resources
 from service.settings import Settings, SettingsError
@@ -84,3 +86,16 @@ async def test_without_a_number_no_port_is_open(settings: Settings) -> None:
     assert settings.worker_port is None
     async with served(settings, HealthPort()):
         pass
+
+
+async def test_connections_that_ask_nothing_keep_no_probe_out(
+    port: HealthPort, monitor: httpx2.AsyncClient, settings_with_port: Settings
+) -> None:
+    where = ("127.0.0.1", settings_with_port.worker_port)
+    idle = [await asyncio.open_connection(*where) for _ in range(health_port.CONNECTIONS + 20)]
+    assert (await monitor.get("/livez")).status_code == 200
+    async with asyncio.timeout(2):
+        assert [await reader.read() for reader, _ in idle[:20]] == [b""] * 20, "the oldest give way"
+    assert not idle[-1][0].at_eof()
+    for _, writer in idle:
+        writer.close()
