@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from bench import target
@@ -42,6 +43,23 @@ def test_every_block_of_a_page_runs(service: Service, commands: Path, page: Path
     for block in EVERY:
         if block.page == page and block.kind not in ("ts", "text", "mermaid"):
             paster.read(block)
+
+
+def test_the_sentence_that_the_readme_follows(service: Service) -> None:
+    """Whose answer, history and secret are as the figure says."""
+    readme = (ROOT / "README.md").read_text()
+    (told,) = re.findall(r'^"(I moved [^"]+)" ', readme, re.MULTILINE)
+    (before,) = re.findall(r'Alice said "([^"]+)" in September', readme)
+    (question, answer) = re.findall(r'^"([^"]+)"   →   (.+)$', readme, re.MULTILINE)[0]
+    with httpx2.Client(base_url=service.url, headers={"Authorization": f"Bearer {service.key}"}, timeout=60) as client:
+        for text, day in ((before, "2026-09-01"), (told, "2026-11-23")):
+            message = {"role": "user", "content": text, "timestamp": f"{day}T10:00:00Z"}
+            stored = client.post("/v1/memories", json={"user_id": "figure", "messages": [message]}).json()["results"]
+        assert [each["event"] for each in stored] == ["UPDATE"]
+        found = client.post("/v1/memories/search", json={"user_id": "figure", "query": question}).json()["results"]
+        assert [each["memory"] for each in found] == [answer]
+        versions = client.get(f"/v1/memories/{found[0]['id']}/history").json()["versions"]
+        assert [each["memory"] for each in versions] == [f"User: {before}", answer]
 
 
 def test_the_typescript_of_the_pages_compiles_and_runs(service: Service, tmp_path: Path) -> None:
