@@ -10,7 +10,10 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
+from service.db import walls
+from service.db.caches import AnswerTable
 from service.db.engine import Database
+from service.domain.access import NO_WALL, Wall
 from service.memory import forget
 from service.resources import Resources
 from tests.api.conftest import Tables, client_of
@@ -207,3 +210,39 @@ async def promoted(client: AsyncClient, memory_id: str) -> str:
     answer = await client.post(f"/v1/memories/{memory_id}/promote")
     assert answer.status_code in (200, 201), answer.text
     return str(answer.json()["id"])
+
+
+async def test_what_others_have_stored_is_not_told_by_a_cache(client: AsyncClient, app: FastAPI) -> None:
+    text = f"Takes pills against gout {uuid4()}"
+    asked = {"content": text, "dry_run": True}
+
+    async def usage(key: str) -> tuple[int, int]:
+        async with client_of(app, key) as found:
+            used = (await found.post("/v1/memories", json=asked)).json()["usage"]
+            return used["embedded_texts"], used["cached"]
+
+    a, b = await walled(client, user_id="a"), await walled(client, user_id="b")
+    await stored(client, text, user_id="c")
+    assert [await usage(key) for key in (a, b, a, b)] == [(1, 0), (1, 0), (0, 1), (0, 1)]
+    same = await walled(client, user_id="a", rights=["memory:write"])
+    assert await usage(same) == (0, 1), "a wall is one, whichever key stands behind it"
+
+
+async def test_answers_of_a_model_are_kept_for_each_wall_and_erased_for_all(
+    client: AsyncClient, app: FastAPI, resources: Resources, tables: Tables, tenant: Tenant
+) -> None:
+    table = AnswerTable(resources.db, ttl_s=3_600, clock=resources.clock)
+    prompt = (tenant.workspace_id, "extract", "m", b"x" * 32)
+    behind = [NO_WALL, Wall(user_id="a"), Wall(user_id="b"), Wall(user_id="a", channels=("support",))]
+    for number, wall in enumerate(behind):
+        with walls.apart():
+            walls.stand_behind(wall)
+            assert await table.get(*prompt) is None
+            await table.put(*prompt, f"answer {number}")
+            assert await table.get(*prompt) == f"answer {number}"
+    assert (await tables.counts(tenant.workspace_id))["llm_cache"] == len(behind)
+    await stored(client, "Takes pills", user_id="a")
+    async with client_of(app, await walled(client, user_id="a")) as key:
+        assert (await key.delete("/v1/memories?purge=true")).status_code == 200
+    counts = await tables.counts(tenant.workspace_id)
+    assert (counts["llm_cache"], counts["embedding_cache"]) == (0, 0)
