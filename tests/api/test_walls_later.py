@@ -132,7 +132,7 @@ async def test_an_operation_cannot_leave_its_wall_whatever_it_says(
 
 
 async def test_facts_that_a_model_reads_later_stay_inside(resources: Resources, tables: Tables, tenant: Tenant) -> None:
-    class Away(Judge):
+    class JudgeAway(Judge):
         is_away = True
 
         async def complete(self, ask: Any) -> Any:
@@ -140,7 +140,7 @@ async def test_facts_that_a_model_reads_later_stay_inside(resources: Resources, 
                 raise LlmError("It is away.")
             return await super().complete(ask)
 
-    judge = Away()
+    judge = JudgeAway()
     judge.say("The merger is off.", {"event": "ADD", "text": "The merger is off."})
     async with with_llm(resources, tenant, judge) as client:
         app = client._transport.app  # type: ignore[attr-defined]
