@@ -73,19 +73,6 @@ MODEL_TOKENS = Counter("loxodon_model_tokens_total", "As the provider counts the
 MODEL_COST = Counter("loxodon_model_cost_total", "What the tokens cost by the prices set", ["provider", "model"])
 CACHE = Counter("loxodon_cache_lookups_total", "What was looked for in a cache", ["cache", "outcome"])
 
-# -- jobs
-
-CONSOLIDATION_LAG = Histogram(
-    "loxodon_consolidation_lag_seconds",
-    "From the last turn of a conversation to its facts being kept",
-    buckets=(1, 10, 60, 300, 900, 1_800, 3_600, 14_400, 86_400, 604_800),
-)
-JOB_COUNTS = Counter(
-    "loxodon_job_items_total",
-    "What jobs did, as their runs count it: changed, archived, removed, facts ...",
-    ["kind", "what"],
-)
-
 
 class Timings(Collector):
     """How often and how long, by one label. Two steps of a dictionary, where a histogram takes a lock and a search

@@ -47,9 +47,9 @@ DATABASE_UP = Gauge(
 WRITES_SERVED = Gauge("loxodon_writes_served", "0: the schema is newer than this version, which only serves reads")
 QUEUE_JOBS = Gauge("loxodon_queue_jobs", "Jobs of all workspaces that are due, running or dead", ["kind", "state"])
 QUEUE_AGE = Gauge("loxodon_queue_age_seconds", "How long the oldest job of the kind is due", ["kind"])
-DECAYED = Gauge("loxodon_decay_items", "What the last decay of every workspace did, added up", ["what"])
-FACTS_LAG = Gauge(
-    "loxodon_facts_lag_seconds", "The longest time from a turn to its facts in the last hour; NaN: none were kept"
+JOB_ITEMS = Gauge("loxodon_job_items", "What the last run in every workspace did, added up", ["kind", "what"])
+CONSOLIDATION_LAG = Gauge(
+    "loxodon_consolidation_lag_seconds", "The longest time from a turn to its facts in the last hour; NaN: none came"
 )
 TABLE_ROWS = Gauge("loxodon_table_rows", "Rows of a table, as of its last VACUUM or ANALYZE", ["table"])
 TABLE_BYTES = Gauge("loxodon_table_bytes", "The same in bytes, with indexes and TOAST", ["table"])
@@ -119,11 +119,9 @@ class Scrape:
             for table in await vitals.tables(session):
                 TABLE_ROWS.labels(table.name).set(table.rows)
                 TABLE_BYTES.labels(table.name).set(table.bytes)
-            done = await vitals.upkeep(session)
-            lag_s = done.pop("consolidation_lag_s")
-            FACTS_LAG.set(nan if lag_s is None else lag_s)
-            for what, items in done.items():
-                DECAYED.labels(what).set(items or 0)
+            for (kind, what), items in (await vitals.upkeep(session)).items():
+                gauge = CONSOLIDATION_LAG if what == "lag_s" else JOB_ITEMS.labels(kind, what)
+                gauge.set(nan if items is None else items)
             self._tables_until = self._clock() + TABLES_KEPT_S
         spent = await model_days.account_everywhere(session, self._res.clock().astimezone(UTC).date())
         DAY_CALLS.set(spent.calls)

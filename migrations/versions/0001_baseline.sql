@@ -1013,22 +1013,22 @@ REVOKE EXECUTE ON FUNCTION measure_replication() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION measure_replication() TO loxodon_app;
 
 -- functions/measure_upkeep.sql
--- What the last `decay` of every workspace did, added up, and as `consolidation_lag_s` the longest time from a turn to its facts among
--- those that were kept in the last hour.
+-- What the last run of each job in every workspace counted, added up; and for `consolidate` as lag_s the longest time from a turn to
+-- its facts among those that were kept in the last hour.
 CREATE OR REPLACE FUNCTION measure_upkeep()
-RETURNS TABLE (what text, items double precision)
+RETURNS TABLE (kind varchar, what text, items double precision)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
-    SELECT counted.key, sum(counted.value::double precision)
-    FROM workspace w CROSS JOIN LATERAL (
+    SELECT names.name, counted.key, sum(counted.value::double precision)
+    FROM workspace w CROSS JOIN (SELECT name FROM schedule) names CROSS JOIN LATERAL (
         SELECT r.counts FROM job_run r
-        WHERE r.workspace_id = w.workspace_id AND r.name = 'decay' AND r.state = 'done'
+        WHERE r.workspace_id = w.workspace_id AND r.name = names.name AND r.state = 'done'
         ORDER BY r.created_at DESC LIMIT 1) last
     CROSS JOIN LATERAL jsonb_each_text(last.counts) counted
-    GROUP BY counted.key
+    GROUP BY names.name, counted.key
     UNION ALL
-    SELECT 'consolidation_lag_s', max(extract(epoch FROM j.finished_at - t.created_at))::double precision
+    SELECT 'consolidate', 'lag_s', max(extract(epoch FROM j.finished_at - t.created_at))::double precision
     FROM job j JOIN turn t ON t.workspace_id = j.workspace_id AND t.turn_index = (j.payload ->> 'last')::integer
         AND t.conversation_id = (j.payload ->> 'conversation_id')::uuid
     WHERE j.finished_at > now() - interval '1 hour' AND j.kind = 'consolidate' AND j.state = 'done'

@@ -17,7 +17,7 @@ from service.api.budgets import Budgets, of_search
 from service.api.deps import ResourcesOf, budget, session_of
 from service.db.writes import AuditEntry, thresholds
 from service.domain.access import Caller
-from service.domain.audit import Subject
+from service.domain.audit import Operation, Subject
 from service.domain.clock import elapsed_ms
 from service.domain.conversation import Turn
 from service.domain.entity import Entity
@@ -109,7 +109,7 @@ LEVELS = frozenset({"reads", "verbose"})
 
 
 class AuditRead:
-    """Adds what a read found to the audit; does nothing below the level "reads". The route must depend on the caller
+    """Adds what a read found to the audit, or a use of working memory; does nothing below the level "reads". The route must depend on
     and the resources."""
 
     def __init__(self, request: Request) -> None:
@@ -124,6 +124,8 @@ class AuditRead:
         query: str | None = None,
         kind: Subject = "semantic",
         channels: Sequence[str] = (),
+        operation: Operation = "retrieve",
+        session: UUID | None = None,
         **parameters: Any,
     ) -> None:
         request = self._request
@@ -134,10 +136,10 @@ class AuditRead:
         log: ReadLog = request.app.state.reads
         log.add(
             AuditEntry(
-                operation="retrieve",
+                operation=operation,
                 memory_type=kind,
                 scope=scope,
-                affected_ids=tuple(each.id for each in found),
+                affected_ids=(session,) if session else tuple(each.id for each in found),
                 request_id=request.state.request_id,
                 api_key_id=caller.key_id,
                 session_id=session_of(request),

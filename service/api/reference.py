@@ -181,23 +181,21 @@ CONVENTIONS = (
     ("personal note", ["personal", "<date>", "<category>"]),
 )
 
-WORTH_STORING = (
-    ("A correction by the user", (0.9, 0.9), "Repeating a mistake costs trust: store what is right, and why."),
-    ("An architecture decision with its reasons", (0.9, 0.9), "Name the alternatives that were rejected."),
-    ("A bug fix with its root cause", (0.7, 0.8), "Symptom, cause and cure in one sentence each."),
-    ("A pattern that was found", (0.7, 0.9), "Say where it holds and where it does not."),
-    ("A preference or habit of a person", (0.6, 0.8), "Name the person; one preference per memory."),
-    ("A fact about a person, project or appointment", (0.5, 0.8), "With absolute dates, names and figures."),
-    ("Circumstances that may matter later", (0.3, 0.5), "Set ttl_s or expires_at when they will be over."),
-)
-NEVER_STORED = (
-    ("A trivial edit", "A typo, whitespace or a rename says nothing later."),
-    ("What is documented elsewhere", "It goes out of date here; store where it is to be found."),
-    ("Temporary file content or debug output", "It is long, true for minutes, and hides what matters."),
-    ("Credentials and API keys", "They belong in a secret store; those that are recognised are redacted."),
-    ("A question, or a request to the assistant", "It is no knowledge; store the answer, if it lasts."),
-    ("Words without context, such as 'Fixed typo' or 'Changed config'", "Say what, where and why."),
-    ("A type prefix in the text, such as '[DECISION]'", "Send the type as `type`: the prefix only dilutes the text."),
+GUIDANCE = (
+    ("A correction by the user", [0.9, 0.9], "Store what is right, and why: a mistake made twice costs trust."),
+    ("An architecture decision with its reasons", [0.9, 0.9], "Name the alternatives that were rejected."),
+    ("A bug fix with its root cause", [0.7, 0.8], "Symptom, cause and cure in one sentence each."),
+    ("A pattern that was found", [0.7, 0.9], "Say where it holds and where it does not."),
+    ("A preference or habit of a person", [0.6, 0.8], "Name the person; one preference per memory."),
+    ("A fact about a person, project or appointment", [0.5, 0.8], "With absolute dates, names and figures."),
+    ("Circumstances that may matter later", [0.3, 0.5], "Set ttl_s or expires_at when they will be over."),
+    ("A trivial edit", None, "A typo, whitespace or a rename says nothing later."),
+    ("What is documented elsewhere", None, "It goes out of date here; store where it is to be found."),
+    ("Temporary file content or debug output", None, "It is long, true for minutes, and hides what matters."),
+    ("Credentials and API keys", None, "They belong in a secret store; those that are recognised are redacted."),
+    ("A question, or a request to the assistant", None, "It is no knowledge; store the answer, if it lasts."),
+    ("Words without context, such as 'Fixed typo' or 'Changed config'", None, "Say what, where and why."),
+    ("A type prefix in the text, such as '[DECISION]'", None, "Send the type as `type`: it only dilutes the text."),
 )
 
 
@@ -329,11 +327,9 @@ async def get_guidance(caller: CallerOf) -> GuidanceResponse:
     """Kinds of content with their typical importance. Store: corrections by the user (0.9), architecture decisions with
     reasons (0.9), bug fixes with their root cause (0.7 to 0.8), patterns (0.7 to 0.9). Never: trivial edits, what is
     documented elsewhere, temporary files or debug output, credentials."""
-    worth = [
-        GuidanceItem(content=content, store=True, typical_importance=list(importance), why=why)
-        for content, importance, why in WORTH_STORING
-    ]
-    never = [
-        GuidanceItem(content=content, store=False, typical_importance=None, why=why) for content, why in NEVER_STORED
-    ]
-    return GuidanceResponse(results=worth + never)
+    return GuidanceResponse(
+        results=[
+            GuidanceItem(content=content, store=typical is not None, typical_importance=typical, why=why)
+            for content, typical, why in GUIDANCE
+        ]
+    )

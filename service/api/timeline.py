@@ -111,7 +111,7 @@ async def get_timeline(
     if query is not None:
         await within_search_rate(request, res)
         words = await clean_words(query, "query", res)
-        nearest = timeline.Nearest(await res.embedder.embed_query(caller.workspace_id, words), res.generation)
+        nearest = (await res.embedder.embed_query(caller.workspace_id, words), res.generation)
     async with res.db.read(caller.workspace_id) as session:
         found = await timeline.page(
             session,

@@ -8,9 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
 from service.api import errors
-from service.api.deps import AgentId, CallerOf, Changer, ChannelName, Reader, ResourcesOf, UserId, Writer, session_of
+from service.api.deps import AgentId, CallerOf, Changer, ChannelName, Reader, ResourcesOf, UserId, Writer
 from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf
+from service.api.reads import AuditReadOf
 from service.api.schemas import DeletedCountResponse, Name
 from service.api.working_models import (
     ActiveGoalResponse,
@@ -33,7 +34,6 @@ from service.api.working_models import (
 )
 from service.api.writes import answer, send
 from service.db.cognition.working import clear, contents, latest, lock
-from service.db.writes import AuditEntry, thresholds
 from service.domain.audit import Operation
 from service.domain.scope import Scope
 from service.domain.working import WorkingKind, WorkingScope
@@ -72,31 +72,20 @@ async def _scope(
 WorkingScopeOf = Annotated[WorkingScope, Depends(_scope)]
 
 
-async def audit_use(request: Request, scope: WorkingScopeOf, res: ResourcesOf) -> AsyncIterator[None]:
-    """Notes what was done, at the level verbose. Like reads it is written a little later: the notes themselves do not
+USES: Mapping[str, Operation] = {"GET": "retrieve", "DELETE": "delete_working"}
+
+
+async def audit_use(
+    request: Request, scope: WorkingScopeOf, res: ResourcesOf, note: AuditReadOf
+) -> AsyncIterator[None]:
+    """Notes at the level verbose what was done. Like reads it is written a little later: what it tells of does not
     survive a crash."""
     yield
-    if res.settings.audit_level != "verbose":
-        return
-    operation: Operation = USES.get(request.method, "set_working")
-    owner = Scope(scope.workspace_id, scope.user_id, scope.agent_id, channel=scope.channel)
-    route = request.scope["route"].path.removeprefix("/v1/")
-    request.app.state.reads.add(
-        AuditEntry(
-            operation=operation,
-            memory_type="working",
-            scope=owner,
-            affected_ids=(scope.session_id,),
-            request_id=request.state.request_id,
-            api_key_id=request.state.caller.key_id,
-            session_id=session_of(request),
-            config_snapshot=thresholds(res.settings),
-            metadata={"route": route, "scope": {"agent_id": scope.agent_id, "run_id": None}},
-        )
-    )
+    if res.settings.audit_level == "verbose":
+        owner = Scope(scope.workspace_id, scope.user_id, scope.agent_id, channel=scope.channel)
+        route, done = request.scope["route"].path, USES.get(request.method, "set_working")
+        note(route, owner, (), kind="working", operation=done, session=scope.session_id)
 
-
-USES: Mapping[str, Operation] = {"GET": "retrieve", "DELETE": "delete_working"}
 
 router = APIRouter(
     prefix="/v1/working/{conversation_id}",

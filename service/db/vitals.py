@@ -5,7 +5,7 @@ Sizes are those of the last VACUUM or ANALYZE (pg_class): counting rows would ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import text
@@ -36,7 +36,7 @@ LOCKS = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
 REPLICATION = text("SELECT standbys, lag_s, lag_bytes, slot_bytes FROM measure_replication()")
 
 
-UPKEEP = text("SELECT what, items FROM measure_upkeep()")
+UPKEEP = text("SELECT kind, what, items FROM measure_upkeep()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ class Replication:
     slot_bytes: int | None
 
 
-async def upkeep(session: Session) -> dict[str, float | None]:
-    """What the last `decay` of every workspace did, and `consolidation_lag_s`, None where there was nothing to do."""
-    return {row.what: row.items for row in await session.execute(UPKEEP)}
+async def upkeep(session: Session) -> Mapping[tuple[str, str], float | None]:
+    """By job what its last run in every workspace counted; the lag of consolidate is None where nothing was read."""
+    return {(row.kind, row.what): row.items for row in await session.execute(UPKEEP)}
 
 
 async def queue(session: Session) -> Sequence[QueueState]:

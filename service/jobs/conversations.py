@@ -34,7 +34,6 @@ from service.jobs import workspaces
 from service.memory import deferred
 from service.memory.curate import TurnsGone, curate, without_model
 from service.memory.record import ConversationDraft, record
-from service.metrics import CONSOLIDATION_LAG
 from service.resources import Resources
 
 NO_MESSAGES = filters.read({"field": "turn_index", "operator": "eq", "value": None})
@@ -116,11 +115,7 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
         if await _kept(job, res) is None:
             return None
         raise
-    if facts is None:
-        return None
-    last_at = max((turn.stored_at for turn in found[1] if turn.stored_at is not None), default=res.clock())
-    CONSOLIDATION_LAG.observe(max(0.0, (res.clock() - last_at).total_seconds()))
-    return {"facts": facts}
+    return None if facts is None else {"facts": facts}
 
 
 async def _read(job: Job, scope: Scope, turns: Sequence[TurnContent], res: Resources, key: str) -> int | None:

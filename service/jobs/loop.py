@@ -39,7 +39,6 @@ from service.jobs.recorder import JobRecorder, describe, ending_of_failure
 from service.jobs.registry import TASKS, Task
 from service.jobs.timetable import LOOK_S, Timetable
 from service.memory import webhooks
-from service.metrics import JOB_COUNTS
 from service.opening import open_resources
 from service.resources import Resources
 from service.settings import Settings
@@ -241,8 +240,6 @@ class Worker:
             async with asyncio.timeout(task.timeout_s):
                 with model_days.in_background():
                     counts = await carry_out(task, batch, self._res.latest())
-            for what, number in (counts or {}).items():
-                JOB_COUNTS.labels(batch[0].kind, what).inc(max(0, number))
         except Exception as exc:
             log.warning(
                 "%s failed in attempt %d: %s",

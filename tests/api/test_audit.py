@@ -146,7 +146,7 @@ async def test_verbose_tells_of_notes_and_tools_without_their_words(
     await use()
     found = await log(client, app, memory_type="working")
     assert [entry["operation"] for entry in found] == ["delete_working", "retrieve", "set_working", "set_working"]
-    assert found[-1]["metadata"]["route"] == "working/{conversation_id}/items/{key:path}"
+    assert found[-1]["metadata"]["route"] == "/v1/working/{conversation_id}/items/{key:path}"
     assert (found[-1]["session_id"], found[-1]["user_id"]) == ("s3", "alice")
     [tool] = await log(client, app, memory_type="procedural")
     assert (tool["operation"], tool["user_id"]) == ("record_tool", "alice")

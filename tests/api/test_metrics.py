@@ -120,6 +120,7 @@ async def test_the_api_tells_what_jobs_did(client: AsyncClient, tables: Tables, 
     """From the database: a worker need not be asked. The last decay of the workspace counts."""
     there = await opened(client, "talk")
     await said(client, there, "I work in Bergen.")
+    await tables.fetch("INSERT INTO schedule VALUES ('decay', 86400, now()) ON CONFLICT DO NOTHING")
     for hours, changed in ((2, 5_000), (1, 700_000)):
         await tables.fetch(
             "INSERT INTO job_run (workspace_id, id, name, reason, state, counts, created_at) VALUES "
@@ -134,8 +135,8 @@ async def test_the_api_tells_what_jobs_did(client: AsyncClient, tables: Tables, 
         *(tenant.workspace_id, there),
     )
     found = samples((await client.get("/metrics")).text)
-    assert 700_000 <= found["loxodon_decay_items"][(("what", "changed"),)] < 705_000
-    assert found["loxodon_facts_lag_seconds"][()] == pytest.approx(7_200, abs=60)
+    assert 700_000 <= found["loxodon_job_items"][("kind", "decay"), ("what", "changed")] < 705_000
+    assert found["loxodon_consolidation_lag_seconds"][()] == pytest.approx(7_200, abs=60)
 
 
 async def test_without_the_database_the_process_still_tells_of_itself(resources: Resources) -> None:

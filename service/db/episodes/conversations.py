@@ -241,14 +241,13 @@ async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) 
 
 @dataclass(frozen=True, slots=True)
 class TurnContent:
-    """What was said in a turn, by whom and when; and when it came here, where that is asked for."""
+    """What was said in a turn, by whom and when."""
 
     place: StoredTurn
     role: str
     speaker: str | None
     text: CleanText
     timestamp: datetime
-    stored_at: datetime | None = None
 
 
 async def turn_contents(
@@ -262,17 +261,15 @@ async def turn_contents(
         return None
     said = func.coalesce(TurnRow.shown, TurnRow.content)
     turns = await session.execute(
-        select(
-            TurnRow.id, TurnRow.turn_index, TurnRow.role, TurnRow.speaker, said, TurnRow.timestamp, TurnRow.created_at
-        )
+        select(TurnRow.id, TurnRow.turn_index, TurnRow.role, TurnRow.speaker, said, TurnRow.timestamp)
         .where(TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id)
         .where(TurnRow.shown.is_distinct_from(""))
         .where(TurnRow.turn_index.between(first, last))
         .order_by(TurnRow.turn_index)
     )
     contents = [
-        TurnContent(StoredTurn(row_id, conversation_id, index), role, speaker, CleanText(text), timestamp, stored_at)
-        for row_id, index, role, speaker, text, timestamp, stored_at in turns
+        TurnContent(StoredTurn(row_id, conversation_id, index), role, speaker, CleanText(text), timestamp)
+        for row_id, index, role, speaker, text, timestamp in turns
     ]
     return (Scope(workspace_id, row.user_id, row.agent_id, channel=row.channel), contents) if contents else None
 

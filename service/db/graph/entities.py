@@ -147,12 +147,6 @@ MENTIONS = """SELECT {wanted} FROM memory_entity me
               WHERE me.workspace_id = :workspace AND {given}"""
 
 
-def mentioned_in(conversation_id: UUID) -> Condition:
-    """On `entity e`: those that the conversation mentions."""
-    mentions = MENTIONS.format(wanted="me.entity_id", given="t.conversation_id = :conversation")
-    return Condition(f"e.id IN ({mentions})", {"conversation": conversation_id})
-
-
 def mentioning(workspace_id: UUID, entity_id: UUID) -> Condition:
     """On `conversation`: those that mention the entity."""
     mentions = MENTIONS.format(wanted="t.conversation_id", given="me.entity_id = :entity")
@@ -244,7 +238,8 @@ async def page(
     """The next entities by name, each with the key that the page after it begins behind."""
     here = seen.rows
     if conversation_id is not None:
-        here &= mentioned_in(conversation_id)
+        mentions = MENTIONS.format(wanted="me.entity_id", given="t.conversation_id = :conversation")
+        here &= Condition(f"e.id IN ({mentions})", {"conversation": conversation_id})
     if kind is not None:
         here &= Condition("e.type = :type", {"type": kind})
     if after is not None:

@@ -7,11 +7,11 @@ on the timeline that was deleted elsewhere. A turn that is a memory as well appe
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
+from pgvector import HalfVector
 from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -20,75 +20,63 @@ from service.db.engine import Session
 from service.db.memories.memories import MOMENT
 from service.db.scopes import Condition, typed
 from service.db.search import visibility
-from service.db.vectors import Half
 from service.domain.query import Window
 from service.domain.scope import Scope
 from service.domain.timeline import EventKind, TimelineEvent
 from service.language.summary import first_sentence
 from service.providers.protocols import Vector
 
-READ_CHARS: Final = 2_000
+MAX_CHARS: Final = 2_000
 """Of a text without a summary: its first sentence is looked for in them."""
 
-COLUMNS: Final = (
-    "(id, event_time, summary, importance, access_count, last_accessed, channel, archived, metadata, cosine)"
-)
+COLUMNS: Final = "(id, event_time, summary, importance, access_count, last_accessed, channel, archived, metadata)"
 
-
-class _Source(NamedTuple):
-    """What of a kind is read: the time, the columns up to `metadata`, the tables, and where its vectors are."""
-
-    alias: str
-    moment: str
-    columns: str
-    tables: str
-    vectors: str
-
-
-# ix_memory_user, _agent or _run (ix_turn_…, ix_strategy_…, ix_goal_…) find the rows of the scope; the time is a filter.
-EVENTS: Final[Mapping[EventKind, _Source]] = {
-    EventKind.SEMANTIC: _Source(
-        "m",
+# By kind: the time, the alias, and the SELECT. ix_memory_user, _agent or _run (ix_turn_…, ix_strategy_…, ix_goal_…)
+# find the rows of the scope; the time is a filter.
+EVENTS: Final[Mapping[EventKind, tuple[str, str, str]]] = {
+    EventKind.SEMANTIC: (
         'm."timestamp"',
-        f"""left(coalesce(m.metadata ->> 'summary', m.summary, m.content), {READ_CHARS}), m.importance,
-            coalesce(s.access_count, 0), s.last_accessed, m.channel, m.archived, m.metadata""",
-        "memory m LEFT JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id",
-        "memory_vector v ON v.memory_id = m.id AND v.kind = 'text'",
+        "m",
+        f"""SELECT m.id, m."timestamp", left(coalesce(m.metadata ->> 'summary', m.summary, m.content), {MAX_CHARS}),
+                m.importance, coalesce(s.access_count, 0), s.last_accessed, m.channel, m.archived, m.metadata
+            FROM memory m LEFT JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id""",  # noqa: S608
     ),
-    EventKind.EPISODIC: _Source(
-        "t",
+    EventKind.EPISODIC: (
         't."timestamp"',
-        f"""left(coalesce(t.shown, t.content), {READ_CHARS}), 0.5, 0, CAST(NULL AS timestamptz), t.channel, t.archived,
-            t.metadata || jsonb_build_object('role', t.role, 'conversation_id', t.conversation_id,
-                                             'turn_index', t.turn_index)""",
-        "turn t",
-        "turn_vector v ON v.turn_id = t.id",
+        "t",
+        f"""SELECT t.id, t."timestamp", left(coalesce(t.shown, t.content), {MAX_CHARS}), 0.5, 0,
+                CAST(NULL AS timestamptz), t.channel, t.archived,
+                t.metadata || jsonb_build_object('role', t.role, 'conversation_id', t.conversation_id,
+                                                 'turn_index', t.turn_index)
+            FROM turn t""",  # noqa: S608
     ),
-    EventKind.PROCEDURAL: _Source(
-        "w",
+    EventKind.PROCEDURAL: (
         "w.created_at",
-        f"""left(w.description, {READ_CHARS}), 0.5, w.success_count + w.failure_count, w.last_used_at, w.channel, false,
-            jsonb_build_object('tool_sequence', w.tool_sequence)""",
-        "strategy w",
-        "strategy_vector v ON v.strategy_id = w.id",
+        "w",
+        f"""SELECT w.id, w.created_at, left(w.description, {MAX_CHARS}), 0.5, w.success_count + w.failure_count,
+                w.last_used_at, w.channel, false, jsonb_build_object('tool_sequence', w.tool_sequence)
+            FROM strategy w""",  # noqa: S608
     ),
-    EventKind.GOAL: _Source(
-        "g",
+    EventKind.GOAL: (
         "g.created_at",
-        f"""left(g.description, {READ_CHARS}), 0.5, 0, CAST(NULL AS timestamptz), g.channel, false,
-            jsonb_build_object('status', g.status, 'priority', g.priority)""",
-        "goal g",
-        "goal_vector v ON v.goal_id = g.id",
+        "g",
+        f"""SELECT g.id, g.created_at, left(g.description, {MAX_CHARS}), 0.5, 0, CAST(NULL AS timestamptz), g.channel,
+                false, jsonb_build_object('status', g.status, 'priority', g.priority)
+            FROM goal g""",  # noqa: S608
     ),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Nearest:
-    """Wanted are those nearest in meaning to a query: its vector, and the generation to compare with."""
-
-    vector: Vector
-    generation: int
+# The timeline by meaning: of each event the cosine of its own vector to the query, an exact scan.
+COSINE: Final = """(SELECT 1 - (v.embedding <=> :query_vector) FROM {0}_vector v
+    WHERE v.workspace_id = :workspace AND v.{0}_id = part.id AND v.generation = :generation {1})"""
+VECTORS: Final[Mapping[EventKind, str]] = {
+    EventKind.SEMANTIC: COSINE.format("memory", "AND v.kind = 'text'"),
+    EventKind.EPISODIC: COSINE.format("turn", ""),
+    EventKind.PROCEDURAL: COSINE.format("strategy", ""),
+    EventKind.GOAL: COSINE.format("goal", ""),
+}
+NEWEST, NEAREST = "ORDER BY event_time DESC, id DESC", "WHERE cosine IS NOT NULL ORDER BY cosine DESC, id"
 
 
 async def page(
@@ -101,30 +89,25 @@ async def page(
     after: tuple[datetime, UUID] | None,
     limit: int,
     now: datetime,
-    nearest: Nearest | None = None,
+    nearest: tuple[Vector, int] | None = None,
 ) -> Sequence[TimelineEvent]:
-    """At most `limit` events of these kinds, the latest first, behind `after`; or the nearest, an exact scan."""
-    parts: list[str] = []
-    values: dict[str, Any] = {"limit": limit}
-    cosine, join, order = "CAST(NULL AS float8)", "", "event_time DESC, id DESC"
+    """At most `limit` events of these kinds, the latest first, behind `after`; or those nearest to a vector of this
+    generation."""
+    parts, values = list[str](), dict[str, Any](limit=limit)
     if nearest is not None:
-        cosine, order = "1 - (v.embedding <=> :query_vector)", "cosine DESC, id DESC"
-        values |= {"query_vector": nearest.vector, "generation": nearest.generation}
-    for kind, source in EVENTS.items():
+        values |= {"query_vector": HalfVector(nearest[0]), "generation": nearest[1]}
+    for kind in EventKind:
         if kind in kinds:
-            alias, moment, columns, tables, vectors = source
+            moment, alias, select = EVENTS[kind]
             rows = _rows(kind, alias, moment, scope, window, after, include_archived=include_archived, now=now)
-            if nearest is not None:
-                join = f"JOIN {vectors} AND v.workspace_id = {alias}.workspace_id AND v.generation = :generation"
-            events = f"SELECT {alias}.id, {moment}, {columns}, {cosine} FROM {tables} {join} WHERE {rows.sql}"  # noqa: S608
-            first = f"{moment} DESC, {alias}.id DESC" if nearest is None else "(v.embedding <=> :query_vector) + 0"
-            part = f"({events} ORDER BY {first} LIMIT :limit) part {COLUMNS}"
-            parts.append(f"SELECT '{kind}' AS kind, part.* FROM {part}")  # noqa: S608 - our own parts
+            first = f"ORDER BY {moment} DESC, {alias}.id DESC LIMIT :limit" if nearest is None else ""
+            cosine = "CAST(NULL AS float8)" if nearest is None else VECTORS[kind]
+            part = f"({select} WHERE {rows.sql} {first}) part {COLUMNS}"
+            parts.append(f"SELECT '{kind}' AS kind, part.*, {cosine} AS cosine FROM {part}")  # noqa: S608 - our own parts
             values |= rows.values
     union = " UNION ALL ".join(parts)
-    statement = typed(text(f"SELECT * FROM ({union}) event ORDER BY {order} LIMIT :limit"))  # noqa: S608
-    if nearest is not None:
-        statement = statement.bindparams(bindparam("query_vector", type_=Half()))
+    order = NEWEST if nearest is None else NEAREST
+    statement = typed(text(f"SELECT * FROM ({union}) event {order} LIMIT :limit"))  # noqa: S608
     if after is not None:
         statement = statement.bindparams(bindparam("after_time", type_=MOMENT))
     found = await direct.page(session, statement.columns(metadata=JSONB()), values)
