@@ -70,40 +70,14 @@ OTHERS = frozenset({"LOXODON_PG_BIN", "LOXODON_API_PASSWORD", "LOXODON_JOBS_PASS
 
 PER_WORKSPACE = frozenset(
     {
-        "ageing",
-        "audit_level",
-        "certainty",
-        "classifier_use_llm",
-        "consolidation",
-        "content_limits",
-        "contradiction_policy",
-        "custom_prompts",
-        "dedup_candidates",
-        "dedup_exact",
-        "dedup_near",
-        "expired_factor",
-        "graph_enabled",
-        "include_shared",
-        "key_kb_per_s",
-        "key_requests_per_s",
-        "memory_retention_days",
-        "model_budget",
-        "patterns",
-        "promoting",
-        "recall_relation_limit",
-        "recall_weights",
-        "recency_half_life_days",
-        "reinforce",
-        "search_diversity",
-        "search_factors",
-        "search_fusion",
-        "search_rerank",
-        "search_techniques",
-        "search_weights",
-        "timezone",
-        "working_ttl_s",
+        "ageing", "audit_level", "certainty", "classifier_use_llm", "consolidation", "content_limits",
+        "contradiction_policy", "custom_prompts", "dedup_candidates", "dedup_exact", "dedup_near",
+        "expired_factor", "graph_enabled", "include_shared", "key_kb_per_s", "key_requests_per_s",
+        "memory_retention_days", "model_budget", "patterns", "promoting", "recall_relation_limit",
+        "recall_weights", "recency_half_life_days", "reinforce", "search_diversity", "search_factors",
+        "search_fusion", "search_rerank", "search_techniques", "search_weights", "timezone", "working_ttl_s",
     }
-)
+)  # fmt: skip
 
 
 LIMITS = frozenset({"key_kb_per_s", "key_requests_per_s", "memory_retention_days", "model_budget"})
@@ -137,7 +111,7 @@ class SettingsError(Exception):
     """The environment holds a value that cannot be used; the message names the variable."""
 
 
-def _zone(value: str) -> str:
+def known_zone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -145,7 +119,7 @@ def _zone(value: str) -> str:
     return value
 
 
-Zone = Annotated[str, AfterValidator(_zone)]
+Zone = Annotated[str, AfterValidator(known_zone)]
 
 
 ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?")

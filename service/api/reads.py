@@ -109,8 +109,8 @@ LEVELS = frozenset({"reads", "verbose"})
 
 
 class AuditRead:
-    """Adds what a read found to the audit, or a use of working memory; does nothing below the level "reads". The route must depend on
-    and the resources."""
+    """Adds what a read found to the audit, or a use of working memory; does nothing below the level "reads". The route
+    must depend on the caller and the resources."""
 
     def __init__(self, request: Request) -> None:
         self._request, self._began = request, time.perf_counter()

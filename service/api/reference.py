@@ -182,7 +182,7 @@ CONVENTIONS = (
 )
 
 GUIDANCE = (
-    ("A correction by the user", [0.9, 0.9], "Store what is right, and why: a mistake made twice costs trust."),
+    ("A correction by the user", [0.9, 0.9], "Repeating a mistake costs trust: store what is right, and why."),
     ("An architecture decision with its reasons", [0.9, 0.9], "Name the alternatives that were rejected."),
     ("A bug fix with its root cause", [0.7, 0.8], "Symptom, cause and cure in one sentence each."),
     ("A pattern that was found", [0.7, 0.9], "Say where it holds and where it does not."),
@@ -195,7 +195,11 @@ GUIDANCE = (
     ("Credentials and API keys", None, "They belong in a secret store; those that are recognised are redacted."),
     ("A question, or a request to the assistant", None, "It is no knowledge; store the answer, if it lasts."),
     ("Words without context, such as 'Fixed typo' or 'Changed config'", None, "Say what, where and why."),
-    ("A type prefix in the text, such as '[DECISION]'", None, "Send the type as `type`: it only dilutes the text."),
+    (
+        "A type prefix in the text, such as '[DECISION]'",
+        None,
+        "Send the type as `type`: the prefix only dilutes the text.",
+    ),
 )
 
 

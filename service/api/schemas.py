@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, Self, TypeVar
 from uuid import UUID
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 from pydantic import (
@@ -31,6 +30,7 @@ from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import is_blank
 from service.errors import InvalidInput
 from service.language import pii, tags
+from service.settings import known_zone
 
 
 class RequestModel(BaseModel):
@@ -88,14 +88,6 @@ def _uuid(value: object) -> UUID:
     raise ValueError("must be a UUID")
 
 
-def _zone(value: str) -> str:
-    try:
-        ZoneInfo(value)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError("must be an IANA time zone such as Europe/Berlin") from None
-    return value
-
-
 def _filled(value: str) -> str:
     if is_blank(value):
         raise ValueError("must not be blank")
@@ -140,7 +132,7 @@ Time = Annotated[
 """ISO 8601; without a zone it is UTC, `Z` is accepted, answers end in +00:00."""
 
 Id = Annotated[UUID, BeforeValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
-Zone = Annotated[str, Field(max_length=sizes.MAX_ZONE, examples=["Europe/Berlin"]), AfterValidator(_zone)]
+Zone = Annotated[str, Field(max_length=sizes.MAX_ZONE, examples=["Europe/Berlin"]), AfterValidator(known_zone)]
 NOT_A_NAME = "holds a credential or a card number; use another name"
 Secretless = AfterValidator(_without_secret)
 """For whatever names something: it is kept as it is, or refused with 422. Texts are redacted instead."""

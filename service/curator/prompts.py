@@ -185,7 +185,7 @@ def _ask(
     )
 
 
-def _object(**properties: object) -> Mapping[str, object]:
+def schema_of(**properties: object) -> Mapping[str, object]:
     """A strict JSON schema: every property required, nothing else allowed, as OpenAI's strict mode wants it."""
     return {
         "type": "object",
@@ -197,19 +197,19 @@ def _object(**properties: object) -> Mapping[str, object]:
 
 TEXT_OR_NULL = {"type": ["string", "null"]}
 
-ANNOTATION_SCHEMA = _object(
+ANNOTATION_SCHEMA = schema_of(
     importance={"type": "integer"},
     temporal={"type": "string", "enum": ["persistent", "temporal"]},
     valid_until=TEXT_OR_NULL,
     categories={"type": "array", "items": {"type": "string"}},
 )
-KIND_SCHEMA = _object(
+KIND_SCHEMA = schema_of(
     type={"type": "string", "enum": [str(kind) for kind in MemoryType]}, confidence={"type": "number"}
 )
-FACTS_SCHEMA = _object(
+FACTS_SCHEMA = schema_of(
     facts={
         "type": "array",
-        "items": _object(
+        "items": schema_of(
             text={"type": "string"},
             message={"type": ["integer", "null"]},
             speaker=TEXT_OR_NULL,
@@ -224,18 +224,18 @@ FACTS_SCHEMA = _object(
             known={"type": "array", "items": {"type": "integer"}},
             entities={
                 "type": "array",
-                "items": _object(name={"type": "string"}, type={"type": "string"}, description=TEXT_OR_NULL),
+                "items": schema_of(name={"type": "string"}, type={"type": "string"}, description=TEXT_OR_NULL),
             },
             relations={
                 "type": "array",
-                "items": _object(source={"type": "string"}, relation={"type": "string"}, target={"type": "string"}),
+                "items": schema_of(source={"type": "string"}, relation={"type": "string"}, target={"type": "string"}),
             },
         ),
     }
 )
 OPERATIONS_SCHEMA: Mapping[str, object] = {
     "type": "array",
-    "items": _object(
+    "items": schema_of(
         event={"type": "string", "enum": ["ADD", "UPDATE", "DELETE", "NONE"]},
         id=TEXT_OR_NULL,
         old_memory=TEXT_OR_NULL,

@@ -82,10 +82,11 @@ def _expiry(reply: AnnotationReply) -> Temporal | None:
         return Temporal(TemporalType.PERSISTENT)
     if reply.temporal != TemporalType.TEMPORAL:
         return None
-    return Temporal(TemporalType.TEMPORAL, _moment(reply.valid_until))
+    return Temporal(TemporalType.TEMPORAL, moment(reply.valid_until))
 
 
-def _moment(value: object) -> datetime | None:
+def moment(value: object) -> datetime | None:
+    """A time in an answer of the model; None for what is none."""
     if not isinstance(value, str):
         return None
     try:

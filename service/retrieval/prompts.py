@@ -5,10 +5,10 @@ The query stands between fences as material to be judged, and has passed the PII
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from service.curator.prompts import MATERIAL, fenced
+from service.curator.prompts import MATERIAL, fenced, schema_of
 from service.domain.text import CleanText
 from service.providers.protocols import LlmRequest
 
@@ -43,12 +43,12 @@ HYDE_TEMPERATURE = 0.7
 
 def expand(text: CleanText) -> LlmRequest:
     return LlmRequest(
-        "expand", EXPAND, fenced(text), _object(statements={"type": "array", "items": {"type": "string"}}), 0, 300
+        "expand", EXPAND, fenced(text), schema_of(statements={"type": "array", "items": {"type": "string"}}), 0, 300
     )
 
 
 def hyde(text: CleanText) -> LlmRequest:
-    return LlmRequest("hyde", HYDE, fenced(text), _object(note={"type": "string"}), HYDE_TEMPERATURE, 300)
+    return LlmRequest("hyde", HYDE, fenced(text), schema_of(note={"type": "string"}), HYDE_TEMPERATURE, 300)
 
 
 def self_query(text: CleanText, *, reference: datetime, timezone: str) -> LlmRequest:
@@ -58,7 +58,7 @@ def self_query(text: CleanText, *, reference: datetime, timezone: str) -> LlmReq
         "self_query",
         system,
         fenced(text),
-        _object(start=maybe, end=maybe, types=words, tags=words, filters=maybe),
+        schema_of(start=maybe, end=maybe, types=words, tags=words, filters=maybe),
         0,
         300,
     )
@@ -67,21 +67,12 @@ def self_query(text: CleanText, *, reference: datetime, timezone: str) -> LlmReq
 def rerank(query: CleanText, notes: Sequence[str]) -> LlmRequest:
     """The notes are numbered from 1."""
     listed = "\n".join(f"{number}. {fenced(text)}" for number, text in enumerate(notes, 1))
-    entry = _object(id={"type": "integer"}, score={"type": "number"})
+    entry = schema_of(id={"type": "integer"}, score={"type": "number"})
     return LlmRequest(
         "rerank",
         RERANK,
         f"Question:\n{fenced(query)}\n\nNotes:\n{listed}",
-        _object(scores={"type": "array", "items": entry}),
+        schema_of(scores={"type": "array", "items": entry}),
         0,
         20 * len(notes) + 100,
     )
-
-
-def _object(**properties: object) -> Mapping[str, object]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }

@@ -24,7 +24,7 @@ import numpy as np
 from pydantic import BaseModel
 
 from service.curator import model_calls
-from service.domain import filters, moments
+from service.domain import filters
 from service.domain.clock import elapsed_ms
 from service.domain.filters import Filter
 from service.domain.kinds import MemoryType
@@ -34,6 +34,7 @@ from service.errors import InvalidInput, LlmError
 from service.language import temporal
 from service.language.statement import statement
 from service.language.tags import normalise
+from service.pipeline.annotate import moment
 from service.providers.json_reply import parse_reply
 from service.providers.protocols import LlmRequest, Vector
 from service.resources import Resources
@@ -212,7 +213,7 @@ def _texts(values: Sequence[object]) -> list[CleanText]:
 
 def _by_model(query: Query, reply: _Filters) -> Query:
     """The query narrowed by a model's answer; an invalid time, an unknown type or an invalid filter is left out."""
-    start, end = _moment(reply.start), _moment(reply.end)
+    start, end = moment(reply.start), moment(reply.end)
     usable = (start or end) and not (start and end and start >= end)
     types = reply.types if isinstance(reply.types, list) else []
     tags = reply.tags if isinstance(reply.tags, list) else []
@@ -259,12 +260,3 @@ def _with_filters(
         filters=old.filters or tree,
     )
     return replace(query, window=window if query.window.is_open else query.window, narrow=narrow)
-
-
-def _moment(value: object) -> datetime | None:
-    if not isinstance(value, str):
-        return None
-    try:
-        return moments.parsed(value)
-    except ValueError:
-        return None
