@@ -143,16 +143,16 @@ python:
 	echo 'python3.12 or python3.11. Install one, or name it: make run PYTHON=/path/to/python3'; false; } $(OR_END)
 
 install: python
-	@"$(PYTHON)" service/launch/install.py run $(OR_END)
+	@"$(PYTHON)" tools/install.py run $(OR_END)
 
 install-dev: python
-	@"$(PYTHON)" service/launch/install.py dev $(OR_END)
+	@"$(PYTHON)" tools/install.py dev $(OR_END)
 
 install-audit: python
-	@"$(PYTHON)" service/launch/install.py audit $(OR_END)
+	@"$(PYTHON)" tools/install.py audit $(OR_END)
 
 install-pg16: python
-	@"$(PYTHON)" service/launch/install.py pg16 $(OR_END)
+	@"$(PYTHON)" tools/install.py pg16 $(OR_END)
 
 build/compose.env: python
-	@"$(PYTHON)" service/launch/compose_secrets.py $@
+	@"$(PYTHON)" tools/compose_secrets.py $@

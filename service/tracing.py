@@ -60,9 +60,8 @@ def set_up(env: Mapping[str, str], process: str) -> None:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        log.warning(
-            "no traces: %s is set, but OpenTelemetry is not installed: pip install 'loxodon[otel]'", ENDPOINTS[1]
-        )
+        packages = "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+        log.warning("no traces: %s is set, but OpenTelemetry is not installed: pip install %s", ENDPOINTS[1], packages)
         return
     about = {"service.version": __version__, "loxodon.process": process}
     if "service.name=" not in env.get("OTEL_RESOURCE_ATTRIBUTES", "") and not env.get("OTEL_SERVICE_NAME"):

@@ -21,6 +21,7 @@ PLACES = (
     "tests",
     "bench",
     "migrations",
+    "tools",
     "clients/python",
     "docs",
     "README.md",

@@ -13,10 +13,10 @@ import pytest
 
 from bench import target
 from bench.target import Service
-from service.launch import install
 from tests.docs.pages import EVERY, PAGES, ROOT, RUN, Fence
 from tests.docs.paster import Paster
 from tests.sdk import client_typescript
+from tools import install
 
 pytestmark = pytest.mark.timeout(300)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from service.launch import install
+from tools import install
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,7 +36,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         made.append(command)
         return subprocess.CompletedProcess(command, 0)
 
-    monkeypatch.setattr("service.launch.install.subprocess.run", run)
+    monkeypatch.setattr("tools.install.subprocess.run", run)
     return made
 
 
@@ -90,7 +90,7 @@ def test_the_test_tools_include_the_service(calls: list[list[str]]) -> None:
 def test_a_failed_installation_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     failed: subprocess.CompletedProcess[str] = subprocess.CompletedProcess([], 1)
     monkeypatch.setattr(install, "_pip", lambda: ["pip"])
-    monkeypatch.setattr("service.launch.install.subprocess.run", lambda *_words, **_options: failed)
+    monkeypatch.setattr("tools.install.subprocess.run", lambda *_words, **_options: failed)
     assert install.main("run") == 1
     assert install.installed() == {}
 
