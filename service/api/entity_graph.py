@@ -29,6 +29,7 @@ from service.api.query_parameters import REPEATABLE, split
 from service.api.reads import CountsOf
 from service.api.schemas import DeletedCountResponse, Time
 from service.api.writes import WriteOf, answer, deleted, send
+from service.db import direct
 from service.db.engine import Session
 from service.db.graph import entities, entity_relations, entity_walks
 from service.db.graph.entities import EntityScope
@@ -180,7 +181,7 @@ async def get_entity_graph(
     depth: Annotated[int, Query(ge=1, le=3, description="Edges to walk, in both directions")] = 2,
     limit: Annotated[int | None, Query(ge=1, description="Nodes; at most graph_max_nodes")] = None,
 ) -> Response:
-    """Follows the 50 strongest relations of each node; `truncated`: there were more."""
+    """Follows the 50 strongest relations of each node; `truncated`: there were more, or more than fits an answer."""
     starts = _ids(ids)
     max_nodes = max(min(limit or DEFAULT_NODES, res.settings.graph_max_nodes), len(starts))
     async with res.db.begin(caller.workspace_id) as session:
@@ -189,11 +190,13 @@ async def get_entity_graph(
         found = await entity_walks.neighbourhood(
             session, caller.workspace_id, starts, edges, depth=depth, limit=max_nodes
         )
-        nodes = await entities.get_many(
-            session, EntityScope(caller.workspace_id, None), [each.entity_id for each in found.reached]
-        )
+        reached = [each.entity_id for each in found.reached]
+        read = partial(entities.get_many, session, EntityScope(caller.workspace_id, None))
+        nodes, count = await direct.page_of_ids(reached, read)
         names = {each.id: each.name for each in nodes.values()}
-        relations = await _shown(session, caller.workspace_id, found.relations, names)
+        between = [each for each in found.relations if {each.source_id, each.target_id} <= names.keys()]
+        page, last = cursors.cut(between, len(between))
+        relations = await _shown(session, caller.workspace_id, page, names)
         if counts:
             await entities.count_read(session, caller.workspace_id, starts, now=res.clock())
     body = EntityGraphResponse(
@@ -203,7 +206,7 @@ async def get_entity_graph(
             if each.entity_id in nodes
         ],
         relations=relations,
-        truncated=found.truncated,
+        truncated=found.truncated or count < len(reached) or last is not None,
     )
     return send(answer(200, body))  # validated once: an answer holds hundreds of rows
 

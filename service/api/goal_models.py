@@ -176,6 +176,7 @@ class GoalHistoryResponse(ResponseModel):
     """Oldest first."""
 
     results: list[GoalHistoryItem] = Field(description="At most `limit` changes")
+    next_cursor: NextCursor = None
 
 
 def goal_response(goal: Goal, now: datetime) -> GoalResponse:

@@ -27,6 +27,7 @@ from service.api.goal_models import (
 )
 from service.api.json_body import JsonRoute
 from service.api.preconditions import ExpectedOf, in_scope, uuid_of
+from service.api.reads import ReadOn
 from service.api.schemas import DeletedCountResponse, Id, Time
 from service.api.writes import WriteOf, answer, deleted, send
 from service.db.cognition import goals
@@ -173,20 +174,27 @@ async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf
     dependencies=IN_SCOPE,
 )
 async def get_goal_history(
-    id: str, caller: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000
+    id: str,
+    caller: Reader,
+    res: ResourcesOf,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
+    cursor: ReadOn = None,
 ) -> GoalHistoryResponse:
     """Oldest first, with the values before and after."""
+    wanted, before = uuid_of(id, missing), cursors.counts(cursor)
     async with res.db.read(caller.workspace_id) as session:
-        found = await goals.history(session, caller.workspace_id, uuid_of(id, missing), limit=limit)
+        found = await goals.history(session, caller.workspace_id, wanted, skip=before[0], limit=limit + 1)
     if not found:
         raise missing()
+    (page,), more = cursors.cut_each(before, limit, found)
     return GoalHistoryResponse(
         results=[
             GoalHistoryItem(
                 version=each.version, event=each.event.value, changes=dict(each.changes), timestamp=each.recorded_at
             )
-            for each in found
-        ]
+            for each in page
+        ],
+        next_cursor=more,
     )
 
 

@@ -245,6 +245,7 @@ async def _search_parameters(
     min_probability: Annotated[float, Query(ge=0, le=1, description=MIN_PROBABILITY)] = 0.0,
     validity: Annotated[Validity, Query(description=VALIDITY)] = "exclude",
     connected: Annotated[bool, Query(description=CONNECTED)] = False,
+    cursor: Annotated[str | None, Query(max_length=100)] = None,
 ) -> dict[str, Any]:
     scope = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     return {
@@ -259,6 +260,7 @@ async def _search_parameters(
         "min_probability": min_probability,
         "validity": validity,
         "connected": connected,
+        "cursor": cursor,
     }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,6 +78,7 @@ IRIS = {"user_id": "iris"}
         ("/v1/memories/by-tag", {**IRIS, "tags": "kiln", "limit": 100}, False, "cursor"),
         ("/v1/memories/search", {**IRIS, "tags": ["kiln"], "limit": 1_000}, True, "cursor"),
         ("/v1/memories/search", {**IRIS, "query": "kiln glaze", "limit": 1_000}, True, "cursor"),
+        ("/v1/memories/search", {**IRIS, "query": "kiln glaze", "limit": 1_000}, False, "cursor"),
         ("/v1/changes", {"limit": 1_000}, False, "after"),
         ("/v1/timeline", {**IRIS, "limit": 1_000}, False, "cursor"),
     ],
@@ -175,3 +178,34 @@ def test_a_page_ends_with_the_row_that_passes_it() -> None:
     assert cursors.cut(rows, 10) == (rows, None)
     assert cursors.cut(rows[:1], 10, share=PAGE) == (rows[:1], None)
     assert cursors.cut([], 10) == ([], None)
+
+
+SMALL = {
+    "get_entity_graph": "says `truncated`",
+    "search_entities": "at most 100 entities",
+    "list_working_turns": "at most 100 values of 64 kB",
+    "list_thoughts": "at most 100 values of 64 kB",
+    "find_strategies": "at most 100 strategies",
+}
+"""Operations that have a limit and no cursor, and why that bounds them."""
+
+
+def test_every_list_of_the_document_has_a_cursor() -> None:
+    document = json.loads(Path("docs/openapi.json").read_text())
+
+    def fields(schema: dict[str, Any]) -> dict[str, Any]:
+        name = schema.get("$ref", "").rpartition("/")[2]
+        found: dict[str, Any] = (document["components"]["schemas"][name] if name else schema).get("properties", {})
+        return found
+
+    without = set()
+    for each in (each for path in document["paths"].values() for each in path.values()):
+        asked = {one["name"] for one in each.get("parameters", [])}
+        body = each.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        asked |= fields(body).keys()
+        shown = each["responses"].get("200", {}).get("content", {}).get("application/json", {}).get("schema", {})
+        goes_on = {"cursor", "after"} & asked and {"next_cursor", "sections"} & fields(shown).keys()
+        is_list = any(field.get("type") == "array" for field in fields(shown).values())
+        if "limit" in asked and is_list and not goes_on:
+            without.add(each["operationId"])
+    assert without - SMALL.keys() == {"recall", "get_conversation_context"} & without

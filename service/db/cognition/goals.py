@@ -229,11 +229,12 @@ async def append_history(
     await session.execute(insert(GoalHistoryRow).values(workspace_id=workspace_id, goal_id=goal_id, **values))
 
 
-async def history(session: Session, workspace_id: UUID, goal_id: UUID, *, limit: int) -> list[GoalChange]:
-    """Every change, oldest first."""
+async def history(session: Session, workspace_id: UUID, goal_id: UUID, *, skip: int, limit: int) -> list[GoalChange]:
+    """The changes behind the first `skip`, oldest first."""
     here = GoalHistoryRow.workspace_id == workspace_id, GoalHistoryRow.goal_id == goal_id
     columns = GoalHistoryRow.version, GoalHistoryRow.event, GoalHistoryRow.changes, GoalHistoryRow.recorded_at
-    rows = await direct.page(session, select(*columns).where(*here).order_by(GoalHistoryRow.version).limit(limit))
+    query = select(*columns).where(*here).order_by(GoalHistoryRow.version).offset(skip).limit(limit)
+    rows = await direct.page(session, query)
     return [GoalChange(row.version, GoalEvent(row.event), row.changes, row.recorded_at) for row in rows]
 
 
