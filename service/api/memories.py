@@ -243,7 +243,7 @@ async def get_memory_history(
         entries = await history.of_memory(session, workspace, wanted, skip=before[0], limit=limit + 1)
         if not entries and await history.last(session, workspace, wanted) is None:
             raise NotFound("There is no memory with this id.", field="id")
-        line = (await versions.line(session, workspace, wanted))[before[1] :][: limit + 1]
+        line = (await versions.line(session, workspace, wanted, texts=False))[before[1] :][: limit + 1]
         said, _ = await memories.get_page(session, workspace, [each.id for each in line])
     told = [replace(each, text=said[each.id].text) for each in line if each.id in said]
     (shown, held), more = cursors.cut_each(before, limit, entries, told)

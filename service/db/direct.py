@@ -59,20 +59,23 @@ PIECE: Final = 32
 """Rows that are read at once of a page: one may have a megabyte."""
 
 
-async def page(session: Session, statement: Executable, values: Mapping[str, Any] | None = None) -> list[Any]:
-    """The rows in order, read in pieces until they are certainly more than a page of an answer has (sizes.PAGE_BYTES).
-    What is left stays with the server."""
-    rows: list[Any] = []
+async def page(
+    session: Session, statement: Executable, values: Mapping[str, Any] | None, make: Callable[[Any], T]
+) -> list[T]:
+    """What `make` makes of the rows, in order: read in pieces until it is more than a page of an answer has
+    (sizes.PAGE_BYTES). What is left stays with the server."""
+    found: list[T] = []
     size = 0
     with Timed():
-        found = await session.stream(statement, values, execution_options={"yield_per": PIECE})
-        async for piece in found.partitions(PIECE):
-            rows += piece
-            size += sum(sizes.weight(tuple(row)) for row in piece)
-            if size - sizes.weight(tuple(piece[-1])) >= 2 * sizes.PAGE_BYTES:  # some values are less than their row
+        rows = await session.stream(statement, values, execution_options={"yield_per": PIECE})
+        async for piece in rows.partitions(PIECE):
+            made = list(map(make, piece))
+            found += made
+            size += sizes.weight(made)
+            if size - sizes.weight(made[-1]) >= sizes.PAGE_BYTES:  # so `cursors.cut` leaves one over
                 break
-        await found.close()
-    return rows
+        await rows.close()
+    return found
 
 
 async def page_of_ids(

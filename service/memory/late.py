@@ -71,7 +71,7 @@ async def keep(
 ) -> UUID:
     """Keeps the draft as a version that `target` had before; returns the id of the version, which may say it already.
     `previous`: another memory, which held until the draft begins. Raises Gone."""
-    line = await versions.line(session, draft.scope.workspace_id, target, texts=True)
+    line = await versions.line(session, draft.scope.workspace_id, target)
     ids = {target, *(each.id for each in line), *([previous.id] if previous else [])}
     if await history.lock(session, draft.scope.workspace_id, ids) != ids:
         raise write.Gone("A memory that it is about is gone.")

@@ -117,8 +117,7 @@ async def page(
         here.append(and_(GoalRow.deadline.is_not(None), GoalRow.deadline < wanted.due_before))
     if wanted.parent_id is not None:
         here.append(GoalRow.id.in_(_subgoal_ids(scope.workspace_id, wanted.parent_id)))
-    rows = await records.newest(session, GOALS.where(*here), GoalRow, after=after, limit=limit)
-    return [_goal(row) for row in rows]
+    return await records.newest(session, GOALS.where(*here), GoalRow, _goal, after=after, limit=limit)
 
 
 async def active(session: Session, scope: Scope, *, limit: int) -> list[Goal]:
@@ -234,8 +233,9 @@ async def history(session: Session, workspace_id: UUID, goal_id: UUID, *, skip: 
     here = GoalHistoryRow.workspace_id == workspace_id, GoalHistoryRow.goal_id == goal_id
     columns = GoalHistoryRow.version, GoalHistoryRow.event, GoalHistoryRow.changes, GoalHistoryRow.recorded_at
     query = select(*columns).where(*here).order_by(GoalHistoryRow.version).offset(skip).limit(limit)
-    rows = await direct.page(session, query)
-    return [GoalChange(row.version, GoalEvent(row.event), row.changes, row.recorded_at) for row in rows]
+    return await direct.page(
+        session, query, None, lambda row: GoalChange(row[0], GoalEvent(row.event), row.changes, row.recorded_at)
+    )
 
 
 async def remove(session: Session, workspace_id: UUID, goal_id: UUID) -> None:

@@ -80,8 +80,8 @@ async def page(
     key = ToolInvocationRow.recorded_at, ToolInvocationRow.id
     if after is not None:
         query = query.where(tuple_(*key) < tuple_(*after))
-    rows = await direct.page(session, query.order_by(*(column.desc() for column in key)).limit(limit))
-    return [_invocation(row) for row in rows]
+    query = query.order_by(*(column.desc() for column in key)).limit(limit)
+    return await direct.page(session, query, None, _invocation)
 
 
 async def stats(session: Session, scope: Scope, wanted: InvocationFilter) -> list[ToolStats]:

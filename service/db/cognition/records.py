@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Row, Select, delete, tuple_
+from sqlalchemy import Select, delete, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from service.db import direct, idempotency, scopes
@@ -15,6 +16,8 @@ from service.db.jobs.late_vectors import LateVectors
 from service.db.tables import Table
 from service.domain.scope import Scope
 from service.providers.protocols import Vector
+
+Made = TypeVar("Made")
 
 
 def scope_of(row: Any) -> Scope:
@@ -29,13 +32,19 @@ def scope_columns(scope: Scope) -> dict[str, Any]:
 
 
 async def newest(
-    session: Session, query: Select[Any], table: type[Table], *, after: tuple[datetime, UUID] | None, limit: int
-) -> list[Row[Any]]:
-    """Rows of the query, newest first, from behind the keyset position `after` (created_at, id)."""
+    session: Session,
+    query: Select[Any],
+    table: type[Table],
+    make: Callable[[Any], Made],
+    *,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+) -> list[Made]:
+    """What `make` makes of the rows, newest first, from behind the keyset position `after` (created_at, id)."""
     key = table.__table__.c.created_at, table.__table__.c.id
     if after is not None:
         query = query.where(tuple_(*key) < tuple_(*after))
-    return await direct.page(session, query.order_by(*(column.desc() for column in key)).limit(limit))
+    return await direct.page(session, query.order_by(*(column.desc() for column in key)).limit(limit), None, make)
 
 
 async def put_vector(

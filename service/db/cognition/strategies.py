@@ -63,7 +63,7 @@ async def page(
             StrategyToolRow.workspace_id == scope.workspace_id, StrategyToolRow.tool_name == tool_name
         )
         query = query.where(StrategyRow.id.in_(uses))
-    return [_strategy(row) for row in await records.newest(session, query, StrategyRow, after=after, limit=limit)]
+    return await records.newest(session, query, StrategyRow, _strategy, after=after, limit=limit)
 
 
 async def nearest(

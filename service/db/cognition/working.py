@@ -203,8 +203,8 @@ async def latest(
     session: Session, scope: WorkingScope, kind: WorkingKind, *, limit: int, now: datetime
 ) -> list[WorkingEntry]:
     """Entries of a kind, newest first."""
-    rows = await direct.page(session, LATEST, {**_parameters(scope, now), "kind": str(kind), "limit": limit})
-    return [_entry(row) for row in rows]
+    values = {**_parameters(scope, now), "kind": str(kind), "limit": limit}
+    return await direct.page(session, LATEST, values, _entry)
 
 
 async def contents(session: Session, scope: WorkingScope, *, now: datetime) -> WorkingMemory:

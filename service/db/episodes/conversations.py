@@ -366,7 +366,7 @@ async def page(
         older = and_(ConversationRow.created_at == at, ConversationRow.id < last)
         query = query.where(or_(ConversationRow.created_at < at, older))
     order = ConversationRow.created_at.desc(), ConversationRow.id.desc()
-    return [_conversation(row) for row in await direct.page(session, query.order_by(*order).limit(limit))]
+    return await direct.page(session, query.order_by(*order).limit(limit), None, _conversation)
 
 
 async def lock(session: Session, workspace_id: UUID, conversation_id: UUID) -> Conversation | None:

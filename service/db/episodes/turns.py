@@ -144,7 +144,7 @@ async def page(
     query = _select().where(TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id)
     if after is not None:
         query = query.where(TurnRow.turn_index > after)
-    return [_turn(row) for row in await direct.page(session, query.order_by(TurnRow.turn_index).limit(limit))]
+    return await direct.page(session, query.order_by(TurnRow.turn_index).limit(limit), None, _turn)
 
 
 async def latest(
@@ -155,15 +155,15 @@ async def latest(
     query = _select().where(TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id)
     if now is not None:
         query = query.where(TurnRow.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now))
-    found = await direct.page(session, query.order_by(TurnRow.turn_index.desc()).limit(limit))
-    return [_turn(row) for row in reversed(found)]
+    found = await direct.page(session, query.order_by(TurnRow.turn_index.desc()).limit(limit), None, _turn)
+    return found[::-1]
 
 
 async def recent(session: Session, wanted: TurnFilter, *, skip: int = 0, limit: int) -> list[Turn]:
     """The latest of these turns by their timestamp, newest first, behind the first `skip`."""
     query = _select().where((wanted.place("turn") & wanted.rows("turn")).clause)
     order = TurnRow.timestamp.desc(), TurnRow.conversation_id, TurnRow.turn_index.desc()
-    return [_turn(row) for row in await direct.page(session, query.order_by(*order).offset(skip).limit(limit))]
+    return await direct.page(session, query.order_by(*order).offset(skip).limit(limit), None, _turn)
 
 
 async def at_index(session: Session, workspace_id: UUID, conversation_id: UUID, index: int) -> Turn | None:

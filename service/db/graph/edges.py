@@ -194,7 +194,7 @@ async def of_memory(
     session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
 ) -> list[Relation]:
     """The edges from and to a memory behind the first `skip`, the strongest first."""
-    rows = await direct.page(
+    return await direct.page(
         session,
         select(*COLUMNS)
         .where(
@@ -206,8 +206,9 @@ async def of_memory(
         )
         .offset(skip)
         .limit(limit),
+        None,
+        _relation,
     )
-    return [_relation(row) for row in rows]
 
 
 async def sources_of(session: Session, workspace_id: UUID, kind: RelationType, *, target_id: UUID) -> list[UUID]:

@@ -246,8 +246,8 @@ async def page(
         behind = {"after_key": after[0], "after_id": after[1]}
         here &= Condition("(e.name_key, e.id) > (:after_key, :after_id)", behind)
     query = f"SELECT {ROW} FROM entity e WHERE {here.sql} ORDER BY e.name_key, e.id LIMIT :limit"  # noqa: S608
-    rows = await direct.page(session, _columns(query), {**here.values, "limit": limit})
-    return [(row.name_key, entity_of(row)) for row in rows]
+    values = {**here.values, "limit": limit}
+    return await direct.page(session, _columns(query), values, lambda row: (row.name_key, entity_of(row)))
 
 
 async def find_id(session: Session, owner: EntityOwner, name: str) -> UUID | None:

@@ -311,7 +311,7 @@ async def page(
         "after_id": after.id if after else None,
         "limit": limit,
     }
-    return [(relation_of(row), row.direction) for row in await direct.page(session, PAGE, values)]
+    return await direct.page(session, PAGE, values, lambda row: (relation_of(row), row.direction))
 
 
 def relation_of(row: Any) -> EntityRelation:

@@ -159,7 +159,7 @@ async def page(
     """Jobs in one of `states`, newest first, made before the job `before`."""
     statement = ALL if {"done", "cancelled"} & set(states) else OPEN
     values = {"workspace": workspace_id, "states": list(states), "name": name, "before": before, "limit": limit}
-    return [JobRecord(*row) for row in await direct.page(session, statement, values)]
+    return await direct.page(session, statement, values, lambda row: JobRecord(*row))
 
 
 async def get(session: Session, workspace_id: UUID, job_id: UUID) -> JobRecord | None:

@@ -163,7 +163,7 @@ async def deliveries(
         query = query.where(WebhookDeliveryRow.state == state)
     if before is not None:
         query = query.where(WebhookDeliveryRow.id < before)
-    return [_delivery(row) for row in await direct.page(session, query)]
+    return await direct.page(session, query, None, _delivery)
 
 
 async def note(session: Session, workspace_id: UUID, delivery_id: UUID, values: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 from uuid import UUID
 
@@ -81,8 +82,7 @@ async def of_memory(
 ) -> list[StoredDecision]:
     """The decisions about a memory behind the first `skip`, oldest first; also of a deleted memory."""
     values = {"workspace": workspace_id, "id": memory_id, "skip": skip, "limit": limit}
-    rows = await direct.page(session, OF_MEMORY, values)
-    return [_decided(workspace_id, row) for row in rows]
+    return await direct.page(session, OF_MEMORY, values, partial(_decided, workspace_id))
 
 
 async def first_of_ruling(session: Session, workspace_id: UUID, ruling_id: UUID) -> UUID | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
 from sqlalchemy import TextClause, bindparam, text
 
@@ -67,9 +68,12 @@ async def page(
     statement = _filled(PAGE, source, where, sort=order.sort, direction="ASC" if order.ascending else "DESC")
     if after is not None:
         statement = statement.bindparams(bindparam("last_key", type_=SORT_TYPES[order.sort]))
-    found = await direct.page(session, statement, values)
-    places = [PageKey(row.key, row.id) for row in found]
-    return places, [replace(memories.of_row(row), deleted_at=row.deleted_at) for row in found]
+    found = await direct.page(session, statement, values, _placed)
+    return [place for place, _ in found], [memory for _, memory in found]
+
+
+def _placed(row: Any) -> tuple[PageKey, Memory]:
+    return PageKey(row.key, row.id), replace(memories.of_row(row), deleted_at=row.deleted_at)
 
 
 async def count(session: Session, source: str, rows: Condition) -> RowCount:

@@ -122,9 +122,9 @@ async def entries(
     """The next changes behind `after` in order, without what readers do not see; the position of the last entry that
     was looked at; and whether there may be more: they were `limit`, or as much as is read at once."""
     values = {"workspace": workspace_id, "position": after.position, "seq": after.seq, "limit": limit}
-    rows = await direct.page(session, PAGES[bool(walls.current())], values)
-    found = [entry for entry in map(_entry, rows) if entry is not None]
-    end = FeedPosition(rows[-1].position, rows[-1].seq) if rows else after
+    rows = await direct.page(session, PAGES[bool(walls.current())], values, _placed)
+    found = [entry for _, entry in rows if entry is not None]
+    end = rows[-1][0] if rows else after
     return found, end, len(rows) == limit or (bool(rows) and len(rows) % direct.PIECE == 0)
 
 
@@ -144,6 +144,10 @@ async def held_since(session: Session, workspace_id: UUID) -> datetime | None:
     """When the oldest entry was written that is committed and not settled."""
     row = await direct.first(session, WAITING, {"workspace": workspace_id})
     return None if row is None else row.recorded_at
+
+
+def _placed(row: Any) -> tuple[FeedPosition, FeedEntry | None]:
+    return FeedPosition(row.position, row.seq), _entry(row)
 
 
 def _entry(row: Any) -> FeedEntry | None:

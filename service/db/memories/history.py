@@ -193,5 +193,4 @@ async def of_memory(
         .offset(skip)
         .limit(limit)
     )
-    found = await direct.page(session, query)
-    return [HistoryEntry(row[0], row[1], Action(row[2]), *row[3:]) for row in found]
+    return await direct.page(session, query, None, lambda row: HistoryEntry(row[0], row[1], Action(row[2]), *row[3:]))

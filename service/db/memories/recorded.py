@@ -168,7 +168,7 @@ async def get(
     """A memory, archived or not; with `as_of` as it was recorded then, with `valid_at` its version that held then."""
     ids = [memory_id]
     if valid_at is not None:
-        ids = [each.id for each in await versions.line(session, workspace_id, memory_id)]
+        ids = [each.id for each in await versions.line(session, workspace_id, memory_id, texts=False)]
         if not ids and as_of is not None:
             ids = [memory_id, *await versions.ever_of(session, workspace_id, [memory_id])]
     if as_of is not None:

@@ -79,8 +79,7 @@ async def page(
     if after is not None:
         at, last = after
         query = query.where((ReviewRow.created_at > at) | ((ReviewRow.created_at == at) & (ReviewRow.id > last)))
-    rows = await direct.page(session, query.order_by(ReviewRow.created_at, ReviewRow.id).limit(limit))
-    return [_review(row) for row in rows]
+    return await direct.page(session, query.order_by(ReviewRow.created_at, ReviewRow.id).limit(limit), None, _review)
 
 
 async def get(session: Session, workspace_id: UUID, review_id: UUID, *, lock: bool = False) -> Review | None:

@@ -155,4 +155,4 @@ async def quotes(
 ) -> list[SourceQuote]:
     """The turns that are still there behind the first `skip`, oldest first."""
     values = {"workspace": workspace_id, "id": memory_id, "chars": QUOTED_CHARS, "skip": skip, "limit": limit}
-    return [SourceQuote(*row) for row in await direct.page(session, QUOTES, values)]
+    return await direct.page(session, QUOTES, values, lambda row: SourceQuote(*row))

@@ -110,11 +110,11 @@ async def page(
     statement = typed(text(f"SELECT * FROM ({union}) event {order} LIMIT :limit"))  # noqa: S608
     if after is not None:
         statement = statement.bindparams(bindparam("after_time", type_=MOMENT))
-    found = await direct.page(session, statement.columns(metadata=JSONB()), values)
-    return [
-        TimelineEvent(EventKind(row.kind), row.id, row.event_time, first_sentence(row.summary), *row[4:])
-        for row in found
-    ]
+    return await direct.page(session, statement.columns(metadata=JSONB()), values, _event)
+
+
+def _event(row: Any) -> TimelineEvent:
+    return TimelineEvent(EventKind(row.kind), row.id, row.event_time, first_sentence(row.summary), *row[4:])
 
 
 def _rows(

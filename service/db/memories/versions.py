@@ -122,7 +122,7 @@ EVER = text("""
 """)
 
 
-async def line(session: Session, workspace_id: UUID, memory_id: UUID, *, texts: bool = False) -> list[Version]:
+async def line(session: Session, workspace_id: UUID, memory_id: UUID, *, texts: bool = True) -> list[Version]:
     """The memory and what it said before, ordered by the beginning of their validity. `texts`: with what they say."""
     rows = await direct.fetch(session, LINE, {"workspace": workspace_id, "id": memory_id, "texts": texts})
     found = (

@@ -77,7 +77,7 @@ async def page(
             or_(AuditLogRow.recorded_at < at, and_(AuditLogRow.recorded_at == at, AuditLogRow.id < last))
         )
     query = query.order_by(AuditLogRow.recorded_at.desc(), AuditLogRow.id.desc()).limit(limit)
-    return [AuditRecord(*row) for row in await direct.page(session, query)]
+    return await direct.page(session, query, None, lambda row: AuditRecord(*row))
 
 
 def _conditions(filters: AuditFilter) -> list[ColumnElement[bool]]:
