@@ -265,13 +265,12 @@ async def deliver_webhook(place: CaseWorkspace) -> None:
     """Of a change that was erased before it was sent: there is no receiver here, and nothing to send."""
     await place.execute(
         "INSERT INTO webhook (workspace_id, id, url, secret, position, seq) "
-        "VALUES ('$W', gen_random_uuid(), 'https://example.com/', 'whsec_Zm9v', 0, 0); "
+        "SELECT '$W', gen_random_uuid(), 'https://example.com/', 'whsec_Zm9v', 0, 0 FROM generate_series(1, 20); "
         "INSERT INTO webhook_delivery (workspace_id, id, webhook_id, position, seq, event, memory_id) "
-        "SELECT workspace_id, gen_random_uuid(), id, 0, n, 'memory.added', id FROM webhook, generate_series(1, 20) n "
-        "WHERE workspace_id = '$W'; "
+        "SELECT workspace_id, gen_random_uuid(), id, 0, 1, 'memory.added', id FROM webhook WHERE workspace_id = '$W'; "
         "INSERT INTO job (workspace_id, id, kind, payload, max_attempts) "
-        "SELECT workspace_id, gen_random_uuid(), 'deliver_webhook', jsonb_build_object('delivery_id', id), 20 "
-        "FROM webhook_delivery WHERE workspace_id = '$W'"
+        "SELECT workspace_id, gen_random_uuid(), 'deliver_webhook', jsonb_build_object('webhook_id', id), 20 "
+        "FROM webhook WHERE workspace_id = '$W'"
     )
 
 
