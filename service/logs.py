@@ -76,8 +76,4 @@ def _on_one_line(_logger: object, _method: str, event: structlog.typing.EventDic
             event.pop(name, None)
     if "request_id" in event:
         event["request_id"] = event["request_id"][-SHORT_ID:]
-    if event["event"] == "stamina.retry_scheduled":
-        event["event"] = "trying again"
-        for name in ("callable", "args", "kwargs"):
-            event.pop(name, None)
     return event

@@ -62,9 +62,6 @@ UNPREFIXED: Mapping[str, str] = {
     "recall_relation_limit": "RECALL_RELATION_LIMIT",
 }
 
-ALSO_READ: Mapping[str, str] = {"GOOGLE_API_KEY": "GEMINI_API_KEY"}
-"""What is read where the first name is not set: the vendor itself uses both."""
-
 OTHERS = frozenset({"LOXODON_PG_BIN", "LOXODON_API_PASSWORD", "LOXODON_JOBS_PASSWORD", "LOXODON_MIGRATE_PASSWORD"})
 """Variables with our prefix that are no settings: of the embedded Postgres, and of compose.yaml."""
 
@@ -380,9 +377,9 @@ class Settings(BaseModel):
     def from_env(cls, env: Mapping[str, str]) -> Self:
         """Reads `env`; raises SettingsError naming the variable that cannot be used."""
         found: dict[str, Any] = {}
+        env = {**env, "GOOGLE_API_KEY": env.get("GOOGLE_API_KEY") or env.get("GEMINI_API_KEY", "")}  # Google reads both
         for name in cls.model_fields:
-            bare = UNPREFIXED.get(name)
-            for variable in (PREFIX + name.upper(), bare, ALSO_READ.get(bare or "")):
+            for variable in (PREFIX + name.upper(), UNPREFIXED.get(name)):
                 if variable and env.get(variable, "") != "":
                     found[name] = env[variable]
                     break
@@ -399,7 +396,7 @@ class Settings(BaseModel):
         """A sentence for each variable that looks like one of ours and is not read."""
         fields = [name.upper() for name in cls.model_fields]
         ours = {PREFIX + name for name in fields}
-        bare = {*UNPREFIXED.values(), *ALSO_READ.values()}
+        bare = set(UNPREFIXED.values())
         found = []
         for name in sorted(env.keys() - ours - bare - OTHERS):
             near: list[str] = []

@@ -29,17 +29,13 @@ TEXT_KEYS = ("text", "fact", "memory", "claim", "content", "data")
 
 NOTHING_CHARS = 200
 NOTHING = re.compile(
-    r"(?:none|nothing|null|no|n/a)\W*\Z"
+    r"(?!.*\b(?:can'?t|can ?not|won'?t|unable to|not able to)\b(?! (?:find|see|detect|identify|extract)))"
+    r"(?:(?:none|nothing|null|no|n/a)\W*\Z"
     r"|(?=.*(?:\b(?:no|not|none|nothing|any|anything)\b|n't\b))"
-    r"(?=.*\b(?:facts?|find|found|contain|extract|worth|remember|memor|relevant|noteworthy|stor(?:e|ing)|keep|sav(?:e|ing)))",
+    r"(?=.*\b(?:facts?|find|found|contain|extract|worth|remember|memor|relevant|noteworthy|stor(?:e|ing)|keep|sav(?:e|ing))))",
     re.IGNORECASE | re.DOTALL,
 )
-"""A denial, and a word for what was asked."""
-
-DECLINES = re.compile(
-    r"\b(?:can'?t|can ?not|won'?t|unable to|not able to)\b(?! (?:find|see|detect|identify|extract))", re.IGNORECASE
-)
-"""A model that will not do it has not looked."""
+"""A denial, and a word for what was asked; a model that will not do it has not looked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,7 @@ def says_nothing(text: str) -> bool:
     said = THOUGHTS.sub("", text).strip().replace("’", "'")
     if not 0 < len(said) <= NOTHING_CHARS or any(bracket in said for bracket in "[{"):
         return False
-    return NOTHING.match(said) is not None and DECLINES.search(said) is None
+    return NOTHING.match(said) is not None
 
 
 def _listed(value: object) -> list[Any] | None:

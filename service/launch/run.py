@@ -27,9 +27,9 @@ from service.launch.data_dir import Ownership, first_key
 from service.launch.postgres import EmbeddedPostgres, Server
 from service.launch.problems import LaunchError
 from service.launch.programs import ChildProcess, PostgresProgram
-from service.launch.server import revealed
 from service.launch.supervisor import Stopped, Supervisor
 from service.providers import model_files
+from service.providers.endpoints import secret
 from service.providers.presets import LOCAL
 from service.settings import Settings
 
@@ -104,7 +104,7 @@ class _Launcher:
         return 0
 
     def _bring_up(self) -> None:
-        key = first_key(self._folder, revealed(self._settings.bootstrap_api_key), revealed(self._settings.database_url))
+        key = first_key(self._folder, secret(self._settings.bootstrap_api_key), secret(self._settings.database_url))
         env = self._database_environment()
         say("Bringing the database up to date …")
         with self._api_behind_gate(env):

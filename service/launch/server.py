@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pydantic import SecretStr
-
 from service.launch import data_dir, listener
+from service.providers.endpoints import secret
 from service.settings import Settings
 
 
@@ -17,10 +16,6 @@ def key(settings: Settings) -> str | None:
     """LOXODON_API_KEY; on this machine else the first key, which opens everything and so goes nowhere else. Raises
     LaunchError where it cannot be read."""
     if settings.api_key is not None or settings.url:
-        return revealed(settings.api_key)
-    given = revealed(settings.bootstrap_api_key)
-    return given or data_dir.kept_first_key(settings.data_dir, revealed(settings.database_url))
-
-
-def revealed(secret: SecretStr | None) -> str | None:
-    return secret.get_secret_value() if secret is not None else None
+        return secret(settings.api_key)
+    given = secret(settings.bootstrap_api_key)
+    return given or data_dir.kept_first_key(settings.data_dir, secret(settings.database_url))

@@ -229,8 +229,7 @@ def without_keys(message: str, key: str | None) -> str:
     from service.language import pii  # only here: a process whose model answers does without
 
     message = " ".join(message[: 4 * MESSAGE_CHARS].split())
-    if key and len(key) >= SECRET_CHARS:
-        message = message.replace(key, "[key]")
+    message = message.replace(key, "[key]") if key and len(key) >= SECRET_CHARS else message
     return pii.redact(message).text[:MESSAGE_CHARS]
 
 

@@ -106,7 +106,7 @@ class LlmReply:
 
 
 class Llm(Protocol):
-    """Answers prompts. `model` is the id of the default model, e.g. "openai:gpt-4o-mini"."""
+    """Answers prompts. `model` is the id of the default model, e.g. "openai:gpt-6-luna"."""
 
     @property
     def model(self) -> str: ...

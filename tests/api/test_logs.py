@@ -104,15 +104,3 @@ def test_text_for_people() -> None:
     assert "decay failed" in second
     assert [frame.strip() for frame in frames] == ["jobs/loop.py:1 run", "db/x.py:2 find"]
     assert "\x1b" not in first, "colours are for terminals"
-
-
-def test_a_retry_is_one_short_line_for_people() -> None:
-    retry = "structlog.get_logger('s').warning('stamina.retry_scheduled', callable='<context block>', args=('a',), "
-    retry += "kwargs={}, retry_num=1, caused_by=repr(ValueError('x')), wait_for=0.5)\n"
-    env = {**os.environ, "LOXODON_LOG_FORMAT": "text"}
-    done = subprocess.run([sys.executable, "-c", LINES + retry], env=env, capture_output=True, text=True, check=True)
-    line = done.stderr.splitlines()[-1]
-    assert "trying again" in line
-    assert "retry_num=1" in line
-    assert "context block" not in line
-    assert "kwargs" not in line
