@@ -269,3 +269,23 @@ def test_the_wheel_holds_all_that_is_needed(service: Service, tmp_path: Path) ->
     first_session(sys.executable, tmp_path, service, {"PYTHONPATH": str(wheel)})
     with zipfile.ZipFile(wheel) as held:
         assert {"loxodon/py.typed", "loxodon/types.py", "loxodon/_sync.py"} <= set(held.namelist())
+
+
+@pytest.mark.parametrize("name", ["a/b", "/a", "a/", "/", "a\n", "100%", "a?b", "a#b", "a\\b", "１２", "../a", "a%2Fb"])
+def test_a_name_reaches_what_it_names(service: Service, name: str) -> None:
+    with Memory(service.url, service.key) as memory:
+        memory.replace_profile(name, preferences={"tea": name})
+        memory.conversations.open(user_id="alice", external_id=name)
+        memory.conversations.add(name, "user", "I like tea.")
+        assert memory.profile(name)["preferences"] == {"tea": name}
+        assert [each["content"] for each in memory.conversations.turns(name)] == ["I like tea."]
+        memory.conversations.delete(name)
+        with pytest.raises(loxodon.NotFoundError):
+            list(memory.conversations.turns(name))
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_what_is_no_name_is_sent_nowhere(service: Service, name: str) -> None:
+    """It would be the address of something else, which may take more."""
+    with Memory(service.url, service.key) as memory, pytest.raises(ValueError, match="user_id cannot be"):
+        memory.profile(name)

@@ -206,3 +206,14 @@ test("an id with a slash stays one part of the address", async () => {
   await assert.rejects(profile, NotFoundError);
   assert.equal((await memory.list(scope).toArray())[0]!.id, id);
 });
+
+test("names that hold what a path is made of", async () => {
+  for (const name of ["a/b", "/a", "a/", "/", "a\n", "100%", "a?b", "a#b", "a\\b", "１２", "../a"]) {
+    await conversations.open({ user_id: "alice", external_id: name });
+    await conversations.add(name, { role: "user", content: "I like tea." });
+    assert.ok(await conversations.context(name));
+    await conversations.delete(name);
+    await assert.rejects(conversations.context(name), NotFoundError);
+  }
+  for (const name of ["", ".", ".."]) await assert.rejects(async () => conversations.context(name), LoxodonError);
+});
