@@ -46,7 +46,9 @@ class AuditItem(ResponseModel):
         description="UUID of the conversation that was opened, changed or extended; null: none"
     )
     source_channel: str | None = Field(description="The channel of what it was done to, or of the request; null: none")
-    target_channels: list[str] = Field(description="Of a read: every channel that was searched; else empty")
+    target_channels: list[str] = Field(
+        description="Of a read: the channels searched; empty for a list of every channel, and else"
+    )
     query_text: str | None = Field(
         description="Of a read at level `reads` or `verbose`: the query, redacted; else null"
     )

@@ -134,6 +134,7 @@ class AuditRead:
         if res.settings.audit_level not in LEVELS:
             return
         log: ReadLog = request.app.state.reads
+        searched = (scope.channel, *channels, GLOBAL_CHANNEL)
         log.add(
             AuditEntry(
                 operation=operation,
@@ -145,20 +146,12 @@ class AuditRead:
                 session_id=session_of(request),
                 config_snapshot=thresholds(res.settings, None if query is None else "retrieve"),
                 metadata=_metadata(route, scope, found, res, query, parameters),
-                target_channels=_target_channels(scope, channels, found),
+                target_channels=() if scope.every_channel else tuple(dict.fromkeys(searched)),
                 query_text=query,
                 result_count=len(found),
                 latency_ms=elapsed_ms(self._began),
             )
         )
-
-
-def _target_channels(
-    scope: Scope, channels: Sequence[str], found: Sequence[Memory | Turn | Strategy | Entity | TimelineEvent]
-) -> tuple[str, ...]:
-    """The channels searched; of a read of every channel those where something was found."""
-    searched = sorted(map(_channel, found)) if scope.every_channel else (scope.channel, *channels, GLOBAL_CHANNEL)
-    return tuple(dict.fromkeys(searched))
 
 
 async def _audit_read(request: Request) -> AuditRead:

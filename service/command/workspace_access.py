@@ -15,6 +15,7 @@ from service.db import rights, transfer
 from service.db.engine import NO_SCHEMA
 from service.db.readiness import EXPECTED_REVISION
 from service.db.roles import URL_VARIABLES, WORKER
+from service.domain.filters import uuid_or_none
 
 SESSION_SETTINGS = {
     "timezone": "UTC",  # times are written as they are compared
@@ -67,7 +68,7 @@ async def exists(connection: Any, workspace_id: UUID) -> bool:
 
 async def chosen(connection: Any, named: str | None) -> UUID:
     """The workspace with this id or name; without one the only one that there is. Raises CommandError."""
-    if named is not None and (as_id := _uuid(named)) is not None:
+    if named is not None and (as_id := uuid_or_none(named)) is not None:
         if not await exists(connection, as_id):
             raise CommandError(f"There is no workspace {named} in the database.")
         return as_id
@@ -96,13 +97,6 @@ async def _names(connection: Any) -> dict[UUID, str]:
         await enter(connection, each)
         names[each] = (await connection.fetchrow(transfer.WORKSPACE, each))["name"]
     return names
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 async def listing(url: str) -> list[dict[str, Any]]:

@@ -183,7 +183,7 @@ def written(tree: Filter) -> dict[str, Any]:
             return {"NOT": written(part)}
         case Check(field, operator, value):
             name = ".".join(("metadata", *field.path)) if field.path else field.name
-            shown = [_plain(each) for each in value] if isinstance(value, tuple) else _plain(value)
+            shown = [plain(each) for each in value] if isinstance(value, tuple) else plain(value)
             return {"field": name, "operator": operator, "value": shown}
 
 
@@ -338,7 +338,7 @@ def _single(raw: object, kind: Kind, where: str) -> Value:
             return raw
         case "time", str() if (moment := _moment(raw)) is not None:
             return moments.clamped(moment)
-        case "id", str() if (found := _uuid(raw)) is not None:
+        case "id", str() if (found := uuid_or_none(raw)) is not None:
             return found
     raise _bad(where, f"must be {_WANTED[kind]}")
 
@@ -362,14 +362,16 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def _uuid(text: str) -> UUID | None:
+def uuid_or_none(text: str) -> UUID | None:
+    """None for what is no UUID."""
     try:
         return UUID(text)
     except ValueError:
         return None
 
 
-def _plain(value: object) -> object:
+def plain(value: Any) -> Any:
+    """As JSON has it."""
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if isinstance(value, UUID) else value

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from service.db.engine import Session
 from service.db.episodes import conversations
 from service.domain.conversation import Conversation, ConversationChanges
+from service.domain.filters import uuid_or_none
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
@@ -64,7 +64,8 @@ async def find(session: Session, owner: Scope, wanted: str) -> Conversation:
     """The conversation with this id, or else with this name, of the user and agent of `owner` (None: any). Raises
     NotFound, or InvalidInput when several have this name and the owner does not tell which."""
     workspace_id = owner.workspace_id
-    found = await conversations.get(session, workspace_id, UUID(wanted)) if _is_uuid(wanted) else None
+    as_id = uuid_or_none(wanted)
+    found = await conversations.get(session, workspace_id, as_id) if as_id else None
     if found is not None and _is_owned(found, owner):
         return found
     named = await conversations.by_external_id(
@@ -128,11 +129,3 @@ def _columns(old: Conversation, changes: ConversationChanges, now: datetime) -> 
 def _is_owned(found: Conversation, owner: Scope) -> bool:
     """Ids of a scope are optional here; one that is given must be the conversation's."""
     return found.scope.has_ids(user_id=owner.user_id, agent_id=owner.agent_id, run_id=owner.run_id)
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

@@ -20,6 +20,7 @@ from uuid import UUID
 from service.db.jobs import webhooks
 from service.db.memories import feed
 from service.domain.feed import FeedEntry, FeedPosition
+from service.domain.filters import plain
 from service.domain.webhook import TEST_EVENT, DeliveryState, Webhook, WebhookDelivery
 from service.providers import webhook_sender
 from service.providers.webhook_sender import WebhookAnswer
@@ -54,7 +55,7 @@ def told(entry: FeedEntry) -> dict[str, Any]:
     """A change as JSON, with the fields of GET /v1/changes but the cursor."""
     memory = None
     if entry.memory is not None:
-        memory = {name: _plain(value) for name, value in entry.memory.items()}
+        memory = {name: plain(value) for name, value in entry.memory.items()}
     return {
         "id": entry.at.id,
         "event": entry.kind,
@@ -65,12 +66,6 @@ def told(entry: FeedEntry) -> dict[str, Any]:
         "run_id": entry.run_id,
         "memory": memory,
     }
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return str(value) if isinstance(value, UUID) else value
 
 
 # -- making deliveries
