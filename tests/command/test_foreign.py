@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
+
+import pytest
 
 from service.api.relations import RelationName
 from service.api.schemas import RESERVED_METADATA
 from service.command.foreign import EDGE_TYPES, MEMORY_TYPES, RESERVED
+from service.command.output import Advance
 from service.domain.kinds import MemoryType
 from service.resources import Resources
 from tests.api.conftest import client_of, serving
@@ -150,3 +155,18 @@ def test_the_words_of_the_api_are_known_here() -> None:
     assert RESERVED == RESERVED_METADATA
     assert {str(each) for each in MemoryType} == MEMORY_TYPES
     assert set(get_args(RelationName)) >= EDGE_TYPES
+
+
+async def test_an_import_says_how_far_of_how_much_it_is(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = list[tuple[int, int | None]]()
+
+    @contextmanager
+    def progress(title: str) -> Iterator[Advance]:
+        yield lambda what, done, total=None: seen.append((done, total))
+
+    monkeypatch.setattr("service.command.moving.progress", progress)
+    mem0 = [{"id": M.format(each), "memory": f"Likes number {each}", "user_id": "ann"} for each in range(3)]
+    gave(await run("import", written(tmp_path / "mem0.json", mem0), "--from", "mem0", "--json"))
+    assert seen == [(1, 3), (2, 3), (3, 3)]
