@@ -411,12 +411,8 @@ class Settings(BaseModel):
         """The settings of a workspace. Overrides outside PER_WORKSPACE are ignored; objects are merged by key."""
         service = self._merged(overrides.get(GRANTED) or {})
         own = service._merged(overrides)
-        budget = own.model_budget.within(service.model_budget)
-        numbers = LIMITS - {"model_budget"}
-        return own.model_copy(
-            update={name: lower(getattr(own, name), getattr(service, name)) for name in numbers}
-            | {"model_budget": budget}
-        )
+        lowest = {name: lower(getattr(own, name), getattr(service, name)) for name in LIMITS - {"model_budget"}}
+        return own.model_copy(update={**lowest, "model_budget": own.model_budget.within(service.model_budget)})
 
     def _merged(self, overrides: Mapping[str, Any]) -> Self:
         allowed = {name: value for name, value in overrides.items() if name in PER_WORKSPACE}

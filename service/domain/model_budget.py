@@ -53,14 +53,9 @@ class ModelBudget(BaseModel):
 
     def within(self, outer: ModelBudget) -> ModelBudget:
         """Both at once: of each limit the lower, and the higher prices, by which limits in money are reached first."""
-        return ModelBudget(
-            soft_tokens=lower(self.soft_tokens, outer.soft_tokens),
-            hard_tokens=lower(self.hard_tokens, outer.hard_tokens),
-            soft_cost=lower(self.soft_cost, outer.soft_cost),
-            hard_cost=lower(self.hard_cost, outer.hard_cost),
-            prompt_price=max(self.prompt_price, outer.prompt_price),
-            completion_price=max(self.completion_price, outer.completion_price),
-        )
+        both = {name: (getattr(self, name), getattr(outer, name)) for name in ModelBudget.model_fields}
+        lowest = {name: max(pair) if "price" in name else lower(*pair) for name, pair in both.items()}
+        return self.model_copy(update=lowest)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """In money; 0 without prices."""

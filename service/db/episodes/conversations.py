@@ -18,10 +18,8 @@ from uuid import UUID
 
 from sqlalchemy import (
     DateTime,
-    Integer,
     Row,
     TextClause,
-    Uuid,
     and_,
     bindparam,
     func,
@@ -54,56 +52,38 @@ INSERT = text("""
 
 # New turns make a consolidated conversation unconsolidated, unless their facts are extracted with them; a conversation
 # with older turns whose facts are still to be extracted stays unconsolidated in any case.
-EXTEND = """
-    WITH there AS ({named}), extended AS (
-        UPDATE conversation c
-        SET turn_count = c.turn_count + :turn_count, patterns_extracted = false, archived = false,
-            version = c.version + 1, updated_at = now(),
-            consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL THEN :consolidated_at END,
-            consolidated_turns = CASE WHEN (c.turn_count = 0 OR c.consolidated_at IS NOT NULL)
-                                       AND CAST(:consolidated_at AS timestamptz) IS NOT NULL
-                                      THEN c.turn_count + :turn_count ELSE c.consolidated_turns END
-        FROM there WHERE c.workspace_id = :workspace_id AND c.id = there.id
-        RETURNING c.id, c.turn_count
-    ), made AS (
-        INSERT INTO conversation (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
-                                  consolidated_at, consolidated_turns)
-        SELECT :workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count,
-               :consolidated_at, :consolidated_turns
-        WHERE NOT EXISTS (SELECT FROM extended)  -- nor one that was deleted at this moment
-        RETURNING id, turn_count
-    )
-    SELECT id, turn_count FROM extended UNION ALL SELECT id, turn_count FROM made
-"""
-
-
-# Uses uq_conversation_identity.
+# The one in the channel if there is one, else the first. Uses uq_conversation_identity.
 NAMED = """
-    SELECT id FROM conversation WHERE workspace_id = :workspace_id AND {owner} AND external_id = :external_id
+    FROM conversation WHERE workspace_id = :workspace_id AND {owner} AND external_id = :external_id
     ORDER BY channel = :channel DESC, id LIMIT 1
 """
 
+EXTEND = """
+    INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
+                                   consolidated_at, consolidated_turns)
+    VALUES (:workspace_id, :id, :user_id, :agent_id, coalesce((SELECT channel {named}), :channel), :external_id,
+            :started_at, :turn_count, :consolidated_at, :consolidated_turns)
+    ON CONFLICT ON CONSTRAINT uq_conversation_identity DO UPDATE
+    SET turn_count = c.turn_count + :turn_count, patterns_extracted = false, archived = false, version = c.version + 1,
+        updated_at = now(),
+        consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL THEN :consolidated_at END,
+        consolidated_turns = CASE WHEN (c.turn_count = 0 OR c.consolidated_at IS NOT NULL)
+                                   AND CAST(:consolidated_at AS timestamptz) IS NOT NULL
+                                  THEN c.turn_count + :turn_count ELSE c.consolidated_turns END
+    RETURNING id, turn_count
+"""
+
+
+def naming(sql: str, scope: Scope) -> TextClause:
+    """The statement with the conversation that a name means in place of {named}."""
+    return _naming(sql, scope.user_id is not None, scope.agent_id is not None)
+
 
 @lru_cache
-def named(*, user: bool, agent: bool) -> str:
-    """SQL for the id of the conversation that a name means, with the parameters workspace_id, external_id, channel, and
-    of user_id and agent_id those that its scope has."""
+def _naming(sql: str, user: bool, agent: bool) -> TextClause:
     ids = {"user_id": user, "agent_id": agent}
-    return NAMED.format(
-        owner=" AND ".join(f"{name} = :{name}" if has else f"{name} IS NULL" for name, has in ids.items())
-    )
-
-
-@lru_cache
-def _extend(*, user: bool, agent: bool) -> TextClause:
-    return text(EXTEND.format(named=named(user=user, agent=agent))).bindparams(
-        bindparam("workspace_id", type_=Uuid()),
-        bindparam("id", type_=Uuid()),
-        bindparam("started_at", type_=DateTime(timezone=True)),
-        bindparam("turn_count", type_=Integer()),
-        bindparam("consolidated_at", type_=DateTime(timezone=True)),
-        bindparam("consolidated_turns", type_=Integer()),
-    )
+    owner = " AND ".join(f"{name} = :{name}" if has else f"{name} IS NULL" for name, has in ids.items())
+    return text(sql.format(named=NAMED.format(owner=owner)))
 
 
 async def append_turns(
@@ -138,8 +118,7 @@ async def append_turns(
     if external_id is None:
         created, conversation_id, first = (NewRows(INSERT, [new]),), new["id"], 0
     else:
-        extend = _extend(user=scope.user_id is not None, agent=scope.agent_id is not None)
-        [row] = await direct.fetch(session, extend, new)
+        [row] = await direct.fetch(session, naming(EXTEND, scope), new)
         conversation_id, first = row.id, row.turn_count - len(turns)
     stored = [StoredTurn(uuid7(), conversation_id, first + place) for place in range(len(turns))]
     placed = list(zip(turns, stored, strict=True))

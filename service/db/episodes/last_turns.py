@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import DateTime, String, TextClause, Uuid, bindparam, text
@@ -31,7 +30,8 @@ BEFORE = text("""
 OF_CONVERSATION = """
     SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, coalesce(t.shown, t.content) AS content,
            t.timestamp
-    FROM turn t WHERE t.workspace_id = :workspace_id AND t.conversation_id = ({named}) AND t.shown IS DISTINCT FROM ''
+    FROM turn t
+    WHERE t.workspace_id = :workspace_id AND t.conversation_id = (SELECT id {named}) AND t.shown IS DISTINCT FROM ''
     ORDER BY t.turn_index DESC LIMIT :limit
 """
 
@@ -59,12 +59,6 @@ SAID_SINCE = text("""
 )
 
 
-@lru_cache
-def _of_conversation(*, user: bool, agent: bool) -> TextClause:
-    named = conversations.named(user=user, agent=agent)
-    return text(OF_CONVERSATION.format(named=named)).bindparams(bindparam("workspace_id", type_=Uuid()))
-
-
 async def before(session: Session, scope: Scope, first: StoredTurn, *, limit: int) -> list[TurnContent]:
     """The turns before a stored one, oldest first."""
     values = {"conversation": first.conversation_id, "index": first.index, "limit": limit}
@@ -75,8 +69,7 @@ async def of_conversation(session: Session, scope: Scope, external_id: str, *, l
     """The last turns of a conversation, which may not exist yet."""
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id}
     values = {"workspace_id": scope.workspace_id, "external_id": external_id, "channel": scope.channel, "limit": limit}
-    statement = _of_conversation(user=scope.user_id is not None, agent=scope.agent_id is not None)
-    return await _turns(session, statement, {**ids, **values})
+    return await _turns(session, conversations.naming(OF_CONVERSATION, scope), {**ids, **values})
 
 
 async def said_since(
