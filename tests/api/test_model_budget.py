@@ -268,7 +268,9 @@ async def test_a_worker_puts_the_job_off_and_takes_no_attempt(
         stop = asyncio.Event()
         working = asyncio.create_task(Worker(res, {"consolidate": TASKS["consolidate"]}).run(stop))
         state = "SELECT state, attempts, last_error, run_after > now() + interval '14 hours' AS later FROM job"
-        state += " WHERE workspace_id = $1 AND kind = 'consolidate'"
+        state += (
+            " WHERE workspace_id = $1 AND kind = 'consolidate' AND payload ? 'conversation_id'"  # the clock's have none
+        )
         for _ in range(400):
             [job] = await tables.fetch(state, tenant.workspace_id)
             if job["last_error"]:
