@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,10 +16,7 @@ BudgetState = Literal["open", "soft", "hard"]
 PRICED_TOKENS = 1_000_000
 
 
-Limit = TypeVar("Limit", int, float)
-
-
-def lower(one: Limit | None, other: Limit | None) -> Limit | None:
+def lower(one: float | None, other: float | None) -> float | None:
     """Of two limits the one that is reached first; 0 and None are none."""
     return min(one, other) if one and other else one or other
 

@@ -1,8 +1,7 @@
 """Conversations: their rows, the places of new turns in them, and their last turns.
 
-A conversation is identified by its user, agent and external id, so two users with a run "S1" have two of them. Behind
-a wall of channels those of other channels are not there, so one name may be that of several conversations: then the one
-in the channel of the request is meant, else the first. Turn indexes are given under the scope lock. See
+A conversation is identified by its user, agent and external id, so two users with a run "S1" have two of them; behind
+a wall of channels also by its channel. Turn indexes are given under the scope lock. See
 docs/decisions/015-conversation-identity.md.
 """
 
