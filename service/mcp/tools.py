@@ -209,7 +209,7 @@ def _goals(body: Values) -> dict[str, Any]:
 ANSWERABLE: Mapping[str, Schema] = {
     "answerable": {
         "anyOf": [{"type": "boolean"}, {"type": "null"}],
-        "description": "false: memory most likely does not hold the answer",
+        "description": "false: perhaps the answer is not in memory. Often wrong in a small one: judge the texts",
     },
     "answer_probability": {"anyOf": [{"type": "number"}, {"type": "null"}]},
 }
