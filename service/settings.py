@@ -298,7 +298,6 @@ class Settings(BaseModel):
     content_soft_limit: int = Field(500, ge=1)  # characters; above it a warning
     content_hard_limit: int = Field(2_000, ge=1)  # characters; refused above it under limits=strict
     content_long_limit: int = Field(10_000, ge=1)  # characters; a second warning, embeddings suffer
-    temporal_timeout_ms: int = Field(300, ge=10)  # the recogniser's share of a request
     timezone: Zone = "UTC"  # IANA name for requests that give none
     include_shared: bool = False  # reads see what the workspace shares, unless a request says otherwise
     batch_max_items: int = Field(100, ge=1, le=1_000)  # items of POST /v1/memories/batch

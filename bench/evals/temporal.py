@@ -27,7 +27,7 @@ from zoneinfo import ZoneInfo
 from bench.evals.scoring import read_rows
 from service.domain.temporal import Mention
 from service.language import temporal
-from service.language.temporal import recogniser, tense
+from service.language.temporal import tense
 from service.language.temporal.calendar import Lean
 
 Row = dict[str, Any]
@@ -39,7 +39,6 @@ _UTC = ZoneInfo("UTC")
 def report(path: Path) -> str:
     """The figures of a labelled file, as lines of text."""
     rows = read_rows(path)
-    recogniser.warm()
     timed = [(row, *_timed(row)) for row in rows]
     positives = [(row, found) for row, found, _ in timed if row["kind"] == "positive"]
     negatives = [(row, found) for row, found, _ in timed if row["kind"] != "positive"]

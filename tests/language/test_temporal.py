@@ -1,10 +1,9 @@
-"""Times in texts: places, zones, the edges of the calendar, the recogniser, and that no text breaks the reading."""
+"""Times in texts: places, zones, the edges of the calendar, and that no text breaks the reading."""
 
 from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.language import temporal
-from service.language.temporal import gate, recogniser, recogniser_model
+from service.language.temporal import gate
 from tests.language.checks.temporal import (
     BERLIN,
     NEW_YORK,
@@ -153,71 +152,6 @@ def test_no_text_breaks_it(text: str) -> None:
     temporal.window(text, WEDNESDAY, NEW_YORK)
 
 
-class BrokenRecogniser:
-    def parse(self, text: str, reference: datetime) -> Any:
-        raise IndexError(text)
-
-
-def test_it_reads_what_our_rules_do_not() -> None:
-    found = temporal.find("The boat sails tomorrow at six forty five", WEDNESDAY, UTC_ZONE)
-    assert [m.begins_at for m in found] == [datetime(2026, 11, 12, 18, 45, tzinfo=UTC)]
-
-
-def test_a_failing_recogniser_leaves_our_own_findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recogniser_model, "_model", BrokenRecogniser)
-    found = temporal.find("The boat sails tomorrow at six forty five", WEDNESDAY, UTC_ZONE)
-    assert [m.text for m in found] == ["tomorrow"]
-
-
-@pytest.mark.parametrize(
-    ("times", "asked"),
-    [
-        ("two weeks ago " * 4, True),  # its work doubles with each: with 28 of them it took 10 GB
-        ("two weeks ago " * 9, False),
-        ("2023-05-01 2023-05-03 " * 4, True),
-        ("2023-05-01 2023-05-03 " * 5, False),
-    ],
-)
-def test_it_is_never_asked_about_a_list_of_times(monkeypatch: pytest.MonkeyPatch, times: str, asked: bool) -> None:
-    seen: list[str] = []
-
-    class Listening:
-        def parse(self, text: str, reference: datetime) -> list[Any]:
-            seen.append(text)
-            return []
-
-    monkeypatch.setattr(recogniser_model, "_model", Listening)
-    assert temporal.find(f"It was {times}then", WEDNESDAY, UTC_ZONE)
-    assert bool(seen) is asked
-
-
-def test_a_sentence_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ms_recognizers_date_time.date_time.base_date import BaseDateExtractor  # type: ignore[import-untyped]
-
-    seen: list[str] = []
-    match = BaseDateExtractor.basic_regex_match
-
-    def counted(self: Any, source: str) -> Any:
-        seen.append(source)
-        return match(self, source)
-
-    monkeypatch.setattr(BaseDateExtractor, "basic_regex_match", counted)
-    text, now = "the boat sails tomorrow at six forty five, in three weeks", WEDNESDAY.replace(tzinfo=None)
-    found = [[str(vars(each)) for each in recogniser_model.parse(text, now)] for _ in range(2)]
-    assert found[0] == found[1], "what is kept is not changed by those who get it"
-    assert found[0]
-    assert seen.count(text) == 4, "with the time and without it, once in each call"
-
-
-def test_the_lists_of_time_zones_are_read_once() -> None:
-    from ms_recognizers_date_time.date_time.english import timezone_extractor_config  # type: ignore[import-untyped]
-
-    recogniser.warm()
-    one, other = (timezone_extractor_config.EnglishTimeZoneExtractorConfiguration() for _ in range(2))
-    assert one.timezone_matcher is other.timezone_matcher
-    assert one.location_matcher.find("new york")
-
-
 def test_the_end_of_a_day_is_local() -> None:
     assert expiry_of("On call through Friday", NEW_YORK) == datetime(2026, 11, 14, 5, tzinfo=UTC)
 
@@ -254,11 +188,3 @@ def test_floods_are_read_in_no_time(flood: str) -> None:
     began = time.thread_time()
     temporal.window(flood, WEDNESDAY, ZoneInfo("UTC"))
     assert time.thread_time() - began < 2
-
-
-def test_where_the_recogniser_may_not_be_asked_its_need_is_told() -> None:
-    with temporal.never_asked():
-        assert temporal.find("The boat sails tomorrow", WEDNESDAY, UTC_ZONE)
-        with pytest.raises(temporal.RecogniserNeeded):
-            temporal.find("The boat sails tomorrow at six forty five", WEDNESDAY, UTC_ZONE)
-    assert temporal.find("The boat sails tomorrow at six forty five", WEDNESDAY, UTC_ZONE)

@@ -136,10 +136,17 @@ def _ordinal_quarter(scene: TimeContext, match: re.Match[str]) -> TimePiece | No
     return whole(match, calendar.span_months(number, (index - 1) * months + 1, months), kind)
 
 
+_OF_SOMETHING = re.compile(r"\s+of\s+(?!(?:the\s+)?(?:this|last|next)\b)")
+
+
 def _season(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     """ "summer of 2019", "last winter", "in spring", "spring break 2023"; bare "spring" and "fall" are verbs."""
-    which, name, year = match.groups()
+    which, name, year, short = match.groups()
     first = words.SEASONS[name]
+    if short:
+        year = str(scene.now.year // 100 * 100 + int(short) - (100 if int(short) > scene.now.year % 100 + 1 else 0))
+    if not year and _OF_SOMETHING.match(scene.text, match.end()):
+        return None  # "the summer of that year", "of my first year"
     if year:
         return whole(match, calendar.span_months(int(year), first, 3), "quarter")
     if which is None:
@@ -190,13 +197,13 @@ RULES = (
         rf"(?:(?:fy\s?)?({YEAR})[\s-]?)?\b([qh])([1-4])\b(?:(?:\s*,?\s*|-)(?:of\s+)?(?:fy)?({_SOME_YEAR}))?", _quarter
     ),
     Rule(
-        rf"(?:the\s+)?(first|second|third|fourth|1st|2nd|3rd|4th|last)\s+(quarter|half)\s+of\s+"
+        rf"(?:the\s+)?(first|second|third|fourth|1st|2nd|3rd|4th|last)\s+(quarter|half)\s+(?:of\s+)?"
         rf"(?:(?:(?:the|this|(last|next))\s+)?year\b(?!\s+\d)|(?:the\s+year\s+)?({YEAR}))",
         _ordinal_quarter,
     ),
     Rule(
         rf"(?:\b(last|past|previous|next|coming|upcoming|this)\s+)?\b(spring|summer|autumn|fall|winter)\b"
-        rf"(?:\s+(?:holidays?|breaks?|vacations?|term|semester|season)\b)?(?:(?:\s+|\s*,\s*)(?:of\s+|in\s+)?({YEAR}))?",
+        rf"(?:\s+(?:holidays?|breaks?|vacations?|term|semester|season)\b)?(?:(?:\s+|\s*,\s*)(?:of\s+|in\s+)?(?:({YEAR})|['\u2019](\d\d)\b))?",
         _season,
     ),
     Rule(

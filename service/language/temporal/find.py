@@ -11,13 +11,12 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
-from service.language.temporal import gate, modifiers, phrases, recogniser, scan, tense
+from service.language.temporal import gate, modifiers, phrases, scan, tense
 from service.language.temporal.calendar import Lean
 from service.language.temporal.pieces import TimeContext, TimePiece
 
 MAX_SENTENCES = 60  # read by our own rules, below 1 ms each
 MAX_PIECES = 40  # in one sentence: a longer list of dates is data, not prose
-MAX_ASKED = 4  # handed to the recogniser, 2 to 5 ms each and five times that on a busy machine: the stage has 300 ms
 
 _TAIL = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[\s,])+$")  # the full stop behind "Friday", not that of "Oct." or "p.m."
 _LOOKS_BACK = re.compile(
@@ -51,17 +50,12 @@ def mentions(
     if reference.tzinfo is None:
         raise ValueError("the reference time must be aware")
     found: list[Mention] = []
-    consulted = 0
     for count, (start, end) in enumerate(gate.sentences(text)):
         if count == MAX_SENTENCES:
             break
         raw, low = text[start:end], _lower(text[start:end])
         scene = TimeContext(low, raw, reference.astimezone(UTC), zone, _guided(low, leaning(low)), asked)
-        pieces = own(scene)
-        if consulted < MAX_ASKED and recogniser.worth_asking(_rest(scene.text, pieces)):
-            consulted += 1
-            pieces = _merge(pieces, recogniser.read(scene))
-        found += [m for piece in pieces if (m := _mention(scene, piece, text, start))]
+        found += [m for piece in own(scene) if (m := _mention(scene, piece, text, start))]
     return tuple(found)
 
 
@@ -109,26 +103,6 @@ def _lower(text: str) -> str:
     if len(lowered) != len(text):
         lowered = "".join(low if len(low := char.lower()) == 1 else char for char in text)
     return lowered.replace("\u00a0", " ").replace("\u202f", " ")
-
-
-def _rest(text: str, pieces: list[TimePiece]) -> str:
-    """The sentence without what has been found."""
-    for piece in pieces:
-        text = text[: piece.start] + "\x00" * (piece.end - piece.start) + text[piece.end :]
-    return text
-
-
-def _merge(own_pieces: list[TimePiece], asked: list[TimePiece]) -> list[TimePiece]:
-    """Ours, unless the recogniser read a longer expression around them or one in a place we know nothing of."""
-    kept = list(own_pieces)
-    for piece in asked:
-        touched = [p for p in kept if p.start < piece.end and piece.start < p.end]
-        inside = all(piece.start <= p.start and p.end <= piece.end for p in touched)
-        longer = piece.end - piece.start > sum(p.end - p.start for p in touched) + 3
-        timed = piece.kind not in ("duration", "set") or not touched
-        if not touched or (inside and longer and timed):
-            kept = [p for p in kept if p not in touched] + [piece]
-    return sorted(kept, key=lambda p: p.start)
 
 
 def _mention(scene: TimeContext, piece: TimePiece, text: str, offset: int) -> Mention | None:

@@ -43,7 +43,7 @@ _RELATION = re.compile(
     r"|(?P<origin>from)"
     r"|(?P<after>after|later\s+than|following|past|greater\s+than)"
     r"|(?P<before>before|prior\s+to|earlier\s+than|ahead\s+of|less\s+than)"
-    r"|(?P<until>(?:up\s+)?until|till?|'til|through|thru|up\s+to|by|no\s+later\s+than|on\s+or\s+before|not\s+later\s+than))"
+    r"|(?P<until>(?:up\s+)?until|till?|'til|(?<!came\s)(?<!come\s)(?<!went\s)(?<!got\s)(?:through|thru)|up\s+to|by|no\s+later\s+than|on\s+or\s+before|not\s+later\s+than))"
     r"\s+(?:the\s+)?$"
 )
 _NTH = re.compile(

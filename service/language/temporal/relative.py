@@ -175,6 +175,24 @@ def _edge(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
     return TimePiece(*match.span(), "range", *part, unit="part-of")
 
 
+def _nth_weekday(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
+    """ "the last Friday of this month", "first Monday of March 2027"."""
+    nth, name, which, month, year = match.groups()
+    if which:
+        offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
+        begins, ends = calendar.period(scene.today, "month", offset)
+    elif year:
+        begins, ends = calendar.span_months(int(year), words.month(month), 1)
+    else:
+        begins, ends = calendar.yearless(scene.now, words.month(month), None, scene.lean(match.start()))
+    first = calendar.midnight(begins)
+    first += timedelta(days=(words.weekday(name) - first.weekday()) % 7)
+    days = [first + timedelta(days=7 * week) for week in range(5)]
+    inside = [day for day in days if day < calendar.midnight(ends)]
+    place = -1 if nth == "last" else words.day(nth) - 1
+    return whole(match, calendar.day(inside[place]), "day", sort="fixed weekday") if place < len(inside) else None
+
+
 _REF = rf"(?:this|the\s+same|the\s+current|current|{LAST}|{NEXT})"
 RULES = (
     Rule(r"(?:the\s+)?day\s+(after\s+tomorrow|before\s+yesterday)\b", _day_after),
@@ -183,6 +201,11 @@ RULES = (
     Rule(
         rf"(?:(?:on\s+)?({WEEKDAY})\s*,?\s+(?:of\s+)?({_REF})\s+week|({_REF})\s+week\s*,?\s+(?:on\s+)?({WEEKDAY}))\b",
         _weekday_of_week,
+    ),
+    Rule(
+        rf"(?:the\s+)?(first|second|third|fourth|fifth|last|[1-5](?:st|nd|rd|th))\s+({WEEKDAY})\s+(?:of|in)\s+(?:the\s+)?"
+        rf"(?:({_REF})\s+month\b|({MONTH})(?:\s*,?\s*(?:of\s+)?({YEAR}))?)",
+        _nth_weekday,
     ),
     Rule(rf"(?:the\s+)?({words.DAY})(?:\s+day)?\s+of\s+(?:the\s+)?({_REF})\s+month\b", _day_of_month),
     Rule(r"(later|earlier)\s+(?:in\s+)?(?:this\s+|the\s+)?(today|day|week|month|quarter|year)\b", _within_period),

@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
-from service.language.temporal import calendar, tense, words
+from service.language.temporal import calendar, tense
 from service.language.temporal.calendar import Lean
 from service.language.temporal.find import mentions
 from service.language.temporal.gate import may_have_time
 from service.language.temporal.rewording import reworded
-from service.language.temporal.words import MONTH, NUMBER, WEEKDAY, WEEKDAYS
+from service.language.temporal.words import MONTH, NUMBER, WEEKDAY
 
 Window = tuple[datetime | None, datetime | None]
 
@@ -31,13 +31,6 @@ _ROLLING = re.compile(
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _SINCE = re.compile(r"\b(?:(?:less|fewer|no(?:t)?\s+more)\s+than|under|within|at\s+most)\s*$")
 _BEYOND = re.compile(r"\b(?:(?:more|longer)\s+than|over|at\s+least)\s*$")
-_NTH_WEEKDAY = re.compile(
-    rf"\b(?P<nth>first|second|third|fourth|fifth|last|1st|2nd|3rd|4th|5th)\s+(?P<day>{'|'.join(WEEKDAYS)})"
-    r"\s+(?:of|in)\s+",
-    re.IGNORECASE,
-)
-MONTH_CHARS = 40
-"""Behind "the last Friday of" the month is told within so many."""
 WORDS_BEFORE_CHARS = 40
 """What bounds a time ("no more than") stands so near before it."""
 _WEEK, _YEARS = timedelta(days=7), timedelta(days=366)
@@ -61,8 +54,6 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
     if not may_have_time(query):
         return None
     query = reworded(query)
-    if (day := _nth_weekday(query, reference, zone)) is not None:
-        return day
     named = [m for m in mentions(query, reference, zone, _leaning, asked=True) if m.begins_at or m.ends_at]
     found = [_ago(m, before) or _bounds(m, before, reference, zone) for m, before in _with_words_before(named, query)]
     if not found:
@@ -78,23 +69,6 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
 def _with_words_before(named: Sequence[Mention], query: str) -> Iterator[tuple[Mention, str]]:
     for each in named:
         yield each, query[max(0, each.start - WORDS_BEFORE_CHARS) : each.start].lower()
-
-
-def _nth_weekday(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
-    """The day that "the last Friday of June 2019" asks for."""
-    asked = _NTH_WEEKDAY.search(query)
-    if asked is None:
-        return None
-    begins, ends = window(f"in {query[asked.end() : asked.end() + MONTH_CHARS]}", reference, zone) or (None, None)
-    if begins is None or ends is None or not _WEEK <= ends - begins <= _YEARS:
-        return None
-    first = begins.astimezone(zone)
-    first += timedelta(days=(WEEKDAYS.index(asked["day"].lower()) - first.weekday()) % 7)
-    days = [day for week in range(-((first - ends) // _WEEK)) if (day := first + week * _WEEK).astimezone(UTC) < ends]
-    place = -1 if asked["nth"].lower() == "last" else words.day(asked["nth"].lower()) - 1
-    if not -1 <= place < len(days):
-        return None
-    return days[place].astimezone(UTC), (days[place] + timedelta(days=1)).astimezone(UTC)
 
 
 def _leaning(sentence: str) -> Callable[[int], Lean]:

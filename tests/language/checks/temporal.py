@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention, TemporalType
 from service.language import temporal
-from service.language.temporal import recogniser, scan, tense
+from service.language.temporal import scan, tense
 from service.language.temporal.pieces import TimeContext
 
 UTC_ZONE, BERLIN, NEW_YORK = ZoneInfo("UTC"), ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
@@ -43,13 +43,9 @@ def window_of(query: str, now: datetime, zone: ZoneInfo) -> tuple[str | None, st
     return local(found[0], zone), local(found[1], zone)
 
 
-def check_window_in_berlin(query: str, begins: str | None, ends: str | None, *, own_rules: bool = False) -> None:
-    """On a Wednesday in May. `own_rules`: without the recogniser, which takes some milliseconds."""
+def check_window_in_berlin(query: str, begins: str | None, ends: str | None) -> None:
+    """On a Wednesday in May."""
     assert window_of(query, WEDNESDAY_IN_BERLIN, BERLIN) == (begins, ends)
-    if own_rules:
-        with patch.object(recogniser, "read", return_value=[]) as read:
-            assert temporal.window(query, WEDNESDAY_IN_BERLIN, BERLIN) is not None
-        read.assert_not_called()
 
 
 def check_window_in_new_york(query: str, begins: str | None, ends: str | None) -> None:
@@ -99,11 +95,6 @@ def check_zones(text: str, now: str, zone: str, begins: str, ends: str, why: str
     assert (mention.begins_at, mention.ends_at) == (at(begins), at(ends)), why
     assert mention.begins_at is not None
     assert mention.begins_at.tzinfo is UTC
-
-
-def check_recogniser(text: str, *, worth: bool) -> None:
-    """Whether the slow recogniser is run."""
-    assert recogniser.worth_asking(text) is worth
 
 
 def expiry_of(text: str, zone: ZoneInfo = UTC_ZONE) -> datetime | None:
