@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from service.curator import compare, extract, gate, grounding
+from service.curator import checks, compare, extract, grounding
 from service.curator.sourcing import SourceTurns
 from service.domain.fact import Fact
 from service.domain.text import CleanText
@@ -16,8 +16,6 @@ from service.language import (
     advice,
     categories,
     context,
-    contrast,
-    echo,
     entities,
     forget_matching,
     forget_query,
@@ -25,7 +23,6 @@ from service.language import (
     importance,
     kinds,
     lexemes,
-    marks,
     pii,
     relation_labels,
     relations,
@@ -82,7 +79,7 @@ def _grounded(text: str) -> object:
 
 
 def _refusal(text: str) -> object:
-    return gate.refusal(text, SourceTurns([Utterance("user", USUAL)]))
+    return checks.refusal(text, SourceTurns([Utterance("user", USUAL)]))
 
 
 def _entities(text: str) -> object:
@@ -110,10 +107,6 @@ def _compared(text: str) -> object:
         for one, other in ((text, USUAL), (USUAL, text), (text, text + " I left."))
         for near in (0.95, 0.8, 0.4)
     ]
-
-
-def _contrasted(text: str) -> object:
-    return contrast.differs(text, text + " x"), contrast.same_content_words(text, USUAL)
 
 
 def _withdrawn(text: str) -> object:
@@ -155,9 +148,6 @@ ENTRIES: dict[str, Entry] = {
     "query": lambda text: query_parsing.parse(text, NOW, ZONE, ["Anna Smith", "Ben"], "anna.smith@example.com"),
     "statement of a question": statement.statement,
     "claims and comparison": _compared,
-    "contrast": _contrasted,
-    "marks": lambda text: (marks.clauses(text), marks.marks(text), marks.denials(text)),
-    "echo": lambda text: (echo.is_echo(text, [USUAL, text]), echo.is_echo(USUAL, [text])),
     "request to forget": _forgotten,
     "query to forget": forget_query.parse,
     "texts to forget": _matched,

@@ -1,6 +1,5 @@
 """What every process for rules knows from its start: imported once, and shared by all of them.
 
-Loading what reads times costs 0.6 s and some 35 MB, which a process that takes the place of another need not pay again.
 The database library, some 45 MB, is not among it: what reads texts in these processes reads nothing else.
 """
 
@@ -9,7 +8,6 @@ from __future__ import annotations
 import gc
 
 from service.curator import extract, extraction_reply, grounding, judge
-from service.language import temporal
 from service.pipeline import annotate, dedup, pii, size
 from service.retrieval import query_parsing, recall_bundle, techniques
 
@@ -27,6 +25,5 @@ __all__ = [
     "techniques",
 ]
 
-temporal.warm()
 gc.collect()
 gc.freeze()  # a collection in a process would write to every object, and so copy what it shares

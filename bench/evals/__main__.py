@@ -20,13 +20,12 @@ REPORTS: dict[str, str | None] = {
     "pairs": "pairs-dev.jsonl",
     "decisions": "pairs-dev.jsonl",
     "entities": None,
-    "curator": None,
     "ranking": None,
-    "scenarios": None,
     "forgetting": "forget-dev.jsonl",
     "facts": "locomo-dev.jsonl",
     "sessions": "lme-dev.jsonl",
     "answerable": "locomo-dev.jsonl",
+    "talk": "talk-dev.json",
 }
 DONE, FAILED, NO_FOLDER = 0, 1, 2
 

@@ -18,7 +18,7 @@ from bench.evals.pairs import LABELS, Pair, cosines, read
 from service.curator.judge import judge
 from service.domain.decision import Action, Decision, Neighbour, Statement
 from service.domain.text import CleanText
-from service.language import contrast
+from service.pipeline import dedup
 from service.providers.local import LocalEmbedder
 
 STATE_CHANGES = "forget"
@@ -27,7 +27,7 @@ STATE_CHANGES = "forget"
 
 def guarded(pair: Pair) -> bool:
     """Returns whether the guard keeps the pair from being dropped at 0.98: it differs, or its words do."""
-    return contrast.differs(pair.a, pair.b) is not None or not contrast.same_content_words(pair.a, pair.b)
+    return not dedup.is_same(pair.a, pair.b)
 
 
 def judged(new: CleanText, old: CleanText, similarity: float) -> Decision:
@@ -38,12 +38,10 @@ def judged(new: CleanText, old: CleanText, similarity: float) -> Decision:
 def report(path: Path) -> str:
     """Returns the guard's table, the judgement's table, and the shares that matter."""
     labelled = read(path)
-    lines = ["guard at 0.98                 pairs  held back  by reason"]
+    lines = ["guard at 0.98                 pairs  held back"]
     for label in LABELS:
         chosen = [pair for pair in labelled if pair.label == label]
-        reasons = Counter(contrast.differs(pair.a, pair.b) or "words or none" for pair in chosen)
-        told = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
-        lines.append(f"{label:<28} {len(chosen):>6} {sum(map(guarded, chosen)):>10}  {told}")
+        lines.append(f"{label:<28} {len(chosen):>6} {sum(map(guarded, chosen)):>10}")
     return "\n".join([*lines, "", *_judgement(labelled, asyncio.run(_similarities(labelled)))])
 
 

@@ -151,7 +151,7 @@ SECTIONS: Mapping[str, Sequence[str]] = MappingProxyType(
             "memory_retention_days",
         ),
         "dedup": ("dedup_", "contradiction_policy"),
-        "content": ("content_", "timezone", "temporal_timeout_ms"),
+        "content": ("content_", "timezone"),
         "search": ("search_", "rerank_", "recall_", "expired_factor", "recency_half_life_days", "reinforce"),
         "limits": ("max_body_bytes", "max_page_size", "batch_max_items", "messages_max_items", "request_deadline_s"),
         "working": ("working_",),

@@ -210,6 +210,7 @@ def _hit(hit: Hit, connected: Connected, *, explain: bool) -> dict[str, Any]:
         "score": hit.score,
         "similarity": hit.similarity,
         "answer_probability": hit.answer_probability,
+        "later": [{"id": each.id, "timestamp": each.timestamp} for each in hit.later],
         "explain": _explained(hit.terms, hit.factors) if explain else None,
         "connected": None if connected is None else connected.get(hit.memory.id, []),
     }

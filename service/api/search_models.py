@@ -179,6 +179,13 @@ class MemoryExplanation(ResponseModel):
     explain: ScoreExplanation | None = Field(None, description="How that score came about; null when it was not ranked")
 
 
+class LaterStatementItem(ResponseModel):
+    """A memory that says something about the same thing, later."""
+
+    id: Id = Field(description="The memory")
+    timestamp: Time = Field(description="When it was said", examples=["2026-11-09T10:15:00+00:00"])
+
+
 class MemorySearchHit(MemoryResponse):
     """A memory that answers."""
 
@@ -187,6 +194,10 @@ class MemorySearchHit(MemoryResponse):
         description="The calibrated cosine to the query, 0..1; null without a vector", examples=[0.64]
     )
     answer_probability: HitProbability = None
+    later: list[LaterStatementItem] = Field(
+        default_factory=list,
+        description="What was said after it about the same thing, the latest first, at most 3; it may still hold",
+    )
     explain: ScoreExplanation | None = Field(None, description="With explain: how the score came about; else null")
     connected: list[ConnectedMemoryItem] | None = Field(
         None, description="With connected: the memories it is connected to most strongly; else null"

@@ -14,18 +14,14 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 from uuid import UUID
 
-from service.curator import model_answers, model_calls, prompts
+from service.curator import checks, model_answers, model_calls, prompts
 from service.curator.judge import RULES, judge, settled
 from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Reason, Statement
 from service.domain.fact import Comparison
 from service.errors import LlmError
-from service.language import contrast, echo
 from service.resources import Resources
 
 T = TypeVar("T")
-
-PARAPHRASE = 0.85
-"""Similarity from which an assistant's sentence is a memory in other words (at 0.85 two may be one fact)."""
 
 CALLS_AT_ONCE = 8
 
@@ -110,16 +106,10 @@ async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -
 
 
 def said_back(statement: Statement, recalled: Sequence[Neighbour]) -> Decision | None:
-    """NONE for what an assistant merely said back out of memory; None when it is no echo, or nothing was recalled."""
-    if not recalled:
-        return None
-    same = next((each for each in recalled if _paraphrases(statement, each)), None)
-    if same is None and not echo.is_echo(statement.text, [each.text for each in recalled]):
+    """NONE for what an assistant merely said back out of memory; None when it says anything else, or nothing was
+    recalled."""
+    same = next((each for each in recalled if checks.says_it(each.text, statement.text)), None)
+    if same is None:
         return None
     ids = tuple(each.id for each in recalled)
-    return Decision((Edit(Action.NONE, same or recalled[0]),), Evidence("rules", RULES, "NONE", Reason.ECHO, ids))
-
-
-def _paraphrases(statement: Statement, memory: Neighbour) -> bool:
-    """Close in meaning, and nothing in it that the memory lacks: no figure, no name, no negation, no other tense."""
-    return memory.similarity >= PARAPHRASE and contrast.differs(statement.text, memory.text) is None
+    return Decision((Edit(Action.NONE, same),), Evidence("rules", RULES, "NONE", Reason.ECHO, ids))

@@ -13,11 +13,10 @@ from uuid import UUID
 from service.curator import model_calls, prompts
 from service.curator.extraction_reply import ReadOut, read, says_nothing
 from service.curator.grounding import Grounded, grounded, quotes
-from service.curator.sourcing import SourceTurns
+from service.curator.sourcing import SourceTurns, content_words
 from service.domain.fact import Certainty, Fact
 from service.errors import AnswerCut, UnusableAnswer
-from service.language.echo import content_words
-from service.language.talk import worth
+from service.language.talk import keeping
 from service.providers.protocols import LlmReply
 from service.resources import Resources
 
@@ -52,7 +51,7 @@ async def from_messages(
         raise AnswerCut(f"The answer of {name} was cut off.")
     if read_out is None:
         raise UnusableAnswer(f"The answer of {name} could not be read.")
-    stated = [fact for fact in read_out.facts if not worth.TO_THE_MEMORY.search(fact.text)]
+    stated = [fact for fact in read_out.facts if not keeping.is_about_the_memory(fact.text)]
     kept = await res.rules.run(grounded, stated[:MAX_FACTS], sources) if stated else Grounded(())
     if stated and not kept.facts:
         raise UnusableAnswer(f"No fact of {name} is borne out by the messages.")
@@ -89,4 +88,4 @@ def by_rules(sources: SourceTurns) -> Extracted:
     """The offline extraction: quotes. Pure; some milliseconds for a long conversation."""
     found = quotes(sources)
     why = None if found else "no message states anything worth keeping; greetings, questions and small talk do not"
-    return Extracted(found, "rules:2", (), why)
+    return Extracted(found, "rules:3", (), why)

@@ -1,6 +1,6 @@
 """Facts held against the conversation they were taken from.
 
-A model's fact that claims more than was said gives way to the sentence itself, where that is worth keeping; of one that
+A model's fact that claims more than was said gives way to the message itself, where that is worth keeping; of one that
 is kept, every part is checked: speaker, message, times, names. What cannot be checked is left to the rules.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from service.curator import gate
-from service.curator.sourcing import PlacedClause, SourceTurns
+from service.curator import checks
+from service.curator.sourcing import SourceSentence, SourceTurns
 from service.domain.fact import Comparison, Fact
 from service.domain.text import CleanText
-from service.language import marks, sentences, talk
-from service.language.talk import dates
+from service.language import talk
+from service.language.talk import answers, dates
 
 NAMELESS = re.compile(r"^(?:The )?[Uu]ser\b")
 DAY = timedelta(days=1)
@@ -46,7 +46,7 @@ def grounded(facts: Sequence[Fact], sources: SourceTurns) -> Grounded:
     used: dict[Fact, int] = {}  # the quotes that replace a fact, and their places
     for fact in facts:
         nearest = sources.nearest(fact.text, fact.message)
-        if gate.refusal(fact.text, sources, fact.message) is None:
+        if checks.refusal(fact.text, sources, fact.message) is None:
             kept.append(_checked(fact, nearest, sources))
             continue
         refused += 1
@@ -68,21 +68,17 @@ def _also_compared(quote: Fact, more: Comparison) -> Fact:
     return replace(quote, comparison=replace(more, named=more.named | had.named) if had else more)
 
 
-def _holds(quote: Fact, nearest: Sequence[PlacedClause], sources: SourceTurns) -> bool:
-    """Whether a quote has one of the clauses in it."""
+def _holds(quote: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> bool:
+    """Whether a quote has one of the sentences in it."""
     place, start, end = (quote.message or 0) + len(sources.before), quote.start or 0, quote.end or 0
-    return any(each.place == place and start < each.clause.end and each.clause.start < end for each in nearest)
+    return any(each.place == place and start < each.end and each.start < end for each in nearest)
 
 
-def _checked(fact: Fact, nearest: Sequence[PlacedClause], sources: SourceTurns) -> Fact:
+def _checked(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> Fact:
     """A fact with its message, and with those of its parts that the conversation bears out."""
     message, span = _place(fact, nearest, sources)
     said = sources.messages[-1 if message is None else message]
-    words = marks.content_words(fact.text)
-    corrects = any(
-        each.correction and each.place - len(sources.before) == message and words & each.clause.words
-        for each in sources.clauses
-    )
+    corrects = not said.by_assistant and answers.corrects(said.text)
     text = NAMELESS.sub(lambda _: said.name or "User", fact.text) if not said.by_assistant else fact.text
     times = list(_times(nearest, sources)) if fact.t_valid or fact.t_invalid else []
     speakers = {each.speaker for each in sources.turns}
@@ -103,28 +99,20 @@ def _checked(fact: Fact, nearest: Sequence[PlacedClause], sources: SourceTurns) 
 
 
 def _place(
-    fact: Fact, nearest: Sequence[PlacedClause], sources: SourceTurns
+    fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns
 ) -> tuple[int | None, tuple[int | None, int | None]]:
     """The message that a fact comes from, and the span of its sentence where it comes from one."""
     before = len(sources.before)
     if nearest and nearest[0].place >= before:
-        message, said = nearest[0].place - before, nearest[0].said.text
-        whole = {
-            span
-            for each in nearest
-            for span in sentences.split(said)
-            if span[0] <= each.clause.start
-            and each.clause.end <= span[1]
-            and said[each.clause.start : each.clause.end] == each.clause.text
-        }
-        return message, whole.pop() if len(whole) == 1 else (None, None)
+        span = (nearest[0].start, nearest[0].end) if len(nearest) == 1 else (None, None)
+        return nearest[0].place - before, span
     if len(sources.messages) == 1:
         return 0, (None, None)
     named = fact.message is not None and 0 <= fact.message < len(sources.messages)
     return fact.message if named else None, (None, None)
 
 
-def _times(nearest: Sequence[PlacedClause], sources: SourceTurns) -> Iterator[datetime]:
+def _times(nearest: Sequence[SourceSentence], sources: SourceTurns) -> Iterator[datetime]:
     """The moments that the source of a fact names; what lasts until the end of a day may be said to end on it."""
     for mention in sources.mentions_near(nearest):
         for moment in (mention.begins_at, mention.ends_at):
@@ -150,7 +138,7 @@ def _are_named(names: Iterable[str], sources: SourceTurns) -> bool:
 
 
 def quotes(sources: SourceTurns) -> tuple[Fact, ...]:
-    """What the offline rules keep of the messages: quotes. One not made of whole sentences passes the gate."""
+    """What is kept of the messages as they were said."""
     found = talk.read(sources.messages, sources.before, sources.zone)
     return tuple(
         Fact(
@@ -164,5 +152,4 @@ def quotes(sources: SourceTurns) -> tuple[Fact, ...]:
             by_assistant=sources.messages[each.message].by_assistant,
         )
         for each in found
-        if not each.retold or gate.overclaim(each.text, sources, each.message) is None
     )

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from service.curator.compare import FactLink, LinkKind, relate
-from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Reason, Statement
+from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Reason, Statement, Strike
 from service.domain.fact import Comparison
 from service.domain.text import CleanText
 from service.domain.version import begins
 
-RULES = "rules:2"
+RULES = "rules:3"
 """Name and version of the judgement, kept with each decision it makes."""
 
 NEAR_UNSEEN, NEAR_SEEN = 0.48, 0.9
@@ -51,7 +51,7 @@ def settled(statement: Statement, known: Sequence[Neighbour], comparison: Compar
     if any(each.link.kind in (LinkKind.ENDS, LinkKind.UNSURE) for each in related):
         return None
     rest = {each.id for each in known} - {each.memory.id for each in related}
-    says_it_all = any(_says_it_all(each) for each in related)
+    says_it_all = any(each.link.kind is LinkKind.SAME for each in related)
     if not says_it_all and any(
         each.id in rest and _may_matter(each, comparison, is_nearest=not place) for place, each in enumerate(known)
     ):
@@ -75,14 +75,17 @@ def _judged(statement: Statement, known: Sequence[Neighbour], related: Sequence[
     edits, reasons = _edits(statement, related)
     adds = any(each.action is Action.ADD for each in edits)
     outdates = tuple(each.memory.id for each in related if each.link.kind is LinkKind.UNSURE and not each.later)
-    if outdates and adds:
+    strikes = _strikes(statement, related) if adds else ()
+    if strikes:
+        reasons = [each.link.reason for each in related if each.link.text is not None]
+    elif outdates and adds:
         reasons = [Reason.UNSURE]
     elif not reasons:
         reasons = [Reason.ANOTHER if known else Reason.NOTHING_NEAR]
     verdict = "+".join(each.action for each in edits)
     shown = tuple(each.id for each in known)
     evidence = Evidence("rules", RULES, verdict, " ".join(dict.fromkeys(reasons)), shown)
-    return Decision(edits, evidence, outdates=outdates if adds else ())
+    return Decision(edits, evidence, outdates=outdates if adds else (), strikes=strikes)
 
 
 def contradicts(statement: Statement, memory: Neighbour) -> bool:
@@ -123,33 +126,34 @@ def _holds_from(memory: Neighbour) -> datetime:
 
 
 def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit, ...], list[Reason]]:
-    same = next((each for each in related if _says_it_all(each)), None)
+    same = next((each for each in related if each.link.kind is LinkKind.SAME), None)
     if same is not None:
         renewed = not same.later and _dated(statement, same.memory) and _began(statement) > _holds_from(same.memory)
         ended = _ended(statement, [each for each in related if each is not same])
         return (Edit(Action.NONE, same.memory, renewed=renewed), *_archived(ended)), [same.link.reason]
-    ends = [each for each in related if each.link.kind is LinkKind.ENDS]
+    ends = [each for each in related if each.link.kind is LinkKind.ENDS and each.link.text is None]
     later = [each for each in ends if each.later]
     before = _ended(statement, ends)
     if later and not _is_over(statement):  # what was over when it was said stays true beside what held later
         following = min(later, key=lambda each: _holds_from(each.memory))
         previous = before[0].memory if before else None
         return (Edit(Action.NONE, following.memory, earlier=True, previous=previous),), [Reason.EARLIER]
-    fuller = [
-        each for each in related if each.link.kind is LinkKind.MORE and not each.later and not _is_over(statement)
-    ]
-    if not (before or fuller):
+    if not before:
         return (Edit(Action.ADD, None, statement.text),), []
-    first = (before or fuller)[0]
-    text = CleanText(first.link.text) if first.link.text else statement.text
-    edits = (Edit(Action.UPDATE, first.memory, text), *_archived(before[1:]))
+    first = before[0]
+    edits = (Edit(Action.UPDATE, first.memory, statement.text), *_archived(before[1:]))
     return edits, [first.link.reason]
 
 
-def _says_it_all(each: Related) -> bool:
-    """Whether nothing of the statement is news beside this memory."""
-    kinds = (LinkKind.SAME, LinkKind.MORE) if each.later else (LinkKind.SAME, LinkKind.LESS)
-    return each.link.kind in kinds
+def _strikes(statement: Statement, related: Sequence[Related]) -> tuple[Strike, ...]:
+    """What is left of the memories of which the statement ends a sentence."""
+    if _is_over(statement):
+        return ()
+    return tuple(
+        Strike(each.memory, CleanText(each.link.text))
+        for each in related
+        if each.link.kind is LinkKind.ENDS and each.link.text is not None and not each.later
+    )
 
 
 def _ended(statement: Statement, related: Sequence[Related]) -> list[Related]:
@@ -160,7 +164,10 @@ def _ended(statement: Statement, related: Sequence[Related]) -> list[Related]:
     ends = [
         each
         for each in related
-        if each.link.kind is LinkKind.ENDS and not each.later and (not over or _was_over(each.memory, statement))
+        if each.link.kind is LinkKind.ENDS
+        and each.link.text is None
+        and not each.later
+        and (not over or _was_over(each.memory, statement))
     ]
     by_slot = [each for each in ends if each.link.by_slot]
     if by_slot:

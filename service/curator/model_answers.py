@@ -1,9 +1,8 @@
 """Reads a model's answer about one statement, as far as it may count.
 
 The answer is checked before it counts: memories that were not shown are not touched, older news overwrites nothing, and
-no answer may retire more than it puts in place. What cannot be checked is left to the model: it may know that a vegan
-no
-longer likes steak, the rules do not. One that fails the check is kept as rejected evidence and the rules decide.
+no answer may retire more than it puts in place, lose a word of the fact, or write what neither says. One that fails the
+check is kept as rejected evidence and the rules decide.
 """
 
 from __future__ import annotations
@@ -12,18 +11,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from service.curator import checks
 from service.curator.judge import contradicts, is_later, judge
+from service.curator.sourcing import content_words
 from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Statement
 from service.domain.text import CleanText
-from service.language import claims, contrast
-from service.language.echo import content_words
 from service.providers.json_reply import as_list, readings
 
 MAX_OPERATIONS = 20
 """Of one answer; an honest one has one to three."""
-
-MAX_ADDED_CHARS = 500
-"""How much longer than the statement and the memory together a text that unites them may be."""
 
 
 def checked(
@@ -41,8 +37,6 @@ def checked(
         return _rejected(statement, shown, evidence, "it names no memory that was shown")
     if not all(_grounded(each, fact) for each in operations):
         return _rejected(statement, shown, evidence, "it writes what neither the fact nor the memory says")
-    if any(_overwrites(each, fact) for each in operations):
-        return _rejected(statement, shown, evidence, "it puts the fact in the place of a memory about something else")
     meant = _meaningful(operations)
     if not may_drop and any(_drops(each, statement, shown) for each in meant):
         return _rejected(statement, shown, evidence, "it drops a fact that no memory says")
@@ -79,45 +73,19 @@ def _in_time(edits: tuple[Edit, ...], statement: Statement) -> tuple[Edit, ...]:
 
 
 def _grounded(operation: Edit, fact: CleanText) -> bool:
-    """Whether a written text speaks of the fact, or of the memory it replaces, is not much longer than both, and keeps
-    the fact's figures."""
+    """Whether a written text says what the fact and the memory that it replaces say, and nothing else."""
     text, target = operation.text, operation.target
-    if text is None or text == fact:
-        return True
-    memory = target.text if target else ""
-    known = content_words(fact) | content_words(memory)
-    if len(text) > len(fact) + len(memory) + MAX_ADDED_CHARS or (known and not known & content_words(text)):
-        return False
-    return operation.action is not Action.UPDATE or contrast.keeps_figures(text, fact)
-
-
-def _overwrites(operation: Edit, fact: CleanText) -> bool:
-    """Whether an update leaves nothing of a memory about something else: "moved to Porto" does not replace "owns a
-    dog"."""
-    text, target = operation.text, operation.target
-    if operation.action is not Action.UPDATE or text is None or target is None:
-        return False
-    return _apart(fact, target.text) and not content_words(text) & content_words(target.text)
-
-
-def _apart(fact: str, memory: str) -> bool:
-    """Whether both are known to be about different attributes, or persons, and have no word in common."""
-    here, there = (
-        {(each.subject, slot.name) for slot in each.slots} for each in (claims.read(fact), claims.read(memory))
-    )
-    return bool(here or there) and not here & there and not content_words(fact) & content_words(memory)
+    return text is None or text == fact or checks.is_borne_out(text, fact, target.text if target else "")
 
 
 def _drops(operation: Edit, statement: Statement, shown: Sequence[Neighbour]) -> bool:
-    """Whether a NONE would lose what no memory says: a figure that none of those shown has, something else, or the
-    opposite."""
+    """Whether a NONE would lose what no memory says."""
     target = operation.target
     if operation.action is not Action.NONE or target is None:
         return False
-    told = " ".join(each.text for each in shown)
-    if not contrast.keeps_figures(told, statement.text) or _apart(statement.text, target.text):
+    if contradicts(statement, target):
         return True
-    return contradicts(statement, target)
+    return not any(checks.says_it(each.text, statement.text) for each in (target, *shown))
 
 
 def _deletes_unrelated(operations: tuple[Edit, ...], fact: CleanText) -> bool:
@@ -130,7 +98,7 @@ def _deletes_unrelated(operations: tuple[Edit, ...], fact: CleanText) -> bool:
 
 
 def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Edit | None:
-    """One entry, None when it cannot count. An update of something unknown is still a new fact."""
+    """One entry, None when it cannot count."""
     action = _action(value)
     if action is None:
         return None
@@ -142,7 +110,7 @@ def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Edit 
     if action is Action.UPDATE and target is not None and text == target.text:
         return Edit(Action.NONE, target)
     if action is Action.UPDATE:
-        return Edit(Action.UPDATE, target, text or fact) if target else Edit(Action.ADD, None, text or fact)
+        return Edit(Action.UPDATE, target, text or fact) if target else None
     return Edit(action, target) if target else None
 
 

@@ -103,6 +103,14 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class Strike:
+    """A memory of which a sentence ended, and what is left of its text."""
+
+    memory: Neighbour
+    text: CleanText
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """Who decided, and on what: kept in table `decision` with every memory that the decision touches.
 
@@ -124,10 +132,22 @@ class Evidence:
 class Decision:
     """What is to happen to the memories because of one text. Its edits are undone together.
 
-    `outdates`: memories that stay beside the added text, marked as perhaps outdated by it.
+    `outdates`: memories that stay beside the added text, marked as perhaps outdated by it. `strikes`: memories that
+    lose the sentence that the added text ends.
     """
 
     edits: tuple[Edit, ...]
     evidence: Evidence
     warnings: tuple[str, ...] = ()
     outdates: tuple[UUID, ...] = ()
+    strikes: tuple[Strike, ...] = ()
+
+    @property
+    def touches_older(self) -> bool:
+        """Whether memories that stay are marked or lose a sentence."""
+        return bool(self.outdates or self.strikes)
+
+    @property
+    def marked(self) -> frozenset[UUID]:
+        """The memories that are marked or lose a sentence."""
+        return frozenset({*self.outdates, *(each.memory.id for each in self.strikes)})

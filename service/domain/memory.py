@@ -135,10 +135,18 @@ class ScoreTerm:
 
 
 @dataclass(frozen=True, slots=True)
+class LaterStatement:
+    """A memory that says something about the same thing as another one, and was said after it."""
+
+    id: UUID
+    timestamp: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A memory that answers a query. `similarity` 0..1 (calibrated cosine, None without a vector); `score` ranks:
     the sum of value times weight over `terms`, times each of `factors`. `answer_probability` 0..1: that it holds the
-    answer; None where it cannot be told."""
+    answer; None where it cannot be told. `later`: what was said after it about the same thing, the latest first."""
 
     memory: Memory
     score: float
@@ -146,3 +154,4 @@ class Hit:
     terms: Mapping[str, ScoreTerm] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)
     answer_probability: float | None = None
+    later: tuple[LaterStatement, ...] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from service.language import contrast, wordlists
+from service.language import wordlists
 from service.language.lexemes import lexemes, term_id
 
 MIN_WORDS: Final = 3
@@ -24,6 +24,8 @@ FREQUENCY: Final = frozenset(
 )
 """What says that something is usual; an example need not repeat it."""
 
+DENIALS: Final = frozenset({"not", "never", "no", "without", "nor", "neither"})
+
 FREQUENCY_TERMS: Final = sorted(term_id(each) for each in FREQUENCY)
 
 
@@ -33,7 +35,7 @@ def share(text: str, pattern: str) -> float | None:
     told = lexemes(text)
     if len(set(usual)) < MIN_WORDS or text.rstrip().endswith("?") or not _in_order(usual, told):
         return None
-    if contrast.signature(text).negations != contrast.signature(pattern).negations:
+    if sum(each in DENIALS for each in told) != sum(each in DENIALS for each in usual):
         return None
     return len(set(usual)) / len(set(told))
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from service.language import sentences
-from service.language.talk import blocks
+from service.language.talk.passages import passages
 
 Sort = Literal["statement", "everything", "thing"]
 
@@ -87,10 +87,10 @@ def masked(text: str, wishes: list[ForgetWish]) -> str:
 
 def _own_sentences(text: str) -> Iterator[tuple[int, int]]:
     """The sentences that are the sender's own words."""
-    for block in blocks.spoken(text):
-        if block.speaker is None:
-            for start, end in sentences.split(text[block.start : block.end]):
-                yield block.start + start, block.start + end
+    for part in passages(text):
+        if part.label is None and part.role == "user":
+            for start, end in sentences.split(text[part.start : part.end]):
+                yield part.start + start, part.start + end
 
 
 def _read(text: str, start: int, end: int) -> ForgetWish | None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
 from service.db.direct import InsertBatch
 from service.db.engine import Session
 from service.db.episodes.turns import StoredTurn
-from service.db.graph import edges
 from service.domain.decision import Action, Decision, Edit, Evidence
 from service.domain.draft import Draft, MergedText
 from service.domain.memory import Outcome
 from service.domain.text import CleanText, content_hash
-from service.memory import edits
+from service.memory import edits, write
 from service.pipeline import pii
 from service.resources import Resources
 from service.settings import Settings
@@ -98,7 +96,10 @@ async def carry_out(
     if policy == "prefer_old":
         return await edits.prefer_old(context, draft, decision.edits)
     outcomes = await _by_policy(policy, context, draft, decision, texts)
-    await _mark_outdated(session, draft, decision.outdates, outcomes, batch if joins else None)
+    added = next((one.memory_id for one in outcomes if one.event is Action.ADD and one.memory_id), None)
+    if added is not None and decision.touches_older:
+        await batch.flush()
+        await write.mark_older(session, draft, decision, added, res)
     return outcomes
 
 
@@ -115,18 +116,6 @@ async def _by_policy(
     if policy == "supersede":
         return await edits.supersede(context, ready)
     return [await edits.in_place(context, one, edit) for edit, one in ready]
-
-
-async def _mark_outdated(
-    session: Session, draft: Draft, older: Sequence[UUID], outcomes: Sequence[Outcome], batch: InsertBatch | None
-) -> None:
-    """Ties what was added to the memories that it may outdate; they may be erased by now."""
-    added = [one.memory_id for one in outcomes if one.event is Action.ADD and one.memory_id]
-    if not older or not added:
-        return
-    if batch is not None:
-        await batch.flush()
-    await edges.mark_outdated(session, draft.scope.workspace_id, added[0], older)
 
 
 def _merged(edit: Edit, texts: Sequence[WrittenText]) -> MergedText | None:

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from service.curator import decisions
+from service.curator.compare import relate
 from service.curator.decisions import ShownStatement
 from service.curator.extract import Extracted
 from service.curator.judge import judge
@@ -48,6 +49,9 @@ READ_BY_RULES = "read_by_rules: the rules read the messages; they are kept, and 
 
 ECHO_CANDIDATES = 20
 """Memories that an assistant's sentence is compared with: it may combine several of them."""
+
+BEARS_ON = 0.2
+"""Similarity below which two facts of a conversation are not compared: a slot's values may be far apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,13 +340,14 @@ async def _carry_out(
     links: list[SourceLink] = []
     linked: set[tuple[UUID, UUID]] = set()
     changed: set[UUID | None] = set()
-    touched = {one for each in facts for one in (*_targets(each), *(each.decision.outdates if each.decision else ()))}
+    touched = {one for each in facts for one in (*_targets(each), *(each.decision.marked if each.decision else ()))}
+    among_themselves = _related_among(facts, res)
     if len(touched) > 1:
         await history.lock(session, facts[0].draft.scope.workspace_id, touched)
-    for each in facts:
-        if changed & _targets(each):  # by an earlier fact of this conversation
-            each = await _decided_inside(session, each, res)
+    for place, each in enumerate(facts):
+        if changed & _targets(each) or place in among_themselves:  # an earlier fact of this conversation bears on it
             await batch.flush()
+            each = await _decided_inside(session, each, res)
             await sources.link(session, each.draft.scope, links)  # a change withdraws what its memory rests on
             linked |= {(link.memory_id, link.turn_id) for link in links}
             links.clear()
@@ -361,6 +366,29 @@ async def _carry_out(
             if one.memory_id and one.event is not Action.DELETE
         )
     return outcomes, [link for link in links if (link.memory_id, link.turn_id) not in linked]
+
+
+def _related_among(facts: Sequence[ConsideredFact], res: Resources) -> frozenset[int]:
+    """The places of the facts that an earlier one of the same conversation bears on."""
+    if len(facts) < 2:
+        return frozenset()
+    found = []
+    for place, each in enumerate(facts):
+        for earlier in facts[:place]:
+            near = _similarity(each.draft, earlier.draft, res)
+            if near >= BEARS_ON and relate(
+                each.draft.clean, earlier.draft.clean, near, correction=each.fact.correction
+            ):
+                found.append(place)
+                break
+    return frozenset(found)
+
+
+def _similarity(one: Draft, other: Draft, res: Resources) -> float:
+    """0..1; 1 where one has no vector yet, so that the rules look at the pair."""
+    if one.vector is None or other.vector is None:
+        return 1.0
+    return res.embedder.similarity(float(one.vector @ other.vector))
 
 
 def _spans(fact: Fact) -> list[tuple[int, int | None, int | None]]:

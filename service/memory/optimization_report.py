@@ -119,20 +119,17 @@ def _both(pair: Candidate, there: Mapping[UUID, Memory]) -> list[Memory]:
 async def _redundant(
     pairs: Iterable[Candidate], there: Mapping[UUID, Memory], res: Resources
 ) -> Mapping[WalkPlace, CleanupFinding]:
-    """Those pairs of which one memory says all that the other says, by their place."""
+    """Those pairs of which both memories say the same, by their place."""
     whole = [(pair, both[0], both[1]) for pair in pairs if len(both := _both(pair, there)) == 2]
     texts = [(newer.text, older.text, float(pair.detail["similarity"])) for pair, older, newer in whole]
     links = await res.rules.run(compare.relate_each, texts) if texts else []
     found = {}
     for (pair, older, newer), link in zip(whole, links, strict=True):
-        # a link with a text of its own: each of the two says something that the other does not
-        if link is None or link.text is not None or link.kind not in (LinkKind.SAME, LinkKind.LESS, LinkKind.MORE):
+        if link is None or link.kind is not LinkKind.SAME:
             continue
-        goes, stays = (older, newer) if link.kind is LinkKind.MORE else (newer, older)
-        change = CleanupChange("duplicates", goes.id, goes.version, stays.id, stays.version)
-        less = "the same" if link.kind is LinkKind.SAME else "less"
-        reason = f"It says {less}; the two are {pair.detail['similarity']:.2f} similar."
-        found[pair.place] = CleanupFinding(change, reason, 1, "memories", _start(goes), _start(stays))
+        change = CleanupChange("duplicates", newer.id, newer.version, older.id, older.version)
+        reason = f"It says the same; the two are {pair.detail['similarity']:.2f} similar."
+        found[pair.place] = CleanupFinding(change, reason, 1, "memories", _start(newer), _start(older))
     return found
 
 

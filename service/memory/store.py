@@ -16,11 +16,10 @@ from uuid_utils.compat import uuid7
 from service.curator.judge import judge
 from service.db.direct import InsertBatch
 from service.db.engine import Session
-from service.db.graph import edges
 from service.db.memories import history, memories, promotable, versions
 from service.db.search.deduplication import Neighbours
 from service.db.writes import PlacedMemory
-from service.domain.decision import Action, Edit, Neighbour
+from service.domain.decision import Action, Decision, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
 from service.domain.memory import ACTION_OF, Outcome, StoreResult
 from service.domain.request import WriteContext
@@ -91,7 +90,7 @@ def is_simply_new(draft: Draft) -> bool:
     if draft.dedup is None or draft.dedup.action is not DedupAction.STORED_NEW:
         return False
     decision = draft.decision
-    return decision is None or not (decision.outdates or any(each.action is not Action.ADD for each in decision.edits))
+    return decision is None or not _changes_more(decision)
 
 
 class _NotNew(Exception):
@@ -198,13 +197,17 @@ def _targets(draft: Draft) -> set[UUID]:
     decided = {draft.dedup.existing_id} if draft.dedup and draft.dedup.existing_id else set[UUID]()
     if draft.decision is None:
         return decided
-    return decided | {edit.target.id for edit in draft.decision.edits if edit.target} | {*draft.decision.outdates}
+    return decided | {edit.target.id for edit in draft.decision.edits if edit.target} | draft.decision.marked
 
 
 def _bears_on(draft: Draft, newcomer: Neighbour) -> bool:
     """Whether the rules would decide otherwise because of a memory that was not there, or another one, before."""
-    found = judge(draft.statement, (newcomer,))
-    return bool(found.outdates) or any(each.action is not Action.ADD for each in found.edits)
+    return _changes_more(judge(draft.statement, (newcomer,)))
+
+
+def _changes_more(decision: Decision) -> bool:
+    """Whether a decision does anything but add its text."""
+    return decision.touches_older or any(each.action is not Action.ADD for each in decision.edits)
 
 
 async def _decide_inside_lock(session: Session, draft: Draft, res: Resources) -> Draft:
@@ -254,7 +257,8 @@ async def apply(session: Session, draft: Draft, res: Resources) -> Outcome:
     ruling_id = uuid7() if ended else None
     if target is None:
         await write.add(session, [PlacedMemory(new)], res, ruling_id=ruling_id)
-        await _mark_outdated(session, draft, new.id)
+        if draft.decision is not None and draft.decision.touches_older:
+            await write.mark_older(session, draft, draft.decision, new.id, res)
         return outcome_of(draft, new.id, new.text)
     if ended:
         await history.lock(session, draft.scope.workspace_id, _targets(draft))
@@ -264,11 +268,6 @@ async def apply(session: Session, draft: Draft, res: Resources) -> Outcome:
         at, why = draft.start, draft.evidence
         await write.retire(session, draft.scope, each.id, why, res, at=at, ruling_id=ruling_id)
     return outcome_of(draft, target, new.text, old)
-
-
-async def _mark_outdated(session: Session, draft: Draft, new_id: UUID) -> None:
-    if draft.decision is not None and draft.decision.outdates:
-        await edges.mark_outdated(session, draft.scope.workspace_id, new_id, draft.decision.outdates)
 
 
 def _what_stays(draft: Draft) -> Edit | None:

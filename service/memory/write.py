@@ -19,18 +19,19 @@ from service.db.episodes import contexts, withdrawn
 from service.db.episodes.withdrawn import Withdrawal
 from service.db.graph import edges
 from service.db.jobs import queue
-from service.db.memories import history, updates, versions
+from service.db.memories import history, memories, updates, versions
 from service.db.memories.history import Change, Snapshot
 from service.db.search import deduplication
 from service.db.writes import NewDecision, PlacedMemory
 from service.domain.audit import Operation
-from service.domain.decision import Action, Evidence, Neighbour
+from service.domain.decision import Action, Decision, Evidence, Neighbour, Strike
 from service.domain.draft import Draft, EmbeddingStatus, NewMemory
 from service.domain.job import NOTHING, NewJob, Payload
 from service.domain.memory import Memory, Outcome
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
+from service.domain.text import content_hash
 from service.domain.version import begins
 from service.errors import Conflict
 from service.language import withdrawal
@@ -120,6 +121,35 @@ async def update(
     await rewrite_contexts(session, old)
     await queue.enqueue(session, workspace_id, jobs_of(new, target, res))
     return old.text
+
+
+async def mark_older(session: Session, draft: Draft, decision: Decision, newer: UUID, res: Resources) -> None:
+    """Ties a new memory to those that it may outdate, and takes the sentences that it ends out of others; they may be
+    erased by now."""
+    if decision.outdates:
+        await edges.mark_outdated(session, draft.scope.workspace_id, newer, decision.outdates)
+    for each in decision.strikes:
+        await strike(session, draft.scope, each, res, at=draft.start, evidence=draft.evidence)
+
+
+async def strike(
+    session: Session, scope: Scope, struck: Strike, res: Resources, *, at: datetime, evidence: Evidence | None
+) -> None:
+    """Takes a sentence that ended out of a memory, which keeps its id and times; what it said before is kept as a past
+    version that held until `at`. Leaves a memory alone that is gone, or whose rest another memory says already."""
+    workspace_id, target = scope.workspace_id, struck.memory.id
+    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
+    old = await memories.get(session, workspace_id, target) if was else None
+    digest = content_hash(struck.text)
+    if was is None or old is None or await deduplication.with_hash(session, scope, digest, now=res.clock()) is not None:
+        return
+    change_id = uuid7()
+    await keep_past(session, workspace_id, target, change_id, at, res)
+    await updates.set_columns(session, workspace_id, target, updates.text_columns(struck.text), now=res.clock())
+    await updates.replace_vector(session, scope, target, None, kind="text", generation=res.generation)
+    await record(session, scope, target, old.text, struck.text, was, evidence=evidence, entry=change_id)
+    await rewrite_contexts(session, old)
+    await queue.enqueue(session, workspace_id, follow_up(target, res, embed=True))
 
 
 async def keep_past(

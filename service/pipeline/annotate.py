@@ -6,7 +6,6 @@ part: what is missing or out of range is left to the rules, stage by stage. What
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -20,11 +19,10 @@ from service.domain import moments
 from service.domain.draft import Annotation, Draft, TermWeights
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.temporal import Mention, Temporal, TemporalType
-from service.errors import LlmError, TooCostly, Unavailable
+from service.errors import LlmError
 from service.language import categories, importance, kinds, lexemes, tags, temporal
-from service.pipeline import times
+from service.language.talk import dates
 from service.resources import Resources
-from service.rule_processes import LONG_CHARS
 
 MAX_CATEGORIES = 5
 MAX_CATEGORY_CHARS = 60
@@ -120,22 +118,20 @@ def _importance(draft: Draft) -> Importance:
 
 
 async def find_times(draft: Draft, res: Resources) -> Draft:
-    """The draft with the times it names and until when it holds; a warning when the time limit cut the recogniser off.
+    """The draft with the times it names and until when it holds.
 
     Part of the request and not of a job, because the answer and a dry run show the times. Records get mentions only: an
     expiry years ago would push down exactly the answers to "when" (docs/decisions/012-time-of-turns.md).
     """
     zone = ZoneInfo(draft.given.timezone)
-    mentions: Sequence[Mention] = ()
-    warnings = draft.warnings
-    if len(draft.clean) > LONG_CHARS or temporal.may_have_time(draft.clean):
-        try:
-            found = times.run(res, temporal.find, draft.clean, draft.timestamp, zone)
-            mentions = await asyncio.wait_for(found, res.settings.temporal_timeout_ms / 1000)
-        except (TimeoutError, Unavailable, TooCostly):
-            warnings += ("temporal_timeout: times in the text were not read.",)
-    draft = replace(draft, warnings=warnings)
-    return await res.rules.run_if_long(len(draft.clean) if mentions else 0, _with_times, draft, mentions, zone)
+    if not temporal.may_have_time(draft.clean):
+        return _with_times(draft, (), zone)
+    return await res.rules.run_if_long(len(draft.clean), _with_found_times, draft, zone)
+
+
+def _with_found_times(draft: Draft, zone: ZoneInfo) -> Draft:
+    text = draft.clean if draft.fact is None else dates.without_dates(draft.clean)
+    return _with_times(draft, temporal.find(text, draft.timestamp, zone), zone)
 
 
 def _with_times(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Draft:

@@ -12,12 +12,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from service.curator import decisions
+from service.curator.compare import differs
 from service.curator.judge import judge
 from service.domain.decision import Action, Decision, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus, MergedText
 from service.domain.text import content_hash
 from service.errors import EmbeddingError, PiiRejected
-from service.language import contrast
+from service.language.lexemes import stemmed_words
 from service.pipeline.pii import clean
 from service.resources import Resources
 
@@ -88,8 +89,8 @@ def without_decision(draft: Draft, seen: Sequence[Neighbour], exact: float) -> D
 
 
 def is_same(new: str, old: str) -> bool:
-    """Whether two similar texts say the same: no contrast, and the same set of stemmed content words."""
-    return contrast.differs(new, old) is None and contrast.same_content_words(new, old)
+    """Whether two similar texts say the same: the same stems, figures, names and denials."""
+    return stemmed_words(new) == stemmed_words(old) and not differs(new, old)
 
 
 async def decide(draft: Draft, res: Resources) -> Draft:

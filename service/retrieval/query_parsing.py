@@ -7,7 +7,6 @@ the terms and becomes a condition on the speaker. Rare names and ids must match 
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,13 +16,11 @@ from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
 from service.domain.query import EVER, Window
-from service.errors import Unavailable
 from service.language import temporal
 from service.language.common_words import is_common
 from service.language.gazetteer import CALENDAR
 from service.language.lexemes import MAX_TERMS, lexemes
 from service.language.requests import asks_the_present, asks_when, is_request
-from service.pipeline import times
 from service.resources import Resources
 
 Role = Literal["user", "assistant"]
@@ -37,7 +34,6 @@ QUICK_SPEAKERS = 20
 less than it takes to hand it to a thread."""
 
 TIME_QUERY_NOT_UNDERSTOOD = "time_query_ignored: no time was understood in time_query."
-TIME_QUERY_TOO_SLOW = "time_query_ignored: time_query took too long to read."
 
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _MONTH = re.compile(
@@ -139,7 +135,7 @@ async def parse_off_loop(
     zone = ZoneInfo(timezone)
     if len(speakers) > QUICK_SPEAKERS:
         return await res.rules.run(parse, text, reference, zone, speakers, user_id)
-    return await times.run(res, parse, text, reference, zone, speakers, user_id)
+    return await res.rules.run_if_long(len(text), parse, text, reference, zone, speakers, user_id)
 
 
 def parse(
@@ -189,11 +185,7 @@ def only_names(query: ParsedQuery, names: Iterable[str]) -> bool:
 async def time_window(words: str, reference: datetime, timezone: str, res: Resources) -> tuple[Window, tuple[str, ...]]:
     """Returns the half-open interval (UTC) that words such as "last week" or "in May 2023" name, seen from `reference`
     on the clock of `timezone`; an open one and a warning when they name none, as "since my birthday" does."""
-    try:
-        reading = res.rules.run(_named_window, words, reference, ZoneInfo(timezone))
-        window = await asyncio.wait_for(reading, res.settings.temporal_timeout_ms / 1000)
-    except (TimeoutError, Unavailable):
-        return EVER, (TIME_QUERY_TOO_SLOW,)
+    window = await res.rules.run_if_long(len(words), _named_window, words, reference, ZoneInfo(timezone))
     return (EVER, (TIME_QUERY_NOT_UNDERSTOOD,)) if window.is_open else (window, ())
 
 

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
+import numpy as np
 from prometheus_client import Histogram
 
 from service import metrics, tracing
@@ -24,14 +25,14 @@ from service.db.engine import Session
 from service.db.memories import memories, recorded, sources, stats
 from service.db.memories.recorded import RecordedScope
 from service.db.scopes import Condition
-from service.db.search import candidates, entity_arm, features, visibility
+from service.db.search import candidates, entity_arm, features, later, visibility
 from service.db.search.candidates import ScopeSummary
 from service.db.search.entity_arm import EntityMatches
 from service.db.search.features import Features
 from service.db.search.plan import MIN_ARM_LIMIT, Candidates, SearchPlan
 from service.domain import column_ranges, filter_keys
 from service.domain.clock import Stopwatch
-from service.domain.memory import Hit, Memory, ScoreTerm
+from service.domain.memory import Hit, LaterStatement, Memory, ScoreTerm
 from service.domain.query import (
     Explanation,
     Query,
@@ -110,8 +111,8 @@ class PreparedSearch:
 @dataclass(frozen=True, slots=True)
 class ReadSearch:
     """What the database gave: the hits in their order, the cosine of each candidate to the query, the rows of the
-    hits, how many candidates each arm gave, why the memory of `explain_id` was found or not, and how likely they
-    answer (None: cannot be told)."""
+    hits, how many candidates each arm gave, why the memory of `explain_id` was found or not, how likely they answer
+    (None: cannot be told), and what was said later about the same things."""
 
     ranked: Sequence[Ranked]
     cosines: Mapping[UUID, float | None]
@@ -122,6 +123,7 @@ class ReadSearch:
     explanation: Explanation | None
     entities: tuple[UUID, ...]
     answer: Answerability | None
+    later: Mapping[UUID, tuple[LaterStatement, ...]]
     warnings: tuple[str, ...] = ()
     read_on: int | None = None
 
@@ -322,11 +324,37 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
         rows, read_on = await _memories(session, query, [_id(each) for each in ranked])
         by_id = await _without_told(session, query, rows)
     stopwatch.lap("rows")
+    said_later = await _later(session, query, list(by_id), measured, res)
+    stopwatch.lap("later")
     arm_counts = {name: len(arm) for name, arm in found.arms.items()}
     entities, warnings = context.entities.ids, measured.warnings
     return ReadSearch(
-        ranked, cosines, by_id, found.path, arm_counts, found.text_count, explained, entities, answer, warnings, read_on
+        ranked,
+        cosines,
+        by_id,
+        found.path,
+        arm_counts,
+        found.text_count,
+        explained,
+        entities,
+        answer,
+        said_later,
+        warnings,
+        read_on,
     )
+
+
+async def _later(
+    session: Session, query: Query, hits: Sequence[UUID], measured: Measured, res: Resources
+) -> Mapping[UUID, tuple[LaterStatement, ...]]:
+    """What was said later about the same thing as each hit; nothing of a search in the past."""
+    if query.as_of is not None or not hits:
+        return {}
+    features = measured.features
+    best = sorted(range(len(features.ids)), key=lambda at: -np.nan_to_num(features.text_vector[at], nan=-1.0))
+    distance = 1 - currency.same_thing_cosine(res.embedder.similarity)
+    said = [features.ids[at] for at in best]
+    return await later.read(session, query.scope.workspace_id, hits, said, res.generation, distance=distance)
 
 
 def _is_short(ranked: Sequence[Ranked], found: Mapping[UUID, Memory], rows: Mapping[UUID, Memory], limit: int) -> bool:
@@ -469,7 +497,8 @@ def _hit(ranked: Ranked, place: int, found: ReadSearch, res: Resources) -> Hit:
     cosine = found.cosines[key]
     similarity = res.embedder.query_similarity(cosine) if cosine is not None else None
     probability = found.answer.of_hit(key, place) if found.answer else None
-    return Hit(found.memories[key], ranked.score, similarity, ranked.terms, ranked.factors, probability)
+    said_later = found.later.get(key, ())
+    return Hit(found.memories[key], ranked.score, similarity, ranked.terms, ranked.factors, probability, said_later)
 
 
 def _record(prepared: PreparedSearch, arm_counts: Mapping[str, int]) -> None:

@@ -70,11 +70,11 @@ async def test_what_several_facts_of_one_message_leave(resources: Resources, ten
 
 async def test_a_fact_whose_twin_expired(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
     async with with_scripted_model(resources, tenant, MIND) as scripted:
-        first = (await scripted.client.post("/v1/memories", json=said("The code is blue", ttl_s=60))).json()["results"]
+        first = (await scripted.client.post("/v1/memories", json=said("I like blue", ttl_s=60))).json()["results"]
         clock.forward(minutes=2)
-        again = (await scripted.client.post("/v1/memories", json=said("The code is blue again"))).json()["results"]
+        again = (await scripted.client.post("/v1/memories", json=said("I like blue again"))).json()["results"]
         assert [each["event"] for each in (*first, *again)] == ["ADD", "ADD"]
         assert first[0]["id"] != again[0]["id"]
         assert first[0]["memory"] == again[0]["memory"]
-        third = (await scripted.client.post("/v1/memories", json=said("The code is blue, I say"))).json()["results"]
+        third = (await scripted.client.post("/v1/memories", json=said("I really like blue"))).json()["results"]
         assert [(each["event"], each["id"]) for each in third] == [("NONE", again[0]["id"])]

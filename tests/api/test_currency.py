@@ -65,12 +65,3 @@ async def test_what_was_superseded_comes_after_what_took_its_place(
     await tables.fetch(DRAW_EDGE, UUID(newer), UUID(older), "SUPERSEDES")
     for validity in ("demote", "ignore"):
         assert await ids(client, validity=validity) == [newer, older]
-
-
-async def test_a_later_edition_comes_before_the_one_that_it_says_it_replaces(
-    client: AsyncClient, embedder: AngleEmbedder
-) -> None:
-    older = await store(client, embedder, "ADR-012: events go through RabbitMQ", 0.9)
-    newer = await store(client, embedder, "ADR-031: Kafka from now on. Supersedes ADR-012", 0.3)
-    assert await ids(client) == [newer, older]
-    assert await ids(client, BEFORE) == [older, newer]

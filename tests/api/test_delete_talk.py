@@ -38,7 +38,7 @@ async def test_a_conversation_goes_and_its_facts_stay(resources: Resources, tena
 async def test_with_facts_only_those_go_that_rest_on_it_alone(resources: Resources, tenant: Tenant) -> None:
     async with judged(resources, tenant) as (client, judge):
         alone = await learned(client, judge, "I keep bees.", "I keep bees in the garden.")
-        both = await learned(client, judge, "I am a beekeeper by trade.", "Works as a beekeeper.")
+        both = await learned(client, judge, "I work as a beekeeper.", "Works as a beekeeper.")
         judge.say("Works as a beekeeper.", {"event": "NONE"})
         await tell(client, "I still work as a beekeeper.", run_id="chat", **ALICE)
         talk = (await client.get("/v1/conversations/chat", params=ALICE)).json()

@@ -25,7 +25,7 @@ async def say(client: AsyncClient, *messages: str, role: str = "user", **fields:
 
 
 async def test_what_is_asked_for_goes_with_its_sentence_and_the_request(client: AsyncClient) -> None:
-    await say(client, "I have a walnut allergy. I live in Lisbon.")
+    await say(client, "I have a walnut allergy.", "I live in Lisbon.")
     assert "walnut" in await everything_read(client, "Allergies?")
     answer = await say(client, "Please forget that I have a walnut allergy.")
     assert [each["event"] for each in answer["results"]] == ["DELETE"]

@@ -135,20 +135,20 @@ async def test_classification(client: AsyncClient, provider: Provider) -> None:
 @pytest.mark.parametrize(
     ("answer", "event", "rejected"),
     [
-        ({"action": "none", "id": 1}, "NONE", False),
+        ({"action": "none", "id": 1}, "ADD", True),
         ({"action": "add"}, "ADD", False),
         ({"action": "update", "id": 1, "text": NEW}, "UPDATE", False),
-        ('Sure! ```json\n{"action": "none", "id": 1}\n```', "NONE", False),
+        ('Sure! ```json\n{"action": "update", "id": 1}\n```', "UPDATE", False),
         ({"action": "update", "id": 1, "text": ""}, "UPDATE", False),
         ({"action": "update", "id": 1}, "UPDATE", False),
-        ({"action": "update", "id": 2, "text": "x"}, "UPDATE", True),
-        ({"action": "none", "id": 0}, "UPDATE", True),
-        ({"action": "none"}, "UPDATE", True),
-        ({"action": "none", "id": -1}, "UPDATE", True),
+        ({"action": "update", "id": 2, "text": "x"}, "ADD", True),
+        ({"action": "none", "id": 0}, "ADD", True),
+        ({"action": "none"}, "ADD", True),
+        ({"action": "none", "id": -1}, "ADD", True),
     ],
 )
 async def test_decisions(client: AsyncClient, provider: Provider, answer: Any, event: str, rejected: bool) -> None:
-    """An answer that cannot be used is kept as rejected, and the rules decide: here a merge."""
+    """An answer that cannot be used is kept as rejected, and the rules decide: here both stay."""
     provider.say(decide=answer)
     result = await both(client)
     assert result["event"] == event, result
@@ -176,7 +176,7 @@ async def test_decisions(client: AsyncClient, provider: Provider, answer: Any, e
 async def test_decisions_that_are_garbage_are_the_rules(client: AsyncClient, provider: Provider, answer: Any) -> None:
     provider.say(decide=answer)
     result = await both(client)
-    assert (result["event"], result["memory"]) == ("UPDATE", "Prefers morning calls and meetings")
+    assert (result["event"], result["memory"]) == ("ADD", NEW)
 
 
 @pytest.mark.parametrize(
@@ -263,16 +263,16 @@ async def test_a_failing_model_fails_no_write(
 ) -> None:
     await store(client, OLD, use_llm=False)
     FAILURES[name](provider.chat)
-    merged = await store(client, NEW)
-    assert (merged["event"], merged["memory"]) == ("UPDATE", "Prefers morning calls and meetings")
-    decided = merged["decision"]
+    added = await store(client, NEW)
+    assert (added["event"], added["memory"]) == ("ADD", NEW)
+    decided = added["decision"]
     assert (decided["source"], decided["rejected"]) == (("llm", True) if name == "truncated" else ("rules", False))
     untyped = await store(client, UNTYPED)
     assert untyped["event"] == "ADD"
     if name != "truncated":
         assert any("llm" in warning for warning in untyped["warnings"]), untyped["warnings"]
         assert (untyped["type"], untyped["type_confidence"]) == ("Context", 0.3)
-    assert (await tables.counts(tenant.workspace_id))["memory"] == 2
+    assert (await tables.counts(tenant.workspace_id))["memory"] == 3
 
 
 async def test_a_slow_model_is_not_waited_for(client: AsyncClient, provider: Provider) -> None:

@@ -115,7 +115,10 @@ async def test_an_agent_remembers_corrects_and_forgets(app: FastAPI, tenant: Ten
         assert "4111" not in secret["results"][0]["memory"]
         assert not re.search(r"4111\D?1111", str(secret)), "an id may hold four of these digits"
         assert secret["results"][0]["redacted"]
-        talk = [{"role": "user", "content": "I work at Acme now. My sister is called Ana."}]
+        talk = [
+            {"role": "user", "content": "I work at Acme now."},
+            {"role": "user", "content": "My sister is called Ana."},
+        ]
         assert len((await said(client, "remember_conversation", messages=talk, session_id="chat-1"))["results"]) == 2
 
         found = await client.call_tool("recall", {"query": "What does Alice drink in the morning?"})

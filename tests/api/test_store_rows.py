@@ -41,7 +41,8 @@ STORED = "Prefers morning calls"
 PAIRS = [
     (0.99, "Prefers the morning calls", "duplicate_exact"),
     (0.98, "Prefers the morning calls", "duplicate_exact"),
-    (0.85, "Prefers morning meetings", "updated_existing"),
+    (0.85, "Prefers morning meetings", "stored_new"),
+    (0.85, "No longer prefers morning calls", "updated_existing"),
     (0.60, "Walks the dog at dusk", "stored_new"),
 ]
 
@@ -98,7 +99,6 @@ async def test_the_model_is_asked_from_070_up_to_098(
     ("decision", "action", "text"),
     [
         ({"action": "update", "id": 1, "text": "Prefers morning calls and meetings"}, "updated_existing", None),
-        ({"action": "none", "id": 1}, "duplicate_exact", STORED),
         ({"action": "add"}, "stored_new", "Prefers morning meetings"),
     ],
 )

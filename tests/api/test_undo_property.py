@@ -38,15 +38,15 @@ class Step:
     @property
     def said(self) -> str:
         return (
-            f"{'Actually, ' if self.correction else ''}I like {self.word} number {self.number}, says Anna Berg of Oslo"
+            f"{'Actually, ' if self.correction else ''}I like {self.word} number {self.number} with Anna Berg of Oslo"
         )
 
     @property
     def operations(self) -> list[dict[str, Any]]:
         """Texts of their own, so that an answer writes what neither the fact nor a memory says word for word."""
         return [
-            {"event": verb, "id": target, "text": f"Likes {word} in many ways, number {self.number} above all"}
-            for verb, target, word in self.verbs
+            {"event": verb, "id": target, "text": f"Number {self.number}: likes {self.word}"}
+            for verb, target, _ in self.verbs
         ]
 
 

@@ -52,6 +52,6 @@ def test_what_the_model_calls_a_correction_is_one() -> None:
 
 
 def test_an_assistants_actually_corrects_nothing() -> None:
-    talk = said(("assistant", "Actually, you like green tea."), ("user", "Hm."))
+    talk = said(("assistant", "Actually, you like green tea."), ("user", "Right."))
     fact = found("User likes green tea", talk)
     assert (fact.message, fact.correction, fact.by_assistant) == (0, False, True)

@@ -1,4 +1,4 @@
-"""Categories, contrast, importance, relations, sentences, statements and summaries of single texts."""
+"""Categories, importance, relations, sentences, statements and summaries of single texts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
-from service.language import categories, contrast, entities, importance, relations, sentences, summary
+from service.language import categories, entities, importance, relations, sentences, summary
 from service.language.statement import statement
 from service.language.taxonomy import TAXONOMY
 
@@ -46,13 +46,6 @@ def test_categories_of_long_texts_stay_cheap(text: str) -> None:
     began = time.perf_counter()
     categories.name(text)
     assert time.perf_counter() - began < 1.0
-
-
-@given(st.text(max_size=80), st.text(max_size=80))
-def test_contrast_is_symmetric_and_reflexive(a: str, b: str) -> None:
-    assert contrast.differs(a, b) == contrast.differs(b, a)
-    assert contrast.differs(a, a) is None
-    assert contrast.same_content_words(a, a)
 
 
 def of(type_: MemoryType) -> Classification:

@@ -118,9 +118,9 @@ async def test_no_edge_leads_to_another_user_or_to_nowhere(verbs: Verbs) -> None
 async def _updated(verbs: Verbs, embedder: AngleEmbedder) -> tuple[UUID, UUID]:
     """A memory that a near text has updated, and the decision."""
     embedder.place("Prefers morning calls", 1.0)
-    embedder.place("Prefers morning meetings", 0.85)
+    embedder.place("No longer prefers morning calls", 0.85)
     await verbs.stored("Prefers morning calls")
-    outcome = await store(verbs.draft("Prefers morning meetings"), verbs.res, CALL)
+    outcome = await store(verbs.draft("No longer prefers morning calls"), verbs.res, CALL)
     assert outcome.event is Action.UPDATE
     assert outcome.memory_id is not None
     [row] = await verbs.rows("SELECT id FROM decision WHERE event = 'UPDATE'")

@@ -46,11 +46,13 @@ async def test_the_same_text_again_changes_nothing_but_the_audit(verbs: Verbs) -
     assert await verbs.audited() == ["store", "store"]
 
 
-async def test_a_near_text_updates_the_one_there_and_keeps_the_evidence(verbs: Verbs, embedder: AngleEmbedder) -> None:
+async def test_a_text_that_ends_another_takes_its_place_and_keeps_the_evidence(
+    verbs: Verbs, embedder: AngleEmbedder
+) -> None:
     embedder.place("Prefers morning calls", 1.0)
-    embedder.place("Prefers morning meetings", 0.85)
+    embedder.place("No longer prefers morning calls", 0.85)
     known = await verbs.stored("Prefers morning calls")
-    outcome = await store(verbs.draft("Prefers morning meetings"), verbs.res, CALL)
+    outcome = await store(verbs.draft("No longer prefers morning calls"), verbs.res, CALL)
     assert (outcome.event, outcome.memory_id) == (Action.UPDATE, known)
     assert outcome.old_memory == "Prefers morning calls"
     assert [each[0] for each in await verbs.history(known)] == ["ADD", "UPDATE"]

@@ -651,6 +651,14 @@ GoalStatus: TypeAlias = Literal["active", "completed", "abandoned", "blocked"]
 ImportanceBand: TypeAlias = Literal["Critical", "Important", "Standard", "Minor", "Low"]
 """What an importance of 0..1 amounts to."""
 
+
+class LaterStatementItem(TypedDict):
+    """A memory that says something about the same thing, later."""
+
+    id: str
+    timestamp: str
+
+
 LifecycleState: TypeAlias = Literal[
     "enrichment_queued", "active", "decaying", "enrichment_abandoned", "archived", "deleted"
 ]
@@ -842,6 +850,7 @@ class MemorySearchHit(TypedDict):
     score: float
     similarity: float | None
     answer_probability: float | None
+    later: list[LaterStatementItem]
     explain: ScoreExplanation | None
     connected: list[ConnectedMemoryItem] | None
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from service.language.talk.quotes import Quote, read
-from service.language.talk.turn import ASSISTANT, USER, Utterance
+from service.language.talk.utterance import ASSISTANT, USER, Utterance
 
 __all__ = ["ASSISTANT", "USER", "Quote", "Utterance", "read"]

@@ -29,9 +29,22 @@ RESCHEDULED = re.compile(
 VAGUE = re.compile(r"\b(?:few|couple|several|some|past|recent|coming|last minute)\b", re.IGNORECASE)
 """What names no date: "a few years ago"."""
 
+PARTLY = re.compile(r"(?:within|end|beginning|start|early|mid|middle|late)\b", re.IGNORECASE)
+"""What names a part of a time, or a time up to then."""
+
+GOES_ON = re.compile(r"\.?\s+(?:of\b|\d{1,2}\b(?!:))|\s*['\u2019]\d\d\b")
+"""What follows belongs to the expression: "the spring of my first year", "Fri. 5 June"."""
+
+LONE_DAY = re.compile(r"(?:on )?(?:mon|tue|tues|wed|wednes|thu|thurs|fri|sat|satur|sun)(?:day)?s?\.?", re.IGNORECASE)
 BARE_DAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
 LAST_OR_NEXT = re.compile(r"\b(?:last|next|this|past|coming)\b", re.IGNORECASE)
 RELATIVE_UNIT = re.compile(r"\b(?P<unit>day|week|weekend|month|year|decade)s?\b", re.IGNORECASE)
+ADDED = re.compile(
+    r" \((?:around )?(?:\d{1,2}(?:\u2013\d{1,2})? )?(?:[A-Z][a-z]+ )?\d{4}"
+    r"(?: to (?:\d{1,2} )?(?:[A-Z][a-z]+ )?\d{4})?\)"
+)
+"""What `with_dates` adds."""
+
 DATED_KINDS = frozenset({"date", "datetime", "range"})
 DAY = timedelta(days=1)
 
@@ -50,16 +63,23 @@ def dated(text: str, said_at: datetime, zone: ZoneInfo) -> str:
 def with_dates(text: str, mentions: Sequence[Mention], zone: ZoneInfo) -> str:
     """The text with a date behind each of the mentions found in it."""
     lean = tense.leaning(text.lower())
+    several_days = sum(bool(LONE_DAY.fullmatch(mention.text)) for mention in mentions) > 1
     for mention in sorted(mentions, key=lambda each: each.start, reverse=True):
         date = _date(mention, zone)
-        vague = VAGUE.search(mention.text) is not None
+        vague = VAGUE.search(mention.text) is not None or PARTLY.match(mention.text) is not None
+        bound = GOES_ON.match(text, mention.end) is not None or several_days
         bare_day = RESCHEDULED.search(text) and BARE_DAY.search(mention.text) and not LAST_OR_NEXT.search(mention.text)
         unsure = recurring.may_recur(mention.text) and lean(mention.start) is Lean.NONE
-        if date is None or vague or bare_day or unsure or text[mention.end :].lstrip().startswith("("):
+        if date is None or vague or bound or bare_day or unsure or text[mention.end :].lstrip().startswith("("):
             continue
         end = mention.start + len(text[mention.start : mention.end].rstrip(" .,;:!?"))
         text = f"{text[:end]} ({date}){text[end:]}"
     return text
+
+
+def without_dates(text: str) -> str:
+    """The text with blanks in the place of the dates that were added, so that no expression is read twice."""
+    return ADDED.sub(lambda found: " " * len(found.group()), text)
 
 
 def _date(mention: Mention, zone: ZoneInfo) -> str | None:

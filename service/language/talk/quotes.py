@@ -1,33 +1,37 @@
-"""The quotes of a conversation that are worth remembering: who said what, complete enough to be read alone.
+"""What is kept of a conversation without a model: each message as it was said.
 
-A quote is a sentence as it was said, or the few that only together make sense, with the speaker in front and a date
-behind each expression that needs one: "Ann: I moved to Lisbon last month (October 2026)." Nothing is retold, so nothing
-can be told wrongly. What goes on with something the speaker told a few turns ago is put behind it.
+"Ann: I moved to Lisbon last month (October 2026)." A message that cannot be understood alone stands with what it takes
+up: "Assistant asked: Shall we say Friday? User: ok". Nothing is cut out of a sentence and nothing reworded, so nothing
+can be told wrongly; dates are added in brackets where the words say which day is meant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from zoneinfo import ZoneInfo
 
-from service.language.talk import worth
-from service.language.talk.turn import Piece, ReadTurns, TurnReader, Utterance, said_before
-from service.language.talk.worth import WORD
+from service.domain.text import CleanText
+from service.language import sentences, values
+from service.language.talk import answers, keeping
+from service.language.talk.dates import dated
+from service.language.talk.passages import Passage, passages
+from service.language.talk.utterance import USER, Utterance
 
-OWN_TURNS = 4
-"""Turns that are looked back to for what the speaker told last."""
+OWN_TURNS = 6
+"""Turns that are looked back to for what the speaker said last."""
 
-MAX_CHARS = 700
-"""A quote that is longer already takes nothing more behind it."""
+SAME_TALK = timedelta(minutes=30)
+"""How long after another turn "it" and "that" may still mean something in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
     """A fact: `text` as readers see it; `message` and the half-open span say where it was said. `confidence` 0..1.
 
-    `retold`: it is not made of whole sentences as they were said. `also`: message and span of what else it quotes: a
-    question, what the speaker had told before, a reply.
+    `correction`: it takes back something said before. `also`: message and span of what it takes up, where that belongs
+    to the request.
     """
 
     text: str
@@ -37,88 +41,141 @@ class Quote:
     speaker: str
     confidence: float
     correction: bool = False
-    retold: bool = False
     also: tuple[tuple[int, int, int], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A passage with who said it, its words, and the place of its message among all turns."""
+
+    place: int
+    passage: Passage
+    utterance: Utterance
+
+    @property
+    def text(self) -> str:
+        return self.utterance.text
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A span of an earlier turn, and how it is put before what takes it up."""
+
+    said: Said
+    start: int
+    end: int
+    text: str
+
+    @classmethod
+    def of(cls, before: Sequence[Said], said: Said) -> Context:
+        """What of a turn a reply takes up, after what that cannot do without itself."""
+        start, end = answers.asked_or_said(said.text)
+        text = said.text[start:end]
+        place = before.index(said)
+        if place and (answers.names_nobody(text) or answers.replies(text)):
+            earlier = before[place - 1]
+            left, right = answers.asked_or_said(earlier.text)
+            text = f"{_told(earlier, earlier.text[left:right])} {_told(said, text)}"
+            return cls(said, start, end, text)
+        return cls(said, start, end, _told(said, text))
+
+
+def _told(said: Said, text: str) -> str:
+    verb = "asked" if answers.is_question(text) else "said"
+    return f"{said.utterance.speaker} {verb}: {' '.join(text.split())}"
+
+
 def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo) -> list[Quote]:
-    """The quotes of `said`, in order. `before`: the last turns of the conversation, only looked back to. Pure."""
-    turns = [*before, *said]
-    talk = ReadTurns.of(turns, _names(turns))
-    pieces: list[Piece] = []
-    for place in range(len(before), len(turns)):
-        for piece in TurnReader(talk, place, zone).pieces():
-            if piece.correction:
-                pieces = [each for each in pieces if not _is_corrected(each, piece)]
-            _append(pieces, piece, talk)
-    return [_quote(each, len(before)) for each in pieces]
+    """What is kept of `said`, in order. `before`: the last turns of the conversation, only looked back to. Pure."""
+    turns = [part for place, each in enumerate((*before, *said)) if not each.is_silent for part in _parts(place, each)]
+    found: list[Quote] = []
+    kept: frozenset[str] = frozenset()
+    for at, each in enumerate(turns):
+        quote = _quote(turns[:at], each, kept, zone, new=each.place >= len(before))
+        if quote is not None:
+            kept |= keeping.content(quote.text)
+            if each.place >= len(before):
+                found.append(_counted(quote, len(before)))
+    return found
 
 
-def _names(turns: Sequence[Utterance]) -> frozenset[str]:
-    """The speakers' names in lower case, with what they may be called for short ("Mel")."""
-    full = {part.casefold() for each in turns for part in each.speaker.split()[:1]}
-    return frozenset(name[:length] for name in full for length in range(min(3, len(name)), len(name) + 1))
+def _parts(place: int, said: Utterance) -> Iterator[Said]:
+    for passage in passages(said.text):
+        if passage.role == "system":
+            continue
+        text = CleanText(said.text[passage.start : passage.end])
+        role = passage.role if passage.role == "assistant" else said.role
+        name = passage.label or (said.name if role == said.role else None)
+        yield Said(place, passage, replace(said, role=role, name=name, text=text))
 
 
-def _is_corrected(earlier: Piece, piece: Piece) -> bool:
-    """Whether a piece of the same request is the wrong statement that the new one corrects."""
-    words = set(WORD.findall(piece.body.casefold()))
-    shared = len(words & set(WORD.findall(earlier.body.casefold())))
-    return earlier.speaker == piece.speaker and shared * 3 >= len(words) * 2
+def _quote(before: Sequence[Said], each: Said, kept: frozenset[str], zone: ZoneInfo, *, new: bool) -> Quote | None:
+    if each.utterance.by_assistant:
+        context = None
+        if not keeping.reports(each.text, kept):
+            return None
+    else:
+        context = _taken_up(before, each)
+        if not keeping.tells(each.text, answers_something=context is not None):
+            return None
+    start, end = each.passage.start, each.passage.end
+    own = dated(each.text, each.utterance.said_at, zone) if new else each.text
+    own = f"{each.passage.heading} {own}" if each.passage.heading else own
+    text = f"{each.utterance.speaker}: {own}"
+    also: tuple[tuple[int, int, int], ...] = ()
+    if context is not None:
+        text = f"{context.text} {text}"
+        begin = context.said.passage.start
+        also = ((context.said.place, begin + context.start, begin + context.end),)
+    correction = answers.corrects(each.text)
+    return Quote(text, each.place, start, end, each.utterance.speaker, keeping.confidence(each.text), correction, also)
 
 
-def _append(pieces: list[Piece], piece: Piece, talk: ReadTurns) -> None:
-    """Adds a piece: one that says too little alone behind what it goes on with; where there is nothing, it is lost
-    unless it tells something of its speaker."""
-    if not piece.goes_on:
-        pieces.append(piece)
-        return
-    for at in range(len(pieces) - 1, -1, -1):
-        earlier = pieces[at]
-        if earlier.place < piece.place - OWN_TURNS:
-            break
-        if len(earlier.body) < MAX_CHARS and not earlier.correction and _goes_behind(talk, earlier, piece):
-            pieces[at] = earlier.followed_by(piece)
-            return
-    own = said_before(talk, piece.place, by=piece.speaker, look_back=OWN_TURNS) if piece.hangs else None
-    if own is not None and _is_same_talk(talk.turns, own.span[0], piece.place):
-        pieces.append(piece.behind(own))
-    elif piece.tells:
-        pieces.append(piece)
+def _taken_up(before: Sequence[Said], each: Said) -> Context | None:
+    """What a message cannot do without: what it corrects, what it answers, or whom it only calls "he" or "it"."""
+    if each.passage.heading or not before or (before[-1].place == each.place and not each.passage.label):
+        return None
+    if answers.corrects(each.text):
+        corrected = _corrected(before, each)
+        if corrected is not None:
+            return corrected
+    last = before[-1]
+    other = last.utterance.speaker != each.utterance.speaker
+    near = each.utterance.said_at - last.utterance.said_at <= SAME_TALK
+    if other and (answers.answers(each.text, last.text) or answers.replies(each.text)):
+        return Context.of(before, last)
+    if near and (answers.takes_up(each.text) if other else answers.refers(each.text)):
+        return Context.of(before, last)
+    if answers.names_nobody(each.text):
+        if other and near:
+            return Context.of(before, last)
+        named = next((one for one in _own(before, each) if values.names(f"x {one.text}")), None)
+        return Context.of(before, named) if named is not None else None
+    return None
 
 
-def _goes_behind(talk: ReadTurns, earlier: Piece, piece: Piece) -> bool:
-    """Whether a piece goes on with an earlier one: of a speaker whom others only asked since, or as the first reply to
-    what the other one just said."""
-    comments = not (piece.own or piece.hangs)
-    if earlier.replied and comments:
-        return False
-    if earlier.speaker == piece.speaker:
-        return _is_same_talk(talk.turns, earlier.place, piece.place)
-    replies = earlier.place == piece.place - 1 and not worth.is_question(talk.turns[earlier.place].text)
-    return replies and (comments or (piece.hangs and not piece.tells))
+def _own(before: Sequence[Said], each: Said) -> list[Said]:
+    """The last statements of the same speaker, the latest first."""
+    own = [one for one in before if one.utterance.speaker == each.utterance.speaker]
+    return [one for one in reversed(own) if each.place - one.place <= OWN_TURNS and not answers.is_question(one.text)]
 
 
-def _is_same_talk(turns: Sequence[Utterance], first: int, last: int) -> bool:
-    """Whether between two turns of a speaker others only asked, so that he is still on his own subject; an assistant
-    has none of its own."""
-    speaker = turns[last].speaker
-    between = [turn for turn in turns[first + 1 : last] if turn.speaker != speaker and not turn.by_assistant]
-    return all(worth.is_question(turn.text) for turn in between)
+def _corrected(before: Sequence[Said], each: Said) -> Context | None:
+    """The last sentence in which stands one value of the kind that the correction gives, without that value."""
+    given = values.find(each.text) or values.names(each.text)
+    for one in (*before[-1:], *_own(before, each)):
+        for start, end in sentences.split(one.text):
+            wrong = values.replaced_by(given, one.text[start:end])
+            if wrong is not None:
+                text = f"{one.text[start : start + wrong.start]}\u2026{one.text[start + wrong.end : end]}"
+                return Context(one, start, end, _told(one, text))
+    return None
 
 
-def _quote(piece: Piece, before: int) -> Quote:
-    """The piece with its places counted from the first message of the request."""
-    (message, start, end), *others = piece.spans
-    also = tuple((place - before, a, b) for place, a, b in others if place >= before)
-    return Quote(
-        piece.text,
-        message - before,
-        start,
-        end,
-        piece.speaker,
-        piece.confidence,
-        piece.correction,
-        piece.retold,
-        also,
-    )
+def _counted(quote: Quote, before: int) -> Quote:
+    """The quote with its places counted from the first message of the request."""
+    also = tuple((place - before, a, b) for place, a, b in quote.also if place >= before)
+    return replace(quote, message=quote.message - before, also=also)
+
+
+__all__ = ["USER", "Quote", "read"]

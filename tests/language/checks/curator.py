@@ -24,10 +24,10 @@ def judged(old: str, new: str, similarity: float) -> Decision:
     return judge(Statement(CleanText(new)), [Neighbour(UUID(int=1), CleanText(old), "", 1, similarity)])
 
 
-def check_judged_add(old: str, new: str, similarity: float = 0.8) -> None:
-    """Both stay, and neither bears on the other."""
+def check_stays(old: str, new: str, similarity: float = 0.8) -> None:
+    """Both stay, be the old one marked or not."""
     decision = judged(old, new, similarity)
-    assert ([edit.action for edit in decision.edits], decision.outdates) == ([Action.ADD], ())
+    assert ([edit.action for edit in decision.edits], decision.strikes) == ([Action.ADD], ())
 
 
 def check_judged_unsure(old: str, new: str, similarity: float = 0.8) -> None:

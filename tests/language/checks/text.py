@@ -9,7 +9,6 @@ from service.language import (
     advice,
     categories,
     context,
-    contrast,
     entities,
     importance,
     kinds,
@@ -50,19 +49,6 @@ def check_question_share(text: str, share: float) -> None:
 
 def check_first_person(more: str, less: str) -> None:
     assert 0 < context.first_person(less) < context.first_person(more) < 1
-
-
-def check_differs(a: str, b: str, reason: str) -> None:
-    assert contrast.differs(a, b) == reason
-    assert contrast.differs(b, a) == reason
-
-
-def check_differs_not(a: str, b: str) -> None:
-    assert contrast.differs(a, b) is None
-
-
-def check_same_content_words(a: str, b: str, *, same: bool) -> None:
-    assert contrast.same_content_words(a, b) is same
 
 
 def check_entities(text: str, expected: list[list[str]]) -> None:

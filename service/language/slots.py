@@ -1,0 +1,95 @@
+"""The slots of a person or thing that have one value at a time, each in its own wording.
+
+Home, employer, name, marital status, age, birthday, favourites, and what a figure is said of ("the budget is 5k"). Not
+here: what one can have several of, what happens (events, appointments), and measurements, which differ by the day.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from service.language import values
+from service.language.lexemes import lexemes
+
+_LEAD = re.compile(
+    r"(?i)^\W*(?:(?:and|but|so|ok|okay|well|oh|actually|update|news|by the way|btw|fyi|now|also|yes|no)\b[\s,:.!-]*)*"
+)
+_SUBJECT = r"(?:(?P<subject>(?i:i|we|the user|user)|[^\W\d_a-z][\w\u2019'-]+(?: [^\W\d_a-z][\w\u2019'-]+)?)\b)?"
+_BE = r"(?:['\u2019]m|['\u2019]re|['\u2019]s| am| is| are)"
+_NOW = r"(?: ?\b(?i:now|currently|still|just|recently|finally))?"
+_PLACE = r"(?P<value>[^\W\d_a-z][\w\u00c0-\u024f.'\u2019-]*(?:[ -][^\W\d_a-z][\w\u00c0-\u024f.'\u2019-]*){0,3})"
+_END = r"(?P<rest>[^\n]{0,120})$"
+
+_SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("home", re.compile(rf"{_SUBJECT}(?:['\u2019]ve| have| has)?{_NOW} ?(?i:lives?|resides?) in {_PLACE}{_END}")),
+    ("home", re.compile(rf"{_SUBJECT}{_BE}{_NOW} (?:living|based) in {_PLACE}{_END}")),
+    ("home", re.compile(rf"{_SUBJECT}(?:['\u2019]ve| have| has)?{_NOW} ?(?i:moved"
+                        rf"|relocated) (?:from [^,.]{{2,40}}? )?(?:back )?to {_PLACE}{_END}")),
+    ("employer", re.compile(rf"{_SUBJECT}{_NOW} ?(?i:works?) (?:at|for) {_PLACE}{_END}")),
+    ("employer", re.compile(rf"{_SUBJECT}{_BE}{_NOW} working (?:at|for) {_PLACE}{_END}")),
+    ("employer", re.compile(rf"{_SUBJECT}(?:['\u2019]ve| have| has)?{_NOW} ?(?i:joined) {_PLACE}{_END}")),
+    ("name", re.compile(rf"(?i:(?P<subject>my) name{_BE}|(?:please )?call me) {_PLACE}{_END}")),
+    ("status", re.compile(rf"{_SUBJECT}{_BE}{_NOW} (?P<value>single|married|engaged|divorced|widowed"
+                          rf"|separated)\b{_END}")),
+    ("age", re.compile(rf"{_SUBJECT}{_BE}{_NOW} (?P<value>\d{{1,3}})(?: years old)?(?: now)?(?P<rest>)[.!]?$")),
+    ("age", re.compile(rf"{_SUBJECT}(?: just)? ?(?i:turned) (?P<value>\d{{1,3}})(?P<rest>)[.!]?$")),
+    ("birthday", re.compile(r"(?i:(?P<subject>my|[\w'\u2019-]+['\u2019]s) birthday is (?:on"
+                            r" )?)(?P<value>.{3,40}?)(?P<rest>)[.!]?$")),
+    ("favourite", re.compile(
+        r"(?i:(?P<subject>my|our"
+        r"|[\w\u2019'-]+['\u2019]s) favou?rite (?P<of>[\w -]{2,30}?) is )(?P<value>[^,.;!]{2,40})(?P<rest>[^\n]{0,60})$"
+    )),
+    ("figure", re.compile(
+        r"(?i:(?P<subject>my|our|the|[\w\u2019'-]+['\u2019]s) (?P<of>[\w -]{2,40}?)(?: rate| limit)?(?: is| are"
+        r"| costs?| is set to|:)"
+        r"(?: now| currently)? )(?P<value>[^,;!]{1,30}?)(?P<rest>)[.!]?$"
+    )),
+)  # fmt: skip
+_MEASURED = re.compile(
+    r"(?i)\b(?:weight|temperature|pressure|heart rate|pulse|glucose|sugar|mileage|balance|score|steps)\b"
+)
+_FIGURES = frozenset({"money", "number", "version", "weekday", "time"})
+_RELATIVE = frozenset({"today", "tomorrow"})
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A slot of a subject with its value. Two values are comparable where `kind` is equal."""
+
+    slot: tuple[str, str, str]
+    kind: str
+    value: str
+
+
+def fillings(sentence: str, speaker: str | None) -> list[Filled]:
+    """The slots that a sentence fills and says nothing else beside. `speaker`: who says it, None for nobody in
+    particular."""
+    bare = _LEAD.sub("", sentence).strip()
+    found = []
+    for name, pattern in _SLOTS:
+        match = pattern.match(bare)
+        if match is None:
+            continue
+        filled = _filled(name, match, speaker)
+        if filled is not None:
+            found.append(filled)
+    return found
+
+
+def _filled(name: str, match: re.Match[str], speaker: str | None) -> Filled | None:
+    groups = match.groupdict()
+    value = match["value"].strip().rstrip(".")
+    subject = (groups.get("subject") or "my").casefold()
+    if subject in {"i", "my", "we", "our", "me", "user", "the user"}:
+        subject = (speaker or "user").casefold()
+    of = " ".join(sorted(lexemes(groups.get("of") or "")))
+    if name != "figure":
+        return Filled((name, subject.removesuffix("'s"), of), name, value.casefold())
+    known = values.find(value)
+    if _MEASURED.search(match["of"]) or len(known) != 1 or known[0].kind not in _FIGURES or known[0].key in _RELATIVE:
+        return None
+    if len(value) - (known[0].end - known[0].start) > 12:
+        return None
+    unit = re.sub(r"[\d.,\s]+", "", known[0].key) if known[0].kind in {"number", "money"} else ""
+    return Filled((name, subject.removesuffix("'s"), of), f"{known[0].kind} {unit}", known[0].key)

@@ -1,0 +1,176 @@
+"""Whether a passage tells anything to remember.
+
+Left out are greetings, thanks, questions and tasks for an assistant, where a passage is nothing else; what is marked as
+irony, or said in a role; and orders about the memory itself. What is asked to be remembered and standing rules are
+kept.
+"""
+
+from __future__ import annotations
+
+import re
+
+from service.language import sentences, wordlists
+from service.language.common_words import FUNCTION_WORDS
+from service.language.talk import answers
+
+_WORD = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
+_EMPTY = FUNCTION_WORDS | wordlists.words("""
+    hi hello hey good morning evening afternoon night thanks thank thx cheers welcome please sorry great nice cool wow
+    awesome amazing wonderful lovely perfect brilliant fine sure right exactly congrats congratulations haha lol hmm huh
+    yay bye goodbye see later soon worries problem glad happy hope sounds look looks know think guess mean let go going
+    got it fun interesting true absolutely definitely totally course poor thing way hallo danke bitte bonjour
+    merci salut hola gracias ciao grazie believe won't really done luck care take day weekend anyway question wonder
+""")
+"""Words that a sentence of nothing else tells nothing by."""
+
+_QUESTION_MARK = re.compile(r"[?\uff1f\u061f]\W*$")
+_ASKS = re.compile(
+    r"(?i)^\W*(?:(?:so|and|but|ok|okay|btw|by the way|well|hey|hi|also)[\s,]+)*(?:"
+    r"(?:what|where|when|who|whom|whose|which|why|how)(?:['\u2019]s| (?:is|are|was|were|do|does|did|can|could"
+    r"|should|would"
+    r"|will|has|have|many|much|long|often|far|old|about|come|to))\b"
+    r"|(?:is|are|do|does|did|can|could|would|will|should|has|have|may|shall) (?:you|i|we|he|she|it|they|there|this|that"
+    r"|the|my|your|our)\b|any (?:ideas?|tips?|suggestions?|recommendations?|advice|thoughts)\b"
+    r"|(?:i (?:was )?wonder|i(?:'d| would) like to know|do you know)\b)"
+)
+_TASK = re.compile(
+    r"(?i)^\W*(?:(?:so|and|ok|okay|now|then|hey|also|great|thanks|please|kindly|just|(?:can|could|would|will) you"
+    r"|i (?:want|need|would like|['\u2019]d like) you to|help me(?: to)?|let['\u2019]s)[\s,.!]+)*"
+    r"(?:write|draft|translate|summari[sz]e|explain|show|list|tell|give|find|search|look up|generate|create|compose"
+    r"|compute|calculate|convert|suggest|recommend|compare|rewrite|rephrase|proofread|describe|continue|help|brainstorm"
+    r"|imagine|pretend|act as|role-?play|start|stop|go on|try again)\b"
+)
+_STANDING = re.compile(
+    r"(?i)\b(?:never|always|every|each|any time|whenever|from now on|in (?:the )?future|by default|only|unless"
+    r"|before|after"
+    r"|do not|don['\u2019]t|in (?:your|all) (?:answers?|repl\w+|responses?))\b"
+)
+_TO_REMEMBER = re.compile(
+    r"(?i)^\W*(?:(?:please|can you|could you|would you|will you|also|i (?:want|need) you to|you should)\s+)*"
+    r"(?:remember|keep in mind|bear in mind|note|save|store|don['\u2019]t forget|make a note|know that)\b"
+)
+_ABOUT_MEMORY = re.compile(
+    r"(?i)\b(?:new instructions?|system prompt|developer mode|jailbreak)\b|\b(?:ignore|disregard|overwrite|purge"
+    r"|reset|delete|erase|wipe)\b"
+    r".{0,30}\b(?:memor(?:y|ies)|facts|instructions|prompts?)\b"
+)
+_IRONY = re.compile(
+    r"(?i)(?:(?:^|[\s.!?])/[sj]|[#\[]sarcas\w+\]?|\b(?:just |only )?(?:kidding|joking)|\bjk|, not|\(not\)"
+    r"|being ironic)\W*$"
+    r"|^\W*(?:being ironic|sarcasm)\b|\b(?:being ironic|sarcastically)\s*:"
+)
+_IN_A_ROLE = re.compile(r"(?:^|[.!?])\s*(?:\*[^*\n]{2,60}\*|\([A-Z][\w ]{1,30}\))\s")
+_QUOTATION = re.compile(
+    r"[\"\u201c\u00ab][^\"\u201d\u00bb\n]{12,}[\"\u201d\u00bb]?|(?<!\w)['\u2018][^\n]{12,}['\u2019](?!\w)"
+)
+MIN_OWN_WORDS = 2
+"""Content words of a sentence outside quotation marks, where it quotes anything."""
+
+_ROLE_PLAY = re.compile(
+    r"(?i)^\W*(?:(?:ok|okay|now|so|back in|let['\u2019]s)\W+)*(?:role-?play|pretend (?:you|i|we|that|to)"
+    r"|imagine (?:you|we|i|that)"
+    r"|act as|you are now|you['\u2019]re now|in character|suppose|hypothetically)\b|\blet['\u2019]s (?:role-?play"
+    r"|pretend|play)\b"
+)
+_THANKS = re.compile(
+    r"(?i)^\W*(?:(?:ok|great|perfect|cool|hey|and|so)\W+)*(?:thank|thanks|thx|cheers|danke|merci|gracias"
+    r"|that['\u2019]s (?:a )?(?:great"
+    r"|good|nice|perfect))\b"
+)
+MAX_THANKS = 8
+"""Words of a sentence of thanks or praise that says nothing else."""
+
+_REACTS = re.compile(
+    r"(?i)(?:no way|what|wow|really|lol|haha|good (?:man|one|luck)|poor thing|you['\u2019]re welcome|i know|(?:oh )?no)"
+)
+_DOUBT = re.compile(
+    r"(?i)\b(?:maybe|perhaps|might|could be|probably|possibly|i (?:think|guess|suppose|hope)|not sure|considering"
+    r"|hopefully"
+    r"|thinking (?:of|about))\b"
+)
+CERTAIN, UNCERTAIN = 0.95, 0.5
+"""Confidence of what was said outright, and of what was said with a doubt."""
+
+_ADVICE = re.compile(
+    r"(?i)\?|\b(?:you (?:could|should|can|might|may want)|i(?:['\u2019]d| would)? (?:recommend|suggest|advise)"
+    r"|i (?:can|could)"
+    r"|consider|try|shall (?:i|we)|would you|let me know|if you|for example|here(?:['\u2019]s| is| are))\b"
+)
+_OWN_ACT = re.compile(
+    r"\b(?:I(?:['\u2019](?:ve|ll)| have| will)|we(?:['\u2019](?:ve|ll)| have| will))\b", re.IGNORECASE
+)
+_CONCRETE = re.compile(r"\d|(?<=[a-z,;] )[A-Z]\w")
+_NAMED = re.compile(r"\w*\d\w*|(?<=[a-z,;] )[A-Z]\w+")
+MAX_REPORT_CHARS = 300
+"""A longer text of an assistant is an answer, which search finds as a turn."""
+
+MIN_SHARED = 2
+"""Words that an assistant's report has in common with what was kept of the talk."""
+
+
+def tells(passage: str, *, answers_something: bool) -> bool:
+    """Whether a passage of a person is kept. `answers_something`: it takes up what was said before it."""
+    if is_about_the_memory(passage) or _IRONY.search(passage) or _IN_A_ROLE.search(passage):
+        return False
+    said = [passage[start:end] for start, end in sentences.split(passage)]
+    if not said or _ROLE_PLAY.search(said[0]):
+        return False
+    return any(_states(each) or (answers_something and _answers(each)) for each in said)
+
+
+def _answers(sentence: str) -> bool:
+    """Whether a sentence is an answer with something in it, or a yes or no."""
+    if answers.is_question(sentence) or _only_thanks(sentence) or _REACTS.fullmatch(sentence.strip(" .!?")):
+        return False
+    return answers.takes_up(sentence)
+
+
+def _only_thanks(sentence: str) -> bool:
+    return _THANKS.match(sentence) is not None and len(_WORD.findall(sentence)) <= MAX_THANKS
+
+
+def _states(sentence: str) -> bool:
+    if _only_thanks(sentence):
+        return False
+    if _TO_REMEMBER.match(sentence):
+        return len(content(sentence)) > 1
+    quoted = _QUOTATION.search(sentence)
+    if not content(sentence) or (quoted and len(content(_QUOTATION.sub(" ", sentence))) < MIN_OWN_WORDS):
+        return False
+    if is_question(sentence):
+        return False
+    return not _TASK.match(sentence) or _STANDING.search(sentence) is not None
+
+
+def is_about_the_memory(text: str) -> bool:
+    """Whether a text tells whoever keeps the memory what to do with it: that is no fact."""
+    return _ABOUT_MEMORY.search(text) is not None
+
+
+def is_question(sentence: str) -> bool:
+    """Whether a sentence asks."""
+    return _QUESTION_MARK.search(sentence) is not None or _ASKS.match(sentence) is not None
+
+
+def reports(passage: str, kept: frozenset[str]) -> bool:
+    """Whether an assistant says what it did or will do, or gives a name or figure of something that was talked about.
+    `kept`: the content words of what was kept of the talk, which it only repeats."""
+    if len(passage) > MAX_REPORT_CHARS or _ADVICE.search(passage) or _IN_A_ROLE.search(passage):
+        return False
+    if not _CONCRETE.search(passage):
+        return False
+    if _OWN_ACT.search(passage):
+        return True
+    news = {word.casefold() for word in _NAMED.findall(passage)} - kept
+    return bool(news) and len(content(passage) & kept) >= MIN_SHARED
+
+
+def content(text: str) -> frozenset[str]:
+    """The words that carry a topic, in lower case."""
+    words = (word.casefold().replace("\u2019", "'") for word in _WORD.findall(text))
+    return frozenset(word for word in words if word not in _EMPTY)
+
+
+def confidence(passage: str) -> float:
+    """0..1, by the doubt in its words."""
+    return UNCERTAIN if _DOUBT.search(passage) else CERTAIN

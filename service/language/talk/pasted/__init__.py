@@ -1,1 +1,0 @@
-"""What of a message was pasted into it: each module recognises one kind of text, by its form."""

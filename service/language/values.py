@@ -1,0 +1,97 @@
+"""The values in a text, by kind: times, dates, weekdays, amounts, addresses, versions and names.
+
+Two values are of one kind when one can stand in the place of the other: "14:20" and "16:20", "Tuesday" and "Thursday",
+"54 euros" and "47 euros", "Hendriks" and "Hendrikx".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_UNIT = (
+    r"%|percent|euros?|dollars?|pounds?|k|km|kg|cm|mm|m|g|lbs?|ml|l|mb|gb|tb|ms|s|sec(?:ond)?s?|min(?:ute)?s?"
+    r"|h(?:ours?|rs?)?"
+    r"|days?|weeks?|months?|years?|people|guests|persons?|pages?|lessons?|times"
+)
+_PATTERNS: tuple[tuple[str, str], ...] = (
+    ("email", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+    ("date", rf"\d{{4}}-\d\d-\d\d|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}\b(?: \d{{4}})?|{_MONTH} \d{{1,2}}(?:st"
+             rf"|nd|rd|th)?\b"
+     r"|the \d{1,2}(?:st|nd|rd|th)\b|\d{1,2}(?:st|nd|rd|th)\b"),
+    ("time", r"\d{1,2}[:.]\d\d\s?(?:[ap]\.?m\.?)?(?!\d|\.\d)|\d{1,2}\s?[ap]\.?m\b|(?:at|by|till"
+             r"|until) \d{1,2}(?:\s?o['\u2019]clock)?(?![\d.,:]|\s?\w)|noon|midnight"),
+    ("weekday", r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|today|tomorrow"),
+    ("money", r"[$\u20ac\u00a3\u00a5]\s?\d[\d.,]*k?|\d[\d.,]*k?\s?(?:[$\u20ac\u00a3\u00a5]|euros?\b|dollars?\b"
+              r"|pounds?\b|eur\b|usd\b|gbp\b|z\u0142)"),
+    ("version", r"v?\d+\.\d+(?:\.\d+)*(?:-\w+)?"),
+    ("year", r"(?:19|20)\d\d"),
+    ("number", rf"\d[\d,]*(?:\.\d+)?(?:\s?(?:{_UNIT})\b)?"),
+)  # fmt: skip
+_VALUE = re.compile("|".join(rf"(?P<{kind}>(?<![\w.@]){pattern})" for kind, pattern in _PATTERNS), re.IGNORECASE)
+_NAME = re.compile(
+    r"(?<![.!?:\"\u201c]\s)(?<!^)\b[A-Z][\w\u00c0-\u024f'\u2019-]*(?:\s(?:of |de |van )?[A-Z][\w'\u2019-]*)*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value at a half-open span. `key`: what makes it equal to another of its kind."""
+
+    kind: str
+    start: int
+    end: int
+    key: str
+
+
+def find(text: str) -> list[Value]:
+    """The figures, times and addresses of a text in order, without names."""
+    return [
+        Value(match.lastgroup or "", match.start(), match.end(), _key(match.group())) for match in _VALUE.finditer(text)
+    ]
+
+
+def names(text: str) -> list[Value]:
+    """Runs of capitalised words inside sentences."""
+    return [
+        Value("name", match.start(), match.end(), _key(match.group()))
+        for match in _NAME.finditer(text)
+        if match.group() not in {"I", "OK"} and not re.match(r"I['\u2019]", match.group())
+    ]
+
+
+def replaced_by(given: Sequence[Value], text: str) -> Value | None:
+    """The one value of a text that stands where one of the given ones should: of its kind, another one, and for names
+    one that is spelt almost alike."""
+    here = find(text)
+    for value in given:
+        if value.kind == "name":
+            meant = [each for each in _words(names(text)) if each.key != value.key and _nearly(each.key, value.key)]
+        else:
+            meant = [each for each in here if each.kind == value.kind]
+        if len(meant) == 1 and meant[0].key != value.key:
+            return meant[0]
+    return None
+
+
+def _words(found: Sequence[Value]) -> list[Value]:
+    """The single words of names."""
+    words = []
+    for each in found:
+        start = each.start
+        for word in each.key.split(" "):
+            words.append(Value("name", start, start + len(word), word))
+            start += len(word) + 1
+    return words
+
+
+def _nearly(one: str, other: str) -> bool:
+    """Whether two names may be one in two spellings."""
+    return one[:1] == other[:1] and SequenceMatcher(None, one, other).ratio() >= 0.7
+
+
+def _key(value: str) -> str:
+    return re.sub(r"[\s.,]+$|^(?:at|by|till|until|the) ", "", value.casefold()).replace(",", "")

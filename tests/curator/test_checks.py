@@ -1,0 +1,97 @@
+"""The checks of a model's facts, and of the texts that it writes for memories."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.curator import checks
+from service.curator.checks import Refusal
+from service.curator.sourcing import SourceTurns
+from service.domain.text import CleanText
+from service.language.talk import Utterance
+
+Turn = tuple[str, str]
+
+
+def refusal(fact: str, *turns: Turn | str) -> Refusal | None:
+    said = [("user", each) if isinstance(each, str) else each for each in turns]
+    return checks.refusal(fact, SourceTurns([Utterance(role, CleanText(text)) for role, text in said]))
+
+
+@pytest.mark.parametrize(
+    ("fact", "said"),
+    [
+        ("User lives in Oslo", "I live in Oslo with my sister."),
+        ("User has two cats", "We've got 2 cats, Tom and Ida."),
+        ("User's brother is allergic to penicillin", "My brother is allergic to penicillin."),
+        ("User does not eat meat", "I don't eat meat."),
+        ("User might move to Rome", "I might move to Rome."),
+        ("User moved from Oslo to Bergen", "I moved from Oslo to Bergen."),
+        ("User went to the dentist (3 March 2026)", "I went to the dentist on 3 March 2026."),
+        ("Anna is 30 and Ben is 40", "Anna is 30 and Ben is 40."),
+    ],
+)
+def test_what_was_said_passes(fact: str, said: str) -> None:
+    assert refusal(fact, said) is None
+
+
+@pytest.mark.parametrize(
+    ("fact", "said"),
+    [
+        ("User is allergic to penicillin.", "My brother is allergic to penicillin."),
+        ("User is a vet", "My sister is a vet."),
+        ("User drives a Tesla", "My boss drives a Tesla."),
+        ("User follows a low-salt diet", "A patient of mine follows a low-salt diet."),
+        ("User moved from Bergen to Oslo", "I moved from Oslo to Bergen."),
+        ("Ann lent User 20 euros", "I lent Ann 20 euros."),
+        ("Ann is 40 and Ben is 30", "Ann is 30 and Ben is 40."),
+        ("User lives in Texas", "I live in Oslo."),
+        ("User has three cats", "I have two cats."),
+        ("User hates jazz", "I never said that I hate jazz."),
+        ("User likes jazz", "I don't like jazz."),
+        ("User could go to Rome", "Should I go to Rome?"),
+        ("User goes to Rome", "I could go to Rome."),
+        ("User bought a boat", "I almost bought a boat."),
+        ("User is pregnant", "Imagine I'm pregnant."),
+        ("User owns a zeppelin", "I like tea."),
+        ("User was in Rome (5 March 2026)", "I was in Rome on 2 February 2025."),
+    ],
+)
+def test_what_claims_more_is_refused(fact: str, said: str) -> None:
+    assert refusal(fact, said) is not None
+
+
+def test_an_assistants_proposal_is_a_fact_only_where_it_is_taken_up() -> None:
+    plan = ("assistant", "You could go to Bruges. Shall we book Hotel Oud?")
+    assert refusal("User is staying at Hotel Oud", "Can you plan a trip?", plan) is not None
+    assert refusal("User books Hotel Oud", "Can you plan a trip?", plan, "yes, please") is None
+    assert refusal("User recursion used", ("assistant", "I used recursion there.")) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "User hates Chinese food and married Emily.",
+        "User hates Chinese food now because it made them ill in 2019.",
+        "User hates Chinese food now and moved to Texas.",
+        "User hates Italian food now.",
+        "User loves Chinese food now.",
+        "User doesn't hate Chinese food now.",
+        "User may hate Chinese food now.",
+        "Does User hate Chinese food now?",
+        "User hates food.",
+    ],
+)
+def test_a_decision_may_not_write_what_neither_says(text: str) -> None:
+    assert not checks.is_borne_out(text, "User hates Chinese food now.", "User loves Chinese food.")
+
+
+def test_a_decision_may_unite_both() -> None:
+    assert checks.is_borne_out("User has a dog named Rex and a cat", "User has a cat", "User has a dog named Rex")
+
+
+def test_a_memory_says_a_fact_only_with_all_its_words() -> None:
+    assert checks.says_it("User has a big dog named Rex", "User has a dog named Rex")
+    assert not checks.says_it("User has a dog named Rex", "User has a dog named Bella too")
+    assert not checks.says_it("User has 2 dogs", "User has 3 dogs")
+    assert not checks.says_it("User likes jazz", "User does not like jazz")
