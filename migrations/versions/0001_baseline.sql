@@ -306,19 +306,6 @@ $$;
 REVOKE EXECUTE ON FUNCTION create_workspace(uuid, text, uuid, text, text, text, text[]) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION create_workspace(uuid, text, uuid, text, text, text, text[]) TO loxodon_app;
 
--- functions/drop_old_audit_partitions.sql
--- Drops the days of audit that lie wholly beyond retention; returns how many.
-CREATE OR REPLACE FUNCTION drop_old_audit_partitions(retention_days integer)
-RETURNS integer
-LANGUAGE sql SECURITY DEFINER
-SET search_path = public, pg_temp
-AS $$
-    SELECT drop_partitions('audit_log', now() - make_interval(days => retention_days))
-$$;
-
-REVOKE EXECUTE ON FUNCTION drop_old_audit_partitions(integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION drop_old_audit_partitions(integer) TO loxodon_worker;
-
 -- functions/drop_partitions.sql
 -- Drops the partitions of a log that end at or before `older_than`; returns how many. Only logs listed in
 -- partitioned_table.

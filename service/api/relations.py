@@ -17,7 +17,7 @@ from service.api.preconditions import IN_SCOPE, ExpectedOf
 from service.api.query_parameters import Several, split
 from service.api.reads import AuditReadOf, ReadOn
 from service.api.schemas import DeletedCountResponse, Id, NextCursor, RequestModel, ResponseModel, Time, Unit
-from service.api.writes import WriteOf, answer, send
+from service.api.writes import WriteOf, answer, deleted, send
 from service.db.engine import Session
 from service.db.graph import edges
 from service.db.memories import memories
@@ -233,18 +233,14 @@ async def delete_relation(
     """Relations from this memory to the target. Having none is no error."""
     source, target = memory_id(id), memory_id(target_id)
     kind = RelationType(type) if type else None
-    context = write.answered_by(deleted_answer)
+    context = write.answered_by(deleted)
     count = await dissociate(caller.workspace_id, source, target, kind, res, context, expected=expected)
-    return send(deleted_answer(count))
+    return send(deleted(count))
 
 
 def relation_answer(result: tuple[Relation, bool]) -> StoredAnswer:
     relation, is_new = result
     return answer(201 if is_new else 200, _relation(relation, relation.source_id))
-
-
-def deleted_answer(count: int) -> StoredAnswer:
-    return answer(200, DeletedCountResponse(deleted=count))
 
 
 async def _start(session: Session, workspace_id: UUID, wanted: UUID, res: Resources) -> Memory:

@@ -19,7 +19,7 @@ from service.db.engine import Session
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.errors import NotFound
-from service.memory import forget_conversation
+from service.memory import forget_conversation, turns
 from service.memory.conversations import find
 from service.memory.forget_conversation import DeletedTalk, Talk
 
@@ -105,7 +105,7 @@ async def _conversation(session: Session, owner: Scope, wanted: str) -> Talk:
     try:
         return forget_conversation.of(await find(session, owner, wanted))
     except NotFound:
-        gone = await forget_conversation.find_deleted(session, owner, uuid_of(wanted, _no_conversation))
+        gone = await forget_conversation.find_deleted(session, owner, uuid_of(wanted, turns.missing))
         if gone is None:
             raise
         return gone
@@ -113,10 +113,6 @@ async def _conversation(session: Session, owner: Scope, wanted: str) -> Talk:
 
 def _no_turn() -> NotFound:
     return NotFound("There is no turn with this id.", field="id")
-
-
-def _no_conversation() -> NotFound:
-    return NotFound("There is no conversation with this id.", field="id")
 
 
 def _deleted(found: DeletedTalk) -> StoredAnswer:

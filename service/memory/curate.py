@@ -28,6 +28,7 @@ from service.db.episodes.turns import NewTurn, StoredTurn, term_weights
 from service.db.jobs import queue
 from service.db.memories import history, sources
 from service.db.memories.sources import SourceLink
+from service.domain.clock import elapsed_ms
 from service.domain.decision import Action, Decision, Neighbour
 from service.domain.draft import Annotation, CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.fact import Fact
@@ -93,7 +94,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
             raise AnswerCut(f"The answer of {found.source} was cut off.")
         read_again_at = res.clock()
     new_turns = await _new_turns(messages, vectors, conversation, res)
-    facts, skipped = await _prepared(found, messages, conversation, res, {"extract": _since(began)})
+    facts, skipped = await _prepared(found, messages, conversation, res, {"extract": elapsed_ms(began)})
     warnings = (*warnings, *found.warnings, *skipped)
     warnings += tuple(dict.fromkeys(each.warning for each in asked))
     if not facts and not asked:
@@ -201,11 +202,6 @@ async def _prepared(
     return [ConsideredFact(_timed(draft, fact), fact) for draft, fact in zip(ready, kept, strict=True)], tuple(warnings)
 
 
-def _since(began: float) -> float:
-    """Milliseconds."""
-    return round((time.perf_counter() - began) * 1000, 3)
-
-
 def _timed(draft: Draft, fact: Fact) -> Draft:
     """The draft valid as long as the model says, where neither the caller nor its text does."""
     if draft.given.t_valid is not None or draft.given.t_invalid is not None:
@@ -258,7 +254,7 @@ async def _decided(facts: Sequence[ConsideredFact], res: Resources) -> list[Cons
     ]
     workspace_id, llm = drafts[0].scope.workspace_id, drafts[0].options.use_llm
     answers = iter(await decisions.decide_open(asked, workspace_id, res, llm=llm) if asked else ())
-    spent_ms = _since(began)
+    spent_ms = elapsed_ms(began)
     ready = [
         _with_decision(replace(each, draft=draft), decision or next(answers), spent_ms, res)
         for each, draft, decision in zip(facts, drafts, known, strict=True)

@@ -106,7 +106,6 @@ async def test_queue_depth_is_a_number_and_nothing_else(database: Database, tena
     [
         "ensure_partitions(now())",
         "drop_partitions('audit_log', now())",
-        "drop_old_audit_partitions(1)",
         "make_partition('audit_log', now(), now(), 'x')",
         "protect('memory')",
         "expire_leases()",

@@ -141,7 +141,6 @@ CALLERS = {
     "sum_model_day": {APP},
     "count_tool_use": BEHIND_A_WALL,
     "create_workspace": {APP},
-    "drop_old_audit_partitions": {WORKER},
     "drop_partitions": {WORKER},
     "drop_unsupported_edge": set(),
     "ensure_partitions": {WORKER},
