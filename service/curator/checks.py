@@ -51,17 +51,21 @@ _WEAK = re.compile(r"(?i)\b(?:plans?|planning|wants?|intends?|going to|intereste
 """Hedges of which a fact may leave one out only where the verb itself says as much."""
 
 _SUBJECT_PRONOUN = re.compile(r"(?i)\b(?:i|i['\u2019]\w+|im|ive|we|we['\u2019]\w+)\b")
-_ME = re.compile(r"\b(?:I|me|we|us)\b")
+_ME = re.compile(r"\b(?:(?:I|we)(?:['\u2019]\w+)?|me|us)\b")
 _OWN = re.compile(r"(?i)\b(?:my|mine|our|ours)\b")
 _STARTS_WITH_OTHER = re.compile(
     r"(?i)^\W*(?:(?:my|our|his|her|their|the|a|an|one of (?:my|our))\s+[^\W\d_]+|he|she|they|it|this|that"
     r"|[^\W\d_a-z][^\W\d_]+)\b"
 )
+_MINE = re.compile(r"(?i)^\W*(?:my|our) (?P<thing>[^\W\d_]+)")
 _FRONT = re.compile(r"^[^:\u201c\u201d\"]{1,60}:\s+")
 _OF_USER = re.compile(r"(?i)^\W*(?:the )?(?P<who>user|[^\W\d_][\w.-]*)(?P<owns>['\u2019]s)?\s+")
 _USER = re.compile(rf"(?i)\b{USER}\b")
 _BRACKETED = re.compile(r"\s*\([^()]*\d{4}[^()]*\)")
 DAY = timedelta(days=1)
+
+MAX_ADDED_CHARS = 100
+"""How much longer than the fact and the memory together a text that unites them may be."""
 
 
 def refusal(text: str, sources: SourceTurns, message: int | None = None) -> Refusal | None:
@@ -125,7 +129,17 @@ def _another_subject(fact: str, source: SourceSentence, sources: SourceTurns) ->
         return who not in source.said.text.casefold()
     if begin["owns"]:
         return not (_OWN.search(source.text) or _SUBJECT_PRONOUN.search(source.text))
+    if _says_whose(fact, source):
+        return False
     return _STARTS_WITH_OTHER.match(source.text) is not None and not _SUBJECT_PRONOUN.search(source.text)
+
+
+def _says_whose(fact: str, source: SourceSentence) -> bool:
+    """Whether a fact says all of its source, and "has" for "my": "User has a cat named Tom", "My cat is named Tom"."""
+    mine = _MINE.match(source.text)
+    if mine is None or not source.words <= content_words(fact):
+        return False
+    return re.search(rf"(?i)\b(?:has|owns) (?:[\w-]+ ){{0,2}}{re.escape(mine['thing'])}\b", fact) is not None
 
 
 def _turned_round(fact: str, said: str) -> bool:
@@ -204,6 +218,8 @@ def _covers(mention: Mention, moment: float) -> bool:
 def is_borne_out(text: str, fact: str, memory: str) -> bool:
     """Whether a text that a model wrote for a memory says nothing but what the fact and the memory say, says all of the
     fact, and denies what it denies."""
+    if len(text) > len(fact) + len(memory) + MAX_ADDED_CHARS:
+        return False
     both = content_words(fact) | content_words(memory)
     if not content_words(text) <= both or not content_words(fact) - OVER_WORDS <= content_words(text):
         return False

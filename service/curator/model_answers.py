@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from service.curator import checks
-from service.curator.judge import contradicts, is_later, judge
+from service.curator.judge import NEAR_UNSEEN, contradicts, is_later, judge
 from service.curator.sourcing import content_words
 from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Statement
 from service.domain.text import CleanText
@@ -37,6 +37,8 @@ def checked(
         return _rejected(statement, shown, evidence, "it names no memory that was shown")
     if not all(_grounded(each, fact) for each in operations):
         return _rejected(statement, shown, evidence, "it writes what neither the fact nor the memory says")
+    if any(_overwrites(each, fact) for each in operations):
+        return _rejected(statement, shown, evidence, "it puts the fact in the place of a memory about something else")
     meant = _meaningful(operations)
     if not may_drop and any(_drops(each, statement, shown) for each in meant):
         return _rejected(statement, shown, evidence, "it drops a fact that no memory says")
@@ -76,6 +78,14 @@ def _grounded(operation: Edit, fact: CleanText) -> bool:
     """Whether a written text says what the fact and the memory that it replaces say, and nothing else."""
     text, target = operation.text, operation.target
     return text is None or text == fact or checks.is_borne_out(text, fact, target.text if target else "")
+
+
+def _overwrites(operation: Edit, fact: CleanText) -> bool:
+    """Whether an update leaves nothing of a memory that neither words nor meaning have in common with the fact."""
+    text, target = operation.text, operation.target
+    if operation.action is not Action.UPDATE or text is None or target is None or target.similarity >= NEAR_UNSEEN:
+        return False
+    return not (content_words(fact) | content_words(text)) & content_words(target.text)
 
 
 def _drops(operation: Edit, statement: Statement, shown: Sequence[Neighbour]) -> bool:

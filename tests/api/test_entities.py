@@ -530,9 +530,9 @@ async def test_undo_brings_back_what_a_text_told(resources: Resources, tenant: T
         await work_off(resources, tenant, tables, memory_id)
         before = await picture(tables, tenant)
         assert any(what.startswith("evidence") for what in before)
-        reader.facts = [{"text": "Priya Raman works at Brightwave Labs no more"}]
+        reader.facts = [{"text": "Priya Raman no longer works at Brightwave Labs"}]
         reader.operations = [{"event": "UPDATE", "id": 1, "text": reader.facts[0]["text"]}]
-        body["messages"] = [{"role": "user", "content": "Priya Raman works at Brightwave Labs no more"}]
+        body["messages"] = [{"role": "user", "content": "Priya Raman no longer works at Brightwave Labs"}]
         [result] = (await client.post("/v1/memories", json=body)).json()["results"]
         assert (result["id"], result["event"]) == (memory_id, "UPDATE")
         await work_off(resources, tenant, tables, memory_id)

@@ -313,7 +313,7 @@ async def test_an_instruction_of_ones_own_may_leave_facts_out(scripted: ModelSet
 async def test_more_operations_than_a_fact_can_have_are_cut_and_said(scripted: ModelSetup) -> None:
     client, server = scripted.client, scripted.server
     server.chat.reply({"facts": bearing("User owns a rocket")})
-    server.chat.reply([{"event": "ADD", "data": f"User owns a rocket and {number}"} for number in range(60)])
+    server.chat.reply([{"event": "ADD", "data": f"User owns a rocket{'!' * number}"} for number in range(60)])
     found = await told(client, "I own a rocket")
     assert found["warnings"] == ["too_many_operations: 60 were answered for one fact, 20 are read."]
     assert len(found["results"]) == 20

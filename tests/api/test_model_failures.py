@@ -26,7 +26,7 @@ from tests.fakes.openai_server import Content, completion, failure
 from tests.jobs.conftest import until, working
 
 SAID = "I live in Oslo and I am allergic to nuts."
-BY_RULES = ["User: I am allergic to nuts.", "User: I live in Oslo"]
+BY_RULES = ["User: I live in Oslo and I am allergic to nuts."]
 BY_MODEL = "User is allergic to nuts"
 SIX = {
     "I live in Oslo.": "User lives in Oslo",
@@ -34,7 +34,7 @@ SIX = {
     "I work at Acme as a welder.": "User works at Acme as a welder",
     "I play chess on Sundays.": "User plays chess on Sundays",
     "I am allergic to nuts.": "User is allergic to nuts",
-    "My sister is called Una.": "User has a sister named Una",
+    "My sister is called Una.": "User has a sister called Una",
 }
 
 

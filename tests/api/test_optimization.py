@@ -25,7 +25,7 @@ from tests.api.working import work
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 
-BOAT, BOAT_AGAIN, CANOE = "Rows a red boat on Lake Garda", "On Lake Garda rows a red boat", "Paddles a canoe"
+BOAT, BOAT_AGAIN, CANOE = "Rows a red boat on Lake Garda", "Rows the red boat on Lake Garda", "Paddles a canoe"
 STALE = "UPDATE memory_stat SET stale_at = last_accessed + interval '90 days' WHERE memory_id = $1"
 FADED = "UPDATE memory_stat SET relevance = 0.1 WHERE memory_id = $1"
 EDGE = "INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id) VALUES ($1, $2, $3, $4)"
@@ -135,9 +135,9 @@ async def test_what_says_the_same_is_joined_and_taken_apart_again(
 async def test_several_duplicates_are_joined_into_one(
     client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, embedder: AngleEmbedder, clock: SetClock
 ) -> None:
-    texts = ("Rows a boat", "Rows a red boat", "Rows a red boat on Lake Garda")
+    texts = (BOAT, BOAT_AGAIN, "Rows a red boat on the Lake Garda")
     ids: list[str] = []
-    for text, cosine in zip(texts, (0.97, 0.98, 1.0), strict=True):
+    for text, cosine in zip(texts, (1.0, 0.98, 0.97), strict=True):
         embedder.place(text, cosine)
         ids.append(await store(client, text, tags=[f"t{len(ids)}"], dedup=False))
         clock.forward(days=1)
@@ -147,8 +147,8 @@ async def test_several_duplicates_are_joined_into_one(
         taken = [each["id"] for each in wanted] + [each["kept_id"] for each in wanted]
         assert len(taken) == len(set(taken)), "no memory is in two findings of a page"
         decisions.append((await applied(client, wanted))["decision_id"])
-    assert await listed(client, user_id="alice") == {ids[2]}
-    assert sorted((await read(client, ids[2]))["tags"]) == ["t0", "t1", "t2"]
+    assert await listed(client, user_id="alice") == {ids[0]}
+    assert sorted((await read(client, ids[0]))["tags"]) == ["t0", "t1", "t2"]
     assert len(decisions) == 2
     early = await client.post(f"/v1/decisions/{decisions[0]}/undo")
     if early.status_code == 409:  # both touched one memory

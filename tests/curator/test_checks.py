@@ -24,6 +24,9 @@ def refusal(fact: str, *turns: Turn | str) -> Refusal | None:
         ("User lives in Oslo", "I live in Oslo with my sister."),
         ("User has two cats", "We've got 2 cats, Tom and Ida."),
         ("User's brother is allergic to penicillin", "My brother is allergic to penicillin."),
+        ("User has a cat named Tom", "My cat is named Tom."),
+        ("User owns a red boat", "My boat is red."),
+        ("User is a cook at Acme", "I'm a cook at Acme, I work with Tom and Ida."),
         ("User does not eat meat", "I don't eat meat."),
         ("User might move to Rome", "I might move to Rome."),
         ("User moved from Oslo to Bergen", "I moved from Oslo to Bergen."),
@@ -41,6 +44,9 @@ def test_what_was_said_passes(fact: str, said: str) -> None:
         ("User is allergic to penicillin.", "My brother is allergic to penicillin."),
         ("User is a vet", "My sister is a vet."),
         ("User drives a Tesla", "My boss drives a Tesla."),
+        ("User has a dog", "My sister has a dog."),
+        ("User has a dog", "My dog died."),
+        ("User has a dog named Rex", "My dog Rex died."),
         ("User follows a low-salt diet", "A patient of mine follows a low-salt diet."),
         ("User moved from Bergen to Oslo", "I moved from Oslo to Bergen."),
         ("Ann lent User 20 euros", "I lent Ann 20 euros."),
@@ -80,6 +86,7 @@ def test_an_assistants_proposal_is_a_fact_only_where_it_is_taken_up() -> None:
         "User may hate Chinese food now.",
         "Does User hate Chinese food now?",
         "User hates food.",
+        "User hates Chinese food now. " * 10,
     ],
 )
 def test_a_decision_may_not_write_what_neither_says(text: str) -> None:
