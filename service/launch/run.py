@@ -187,7 +187,7 @@ def _child_environment(folder: Path) -> dict[str, str]:
     temporary = folder / TEMPORARY
     shutil.rmtree(temporary, ignore_errors=True)
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    if sockets.fits(temporary / "pymp-12345678"):
+    if sockets.fits(temporary / "pymp-12345678", "listener-12345678"):
         temporary.mkdir(mode=0o700)
         env["TMPDIR"] = str(temporary)
     return env
