@@ -26,29 +26,24 @@ _URL = re.compile(
 )
 _PORT = re.compile(r"\d{1,5}(?:[/?#]|$)")
 
-_CURL_USER = re.compile(
-    r"""\bcurl\b[^\n]{0,200}?\s(?:-u|--user|--proxy-user)[ =]{0,3}("[^"\n]{1,200}"|'[^'\n]{1,200}'|[^\s"']{1,200})"""
-)
 _MANIFEST = re.compile(r"(?m)^[ \t]*[\"']?kind[\"']?:[ \t]*[\"']?Secret\b")
 _MANIFEST_LINE = re.compile(
     r"(?m)^[ \t]{1,20}[\"']?[\w.\-]{1,80}[\"']?:[ \t]{0,4}[\"']?([A-Za-z0-9+/]{8,}+={0,3})[\"']?,?[ \t]*$"
 )
 
 _MANIFEST_PLAIN = re.compile(
-    r"(?m)^[ \t]{1,20}[\"']?[\w.\-]{1,80}[\"']?:[ \t]{1,4}[\"']?([^\s\"']{3,200})[\"']?[ \t]*$"
+    r"(?m)^[ \t]{1,20}[\"']?[\w.\-]{1,80}[\"']?:[ \t]{1,4}[\"']?([^\s\"'][^\n\"']{2,200})[\"']?[ \t]*$"
 )
 
 
 def find(text: str) -> Iterator[Finding]:
-    """Private keys, URLs with a password, `curl -u` arguments and the data of Kubernetes secrets."""
+    """Private keys, URLs with a password and the data of Kubernetes secrets."""
     if "-----BEGIN" in text:
         yield from _private_keys(text)
     if "PuTTY" in text:
         yield from _between(text, _PUTTY, _PUTTY_END)
     if "://" in text:
         yield from _urls(text)
-    if "curl" in text:
-        yield from _curl_users(text)
     if _MANIFEST.search(text):
         plain = text.find("stringData:")
         for match in _MANIFEST_LINE.finditer(text):
@@ -85,20 +80,4 @@ def _urls(text: str) -> Iterator[Finding]:
         password = match["password"]
         if _PORT.match(password) or stands_for_something(password, quoted=True):
             continue
-        yield Finding(match.start(), _trimmed(text, match.start(), match.end()), CONNECTION_STRING)
-
-
-def _trimmed(text: str, start: int, end: int) -> int:
-    while end > start and text[end - 1] in ".!?:":
-        end -= 1
-    return end
-
-
-def _curl_users(text: str) -> Iterator[Finding]:
-    for match in _CURL_USER.finditer(text):
-        argument = match[1].strip("\"'")
-        user, colon, password = argument.partition(":")
-        if stands_for_something(argument, quoted=True) or stands_for_something(user, quoted=True):
-            continue
-        if (colon and not stands_for_something(password, quoted=True)) or (colon and not password and len(user) >= 8):
-            yield Finding(match.start(1), match.end(1), PASSWORD)
+        yield Finding(match.start(), match.start() + len(match.group().rstrip(".!?:")), CONNECTION_STRING)

@@ -26,23 +26,23 @@ from service.language.pii.values import (
 )
 
 _FOR_WHOM = (
-    r"(?:(?:for|to|of|on|at|in|from|i|we|he|she|they|you|over|by|f\u00fcr|vom|von|zum|du|des?|del|pour|para|d['\u2019][\w.-]{1,30})"
+    r"(?:(?:for|to|of|on|at|in|from|i|we|he|she|they|you|over|by|f\u00fcrs?|vom|von|van|zum|du|des?|del|d[io]|pour|para|d['\u2019][\w.-]{1,30})"
     r"[ ](?:[\w.@'\u2019-]{1,30}[ ]){0,5}?)"
 )
 _SEPARATOR = re.compile(
     rf"""(?xi)
-      ["'`\])}}*_]{{0,4}}(?:
-        (?P<sign>\s{{0,3}}(?:\|\|:|::?=|[=!]==?|=>|->|\?=|[:=\uff1a\u2192])["*_]{{0,2}}[ \t]{{0,4}}
+      (?:[ ]\d{{1,2}}(?=[ ]?:|[ ]is))? (?:["'`\])}}*_]{{0,4}}(?:
+        (?P<sign>(?:\s{{0,3}}|[ \t]{{0,30}})(?:\|\|:|::?=|[=!]==?|=>|->|\?=|[:=\uff1a\u2192])[*_]{{0,2}}[ \t]{{0,4}}
           (?P<line>\r?\n\s{{0,8}})?)
       | (?P<markup>>|["'][ ]{{1,3}}value\s?=\s?)
       | (?P<comma>["'],[ ]?(?=["'`]))
       )
-    | [ \t]{{1,3}}(?:
+    | [ \t]{{1,12}}(?:
         (?P<copula>{_FOR_WHOM}?(?:(?:is|was|are|were|will[ ]be|has[ ]been|reads|equals|lautet)
           (?:[ ](?:now|currently|still|(?:re)?set[ ]to|changed[ ]to|just))?|(?:changed|reset|set)[ ]to):?[ \t]{{1,3}})
       | (?P<far>{_FOR_WHOM}[\w.-]{{1,30}}[ ]?:[ \t]{{1,3}})
-      | (?P<change>{_FOR_WHOM}?(?:to|as|with|into|ist|est|es)[ ]?:?[ \t]{{1,3}})
-      | (?P<blank>))
+      | (?P<change>{_FOR_WHOM}?(?:to|as|with|into|ist|(?:c['\u2019])?est|es|[\u00e8\u00e9])[ ]?:?[ \t]{{1,3}})
+      | (?P<blank>)))
     """
 )
 _SCHEME = re.compile(r"(?i)(?:bearer|basic|token|apikey|api-key|digest|negotiate)[ \t]{1,3}")
@@ -51,19 +51,23 @@ _QUOTED = re.compile(
     r"(?P<open>[brf]?[\"'`]|\u201c|\u2018|\u00ab)"
     r"(?P<body>(?:[^\"'`\u201d\u2019\u00bb\n]|(?<=\w)['\u2019](?=\w)){1,200})"
 )
-_BARE = re.compile(r"[^\s\"`<>\u201c\u201d]{1,80}")
+_BARE = re.compile(r"(?=[A-Z ]*\d)[A-Z0-9]{4,6}(?: [A-Z0-9]{4,6}){3,8}(?!\w)|[^\s\"`<>\u201c\u201d]{1,80}")
 _GROWN_QUOTED = re.compile(r"[^\"`\u201d\u00bb\n]*")
-_GROWN_BARE = re.compile(r"[^\s\"`<>,;&]*")
+_GROWN_BARE = re.compile(r"(?=[A-Z ]*\d)[A-Z0-9]{4,6}(?: [A-Z0-9]{4,6}){3,8}(?!\w)|[^\s\"`<>,;&]*")
 # Where a bare value ends although no blank follows: before the next field or parameter, or a closing bracket.
 _BARE_END = re.compile(r"[,;&](?=$|[\"'\w.-]{1,40}\s?[=:])|[,;](?=$)|[)}\]]+[,;]?$|\\n|\\?['\"].*$")
 _ASSIGNMENT = re.compile(r"[\w.-]{1,60}[:=]")
 _CLAUSE_END = re.compile(r"\s*(?:$|[.,;:!?)\n]|and\b|but\b|on\b|for\b|to\b|et\b|und\b|y\b)")
-_LOGIN = re.compile(r"(?i)\b(?:log[io]n|user\w*|account|benutzer\w*|konto|utilisateur|identifiant|usuario|cuenta)\b")
+_LOGIN = re.compile(
+    r"(?i)\b(?:log[io]n|user\w*|account|benutzer\w*|konto|utilisateur|identifiant|usuario|cuenta|admin|root|sudo|router|"
+    r"wi-?fi|wlan|vpn|server|db|nas)\b"
+)
+_LOGIN_LAST = re.compile(_LOGIN.pattern + "[ _-]$")
 _UNIT = re.compile(
     r"(?i)\s?-?(?:char\w*|digits?|letters?|symbols?|words?|days?|hours?|minutes?|"
     r"times|attempts?|bits?|bytes?|%|or more|or less|to \d)"
 )
-_LICENCE = re.compile(r"(?:[A-Z0-9]{4,8}-){3,8}[A-Z0-9]{4,8}")
+_LICENCE = re.compile(r"(?=[A-Z -]*\d)(?:[A-Z0-9]{4,8}[ -]){3,8}[A-Z0-9]{4,8}")
 _FLAG = re.compile(r"(?<![\w-])--?[\w-]{0,30}$")
 _CALL = re.compile(r"\([^()\n]*$")
 _ENV_NAME = re.compile(r"(?m)^\s*(?:export\s+|set\s+)?[A-Z][A-Z0-9_]*$")
@@ -77,13 +81,18 @@ _REVERSED = re.compile(
 _LAST_RUN = re.compile(r"[^\s\"'`(]{4,64}$")
 _LAST_QUOTED = re.compile(r"[\"\u201c\u00ab]([^\"\u201c\u201d\u00ab\u00bb\n]{4,64})[\"\u201d\u00bb]$")
 _PIN = re.compile(
-    r"(?:\b(?:PIN|Pin)(?:[ -]?(?:code|number|Code))?|\bpin[ -]?(?:code|number)"
-    r"|\b(?:my|his|her|our|the|card|sim|phone) pin"
-    r"|(?i:\b(?:otp|one[- ]time (?:code|password|passcode)"
-    r"|(?:verification|security|2fa|mfa|access|door|gate|alarm|entry|unlock|safe) code)))"
-    r"(?: (?:for|to|of) (?:[\w']{1,20} ){0,3}[\w']{1,20})?(?:\s?[:=#]| is| was| are|)"
-    r"\s{0,2}[\"'(*]{0,2}(\d(?:[ -]?\d){3,7})(?![\w-]|\.\d)"
+    r"(?:\b(?:PIN|Pin)(?:[ -]?(?:code|number|Code)|/\w{2,12})?|\bpin[ -]?(?:code|number)"
+    r"|\b(?:my|his|her|our|the|card|sim|phone) pin|\bpin(?='s | is\b| ?:|(?: [\w'-]{1,20}){2,6} is\b)"
+    r"|(?i:\b(?:otp|one[- ]time (?:code|password|passcode)|code pin|t\u00fcrcode|(?:safe|lock\w*) comb(?:o|ination)"
+    r"|(?:verification|security|2fa|mfa|access|door|gate|alarm|entry|unlock|safe|garage) code"
+    r"|(?:code|codice|c\u00f3digo) (?:d['\u2019e]|del(?:la)?)(?: la)? ?(?:port|puert|entr|acc|alarm|immeuble)\w*)))"
+    r"(?: (?:for|to|of|on|von|vom|f\u00fcr|de[rl]?|du|del?la) (?:[\w'-]{1,20} ){0,5}?[^\W\d][\w'-]{1,20})??"
+    r"(?:\s?[:=#]|'s| is| was| are| ist| est| es| \u00e8|)(?: now| just)?"
+    r"\s{0,2}[\"'(*]{0,2}(?<!\d)(\d(?:[ -]?\d){3,7})(?![\w-]|\.\d)"
 )
+# Codes for the day the second factor is lost; each has a digit.
+_SPARE = r"(?:(?=[a-z-]{0,15}\d)[a-z0-9]{4,10}(?:-[a-z0-9]{4,10}){0,3}(?:[,;\s]{1,3}|\b)){1,16}"
+_SPARE_CODES = re.compile(rf"(?i)\b(?:recovery|backup|2fa|scratch) ?-?codes?\b[^\n:]{{0,30}}[:\n]\s{{0,4}}({_SPARE})\b")
 # The words that restore a wallet: twelve to twenty-four of a fixed list of short ones (BIP 39).
 _SEED = re.compile(
     r"(?i)\b(?:seed|recovery|mnemonic|backup|wallet)[ -](?:phrase|words|seed)\b(?: is| are|)\W{1,4}"
@@ -117,9 +126,10 @@ def find(text: str) -> Iterator[Finding]:
     if "phrase" in low or "words" in low or "mnemonic" in low:
         for match in _SEED.finditer(text):
             yield Finding(match.start(1), match.end(1), PASSWORD)
-    if any(word in low for word in ("pin", " code", "otp", "passcode", "one-time", "one time")):
-        for match in _PIN.finditer(text):
-            yield Finding(match.start(1), match.end(1), PASSWORD)
+    if any(word in low for word in ("pin", "code", "codice", "c\u00f3digo", "otp", "one-time", "one time", "comb")):
+        for pattern in (_PIN, _SPARE_CODES):
+            for match in pattern.finditer(text):
+                yield Finding(match.start(1), match.end(1), PASSWORD)
 
 
 def _reversed(text: str, low: str) -> Iterator[Finding]:
@@ -210,6 +220,8 @@ def _password_end(text: str, name: Name, kind: str, value: _Value, *, on_next_li
     if kind == "blank" and value.quoted:
         ends = is_mixed(body) or _CLAUSE_END.match(text, value.end + 1)
         return value.end if ends and _is_quotable(text, name, value, kind) else None
+    if kind == "blank" and name.word == "passphrase" and text[: name.start].endswith(", "):
+        return prose.secret_end(text, name.start, value.start, signed=False)
     if kind == "blank":
         return value.end if is_mixed(body) and _is_typed(body) else None
     if value.quoted:
@@ -226,8 +238,10 @@ def _password_end(text: str, name: Name, kind: str, value: _Value, *, on_next_li
 def _is_after_short(text: str, name: Name, kind: str, value: _Value) -> bool:
     """After "pw" or "pass", which are other words too, the value must look like one, or stand where logins stand."""
     if kind == "blank":
-        return is_mixed(value.body) and _LOGIN.search(text, max(0, name.start - 60), name.start) is not None
-    return kind in {"sign", "copula"} and (value.quoted or is_mixed(value.body) or name.word == "pw")
+        placed = _LOGIN.search(text, max(0, name.start - 60), name.start) or text[: name.start].endswith("(")
+        return is_mixed(value.body) and bool(placed)
+    said = value.quoted or is_mixed(value.body) or name.word == "pw"
+    return kind in {"sign", "copula", "change"} and (said or _LOGIN_LAST.search(text[: name.start][-16:]) is not None)
 
 
 def _is_typed(body: str) -> bool:
@@ -239,17 +253,18 @@ def _is_quotable(text: str, name: Name, value: _Value, kind: str) -> bool:
     words = value.body.split()
     if len(words) == 1:
         return kind != "copula" or not prose.is_going_on(words[0])
-    return prose.secret_end(value.body, 0, 0, signed=True, quoted=True) is not None or (
-        len(words) <= 3 and is_mixed(words[-1])
+    return (
+        prose.secret_end(value.body, 0, 0, signed=True, quoted=True) is not None
+        or (len(words) <= 3 and is_mixed(words[-1]))
+        or (kind == "sign" and prose.is_phrase(words, surely=name.word in {"psk", "passphrase"}))
     )
 
 
 def _plain_end(text: str, name: Name, kind: str, value: _Value) -> int | None:
     if _names_a_secret(value.body) or (kind == "sign" and _in_call(text, value)):
         return None
-    if kind == "sign" and _is_env(text, name):
-        return value.end
-    return prose.secret_end(text, name.start, value.start, signed=kind != "copula")
+    end = prose.secret_end(text, name.start, value.start, signed=kind != "copula")
+    return end or (value.end if kind == "sign" and _is_env(text, name) else None)
 
 
 def _names_a_secret(body: str) -> bool:
@@ -271,6 +286,8 @@ def _is_env(text: str, name: Name) -> bool:
 
 def _is_key(name: Name, kind: str, value: _Value) -> bool:
     body = value.body
+    if _LICENCE.fullmatch(body):
+        return True
     if stands_for_something(body, quoted=value.quoted) or any(map(str.isspace, body)):
         return False
     if value.schemed and name.word.startswith("auth"):
@@ -291,8 +308,6 @@ def _is_key(name: Name, kind: str, value: _Value) -> bool:
 def _is_foreign_key(name: Name, body: str) -> bool:
     """Under a bare "key" a hash or a path is no secret; under a vendor's name a hash is one."""
     parts = re.split(r"[^A-Za-z0-9]+", body)
-    if _LICENCE.fullmatch(body):
-        return True
     if not name.word.startswith(("key", "auth")):
         solid = is_uuid(body) or max(map(len, parts)) >= 14
         return (

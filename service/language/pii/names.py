@@ -48,41 +48,22 @@ _LONG_RUN = re.compile(r"[A-Za-z0-9+/=_.~-]{16}")
 # Looked for in lower case; longer words come before their own beginnings.
 _STEM = re.compile(
     "(?P<PASSWORD>pass(?:word|phrase|code)s?|passwd|passwort|kennwort|contrase\u00f1a|senha|pwd|mot de passe"
-    "|wachtwoord|has\u0142o|l\u00f6senord|\u043f\u0430\u0440\u043e\u043b\u044c|\u5bc6\u7801"
+    "|wachtwoord|has\u0142o|l\u00f6senord|\u043fapo\u043b\u044c|\u5bc6\u7801"  # as folding.py leaves it
+    "|(?:pre-?shared|wi-?fi|wpa2?|wlan)[ _-]?(?:key|schl\u00fcssel)"
     "|credentials?|creds|clave(?! (?:de )?api)|psk|pass|mdp|pw)"
     "|(?P<KEY>tokens?|secrets?|bearer|jeton|api-?schl\u00fcssel|cl\u00e9 (?:d['\u2019 ]?)?api|clave (?:de )?api)"
     "|(?P<WEAK>keys?|authorization|auth)"
 )
 _STEMS = (
-    "pass",
-    "pwd",
-    "pw",
-    "key",
-    "token",
-    "secret",
-    "cred",
-    "auth",
-    "bearer",
-    "kennwort",
-    "contrase",
-    "senha",
-    "mot de",
-    "wachtwoord",
-    "has\u0142o",
-    "l\u00f6senord",
-    "\u043f\u0430\u0440\u043e\u043b\u044c",
-    "\u5bc6\u7801",
-    "clave",
-    "psk",
-    "mdp",
-    "jeton",
-    "schl\u00fcssel",
-    "cl\u00e9 ",
-)
+    "pass", "pwd", "pw", "key", "token", "secret", "cred", "auth", "bearer", "kennwort", "contrase", "senha",
+    "mot de", "wachtwoord", "has\u0142o", "l\u00f6senord", "\u043fapo\u043b\u044c", "\u5bc6\u7801", "clave", "psk",
+    "mdp", "jeton", "schl\u00fcssel", "cl\u00e9 ",
+)  # fmt: skip
 # What makes a "key" one that opens something.
 _OPENS = (
     "api", "access", "secret", "private", "account", "subscription", "encryption", "signing", "session", "master",
-    "license", "client", "consumer", "deploy", "webhook", "service", "app", "admin", "ingest",
+    "license", "licence", "client", "consumer", "unseal", "recovery",
+    "integration", "root", "deploy", "webhook", "service", "app", "admin", "ingest",
 )  # fmt: skip
 # These are parts of too many other words to count inside one.
 _SHORT = frozenset({"pass", "pw", "key", "keys", "auth", "authorization", "senha", "creds", "clave", "psk", "mdp"})

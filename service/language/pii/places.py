@@ -7,12 +7,13 @@ is a plain word. Only what stands for a value (`$TOKEN`, `<your-key>`) is left a
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 
-from service.language.pii import names
+from service.language.pii import arguments, names, prose
 from service.language.pii.findings import API_KEY, PASSWORD, Finding
-from service.language.pii.values import is_mixed, is_plain_word, is_token, stands_for_something
+from service.language.pii.values import is_hex, is_mixed, is_plain_word, is_token, is_uuid, stands_for_something
 
 # Authorization, X-Api-Key, X-Vault-Token: a name, a colon, perhaps a scheme, the value.
 _HEADER = re.compile(
@@ -27,7 +28,7 @@ _COOKIE_VALUE = re.compile(r"=([^\s;\"',]{12,400})")
 # A name in the shape of a variable or setting, and its value.
 _SETTING = re.compile(
     r"""(?x)(?<![\w$./-]) (?P<name>[A-Za-z][A-Za-z0-9]{0,30}(?:[_.-][A-Za-z0-9]{1,30}){1,6})
-    ["']?\s{0,3}(?:=|:=?|=>)[ \t]{0,3}
+    ["']?(?:\s{0,3}|[ \t]{0,30})(?:=|:=?|=>)[ \t]{0,3}
     (?:(?P<quote>["'`])(?P<quoted>[^"'`\n]{4,300})(?P=quote) | (?P<bare>[^\s"'`]{4,300}))"""
 )
 _SECRET_NAME = re.compile(
@@ -50,46 +51,33 @@ _ADDRESS_PAIR = re.compile(
     r"[\"'`(]{0,2}(?P<value>[^\s\"'`<>]{4,80})"
 )
 
-# Arguments that are passwords. What stands between a command and its option is on the same line.
-_VALUE = r"(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|([^\s\"'|;&]{2,200}))"
-_LINE = r"\b[^\n|;]{0,200}?\s"
-_ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("-u", re.compile(rf"\s(?:-u|--user(?:name)?)[ =]?\S+{_LINE}?(?:-p|-P)[ =]{_VALUE}")),
-    ("-p", re.compile(rf"\b(?:mysql\w*|mariadb\S*|7z\w?){_LINE}-p{_VALUE}|\bsshpass\s+-p\s?{_VALUE}")),
-    (" -a ", re.compile(rf"\bredis-cli{_LINE}-a\s{_VALUE}")),
-    ("zip ", re.compile(rf"\b(?:un)?zip{_LINE}-P\s?{_VALUE}")),
-    ("htpasswd", re.compile(rf"\bhtpasswd\s(?:-\w+\s){{1,4}}\S+\s\S+\s{_VALUE}")),
-    ("pass:", re.compile(rf"\bopenssl{_LINE}-\w+\spass:{_VALUE}")),
-    ("net use", re.compile(rf"\bnet use\s(?:\S+\s){{1,2}}(?!/){_VALUE}")),
-    ("%", re.compile(rf"\s-U\s[\w\\.-]{{1,60}}%{_VALUE}")),
-    ("chpasswd", re.compile(r"\becho\s+[\"']?[\w.-]{1,40}:([^\s\"'|]{1,200})[\"']?\s*\|\s*(?:sudo\s+)?chpasswd")),
-    ("machine ", re.compile(r"\bmachine\s+\S+\s+login\s+\S+\s+password\s+(\S+)")),
-    ("curl", re.compile(rf"\bcurl{_LINE}(?:-U|--user|--proxy-user)[ =]?[\"']?[^\s:\"']{{1,80}}:([^\s\"']{{1,200}})")),
-    ("uth", re.compile(r"(?i)\b\w*auth\s?=?\s?\(\s?[\"'][^\"'\n]{1,80}[\"'],\s?[\"']([^\"'\n]{1,200})[\"']")),
-    # host:port:database:user:password, and what htpasswd or shadow wrote
-    (":", re.compile(r"(?m)^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w*.-]{1,64}:[\w.*-]{1,64}:(\S{1,200})[ \t]*$")),
-    ("$", re.compile(r"(?<![\w$])[\w.-]{1,40}:(\$(?:apr1|2[abxy]|[1567y]|argon2\w{1,2})\$[^\s:]{8,200})")),
-)
-# A token of a framework, with the number of its row.
-_NUMBERED = re.compile(r"(?<![\w|])\d{1,12}\|([A-Za-z0-9_-]{16,200})(?![\w|])")
 # The part of an address that is the key to it: webhooks, bots, magic links.
 _URL = re.compile(r"(?i)https?://[^\s\"'<>]{10,400}")
 _KEY_IN_PATH = re.compile(r"(?i)hook|/bot|/services?/|invite|magic|reset|verify|confirm")
 _PART = re.compile(r"[A-Za-z0-9_-]{16,200}")
 _DELIMITER = re.compile(r"[|\t,;]")
+_GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
+_HEAD = re.compile(r"[\w *#/()&.+'-]{0,30}")
+_AROUND = " \"'`\r\n"
+# "user ann, password X", "ann@example.org, password X", "'ann' with password X"
+_TOLD = re.compile(
+    r"""(?xi)(?:\b(?:user(?:[ -]?name)?|login|benutzer(?:name)?|usuario|utilisateur)\s?[:=]?\s(?P<user>[\w.+-]{2,60})
+    | ["'`](?P<quoted>[\w.+-]{2,40})["'`](?=\s(?:with|mit|con|avec)\b) | @[\w.-]{1,80}\.[a-z]{2,24})
+    (?:,|\s?(?P<slash>/)|\s(?:and|und|with|mit|y|et|con|avec))\s(?:the\s)?
+    (?:pass(?:word|wort|wd|phrase)?|kennwort|contrase\u00f1a|mot[ ]de[ ]passe|pw)\s(?P<value>[^\s"'`,;:<>=()]{4,80})"""
+)
+# Keys listed under a heading or after one that was announced; what these words speak of opens nothing.
+_LISTED = re.compile(r"(?<![^\s\"'`(=:])[A-Za-z0-9_-]{32,200}(?![^\s\"'`),.;])")
+_LIST = re.compile(r"(?i)\b(?:keys?|tokens?|secrets?|cred(?:ential)?s)\b(?P<heading>[^\n.?!]{0,60}:\s*\n)?")
+_INNOCENT = re.compile(r"(?i)public|finger|sha-?\d|md5|hash|checksum|commit|digest|\bids?\b|ssh-|address|\n\n")
 
 
 def find(text: str) -> Iterator[Finding]:
-    """Secrets in headers, settings, logins, arguments, tables, numbered tokens and addresses that open something."""
+    """Secrets in headers, settings, logins, arguments, tables, lists and addresses that open something."""
     for signs, finder in _FINDERS:
         if any(sign in text for sign in signs):
             yield from finder(text)
-    for word, pattern in _ARGUMENTS:
-        if word in text:
-            for match in pattern.finditer(text):
-                group = match.lastindex or 1
-                if not stands_for_something(match[group], quoted=True):
-                    yield Finding(match.start(group), match.end(group), PASSWORD)
+    yield from arguments.find(text)
 
 
 def _headers(text: str) -> Iterator[Finding]:
@@ -134,6 +122,27 @@ def _pairs(text: str) -> Iterator[Finding]:
             yield Finding(match.start("value"), match.start("value") + len(value), PASSWORD)
 
 
+def _told(text: str) -> Iterator[Finding]:
+    for match in _TOLD.finditer(text):
+        value, user = match["value"].rstrip(".?"), match["user"] or match["quoted"] or ""
+        if prose.is_going_on(value.rstrip("!")) or prose.is_going_on(user) or stands_for_something(value):
+            continue
+        told = match["quoted"] or match["slash"] or not user.isalpha() or value.endswith("!")
+        if is_mixed(value) or (told and prose.secret_end(text, 0, match.start("value"), signed=False)):
+            yield Finding(match.start("value"), match.start("value") + len(value), PASSWORD)
+
+
+def _listed(text: str) -> Iterator[Finding]:
+    for match in _LISTED.finditer(text) if _LIST.search(text) else ():
+        begin = max(0, match.start() - 300)
+        headings = list(_LIST.finditer(text, begin, match.start()))
+        if not headings or _INNOCENT.search(text, max(begin, headings[0].start() - 20), match.start()):
+            continue
+        plain = is_hex(match.group()) or is_uuid(match.group())
+        if is_token(match.group(), min_chars=32, min_bits=3.0) and (headings[0]["heading"] or not plain):
+            yield Finding(match.start(), match.end(), API_KEY)
+
+
 def _address_pairs(text: str) -> Iterator[Finding]:
     for match in _ADDRESS_PAIR.finditer(text):
         value = match["value"].rstrip(".,;:?)")
@@ -147,38 +156,38 @@ def _address_pairs(text: str) -> Iterator[Finding]:
 
 def _columns(text: str) -> Iterator[Finding]:
     """Cells of a table or of comma-separated rows in the columns that are headed like a secret."""
-    start, delimiter, columns, width = 0, "", list[int](), 0
+    start, delimiter, columns, width = 0, _DELIMITER, list[int](), 0
     for line in text.splitlines(keepends=True):
-        cells = line.rstrip("\r\n").split(delimiter) if delimiter else []
+        cells = _cells(line, delimiter) if width else []
         if columns and len(cells) == width:
-            for column in columns:
-                cell = cells[column].strip(" \"'`")
+            for begin, cell in (cells[column] for column in columns):
                 if len(cell) >= 3 and not stands_for_something(cell, quoted=True) and any(map(str.isalnum, cell)):
-                    begin = start + len(delimiter.join(cells[:column])) + bool(column) + cells[column].index(cell)
-                    yield Finding(begin, begin + len(cell), PASSWORD)
-        else:
+                    yield Finding(start + begin, start + begin + len(cell), PASSWORD)
+        elif "--" not in line and (len(cells) != width or "|" not in line or not cells):  # a row heads nothing
             delimiter, columns, width = _heading(line)
         start += len(line)
 
 
-def _heading(line: str) -> tuple[str, list[int], int]:
-    found = _DELIMITER.search(line) if len(line) <= 300 else None
+def _cells(line: str, delimiter: re.Pattern[str]) -> list[tuple[int, str]]:
+    """Where each cell begins and what it holds, without blanks and quotes."""
+    bounds = [-1, *(match.start() for match in delimiter.finditer(line.rstrip())), len(line)]
+    spans = [(line[low + 1 : high], low + 1) for low, high in itertools.pairwise(bounds)]
+    return [(low + len(cell) - len(cell.lstrip(_AROUND)), cell.strip(_AROUND)) for cell, low in spans]
+
+
+def _heading(line: str) -> tuple[re.Pattern[str], list[int], int]:
+    found = (_DELIMITER.search(line) or _GAP.search(line)) if len(line) <= 300 else None
     if found is None:
-        return "", [], 0
-    cells = line.split(found.group())
-    secret = [index for index, cell in enumerate(cells) if len(cell) <= 30 and _heads_secrets(cell.strip(" \"'`\r\n"))]
-    return found.group(), secret, len(cells)
+        return _DELIMITER, [], 0
+    delimiter = re.compile(re.escape(found.group())) if found.group().strip(" ") else _GAP
+    cells = [cell for _, cell in _cells(line, delimiter)]
+    heads = sum(map(bool, cells)) > 1 and all(map(_HEAD.fullmatch, cells))
+    return delimiter, [index for index, cell in enumerate(cells) if heads and _heads_secrets(cell)], len(cells)
 
 
 def _heads_secrets(cell: str) -> bool:
     strength = names.of_key(cell) if cell and len(cell.split()) <= 2 else None
     return strength is not None and strength >= names.Strength.KEY
-
-
-def _numbered(text: str) -> Iterator[Finding]:
-    for match in _NUMBERED.finditer(text):
-        if is_token(match[1], min_chars=16, min_bits=3.0):
-            yield Finding(match.start(), match.end(), API_KEY)
 
 
 def _links(text: str) -> Iterator[Finding]:
@@ -194,7 +203,8 @@ _FINDERS: tuple[tuple[str, Callable[[str], Iterator[Finding]]], ...] = (
     (":=", _settings),
     ("/|:", _pairs),
     ("@", _address_pairs),
+    ("aeiou", _told),
+    ("aeiou", _listed),
     ("\n", _columns),
-    ("|", _numbered),
     ("/", _links),
 )

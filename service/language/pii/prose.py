@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 
-_CLAUSE = re.compile(r"[^.!?;,\n\"'`<>()\[\]{}|=]{1,90}+")
+_CLAUSE = re.compile(r"(?:(?! (?:lol|haha|btw|fyi|thx|thanks)\b)[^.!?;,\n\"'`<>()\[\]{}|=]){1,90}+")
 _POSSESSIVE = re.compile(r"(?i)\b(?:my|our|his|her|their|your|\w+'s)\s(?:[\w-]+\s){0,3}$")
-_PARTICIPLE = re.compile(r"(?i).{2,}(?:ed|ing|ly|able|ible|ive|ory|ary|less|ful|ous|ent|ant|ic|ical|ised|ized)$")
+_PARTICIPLE = re.compile(
+    r"(?i).{2,}(?:ed|ing|ly|able|ible|ive|ory|ary|less|ful|ous|ent|ant|ic|ical|ised|ized|ness|tude|ity|tion|[ae]nce)$"
+)
 
 _FUNCTION_LIST = """
 a an the this that these those it its one none not no never always ever only just still already now then here
@@ -34,9 +36,12 @@ stale stolen stored strong stuck subject synced temporary tied trivial typed una
 unique unknown unset unsafe up-to-date used useless valid visible weak wrong written ask asks check checks click
 contact enter enters forgot forget keep keeps log login press see send sends store stores submit tap try type
 use uses visit wait minimum maximum min max at-least characters chars letters digits symbols
+forgotten vergessen falsch oubli\u00e9 olvidada
 """
 # Words no passphrase of plain words is made of: they only hold a sentence together.
 _FUNCTION = frozenset(_FUNCTION_LIST.split())
+# Words that a passphrase in quotes may hold.
+_LINKS = frozenset({"and", "of", "in", "on", "with", "under", "over"})
 # What is commonly said of a password: its states, and what one does with it.
 _SAID = frozenset(_SAID_LIST.split())
 
@@ -45,6 +50,12 @@ def is_going_on(word: str) -> bool:
     """True for a word after which a sentence about a password simply goes on."""
     bare = word.lower().strip("-'\u2019")
     return bare in _FUNCTION or bare in _SAID
+
+
+def is_phrase(words: list[str], *, surely: bool) -> bool:
+    """True for words in quotes that are a passphrase with a number ("lathe and chisel 5"); `surely`: also without."""
+    plain = all(word.isalnum() and not is_going_on(word) for word in words if word not in _LINKS)
+    return plain and 3 <= len(words) <= 7 and words[-1] not in _LINKS and (surely or words[-1].isdigit())
 
 
 def secret_end(text: str, name_start: int, start: int, *, signed: bool, quoted: bool = False) -> int | None:
@@ -61,7 +72,8 @@ def secret_end(text: str, name_start: int, start: int, *, signed: bool, quoted: 
         spoken = is_going_on(words[0]) or (not (signed or ours) and _PARTICIPLE.match(words[0]) is not None)
         return None if spoken else start + len(words[0])
     said = sum(word.lower() in _SAID for word in words)
-    spoken = any(_PARTICIPLE.match(word) for word in words) or not all(word.isalpha() for word in words)
+    odd = not all(word.isalpha() or (signed and not said and word.isdigit()) for word in words)
+    spoken = odd or any(_PARTICIPLE.match(word) for word in words)
     least = 4 if said else 2 if ours or quoted else 3
     if spoken or said > 1 or not least <= len(words) <= 6:
         return None

@@ -29,10 +29,11 @@ NOT_VALUES = frozenset(_NOT_VALUES_LIST.split())
 _TEMPLATE = re.compile(
     r"""(?x)
       \$[{(].* | \{\{.* | %\(.* | %\w+%$ | <[^>]*>?$ | \[[^\]]*\]?$ | \(.*\)$ | \{[^}]*\}?$
+    | [A-Z][A-Z0-9]*_(?:[A-Z0-9]+_)*(?:KEY|TOKEN|SECRET|PASS(?:WORD)?|PWD)$ | %[sdr]$
     | \$[A-Z_][A-Z0-9_]*$ | \$[a-z_]+$
     | (?i:your|my|the|some|insert|enter|replace|example|sample|dummy|placeholder)[-_].*
       (?i:key|token|secret|password|here|pass|value|id)\w*$
-    | (?i:changeit|replaceme|xxx+|\.\.+|…+)$
+    | (?i:change[-_]?(?:it|me)|replaceme|xxx+|\.\.+|…+)$
     """
 )
 # Only outside quotes is this code: inside them `Summer(2024)` may well be a password.
@@ -42,7 +43,7 @@ _CODE = re.compile(
         |request|req|params|props|state|kwargs|environ|import\.meta|System|Deno|ENV|app|user|client|response|res)
       (?:\.|\[|->|::).*
     | [A-Za-z_][\w.]*[(\[].*                                  # call(...) index[...]
-    | (?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*$                        # module.attribute
+    | (?:[a-z_]+\d{0,2}\.)+[a-z_]+\d{0,2}$ | (?![\w.]*\d)(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*$      # module.attribute
     | https?:.* | (?:\.{0,2}|~|[A-Za-z]:)[/\\].*              # an address, a path
     """
 )

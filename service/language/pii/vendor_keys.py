@@ -142,7 +142,7 @@ COMMON_PREFIXES: tuple[tuple[str, str, int], ...] = (
     (r"sm_(?:pat|sat|aat)_", _WORD, 16),
     (r"(?:pat|sat)\.[\w-]{20,24}\.[0-9a-f]{24}\.", _WORD, 18),
     (r"sl\.", _URL, 100),
-    (r"[sp]k\.(?:eyJ)?", r"[\w-]", 40),
+    (r"[sp]k\.(?:eyJ)?", r"[\w.-]", 40),
     (r"ZXlK|ZXlB|ZXdv", _B64, 60),
     (r"(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.", r"[\w.+/=-]", 40),
     (r"t1\.[\w-]{2,400}=*\.", _B64, 80),
@@ -171,13 +171,13 @@ UNMISTAKABLE: tuple[str, ...] = (
     r"SG\.(?<![A-Z0-9]SG\.)[\w-]{22}\.[\w-]{43}(?![\w-])",
     r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}(?!\w)",
     r"sq0(?:atp|csp)-[\w-]{22,43}+(?![\w-])",
+    r"(?<!\d)\d{8,10}:A[A-H][\w-]{33}(?![\w-])",  # Telegram bot, behind `/bot` in an address
     r"AGE-SECRET-KEY-1(?<![A-Z0-9]AGE-SECRET-KEY-1)[A-Z0-9]{58}(?!\w)",
 )
 
 # Formats without a telling prefix: the whole shape is the sign.
 SHAPES: tuple[str, ...] = (
     r"(?:eyJ|eyA|ewo)[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w+/=-]*+)?",  # JWT, with or without signature
-    r"\d{8,10}:A[A-H][\w-]{33}(?![\w-])",  # Telegram bot
     r"[MNO][\w-]{23,27}\.[\w-]{6,7}\.[\w-]{27,42}",  # Discord bot
     r"[0-9a-f]{32}-us\d{1,2}(?!\w)",  # Mailchimp
     r"[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?![\w-])",  # Mailgun
