@@ -22,6 +22,9 @@ from service.pipeline.pii import clean_words
 from service.resources import Resources
 from service.retrieval.recall import recall
 
+INJECTED_FROM = 0.0
+"""Probability of an answer from which turns, facts and entities are written for a prompt. TODO"""
+
 router = APIRouter(prefix="/v1/recall", tags=["recall"], route_class=JsonRoute)
 
 
@@ -80,7 +83,9 @@ def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -
         min_confidence=body.min_confidence,
         min_probability=body.min_probability,
         valid_at=body.valid_at,
+        min_answer=INJECTED_FROM if body.is_injected else 0.0,
         as_of=body.as_of,
+        timezone=body.timezone or res.settings.timezone,
         shares=over(res.settings.recall_weights, body.weights),
         ranking=replace(
             defaults,

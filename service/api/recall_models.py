@@ -24,6 +24,7 @@ from service.api.schemas import (
     Time,
     Unit,
     Unlisted,
+    Zone,
 )
 from service.api.search_models import TechniqueMetrics
 from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
@@ -103,6 +104,7 @@ class RecallRequest(ReadScopeFields):
     as_of: Time | None = Field(
         None, description="Turns and facts as they were recorded at this moment; the other parts have no past"
     )
+    timezone: Zone | None = Field(None, description="IANA zone of the days; default the workspace's")
     techniques: Techniques | None = Field(
         None, description="Techniques applied to the query; those not named keep their setting"
     )
@@ -126,6 +128,11 @@ class RecallRequest(ReadScopeFields):
     def most(self) -> int:
         """How many of each part."""
         return self.top_k or self.limit
+
+    @property
+    def is_injected(self) -> bool:
+        """Whether the answer goes into a prompt and nobody says how probable it must be."""
+        return self.format == "markdown" and "min_probability" not in self.model_fields_set
 
     @property
     def parts(self) -> frozenset[PartName]:

@@ -32,8 +32,9 @@ class RecallQuery:
     turns given before and after each one that answers. Both are off by default: with 2,000 tokens they cost evidence
     on LoCoMo's dev conversations (docs/recall.md). `since`: only turns and facts from then on. `min_confidence`: 0..1,
     of facts that have a confidence. `min_probability`: 0..1, leaves out turns and facts that answer with a smaller one.
-    `valid_at`: facts that held at this moment instead of now; `as_of`: what was
-    recorded at this moment, of which only turns and facts are known.
+    `min_answer`: 0..1, leaves out turns, facts and entities altogether where an answer is less probable. `valid_at`:
+    facts that held at this moment instead of now; `as_of`: what was recorded at this moment, of which only turns and
+    facts are known. `timezone`: IANA, in which days begin.
     """
 
     scope: Scope
@@ -47,8 +48,10 @@ class RecallQuery:
     since: datetime | None = None
     min_confidence: float | None = None
     min_probability: float = 0.0
+    min_answer: float = 0.0
     valid_at: datetime | None = None
     as_of: datetime | None = None
+    timezone: str = "UTC"
     shares: RecallWeights = field(default_factory=RecallWeights)
     ranking: Ranking = field(default_factory=Ranking)
 

@@ -67,6 +67,21 @@ class Turn:
     whole: CleanText | None = None
 
 
+TurnPlace = tuple[UUID, int]
+"""A conversation and the turn's index in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePassage:
+    """What a memory was read from: the words `said` by the speaker of a turn, from character `start` on."""
+
+    memory_id: UUID
+    place: TurnPlace
+    speaker: str
+    start: int
+    said: str
+
+
 @dataclass(frozen=True, slots=True)
 class WithdrawnSpan:
     """A half-open span of characters of a turn that no longer counts, with the reason (deleted, expired, updated,

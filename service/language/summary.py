@@ -17,10 +17,11 @@ def first_sentence(text: str, max_chars: int = MAX_CHARS) -> str:
     if not spans:
         return ""
     start, end = spans[0]
-    return _shortened(text[start:end], max_chars)
+    return shortened(text[start:end], max_chars)
 
 
-def _shortened(sentence: str, max_chars: int) -> str:
+def shortened(sentence: str, max_chars: int) -> str:
+    """Returns at most `max_chars` characters of it, cut behind a whole word."""
     if len(sentence) <= max_chars:
         return sentence
     room = max_chars - len(_ELLIPSIS)

@@ -96,5 +96,5 @@ def _turn(turn: Turn) -> PromptPiece:
 
 
 def _memory(hit: Hit) -> PromptPiece:
-    [line] = prompt_block.fact(hit.memory, hit.score).lines
+    [line] = prompt_block.fact(hit.memory, hit.score, hit.memory.timestamp.date()).lines
     return PromptPiece("memories", hit.score, (replace(line, order=(-hit.score, str(hit.memory.id))),))

@@ -2,15 +2,16 @@
 
 Every candidate is a piece: a line, or a passage of several, with a score that is comparable between parts. The best
 piece that fits is taken, then the next that fits, until the budget is used up; a heading is paid for by the first piece
-under it. The text reads part by part, conversations in the order of time.
+under it. The text reads part by part, what was said day by day and conversation by conversation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from types import MappingProxyType
+from zoneinfo import ZoneInfo
 
 from service.domain.bundle import EntityItem
 from service.domain.conversation import Turn
@@ -38,21 +39,27 @@ FIRST = 1e9
 
 @dataclass(frozen=True, slots=True)
 class PromptLine:
-    """A line of the block; passages that overlap may share one. `order` sorts it under its heading."""
+    """A line of the block; passages that overlap may share one. `order` sorts it within its part, `heading` is a second
+    heading under the part's own, which all lines with the same one share."""
 
     key: Hashable
     text: str
     order: tuple[object, ...] = ()
+    heading: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PromptPiece:
-    """Lines that are taken or left as a whole. `group`: key and text of a second heading under the part's own."""
+    """Lines that are taken or left as a whole. `group`: of which a caller may want only so many."""
 
     part: str
     score: float
     lines: tuple[PromptLine, ...]
-    group: tuple[Hashable, str] | None = None
+    group: Hashable = None
+
+    @property
+    def keys(self) -> tuple[Hashable, ...]:
+        return tuple(line.key for line in self.lines)
 
 
 @dataclass(slots=True)
@@ -63,7 +70,6 @@ class PromptBlock:
     max_tokens: int
     size: int = 0
     lines: dict[str, dict[Hashable, tuple[PromptPiece, PromptLine]]] = field(default_factory=dict)
-    groups: dict[tuple[str, Hashable], str] = field(default_factory=dict)
     size_of_part: dict[str, int] = field(default_factory=dict)
 
     def take(self, piece: PromptPiece) -> bool:
@@ -73,15 +79,13 @@ class PromptBlock:
         cost = sum(_size(line.text) for line in new.values())
         if not known:
             cost += _size(self.headings[piece.part]) + (1 if self.size else 0)
-        if piece.group is not None and (piece.part, piece.group[0]) not in self.groups:
-            cost += _size(piece.group[1])
+        there = {line.heading for _, line in known.values()}
+        cost += sum(_size(each) for each in {line.heading for line in new.values()} - there if each is not None)
         if of_bytes(self.size + cost) > self.max_tokens:
             return False
         self.size += cost
         self.size_of_part[piece.part] = self.size_of_part.get(piece.part, 0) + cost
         self.lines.setdefault(piece.part, {}).update({key: (piece, line) for key, line in new.items()})
-        if piece.group is not None:
-            self.groups.setdefault((piece.part, piece.group[0]), piece.group[1])
         return True
 
     @property
@@ -98,14 +102,12 @@ class PromptBlock:
         return "\n".join(sections)
 
     def _texts(self, part: str) -> list[str]:
-        rows = sorted(self.lines[part].values(), key=lambda row: row[1].order)
         texts: list[str] = []
-        last: Hashable = None
-        for piece, line in rows:
-            group = piece.group[0] if piece.group is not None else None
-            if group is not None and group != last:
-                texts.append(self.groups[part, group])
-            last = group
+        last = None
+        for _, line in sorted(self.lines[part].values(), key=lambda row: row[1].order):
+            if line.heading is not None and line.heading != last:
+                texts.append(line.heading)
+            last = line.heading
             texts.append(line.text)
         return texts
 
@@ -120,33 +122,29 @@ def cap_groups(pieces: Sequence[PromptPiece], most: int | None) -> list[PromptPi
     seen: dict[Hashable, int] = {}
     kept = []
     for piece in sorted(pieces, key=lambda each: -each.score):
-        group = piece.group and piece.group[0]
-        seen[group] = seen.get(group, 0) + 1
-        if most is None or seen[group] <= most:
+        seen[piece.group] = seen.get(piece.group, 0) + 1
+        if most is None or seen[piece.group] <= most:
             kept.append(piece)
     return kept
 
 
-def passage(turns: Sequence[Turn], score: float) -> PromptPiece:
-    """Returns turns that belong together, under the heading of their conversation."""
-    first = turns[0]
-    name = f" ({one_line(first.scope.run_id)[:60]})" if first.scope.run_id else ""
-    heading = f"### {first.timestamp:%Y-%m-%d}{name}"
-    lines = (
-        PromptLine((turn.conversation_id, turn.index), spoken(turn), (str(turn.conversation_id), turn.index))
-        for turn in turns
-    )
-    return PromptPiece("turns", score, tuple(lines), group=(first.conversation_id, heading))
+def said(turn: Turn, text: str, zone: ZoneInfo) -> PromptLine:
+    """Returns the line of a turn under the heading of its day and conversation."""
+    at = turn.timestamp.astimezone(zone)
+    name = f" ({one_line(turn.scope.run_id)[:60]})" if turn.scope.run_id else ""
+    order = (at.date(), name, str(turn.conversation_id), turn.index)
+    return PromptLine((turn.conversation_id, turn.index), text, order, f"### {at:%a %Y-%m-%d}{name}")
 
 
-def spoken(turn: Turn) -> str:
-    return f"{one_line(turn.speaker or turn.role)}: {one_line(turn.text)}"
+def spoken(turn: Turn, text: str | None = None) -> str:
+    """Returns the turn with who speaks; `text`: its words, where they are not the turn's own."""
+    return f"{one_line(turn.speaker or turn.role.capitalize())}: {one_line(text or turn.text)}"
 
 
-def fact(memory: Memory, score: float) -> PromptPiece:
-    outdated = ", may be outdated" if memory.may_be_outdated_by else ""
-    text = f"- {one_line(memory.text)} ({memory.timestamp:%Y-%m-%d}{outdated})"
-    return PromptPiece("facts", score, (PromptLine(memory.id, text, (memory.timestamp, str(memory.id))),))
+def fact(memory: Memory, score: float, day: date, marks: str = "", order: tuple[object, ...] = ()) -> PromptPiece:
+    """Returns the line of a memory. `marks`: of what is over or has a later word."""
+    text = f"- {one_line(memory.text)} ({day}){marks}"
+    return PromptPiece("facts", score, (PromptLine(memory.id, text, (*order, memory.timestamp, str(memory.id))),))
 
 
 def entity(item: EntityItem, score: float) -> PromptPiece:

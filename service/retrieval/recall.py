@@ -1,21 +1,24 @@
 """Recall: reads turns, facts, entities, strategies, goals and the user's profile that bear on a query, as one bundle.
 
-The query is parsed and embedded with nothing held. Then all parts are read in one snapshot. Turns that are stored as
-memories too are ranked as memories, which know their context; the others keep the place that the turn search gave them.
+The query is parsed and embedded with nothing held. Then all parts are read in one snapshot. Turns that memories keep as
+they were said are ranked as memories, which know their context; the others keep the place that the turn search gave
+them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from service.db.cognition import goals
 from service.db.engine import Session, leave_steady_plans
 from service.db.episodes.turns import TurnFilter
+from service.db.memories import sources
 from service.db.search import recall_context
 from service.db.tenants import users
-from service.domain.bundle import Bundle, EntityItem, RecallQuery
+from service.domain.bundle import Bundle, EntityItem, PartName, RecallQuery
 from service.domain.clock import Stopwatch
-from service.domain.conversation import Turn, TurnHit
+from service.domain.conversation import Turn, TurnHit, TurnPlace
 from service.domain.goal import Goal
 from service.domain.memory import Hit
 from service.domain.procedure import StrategyMatch
@@ -24,9 +27,12 @@ from service.domain.query import Narrow, Query, SearchResult, TechniqueUse, Wind
 from service.errors import EmbeddingError
 from service.providers.protocols import Vector
 from service.resources import Resources
-from service.retrieval import search, strategy_ranking, techniques, turn_search
-from service.retrieval.recall_bundle import RecallResults, TurnPlace, bundle
+from service.retrieval import messages, search, strategy_ranking, techniques, turn_search
+from service.retrieval.recall_bundle import RecallResults, bundle
 from service.retrieval.turn_search import RankedTurns
+
+ANSWERS: frozenset[PartName] = frozenset({"turns", "facts", "entities"})
+"""The parts that answer a question; the others hold whatever is asked."""
 
 MAX_GOALS = 20
 MAX_STRATEGIES = 5
@@ -54,7 +60,10 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
         with watch.measure("facts"):
             found = await search.within(session, ready, res)
         await leave_steady_plans(session)
-        memories = [hit for hit in found.hits if is_turn(hit)]
+        facts = [hit.memory.id for hit in found.hits if hit.memory.turn_index is None]
+        passages = await sources.passages(session, query.scope.workspace_id, facts)
+        kept = messages.kept(found.hits, passages)
+        memories = {place: max((each.hit for each in said), key=lambda hit: hit.score) for place, said in kept.items()}
         matches: Sequence[tuple[TurnPlace, float]] = ()
         turns: Mapping[TurnPlace, Turn] = {}
         rewritten: set[TurnPlace] = set()
@@ -69,16 +78,24 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
                 )
                 if lost := [place for place in places if place not in turns]:
                     rewritten = await recall_context.hidden_turns(session, query.scope.workspace_id, lost)
+        answer_probability = _answer_probability(found, ranked)
+        wanted = query
+        if not is_probable(answer_probability, query.min_answer):
+            wanted = replace(query, include=query.include - ANSWERS)
+            matches, turns = (), {}
         results = RecallResults(
             matches,
             turns,
-            _facts(query, found, rewritten),
-            await _entities(session, query, names, res, watch),
+            _facts(wanted, found, rewritten),
+            await _entities(session, wanted, names, res, watch),
             await _strategies(session, query, task_vector, res, watch),
             await _goals(session, query, watch),
             await _profile(session, query, watch),
             probabilities(ranked.hits, memories),
-            _answer_probability(found, ranked),
+            answer_probability,
+            {place: said for place, said in kept.items() if place in turns},
+            {each.memory_id: each.place for each in passages},
+            messages.later_of(found.hits),
         )
     warnings = tuple(dict.fromkeys((*found.warnings, *turn_query.warnings)))
     return await res.rules.run(bundle, query, results, found, warnings, watch.ms, res.clock())
@@ -94,6 +111,7 @@ def _search_query(query: RecallQuery, limit: int) -> Query:
         channels=query.channels,
         ranking=query.ranking,
         as_of=query.as_of,
+        timezone=query.timezone,
     )
 
 
@@ -108,11 +126,11 @@ async def _task_vector(query: RecallQuery, turn_query: turn_search.PreparedTurnQ
         return None
 
 
-def interleaved(hits: Sequence[TurnHit], memories: Sequence[Hit]) -> list[tuple[TurnPlace, float]]:
-    """Returns the places of turns with their scores (0..1), best first. Where the turn search has a turn that is a
-    memory too, the next best of those memories stands, with its own score; a turn between two of them takes at most
-    the score of the one above it."""
-    ranked = {_place(hit): hit.score for hit in memories}
+def interleaved(hits: Sequence[TurnHit], memories: Mapping[TurnPlace, Hit]) -> list[tuple[TurnPlace, float]]:
+    """Returns the places of turns with their scores (0..1), best first. Where the turn search has a turn that a memory
+    keeps, the next best of those memories stands, with its own score; a turn between two of them takes at most the
+    score of the one above it."""
+    ranked = {place: min(1.0, hit.score) for place, hit in memories.items()}
     slots = [(hit.turn.conversation_id, hit.turn.index) for hit in hits]
     waiting = iter(sorted(ranked, key=lambda place: -ranked[place]))
     matches: list[tuple[TurnPlace, float]] = []
@@ -128,10 +146,10 @@ def interleaved(hits: Sequence[TurnHit], memories: Sequence[Hit]) -> list[tuple[
     return matches
 
 
-def probabilities(hits: Sequence[TurnHit], memories: Sequence[Hit]) -> dict[TurnPlace, float | None]:
-    """Returns how likely each turn answers; of one that is a memory too, as its memory."""
+def probabilities(hits: Sequence[TurnHit], memories: Mapping[TurnPlace, Hit]) -> dict[TurnPlace, float | None]:
+    """Returns how likely each turn answers; of one that a memory keeps, as that memory."""
     of_turns = {(hit.turn.conversation_id, hit.turn.index): hit.answer_probability for hit in hits}
-    return of_turns | {_place(hit): hit.answer_probability for hit in memories}
+    return of_turns | {place: hit.answer_probability for place, hit in memories.items()}
 
 
 def _wanted(
@@ -149,17 +167,6 @@ def _answer_probability(found: SearchResult, turns: RankedTurns) -> float | None
     )
 
 
-def is_turn(hit: Hit) -> bool:
-    """Returns whether the memory is a turn that was stored verbatim."""
-    return hit.memory.conversation_id is not None and hit.memory.turn_index is not None
-
-
-def _place(hit: Hit) -> TurnPlace:
-    assert hit.memory.conversation_id is not None, "a turn has a place"
-    assert hit.memory.turn_index is not None, "a turn has a place"
-    return hit.memory.conversation_id, hit.memory.turn_index
-
-
 def _facts(query: RecallQuery, found: SearchResult, rewritten: Collection[TurnPlace]) -> list[Hit]:
     """Memories that are not turns, each text once: a copy promoted to another channel has the same text. `rewritten`:
     turns that say something else as memories by now, so that the turn is not shown."""
@@ -167,7 +174,8 @@ def _facts(query: RecallQuery, found: SearchResult, rewritten: Collection[TurnPl
         return []
     by_hash: dict[str, Hit] = {}
     for hit in found.hits:
-        is_fact = not is_turn(hit) or _place(hit) in rewritten
+        memory = hit.memory
+        is_fact = memory.turn_index is None or (memory.conversation_id, memory.turn_index) in rewritten
         if is_fact and is_probable(hit.answer_probability, query.min_probability):
             by_hash.setdefault(hit.memory.hash, hit)
     return list(by_hash.values())[: query.top_k]

@@ -18,8 +18,9 @@ def fact(score: float, text: str) -> PromptPiece:
 
 
 def passage(score: float, conversation: str, *indexes: int) -> PromptPiece:
-    lines = tuple(PromptLine((conversation, at), f"{conversation} says {at}", (conversation, at)) for at in indexes)
-    return PromptPiece("turns", score, lines, group=(conversation, f"### {conversation}"))
+    heading = f"### {conversation}"
+    lines = [PromptLine((conversation, at), f"{conversation} says {at}", (conversation, at), heading) for at in indexes]
+    return PromptPiece("turns", score, tuple(lines), group=conversation)
 
 
 def test_the_best_come_first_and_a_smaller_one_fills_the_rest() -> None:

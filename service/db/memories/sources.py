@@ -13,6 +13,7 @@ from sqlalchemy import Uuid, bindparam, text
 from service.db import direct
 from service.db.direct import NewRows
 from service.db.engine import Session
+from service.domain.conversation import SourcePassage
 from service.domain.scope import Scope
 
 QUOTED_CHARS = 2_000
@@ -46,6 +47,16 @@ TOLD = text("""
     SELECT DISTINCT said.memory_id AS id FROM memory_source fact
     JOIN memory_source said ON said.workspace_id = fact.workspace_id AND said.turn_id = fact.turn_id
     WHERE fact.workspace_id = :workspace AND fact.memory_id = ANY (:facts) AND said.memory_id = ANY (:messages)
+""")
+
+# Uses pk_memory_source and uq_turn_conversation_id_turn_index.
+PASSAGES = text("""
+    SELECT s.memory_id, t.conversation_id, t.turn_index, t.speaker, t.role, coalesce(s.start, 0) AS start,
+           substr(t.content, coalesce(s.start, 0) + 1,
+                  coalesce(s."end", length(t.content)) - coalesce(s.start, 0)) AS said
+    FROM memory_source s JOIN turn t ON t.workspace_id = :workspace AND t.id = s.turn_id
+    WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[]))
+    ORDER BY s.memory_id, t."timestamp", t.turn_index, s.turn_id
 """)
 
 # For a deleted memory the last sources are read from its history.
@@ -104,6 +115,17 @@ async def told(session: Session, workspace_id: UUID, facts: Sequence[UUID], mess
     """Which of these messages one of the facts was read from."""
     values = {"workspace": workspace_id, "facts": list(facts), "messages": list(messages)}
     return {row.id for row in await direct.fetch(session, TOLD, values)}
+
+
+async def passages(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[SourcePassage]:
+    """The passages of turns that these memories were read from."""
+    rows = await direct.fetch(session, PASSAGES, {"workspace": workspace_id, "ids": list(ids)}) if ids else []
+    return [
+        SourcePassage(
+            row.memory_id, (row.conversation_id, row.turn_index), row.speaker or row.role, row.start, row.said
+        )
+        for row in rows
+    ]
 
 
 async def link(session: Session, scope: Scope, links: Sequence[SourceLink]) -> None:

@@ -1,0 +1,85 @@
+"""Memories that keep a message as it was said, and what was said later about the same thing. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from service.domain.conversation import SourcePassage, TurnPlace
+from service.domain.memory import Hit
+from service.language.talk.dates import ADDED
+
+TOPIC_HITS: Final = 10
+"""First hits among which is looked for statements about one topic: in a large store nearly every statement has a later
+one about something similar."""
+
+_TAKEN_UP: Final = re.compile(r" (?:asked|said): ")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A memory that says what a message, or a passage of it from character `start` on, says. `own`: its words, with
+    dates; `context`: what it takes up, as it stands before them ("Assistant asked: Shall we say Friday?")."""
+
+    hit: Hit
+    own: str
+    start: int = 0
+    context: str = ""
+
+    @property
+    def takes_up(self) -> str:
+        """The words of the turn before that it takes up."""
+        return _TAKEN_UP.split(self.context)[-1] if self.context else ""
+
+
+def kept(hits: Iterable[Hit], passages: Sequence[SourcePassage]) -> dict[TurnPlace, list[Message]]:
+    """The memories that keep messages by their turns. `passages`: of all memories that are no turns themselves."""
+    of: dict[UUID, list[SourcePassage]] = {}
+    for each in passages:
+        of.setdefault(each.memory_id, []).append(each)
+    found: dict[TurnPlace, list[Message]] = {}
+    for hit in hits:
+        memory = hit.memory
+        if memory.conversation_id is not None and memory.turn_index is not None:
+            found.setdefault((memory.conversation_id, memory.turn_index), []).append(Message(hit, memory.text))
+        for passage in of.get(memory.id, ()):
+            if (message := _message(hit, passage)) is not None:
+                found.setdefault(passage.place, []).append(message)
+    return found
+
+
+def _message(hit: Hit, passage: SourcePassage) -> Message | None:
+    """The memory as the message of the passage, where it ends with all of its words."""
+    text, said = hit.memory.text, plain(passage.said)
+    first = said.split(" ")[0]
+    at = text.rfind(first) if first else -1
+    while at >= 0 and plain(text[at:]) != said:
+        at = text.rfind(first, 0, at)
+    if at < 0:
+        return None
+    before, named, heading = text[:at].rpartition(f"{passage.speaker}: ")
+    if not named:  # roles are capitalised there
+        before, named, heading = text[:at].rpartition(f"{passage.speaker.capitalize()}: ")
+    return Message(hit, f"{heading}{text[at:]}" if named else text[at:], passage.start, before.strip() if named else "")
+
+
+def plain(text: str) -> str:
+    """The words without the dates that were added to them."""
+    return " ".join(ADDED.sub("", text).split())
+
+
+def later_of(hits: Sequence[Hit]) -> Mapping[UUID, Hit]:
+    """By id of a hit the last of the other hits that was said about the same thing after it."""
+    by_id, first = {hit.memory.id: hit for hit in hits}, {hit.memory.id for hit in hits[:TOPIC_HITS]}
+    found = {}
+    for hit in hits:
+        memory = hit.memory
+        likely = [each for each in (*memory.superseded_by, *memory.may_be_outdated_by) if each in by_id]
+        if memory.id in first:
+            likely += [each.id for each in hit.later if each.id in first]
+        if likely:
+            found[memory.id] = by_id[likely[0]]
+    return found
