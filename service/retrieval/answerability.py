@@ -2,15 +2,16 @@
 
 The score of a hit ranks it among others; it says little about whether there is an answer at all. A question about what
 was never said often shares a name or a detail with what was: the texts near it are as near as those of a question that
-has an answer. Three things tell them apart (docs/decisions/042-answerability.md has the figures):
+has an answer. Four things tell them apart (docs/decisions/042-answerability.md has the figures):
 
 - nearness: the cosine of the best statement about the person asked about, or of the best one where nobody is named
 - said by others: by how much a statement of somebody else about themselves fits better than the best one by the person
   asked about. "What did Ann plant?" has no answer where only Ben planted something.
-- unsaid: which share of the question's words, by their IDF, no text has
+- said: which share of the question's words, by BM25, the best statement has with the turns before it
+- unsaid: which share of them, by their IDF, no text has
 
-How near the best text lies and which words were never said depends on how much was said at all: among many texts one
-is near by chance, and few have few words. So a small store starts from a higher probability.
+Where next to nothing was said, most words of any question are missing: a store of a few texts starts from a higher
+probability.
 
 A logistic function of these gives the probability of an answer. That of a hit is this one times the probability
 that an answer, if there is one, is this hit: a logistic function of its place and of how much less it fits than the
@@ -43,10 +44,9 @@ ASKS, ABOUT, WORDS = -0.3, 0.2, 0.1
 """What counts beside the cosine in how well a text fits a question: how much of it asks, how much it speaks
 of the person asked about, and the BM25 score of it and the turns before it as a share of a full match."""
 
-INTERCEPT, NEARNESS, SAID_BY_OTHERS, UNSAID = -9.6, 17.3, -35.5, -2.5
-SCARCITY, MANY_TEXTS = 0.45, 200
-"""What each halving of the number of texts adds, divided by ln 2, below so many. Fitted on questions asked of 1 to 100
-texts drawn from a conversation: 0.54 beside texts drawn by chance, 0.40 beside such as lie near the question."""
+INTERCEPT, NEARNESS, SAID_BY_OTHERS, SAID, UNSAID = -6.45, 10.5, -38.7, 1.8, -2.05
+SCARCITY, MANY_TEXTS = 1.3, 10
+"""What each halving of the number of texts adds, divided by ln 2, below so many."""
 
 HIT_INTERCEPT, HIT_LESS_FIT, HIT_PLACE = 0.15, -6.5, -1.4
 """Coefficients of the two logistic functions, fitted on cosines of the offline embedder."""
@@ -92,14 +92,14 @@ def assess(found: Statements, parsed: ParsedQuery, unsaid: float, texts: int) ->
         return Answerability(0.0, {})
     if np.isnan(found.cosine).all():
         return None
-    nearness, said_by_others, less_fit = _compared(found, parsed)
+    nearness, said, said_by_others, less_fit = _compared(found, parsed)
     scarce = SCARCITY * math.log(MANY_TEXTS / min(max(texts, 1), MANY_TEXTS))
-    told = NEARNESS * nearness + SAID_BY_OTHERS * said_by_others + UNSAID * unsaid
+    told = NEARNESS * nearness + SAID_BY_OTHERS * said_by_others + SAID * said + UNSAID * unsaid
     return Answerability(_logistic(INTERCEPT + scarce + told), less_fit)
 
 
-def _compared(found: Statements, parsed: ParsedQuery) -> tuple[float, float, dict[Hashable, float]]:
-    """Nearness, said by others, and by how much each candidate fits less than the best."""
+def _compared(found: Statements, parsed: ParsedQuery) -> tuple[float, float, float, dict[Hashable, float]]:
+    """Nearness, said, said by others, and by how much each candidate fits less than the best."""
     fits = found.cosine + ASKS * found.asking + WORDS * found.words
     theirs, others = _said_by(found.speakers, parsed)
     said_by_others = 0.0
@@ -109,7 +109,13 @@ def _compared(found: Statements, parsed: ParsedQuery) -> tuple[float, float, dic
         fits = fits + ABOUT * np.where(theirs, found.first_person, 1.0 - found.first_person)
     best = int(np.nanargmax(fits))
     less_fit = zip(found.keys, (fits[best] - fits).tolist(), strict=True)
-    return float(found.cosine[best]), said_by_others, {key: less for key, less in less_fit if not math.isnan(less)}
+    said = min(1.0, float(found.words[best]))
+    return (
+        float(found.cosine[best]),
+        said,
+        said_by_others,
+        {key: less for key, less in less_fit if not math.isnan(less)},
+    )
 
 
 def of_memories(
