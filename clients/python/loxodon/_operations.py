@@ -552,6 +552,7 @@ OPERATIONS = {
             "min_probability": ("body", "min_probability"),
             "valid_at": ("body", "valid_at"),
             "as_of": ("body", "as_of"),
+            "timezone": ("body", "timezone"),
             "techniques": ("body", "techniques"),
             "diversity": ("body", "diversity"),
             "reinforce": ("body", "reinforce"),

@@ -1147,6 +1147,7 @@ class RecallRequest(TypedDict):
     min_probability: NotRequired[float]
     valid_at: NotRequired[Moment | None]
     as_of: NotRequired[Moment | None]
+    timezone: NotRequired[str | None]
     techniques: NotRequired[Techniques | None]
     diversity: NotRequired[float | None]
     reinforce: NotRequired[bool]
@@ -2435,6 +2436,8 @@ class RecallOptions(TypedDict, total=False):
     """Facts that held at this moment, instead of now; turns stay"""
     as_of: Moment | None
     """Turns and facts as they were recorded at this moment; the other parts have no past"""
+    timezone: str | None
+    """IANA zone of the days; default the workspace's"""
     techniques: Techniques | None
     """Techniques applied to the query; those not named keep their setting"""
     diversity: float | None
