@@ -22,6 +22,7 @@ from service.mcp.tools import BY_NAME, SCOPE, TOOLS, AgentTool
 from service.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.conftest import Tenant
+from tests.fakes.embedder import AngleEmbedder
 
 REVISIONS = ("2026-07-28", "legacy")
 """What clients speak today, and the one before, which begins with a handshake."""
@@ -105,7 +106,11 @@ def _resolved(schema: Mapping[str, Any], document: Mapping[str, Any]) -> dict[st
 
 
 @pytest.mark.parametrize("mode", REVISIONS)
-async def test_an_agent_remembers_corrects_and_forgets(app: FastAPI, tenant: Tenant, mode: str) -> None:
+async def test_an_agent_remembers_corrects_and_forgets(
+    app: FastAPI, tenant: Tenant, embedder: AngleEmbedder, mode: str
+) -> None:
+    embedder.place("What does drink in the morning?", 1.0)
+    embedder.place("Alice drinks tea in the morning", 0.9)
     async with agent(app, tenant.key, mode, X_User_Id="alice") as client:
         assert mode != "legacy" or "recall" in (client.instructions or ""), "the handshake tells how to use it"
         tea = (await said(client, "remember", content="Alice drinks tea in the morning", tags=["drink"]))["results"][0]

@@ -34,7 +34,7 @@ async def test_a_block_for_a_prompt_shows_all_that_it_says(client: AsyncClient) 
     kept = (await client.get(f"/v1/memories/{id_}")).json()["memory"]
     assert "\u200b" in kept
     assert "<|im_start|>" in kept
-    asked = {"query": "Drinks tea", "user_id": "iris", "format": "markdown"}
+    asked = {"query": "Drinks tea", "user_id": "iris", "format": "markdown", "min_probability": 0}
     block = (await client.post("/v1/recall", json=asked)).json()["markdown"]
     assert "Drinks tea" in block
     assert not set("\U000e0041\u200b\u202e\x1b") & set(block)

@@ -33,7 +33,7 @@ def worker(resources: Resources, worker_database: Database) -> Resources:
 
 async def everything_read(client: AsyncClient, query: str) -> str:
     """All that the reads of memory return, as one text."""
-    recall = {"query": query, **ALICE, "format": "markdown", "max_tokens": 4_000, "around": 2}
+    recall = {"query": query, **ALICE, "format": "markdown", "min_probability": 0, "max_tokens": 4_000, "around": 2}
     answers = [
         await client.post("/v1/recall", json=recall),
         await client.post("/v1/memories/search", json={"query": query, "limit": 50, **ALICE}),
@@ -162,7 +162,9 @@ async def test_a_message_kept_word_for_word_is_told_as_it_was_changed(client: As
     assert changed.status_code == 200, changed.text
     read = await everything_read(client, "What is the code?")
     assert holds(read, "4711", "9999") == [False, True]
-    recalled = await client.post("/v1/recall", json={"query": "What is the code?", **ALICE, "format": "markdown"})
+    recalled = await client.post(
+        "/v1/recall", json={"query": "What is the code?", **ALICE, "format": "markdown", "min_probability": 0}
+    )
     assert "9999" in recalled.json()["markdown"]
 
 
