@@ -98,7 +98,7 @@ def _matched(text: str) -> object:
 
 
 def _forgotten(text: str) -> object:
-    return forget_requests.masked(text, forget_requests.find(text))
+    return forget_requests.masked(text, [(each.start, each.end) for each in forget_requests.find(text)])
 
 
 def _compared(text: str) -> object:

@@ -66,6 +66,12 @@ class ForgottenMemoryItem(ResponseModel):
     id: Id = Field(description="UUID")
     memory: str | None = Field(description="Its text; null once it is purged")
     reason: str = Field(description="Why it is meant, or comes near")
+    remaining: str | None = Field(
+        description="What stays of it, where only some of its sentences are meant; null where all of it goes"
+    )
+    probability: float | None = Field(
+        description="Of a near miss: 0..1, how likely it is meant, by its similarity to the query; null if not known"
+    )
 
 
 class ForgottenSentenceItem(ResponseModel):
@@ -163,7 +169,11 @@ def _shown(found: Forgotten, *, dry_run: bool) -> StoredAnswer:
 
 def _memory(found: ForgetTarget, *, hidden: bool) -> ForgottenMemoryItem:
     return ForgottenMemoryItem(
-        id=found.id, memory=None if hidden else found.text, reason="is purged" if hidden else found.reason
+        id=found.id,
+        memory=None if hidden else found.text,
+        reason="is purged" if hidden else found.reason,
+        remaining=None if hidden else found.remaining or None,
+        probability=found.probability,
     )
 
 

@@ -22,12 +22,16 @@ class ForgetScope:
 
 @dataclass(frozen=True, slots=True)
 class ForgetTarget:
-    """A memory that is meant, with the version it was chosen by (0: deleted before, known from history only)."""
+    """A memory that is meant, with the version it was chosen by (0: deleted before, known from history only).
+    `remaining`: its text without the sentences that are meant; empty where all of it goes. `probability`: of one that
+    comes near, 0..1, that it is meant; None where that is not known."""
 
     id: UUID
     text: str
     reason: str
     version: int
+    remaining: str = ""
+    probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

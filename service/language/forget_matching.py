@@ -1,25 +1,27 @@
-"""Which texts a request to forget means, each with the reason; and which only come near.
+"""Which texts a request to forget means, and which of their sentences; and which only come near.
 
 An identifier or a name is meant where a text has it whole, in any of its forms; a stored statement that two names are
-the same one adds a form. Words mean the texts that say all of them. Nothing is guessed: what matches in part is told as
-a near miss. Pure; some 50 µs per text of a sentence.
+the same one adds a form. Words mean the texts that say all of them. What matches in part is a near miss. Pure; some
+50 µs per text of a sentence.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
-from service.language import forget_query, identifiers, lexemes
+from service.language import forget_query, identifiers, lexemes, sentences, wordlists
 from service.language.common_words import is_common
 from service.language.forget_query import ForgetQuery, Labelled, Name
 from service.language.identifiers import Word
+from service.language.talk import answers
 
 Key = TypeVar("Key")
+Forms = tuple[Sequence[Labelled], Sequence[Name]]
 
 NEAR_MISSES: Final = 10
 ALIAS_ROUNDS: Final = 3
@@ -37,32 +39,9 @@ _ANOTHER_NAME: Final = re.compile(
     re.IGNORECASE,
 )
 _SAME_ONE: Final = re.compile(r"\bsame\s+(?P<noun>[^\W\d]+)\b(?:\s+(?:as|is))?\s+", re.IGNORECASE)
-_NO_NAME_BEFORE: Final = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "my",
-        "your",
-        "his",
-        "her",
-        "our",
-        "their",
-        "its",
-        "this",
-        "that",
-        "these",
-        "those",
-        "it",
-        "you",
-        "we",
-        "i",
-        "they",
-        "he",
-        "she",
-        "there",
-    ]
-)
+_NO_NAME_BEFORE: Final = wordlists.words("""
+    the a an my your his her our their its this that these those it you we i they he she there
+""")
 
 
 @dataclass(frozen=True)
@@ -87,10 +66,108 @@ class ForgetText(Generic[Key]):
 
 @dataclass(frozen=True, slots=True)
 class Matches(Generic[Key]):
-    """The texts that are meant and those that come near, each with the reason, in the order given."""
+    """The texts that are meant and those that come near, each with the reason, in the order given. `forms`: what was
+    looked for, with the forms that stored statements added."""
 
     meant: dict[Key, str] = field(default_factory=dict)
     near: dict[Key, str] = field(default_factory=dict)
+    forms: Forms = ((), ())
+
+    def has_form(self, text: str) -> bool:
+        """Whether a text has one of the identifiers or names that were looked for."""
+        return _has(ForgetText(None, text), *self.forms) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A sentence of a text, or what it takes up before its own words (`is_context`): a half-open span."""
+
+    start: int
+    end: int
+    text: str
+    is_context: bool = False
+
+
+_TAKES_UP: Final = re.compile(
+    r"^(?P<context>[^\W\d_][\w .'\u2019-]{0,60}? (?:asked|said): .*) "
+    r"(?=[^\W\d_a-z][\w'\u2019-]*(?: [^\W\d_a-z][\w'\u2019-]*)*: )",
+    re.DOTALL,
+)
+_SPEAKER: Final = re.compile(r"[^\W\d_][\w .'\u2019-]{0,60}?: ")
+_ADDED: Final = re.compile(r"\([^()]*\)")
+MOST_CONTEXT: Final = 1_000
+"""Characters in which what a text takes up ends."""
+
+BRIEF: Final = 3
+"""Words of a reply that says nothing without what it takes up."""
+
+
+def speaker(text: str) -> str:
+    """Who says a kept text; empty where it does not say."""
+    taken_up = _TAKES_UP.match(text, 0, MOST_CONTEXT)
+    found = _SPEAKER.match(text, taken_up.end() if taken_up else 0)
+    return found[0][:-2] if found else ""
+
+
+def parts(text: str) -> list[Part]:
+    """What a kept text takes up, and its own sentences, without who says them."""
+    taken_up = _TAKES_UP.match(text, 0, MOST_CONTEXT)
+    own = taken_up.end() if taken_up else 0
+    lead = _SPEAKER.match(text, own)
+    own = lead.end() if lead else own
+    found = [Part(0, taken_up.end(), taken_up["context"], is_context=True)] if taken_up else []
+    return found + [Part(own + a, own + b, text[own + a : own + b]) for a, b in sentences.split(text[own:])]
+
+
+def remaining(text: str, gone: Container[int]) -> str:
+    """A text without these of its parts; empty where none of its own sentences stays."""
+    found = parts(text)
+    if all(place in gone for place, part in enumerate(found) if not part.is_context):
+        return ""
+    for place, part in reversed(list(enumerate(found))):
+        if place in gone:
+            text = text[: part.start] + text[part.end :].lstrip()
+    return text.strip()
+
+
+def meant_parts(query: ForgetQuery, found: Sequence[Part], name_only: Callable[[str], bool]) -> set[int]:
+    """The places of the parts of a text that is meant; all of them where none says it by itself. `name_only`: whether
+    a part has one of the identifiers or names."""
+    if query.everything or not query.terms or query.identifiers:
+        chosen = {place for place, part in enumerate(found) if name_only(part.text)}
+    else:
+        shares = [len(query.terms & frozenset(lexemes.lexemes(part.text))) for part in found]
+        best = max(shares, default=0)
+        chosen = {place for place, share in enumerate(shares) if share == best > 0}
+    return with_dependents(found, chosen) or set(range(len(found)))
+
+
+def with_dependents(found: Sequence[Part], chosen: set[int]) -> set[int]:
+    """The places with those of the sentences after them that only make sense with them: "He owes me 60 euros." """
+    chosen = set(chosen)
+    for place, part in enumerate(found[1:], 1):
+        before = found[place - 1]
+        brief = before.is_context and len(part.text.split()) <= BRIEF
+        if place - 1 in chosen and (
+            brief or answers.refers(part.text) or answers.names_nobody(part.text) or answers.corrects(part.text)
+        ):
+            chosen.add(place)
+    return chosen
+
+
+def plain(text: str) -> str:
+    """A sentence in a form in which it is equal to itself elsewhere: without dates that were added, case and signs."""
+    return re.sub(r"\W+", " ", _ADDED.sub("", text)).casefold().strip()
+
+
+def echoes(said: str, reply: str) -> bool:
+    """Whether a reply takes a word of what was said up: "pregnant" and "your pregnancy"."""
+    one, other = ({stem[:STEM] for stem in lexemes.lexemes(text) if len(stem) >= SHORT} for text in (said, reply))
+    return bool(one & other)
+
+
+SHORT, STEM = 4, 6
+"""Letters of a word that tells something, and those that two words of one family share."""
 
 
 def names_of(texts: Iterable[ForgetText[Any]]) -> Callable[[str], bool]:
@@ -121,13 +198,14 @@ def _match_forms(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matche
         labelled += [form for form in more if isinstance(form, Labelled)]
         if not more:
             break
+    forms = labelled, names
     if any(each.word.kind == "masked" for each in query.identifiers):
-        return _match_masked(query, texts, found)
+        return replace(_match_masked(query, texts, found), forms=forms)
     if query.identifiers or query.everything or not query.terms:
-        return Matches(found, _near(query, texts, found))
+        return Matches(found, _near(query, texts, found), forms)
     meant = _narrowed(query.terms, query.letters, [each for each in texts if each.key in found], found)
     return Matches(
-        meant, {**{key: why for key, why in found.items() if key not in meant}, **_near(query, texts, found)}
+        meant, {**{key: why for key, why in found.items() if key not in meant}, **_near(query, texts, found)}, forms
     )
 
 

@@ -19,14 +19,14 @@ from service.domain.memory import Outcome
 from service.domain.request import WriteContext
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
-from service.language import forget_requests, lexemes
+from service.language import forget_matching, forget_query, forget_requests
+from service.language.forget_matching import ForgetText
 from service.language.forget_requests import ForgetWish
 from service.language.talk import Utterance
+from service.language.withdrawal import Span
 from service.memory import forget_matched, forget_plan
+from service.memory.forget_plan import CLEAR_SIMILARITY, SEVERAL
 from service.resources import Resources
-
-ALIKE = 0.5
-"""Shared content words of a statement and a text, of all they have, from which the text says it."""
 
 NO_RIGHT = "forget_refused: this key may not delete, so nothing was forgotten."
 UNCLEAR = (
@@ -39,17 +39,27 @@ SHOWN = 3
 MOST_ASKED = 10
 """Requests to forget of one conversation that are carried out: each reads all texts of the scope."""
 
+MOST_COMPARED = 20
+"""Sentences before a request, in the same messages, that it may mean."""
+
 TOO_MANY = f"forget_unclear: more than {MOST_ASKED} things were to be forgotten; only the first {MOST_ASKED} count."
 
 
 @dataclass(frozen=True, slots=True)
 class AskedToForget:
-    """A request in the message at this place. `plan`: what goes, None where nothing does."""
+    """A request in the message at this place. `plan`: what goes, None where nothing does. `here`: what it means in the
+    messages of the request themselves, as message and span."""
 
     message: int
     wish: ForgetWish
     plan: ForgetPlan | None
     warning: str
+    here: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def spans(self) -> tuple[tuple[int, int, int], ...]:
+        """Message and span of the request and of what it means in the messages; nothing of it is kept or shown."""
+        return (self.message, self.wish.start, self.wish.end), *self.here
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +82,20 @@ async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple
             continue
         for wish in await res.rules.run_if_long(len(draft.clean), forget_requests.find, draft.clean):
             if len(asked) < MOST_ASKED:
-                asked.append(await _planned(place, wish, draft, scope, res))
+                asked.append(await _planned(place, wish, messages, scope, res))
             else:
                 asked.append(AskedToForget(place, wish, None, TOO_MANY))
     return tuple(asked)
 
 
 def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) -> list[Utterance]:
-    """The messages without their requests, which are no facts."""
-    wishes: dict[int, list[ForgetWish]] = {}
+    """The messages without their requests, which are no facts, and without what they mean."""
+    spans: dict[int, list[Span]] = {}
     for each in asked:
-        wishes.setdefault(each.message, []).append(each.wish)
+        for place, start, end in each.spans:
+            spans.setdefault(place, []).append((start, end))
     return [
-        replace(one, text=CleanText(forget_requests.masked(one.text, wishes[place]))) if place in wishes else one
+        replace(one, text=CleanText(forget_requests.masked(one.text, spans[place]))) if place in spans else one
         for place, one in enumerate(said)
     ]
 
@@ -96,20 +107,24 @@ async def carry_out(
     res: Resources,
     request: WriteContext,
 ) -> list[Outcome]:
-    """Deletes what was asked for, and withdraws the sentences that ask, which say it once more. In the transaction in
-    which the turns were written; one outcome per memory."""
+    """Deletes what was asked for, and withdraws the sentences that ask, also where nothing was found. In the
+    transaction in which the turns were written; one outcome per memory."""
     outcomes, scope = [], forgetting.scope
+    spans = [
+        WithdrawnSpan(places[message].id, start, end, "deleted")
+        for each in forgetting.asked
+        for message, start, end in each.spans
+    ]
+    if spans:
+        await withdrawn.add_to_present(session, scope.workspace_id, spans)
+        await withdrawn.refresh(session, scope.workspace_id, {each.turn_id for each in spans})
     for each in forgetting.asked:
         if each.plan is None:
             continue
         plan, warnings = await forget_matched.unchanged(session, scope.workspace_id, each.plan)
         await forget_matched.delete(session, _where(scope), plan, res, request)
-        here = places[each.message]
-        span = WithdrawnSpan(here.id, each.wish.start, each.wish.end, "deleted")
-        await withdrawn.add_to_present(session, scope.workspace_id, [span])
-        await withdrawn.refresh(session, scope.workspace_id, {here.id})
         draft = replace(forgetting.messages[each.message], warnings=warnings)
-        outcomes += _outcomes(draft, plan, here)
+        outcomes += _outcomes(draft, plan, places[each.message])
     return outcomes
 
 
@@ -123,46 +138,62 @@ def previews(asked: Sequence[AskedToForget], messages: Sequence[Draft]) -> list[
 def _outcomes(draft: Draft, plan: ForgetPlan, place: StoredTurn | None) -> list[Outcome]:
     talk = (place.conversation_id, place.index) if place is not None else (None, None)
     return [
-        Outcome(draft, Action.DELETE, Dedup(DedupAction.UPDATED_EXISTING, each.id), each.id, None, each.text, *talk)
+        Outcome(
+            draft,
+            Action.UPDATE if each.remaining else Action.DELETE,
+            Dedup(DedupAction.UPDATED_EXISTING, each.id),
+            each.id,
+            each.remaining or None,
+            each.text,
+            *talk,
+        )
         for each in plan.memories
     ]
 
 
-async def _planned(place: int, wish: ForgetWish, draft: Draft, scope: Scope, res: Resources) -> AskedToForget:
-    query = CleanText(wish.query)
-    plan = await forget_plan.by_query(_where(scope), wish.query, query, res)
-    if wish.sort == "statement":
-        plan = _alike(query, plan)
+async def _planned(
+    place: int, wish: ForgetWish, messages: Sequence[Draft], scope: Scope, res: Resources
+) -> AskedToForget:
+    draft = messages[place]
+    here = await _said_here(place, wish, messages, res)
+    if wish.sort == "said":
+        plan = ForgetPlan("nothing", "") if here else await forget_plan.last_said(_where(scope), draft, res)
+    else:
+        plan = await forget_plan.by_query(_where(scope), wish.query, CleanText(wish.query), res, sort=wish.sort)
     if plan.is_empty:
-        return AskedToForget(place, wish, None, UNKNOWN)
+        warning = DONE.format(memories=0, sentences=len(here)) if here else _not_clear(plan)
+        return AskedToForget(place, wish, None, warning, here)
     if not draft.options.may_delete:
-        return AskedToForget(place, wish, None, NO_RIGHT)
-    guesses = plan.matched in ("words", "meaning") and wish.sort != "everything"
-    if guesses and len(plan.memories) > 1:
-        found = "; ".join(f"{each.text[:80]} ({each.id})" for each in plan.memories[:SHOWN])
-        return AskedToForget(place, wish, None, UNCLEAR.format(found=found))
-    done = DONE.format(memories=len(plan.memories), sentences=len(plan.sentences))
-    return AskedToForget(place, wish, plan, done)
+        return AskedToForget(place, wish, None, NO_RIGHT, here)
+    done = DONE.format(memories=len(plan.memories), sentences=len(plan.sentences) + len(here))
+    return AskedToForget(place, wish, plan, done, here)
 
 
-def _alike(query: CleanText, plan: ForgetPlan) -> ForgetPlan:
-    """Of a plan what says most nearly the statement and nothing else."""
-    scores = {each.id: _share(query, each.text) for each in plan.memories}
-    best = max((*scores.values(), ALIKE))
-    memories = tuple(each for each in plan.memories if scores[each.id] == best)
-    kept = {each.id for each in memories}
-    sentences = tuple(
-        each
-        for each in plan.sentences
-        if (each.memory_id in kept if each.memory_id is not None else _share(query, each.text) >= best)
-    )
-    return replace(plan, memories=memories, sentences=sentences)
+def _not_clear(plan: ForgetPlan) -> str:
+    several = plan.explanation == SEVERAL
+    may_be = [each for each in plan.near if several or (each.probability or 0) >= CLEAR_SIMILARITY]
+    found = [f"{each.text[:80]} ({each.id})" for each in may_be]
+    return UNCLEAR.format(found="; ".join(found[:SHOWN])) if found else UNKNOWN
 
 
-def _share(query: str, text: str) -> float:
-    """Shared content words of two texts, of all they have; "User:" in front of what the user said is none."""
-    one, other = (set(lexemes.lexemes(each)) - {"user"} for each in (query, text))
-    return len(one & other) / len(one | other) if one | other else 0.0
+async def _said_here(
+    place: int, wish: ForgetWish, messages: Sequence[Draft], res: Resources
+) -> tuple[tuple[int, int, int], ...]:
+    """What a request means in the user's messages up to it, as message and span."""
+    said = [
+        (number, start, min(end, wish.start) if number == place else end)
+        for number, each in enumerate(messages[: place + 1])
+        if each.speech is not None and each.speech.role == "user"
+        for start, end in forget_requests.own_sentences(each.clean)
+        if number < place or start < wish.start
+    ][-MOST_COMPARED:]
+    if wish.sort == "said" or not said:
+        return tuple(said[-1:])
+    texts = [ForgetText(each, str(messages[each[0]].clean)[each[1] : each[2]]) for each in said]
+    if found := forget_matching.match(forget_query.parse(wish.query), texts).meant:
+        return tuple(found)
+    nearest = await forget_plan.nearest_of(wish.query, [each.text for each in texts], messages[0].scope, res)
+    return () if nearest is None else (said[nearest],)
 
 
 def _where(scope: Scope) -> ForgetScope:

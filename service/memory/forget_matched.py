@@ -10,15 +10,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from uuid_utils.compat import uuid7
+
 from service.db.engine import Session
 from service.db.episodes import contexts, withdrawn
 from service.db.erasure import deletion, purge, targets
 from service.db.erasure.deletion import BATCH
+from service.db.jobs import queue
+from service.db.memories import sources, updates
+from service.db.search import deduplication
 from service.domain.conversation import WithdrawnSpan
-from service.domain.forgetting import ForgetPlan, ForgetScope, ForgetSentence
+from service.domain.decision import Neighbour, Strike
+from service.domain.forgetting import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget
 from service.domain.request import WriteContext
+from service.domain.scope import Scope
+from service.domain.text import CleanText, content_hash
 from service.language import withdrawal
 from service.language.withdrawal import Span
+from service.memory import write
 from service.memory.purge import PurgeReceipt, receipt_of
 from service.memory.transactions import append_audit, store_answer, write_transaction
 from service.resources import Resources
@@ -60,7 +69,8 @@ async def delete(
 ) -> None:
     """Deletes the memories of the plan and withdraws its sentences, in the caller's transaction."""
     workspace_id = wanted.scope.workspace_id
-    ids = sorted(each.id for each in plan.memories if each.version)
+    struck = {each.id for each in plan.memories if each.remaining and await _strike(session, wanted.scope, each, res)}
+    ids = sorted(each.id for each in plan.memories if each.version and each.id not in struck)
     for first in range(0, len(ids), BATCH):
         await deletion.delete_memories(session, workspace_id, ids[first : first + BATCH], generation=res.generation)
     alone = [
@@ -71,7 +81,26 @@ async def delete(
     await withdrawn.add_to_present(session, workspace_id, alone)
     await withdrawn.refresh(session, workspace_id, {each.turn_id for each in alone})
     turns = len({each.turn_id for each in plan.sentences})
-    await append_audit(session, "delete", wanted.scope, ids, request, res, by="forget", turns=turns)
+    touched = sorted({*ids, *struck})
+    await append_audit(session, "delete", wanted.scope, touched, request, res, by="forget", turns=turns)
+
+
+async def _strike(session: Session, scope: Scope, target: ForgetTarget, res: Resources) -> bool:
+    """Takes the sentences that are meant out of a memory; False where another memory says the rest already."""
+    text = CleanText(target.remaining)
+    memory = Neighbour(target.id, CleanText(target.text), "", target.version, 1.0)
+    return await write.strike(session, scope, Strike(memory, text), res, at=None, evidence=None)
+
+
+async def _keep_rest(session: Session, wanted: ForgetScope, target: ForgetTarget, res: Resources) -> None:
+    """Keeps what is left of a memory that is purged as a new memory, unless another one says it already."""
+    workspace_id, text, new_id = wanted.scope.workspace_id, CleanText(target.remaining), uuid7()
+    digest = content_hash(text)
+    if await deduplication.with_hash(session, wanted.scope, digest, now=res.clock()) is not None:
+        return
+    await updates.copy_with_text(session, workspace_id, target.id, new_id, text, now=res.clock())
+    await sources.copy(session, workspace_id, target.id, new_id)
+    await queue.enqueue(session, workspace_id, write.follow_up(new_id, res, embed=True))
 
 
 async def unchanged(session: Session, workspace_id: UUID, plan: ForgetPlan) -> tuple[ForgetPlan, tuple[str, ...]]:
@@ -94,6 +123,9 @@ async def _purge(
     ids = sorted(each.id for each in plan.memories)
     touched = {each.turn_id for each in plan.sentences}
     touched |= {each.turn_id for each in await targets.spans(session, workspace_id, ids)}
+    for each in plan.memories:
+        if each.remaining:
+            await _keep_rest(session, wanted, each, res)
     kept = await _cut_out(session, workspace_id, touched, plan.sentences)
     conversations = [each for one in ids for each in await contexts.conversations_of(session, workspace_id, one)]
     counts = await purge.purge_memories(

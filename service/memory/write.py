@@ -133,23 +133,26 @@ async def mark_older(session: Session, draft: Draft, decision: Decision, newer: 
 
 
 async def strike(
-    session: Session, scope: Scope, struck: Strike, res: Resources, *, at: datetime, evidence: Evidence | None
-) -> None:
+    session: Session, scope: Scope, struck: Strike, res: Resources, *, at: datetime | None, evidence: Evidence | None
+) -> bool:
     """Takes a sentence that ended out of a memory, which keeps its id and times; what it said before is kept as a past
-    version that held until `at`. Leaves a memory alone that is gone, or whose rest another memory says already."""
+    version that held until `at` (None: no version, for it is to be forgotten). Leaves a memory alone that is gone, or
+    whose rest another memory says already: False."""
     workspace_id, target = scope.workspace_id, struck.memory.id
     was = await history.snapshot(session, workspace_id, target, generation=res.generation)
     old = await memories.get(session, workspace_id, target) if was else None
     digest = content_hash(struck.text)
     if was is None or old is None or await deduplication.with_hash(session, scope, digest, now=res.clock()) is not None:
-        return
+        return False
     change_id = uuid7()
-    await keep_past(session, workspace_id, target, change_id, at, res)
+    if at is not None:
+        await keep_past(session, workspace_id, target, change_id, at, res)
     await updates.set_columns(session, workspace_id, target, updates.text_columns(struck.text), now=res.clock())
     await updates.replace_vector(session, scope, target, None, kind="text", generation=res.generation)
     await record(session, scope, target, old.text, struck.text, was, evidence=evidence, entry=change_id)
     await rewrite_contexts(session, old)
     await queue.enqueue(session, workspace_id, follow_up(target, res, embed=True))
+    return True
 
 
 async def keep_past(

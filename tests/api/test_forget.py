@@ -223,7 +223,34 @@ async def test_a_failure_half_way_removes_nothing(
             assert (await client.post("/v1/forget", json=body)).status_code == 503
         after = await tables.contents(tenant.workspace_id)
         changed = {name for name in before if before[name] != after[name]}
-        assert changed <= {"audit_log"}, changed
+        assert changed <= {"audit_log", "embedding_cache"}, changed
     done = await ask(client, "everything about Rosa", purge=True)
     assert (len(done["memories"]), len(done["turns"])) == (1, 1)
     assert [turn["content"].strip() for turn in await transcript(client)] == ["It rains."]
+
+
+async def test_near_misses_say_how_likely_they_are_meant(client: AsyncClient) -> None:
+    near = await store(client, "Rosa Beck sings.")
+    await store(client, "Theo sings.")
+    found = await ask(client, "Rosa Marin", dry_run=True)
+    [miss] = [each for each in found["near_misses"] if each["id"] == near]
+    assert 0 <= miss["probability"] <= 1
+    assert (await client.post("/v1/forget", json={"ids": [near], **ALICE})).json()["removed"] is True
+
+
+@pytest.mark.parametrize("purge", [False, True])
+async def test_of_a_message_only_the_sentence_that_is_meant_goes(
+    client: AsyncClient, tables: Tables, *, purge: bool
+) -> None:
+    name = "Clementina" if purge else "Apricotta"
+    said = [{"role": "user", "content": f"{name} has my spare key. I work at the harbour."}]
+    body = {"messages": said, "infer": True, "session_id": "chat", **ALICE}
+    assert (await client.post("/v1/memories", json=body)).status_code == 200
+    done = await ask(client, f"everything about {name}", purge=purge)
+    [struck] = done["memories"]
+    assert struck["remaining"] == (None if purge else "User: I work at the harbour.")
+    assert await left(client) == {"User: I work at the harbour."}
+    read = await everything_read(client, "Where is work?")
+    assert (name in read, "harbour" in read) == (False, True)
+    if purge:
+        assert await tables.holding(name) == []

@@ -118,3 +118,80 @@ async def test_no_more_than_ten_requests_count(client: AsyncClient) -> None:
     assert [each["event"] for each in answer["results"]] == ["DELETE"] * 10
     assert sum("only the first 10" in each for each in answer["warnings"]) == 1
     assert len(await left(client)) == 2
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please don't store my blood type.",
+        "Bitte vergiss, dass ich schwanger bin.",
+        "Oublie mon adresse, s'il te plaît.",
+        "Olvida mi dirección, por favor.",
+        "Per favore, cancella tutto su Bruno.",
+        "Esqueça o meu endereço.",
+        "Onthoud mijn adres niet.",
+        "I'd rather you didn't remember my shoe size.",
+    ],
+)
+async def test_a_request_that_finds_nothing_is_answered_and_kept_nowhere(client: AsyncClient, said: str) -> None:
+    await store(client, "Rosa sings.")
+    answer = await say(client, said)
+    assert answer["results"] == []
+    assert any(each.startswith("forget_unclear") for each in answer["warnings"])
+    assert await left(client) == {"Rosa sings."}
+    assert said[10:-2] not in await everything_read(client, "What was said?")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I live at 12 Elm Road, but please don't store that.",
+        "I live at 12 Elm Road. Please don't keep that.",
+        "I live at 12 Elm Road. Please forget what I just said.",
+        "My address is 12 Elm Road. Please don't store my address.",
+    ],
+)
+async def test_what_is_not_to_be_stored_is_not_kept(client: AsyncClient, said: str) -> None:
+    answer = await say(client, f"The weather is fine in Oslo. {said}")
+    assert any(each.startswith("forgotten") for each in answer["warnings"])
+    read = await everything_read(client, "Where?")
+    assert ("Elm Road" in read, "Oslo" in read) == (False, True)
+
+
+async def test_what_was_said_last_goes_when_it_is_not_to_be_kept(client: AsyncClient) -> None:
+    await say(client, "I teach maths.")
+    await say(client, "I live at 12 Elm Road.")
+    answer = await say(client, "I'd rather you didn't keep that.")
+    assert [each["event"] for each in answer["results"]] == ["DELETE"]
+    read = await everything_read(client, "Where?")
+    assert ("Elm Road" in read, "maths" in read) == (False, True)
+
+
+async def test_everything_about_a_name_goes_from_contexts_and_replies(client: AsyncClient) -> None:
+    await say(client, "Marek's girlfriend is called Dunja.")
+    await say(client, "He owes me 60 euros.")
+    await say(client, "I own a blue kayak. Marek has it now. My dog is called Rex.")
+    await say(client, "Marek paid for lunch on Monday.", role="assistant")
+    await say(client, "The shoes are size 41.")
+    await say(client, "Forget everything about Marek please, we're not friends anymore.")
+    read = await everything_read(client, "Who is who?")
+    for word in ("Marek", "Dunja", "60 euros", "lunch"):
+        assert word not in read
+    for word in ("blue kayak", "Rex", "size 41"):
+        assert word in read
+
+
+async def test_only_the_context_goes_where_a_memory_says_more(client: AsyncClient) -> None:
+    await say(client, "My order 77310 never arrived.")
+    await say(client, "I've refunded 45 euros for order 77310.", role="assistant")
+    await say(client, "Order 77311 came in perfect condition.")
+    await say(client, "Please forget order 77310.")
+    read = await everything_read(client, "Which order?")
+    assert ("77310" in read, "77311 came" in read) == (False, True)
+
+
+async def test_a_statement_about_the_user_is_not_said_by_somebody_else(client: AsyncClient) -> None:
+    await say(client, "My sister is pregnant.")
+    answer = await say(client, "Please forget that I am pregnant.")
+    assert answer["results"] == []
+    assert await left(client) == {"User: My sister is pregnant."}

@@ -48,8 +48,7 @@ Please remember my birthday.
 def test_a_request(said: str, query: str, sort: str) -> None:
     [wish] = forget_requests.find(said)
     assert (wish.query, wish.sort) == (query, sort)
-    assert "orget" in said[wish.start : wish.end] or "emember" in said or "elete" in said
-    left = forget_requests.masked(said, [wish])
+    left = forget_requests.masked(said, [(wish.start, wish.end)])
     assert len(left) == len(said)
     assert query.split()[-1] not in left
 

@@ -33,7 +33,7 @@ MEMORIES = """
 """
 
 TURNS = """
-    SELECT t.id, t.conversation_id, t.turn_index, t.content, t.shown, t.speaker, t."timestamp" FROM turn t
+    SELECT t.id, t.conversation_id, t.turn_index, t.content, t.shown, t.speaker, t.role FROM turn t
     WHERE {rows} AND (CAST(:after AS uuid) IS NULL OR t.id > :after) ORDER BY t.id LIMIT :page
 """
 
@@ -103,7 +103,7 @@ class SpokenText:
     text: str
     shown: str | None
     speaker: str | None
-    timestamp: datetime
+    role: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -229,6 +229,16 @@ async def _copy_memory(
     await _copy(session, MemoryVectorRow, rows, moved)
 
 
+async def copy_with_text(
+    session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, text: CleanText, *, now: datetime
+) -> None:
+    """A copy of a memory with another text, without vectors, which a job makes."""
+    other = {"id": new_id, "version": 1, "created_at": now, "updated_at": now, **text_columns(text)}
+    await _copy(session, MemoryRow, _is(workspace_id, memory_id), other)
+    stat = and_(MemoryStatRow.workspace_id == workspace_id, MemoryStatRow.memory_id == memory_id)
+    await _copy(session, MemoryStatRow, stat, {"memory_id": new_id})
+
+
 async def _copy(session: Session, table: Any, rows: ColumnElement[bool], other: Mapping[str, Any]) -> None:
     """INSERT ... SELECT of all columns, `other` values in place of some."""
     columns = table.__table__.c
