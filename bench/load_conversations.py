@@ -18,7 +18,7 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -113,8 +113,9 @@ def _text(turn: dict[str, Any], *, captions: bool) -> str:
     return f"{turn['text']} [shares {turn['caption']}]" if captions and turn.get("caption") else str(turn["text"])
 
 
-async def ask(client: Client, question: dict[str, Any], turns: Turns, **options: Any) -> QueryResult:
-    """Searches the conversation for the question; `options` are added to the request."""
+async def ask(client: Client, question: dict[str, Any], turns: Turns, /, **options: Any) -> QueryResult:
+    """Searches the conversation for the question; `options` are added to the request. `turns`: of each hit by
+    `place_of`."""
     body = {
         "query": question["text"],
         "user_id": question["conversation_id"],
@@ -126,10 +127,15 @@ async def ask(client: Client, question: dict[str, Any], turns: Turns, **options:
     wanted = set(question["evidence"])
     ranks: list[int] = []
     for rank, hit in enumerate(answer.json["results"], start=1):
-        hits = wanted & turns.get(hit["id"], set())
+        hits = wanted & turns.get(place_of(hit), set())
         wanted -= hits
         ranks += [rank] * len(hits)
     return QueryResult(question["category"], len(set(question["evidence"])), tuple(ranks), answer.ms)
+
+
+def place_of(hit: Mapping[str, Any]) -> str:
+    """The id of a memory; of a turn the name of its conversation and its index."""
+    return f"{hit['run_id']} {hit['turn_index']}" if hit.get("source") == "turn" else str(hit["id"])
 
 
 def _checked(answer: TimedResponse) -> TimedResponse:

@@ -4,8 +4,8 @@ Every conversation is stored with `infer=true`, both speakers as users with a `n
 - covered: the share of evidence turns that are a source of a fact. Evidence turns are those that any question rests on.
 - pronoun: the share of facts with a pronoun at all; unresolved: with one that can refer to nothing
   before it in the fact. The rules for both are in `pronouns`.
-- recall: the share of a question's evidence among the sources of the first k facts found, beside the same search over
-  the turns, stored with `infer=false` for another user. Mean over the questions that have evidence.
+- recall: the share of a question's evidence among the sources of the first k hits, facts and turns, beside the same
+  search over the turns, stored with `infer=false` for another user. Mean over the questions that have evidence.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 
+from bench.bundle import turn_ids_of
 from bench.clients import Client
 from bench.evals.pronouns import has_pronoun, unresolved
 from bench.evals.stored_facts import StoredFact, facts, over_http, settled, store
@@ -81,12 +82,16 @@ async def _recalls(
     client = Client(service.url, service.key, timeout_s=TIMEOUT_S)
     ways: dict[str, list[QueryResult]] = {"facts": [], "turns": []}
     turns: dict[str, Turns] = {}
+    of_turns = {
+        each["id"]: {f"{session} {index}": {turn} for (session, index), turn in turn_ids_of(each).items()}
+        for each in conversations
+    }
     for each in conversations:
         turns[each["id"]], _, _ = await load(client, {**each, "id": _turns_user(each["id"])}, captions=False)
     await settled(service)
     for question in questions:
         user = question["conversation_id"]
-        sources: Turns = {fact.id: {turn for _, turn in fact.sources} for fact in found[user]}
+        sources: Turns = {fact.id: {turn for _, turn in fact.sources} for fact in found[user]} | of_turns[user]
         ways["facts"].append(await ask(client, question, sources))
         ways["turns"].append(await ask(client, {**question, "conversation_id": _turns_user(user)}, turns[user]))
     await client.close()

@@ -1,7 +1,8 @@
 """Sessions of long chats with an assistant, found by the facts made of them.
 
 Every conversation is stored with `infer=true`. A question's share is the part of its evidence sessions among the
-sessions that the first ten facts found come from; printed is the mean over the questions, by category and in all.
+sessions that the first ten hits, facts and turns, come from; printed is the mean over the questions, by category and in
+all.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def report(path: Path) -> str:
         shares: list[tuple[str, float]] = []
         for question in questions:
             found = await hits(client, question["conversation_id"], question["text"], limit=FIRST)
-            seen = {session for hit in found for session in sessions.get(hit["id"], ())}
+            seen = {each for hit in found for each in sessions.get(hit["id"], {hit["run_id"]})}
             wanted = set(question["evidence_sessions"])
             shares.append((question["category"], len(wanted & seen) / len(wanted)))
         turns = sum(len(session["turns"]) for each in conversations for session in each["sessions"])

@@ -26,7 +26,7 @@ from service.api.narrowing import (
     Types,
 )
 from service.api.schemas import Channel, Id, Time, Zone
-from service.api.search_models import CONNECTED, LIMIT, MIN_SCORE, VALIDITY
+from service.api.search_models import CONNECTED, LIMIT, MIN_SCORE, TURNS, VALIDITY
 from service.domain.query import TagMatch, TagMode, Validity
 from service.domain.ranking import Fusion
 from service.errors import InvalidInput
@@ -246,6 +246,7 @@ async def _search_parameters(
     validity: Annotated[Validity, Query(description=VALIDITY)] = "exclude",
     connected: Annotated[bool, Query(description=CONNECTED)] = False,
     cursor: Annotated[str | None, Query(max_length=100)] = None,
+    turns: Annotated[bool, Query(description=TURNS)] = True,
 ) -> dict[str, Any]:
     scope = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     return {
@@ -261,6 +262,7 @@ async def _search_parameters(
         "validity": validity,
         "connected": connected,
         "cursor": cursor,
+        "turns": turns,
     }
 
 

@@ -64,7 +64,8 @@ async def search_memories(
     caller: Reader,
     res: ResourcesOf,
 ) -> Response:
-    """The memories of a scope that answer a query. At least one of user_id, agent_id, run_id is needed."""
+    """The memories of a scope that answer a query, and what was said there and no memory says. At least one of user_id,
+    agent_id, run_id is needed."""
     return await _search(request, body, caller, res)
 
 
@@ -125,7 +126,7 @@ async def carried_out(
         connected = await connected_to_hits(query, found.hits, res) if body.connected else None
     _audit(body, query, found, audit_read)
     if body.reinforce and body.as_of is None:
-        count_use([hit.memory for hit in found.hits], found.entities)
+        count_use([hit.memory for hit in found.hits if hit.memory.source == "memory"], found.entities)
     return FinishedSearch(found, window, connected, warnings)
 
 
@@ -172,6 +173,7 @@ def _query(body: SearchRequest, scope: Scope, text: CleanText, limit: int, windo
         explain_id=body.explain_id,
         as_of=body.as_of,
         skip=cursors.counts(body.cursor)[0],
+        turns=body.turns,
     )
 
 
@@ -207,6 +209,7 @@ def _hit(hit: Hit, connected: Connected, *, explain: bool) -> dict[str, Any]:
     """A MemorySearchHit."""
     return {
         **memory_json(hit.memory),
+        "source": hit.memory.source,
         "score": hit.score,
         "similarity": hit.similarity,
         "answer_probability": hit.answer_probability,

@@ -12,6 +12,7 @@ from service.api.connected import ConnectedMemoryItem
 from service.api.memory_models import MemoryResponse
 from service.api.narrowing import NarrowingFields, WordList
 from service.api.schemas import Id, RequestModel, ResponseModel, Time, Unit, Unlisted
+from service.domain.memory import HitSource
 from service.domain.query import Validity, VectorPath
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights, over
 
@@ -21,6 +22,10 @@ Limit = Annotated[int, Field(ge=1, le=1_000)]
 LIMIT = "At most so many hits; fewer only when fewer match"
 MIN_SCORE = "Leaves out hits that score lower"
 VALIDITY = "What is over, or not valid yet: exclude leaves it out, demote ranks what is over lower, ignore shows all"
+TURNS = (
+    "false: memories alone; else what was said and no memory says answers as well, unless tags, filters or another "
+    "condition that only memories meet narrows the search"
+)
 CONNECTED = "Show with each hit the memories it is connected to, 5 by default"
 
 
@@ -129,6 +134,7 @@ class SearchRequest(NarrowingFields, RankingFields):
     min_probability: Unit = Field(0.0, description=MIN_PROBABILITY)
     validity: Validity = Field("exclude", description=VALIDITY)
     connected: bool = Field(False, description=CONNECTED)
+    turns: bool = Field(True, description=TURNS)
     cursor: str | None = Field(None, max_length=100, description="next_cursor of the answer before, else as before")
 
     @model_validator(mode="after")
@@ -187,8 +193,11 @@ class LaterStatementItem(ResponseModel):
 
 
 class MemorySearchHit(MemoryResponse):
-    """A memory that answers."""
+    """A memory that answers, or a turn of which no memory says the same."""
 
+    source: HitSource = Field(
+        description="turn: `id` and `memory` are those of a turn; what turns do not have is null, empty or the default"
+    )
     score: float = Field(description="Ranks: 0..1, times the factors, which may lift it above 1", examples=[0.72])
     similarity: float | None = Field(
         description="The calibrated cosine to the query, 0..1; null without a vector", examples=[0.64]

@@ -9,11 +9,13 @@ from typing import Any, Literal
 from uuid import UUID
 
 from service.domain.ageing import decaying_below
+from service.domain.conversation import Turn
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
-from service.domain.kinds import Classification, Importance
+from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.scope import Scope
 from service.domain.temporal import Temporal
+from service.domain.text import content_hash
 
 ACTION_OF = {
     DedupAction.STORED_NEW: Action.ADD,
@@ -22,6 +24,7 @@ ACTION_OF = {
 }
 
 
+HitSource = Literal["memory", "turn"]
 MemoryState = Literal["live", "deleted"]
 LifecycleState = Literal["enrichment_queued", "active", "decaying", "enrichment_abandoned", "archived", "deleted"]
 
@@ -36,29 +39,29 @@ class Memory:
     text: str
     hash: str
     kind: Classification
-    fact_confidence: float | None
     importance: Importance
-    tags: tuple[str, ...]
-    tag_prefixes: tuple[str, ...]
-    categories: tuple[str, ...]
     metadata: Mapping[str, Any]
-    temporal: Temporal
     timestamp: datetime
-    t_valid: datetime | None
-    t_invalid: datetime | None
-    session_id: str | None
-    role: str | None
-    speaker: str | None
-    conversation_id: UUID | None
-    turn_index: int | None
-    summary: str | None
-    enriched_at: datetime | None
-    enrichment_attempts: int
     embedding_status: EmbeddingStatus
-    archived: bool
-    version: int
     created_at: datetime
     updated_at: datetime
+    fact_confidence: float | None = None
+    tags: tuple[str, ...] = ()
+    tag_prefixes: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    temporal: Temporal = field(default_factory=Temporal)
+    t_valid: datetime | None = None
+    t_invalid: datetime | None = None
+    session_id: str | None = None
+    role: str | None = None
+    speaker: str | None = None
+    conversation_id: UUID | None = None
+    turn_index: int | None = None
+    summary: str | None = None
+    enriched_at: datetime | None = None
+    enrichment_attempts: int = 0
+    archived: bool = False
+    version: int = 1
     expires_at: datetime | None = None
     relevance: float = 1.0
     salience: float = 0.5
@@ -71,6 +74,7 @@ class Memory:
     may_be_outdated_by: tuple[UUID, ...] = ()
     superseded_by: tuple[UUID, ...] = ()
     deleted_at: datetime | None = None
+    source: HitSource = "memory"
 
     @property
     def lifecycle_state(self) -> LifecycleState:
@@ -82,6 +86,28 @@ class Memory:
         if self.enriched_at is not None:
             return "decaying" if self.relevance < decaying_below.get() else "active"
         return "enrichment_abandoned" if self.enrichment_attempts >= 3 else "enrichment_queued"
+
+
+def memory_of(turn: Turn) -> Memory:
+    """The turn as a hit shows it: like a memory of which nothing is known but what was said."""
+    return Memory(
+        turn.id,
+        turn.scope,
+        turn.text,
+        content_hash(turn.text),
+        Classification(MemoryType.CONTEXT, 0.0, ClassificationSource.DEFAULT),
+        Importance.of_value(0.5),
+        turn.metadata,
+        turn.timestamp,
+        EmbeddingStatus.STORED if turn.embedded else EmbeddingStatus.QUEUED,
+        turn.created_at,
+        turn.created_at,
+        role=turn.role,
+        speaker=turn.speaker,
+        conversation_id=turn.conversation_id,
+        turn_index=turn.index,
+        source="turn",
+    )
 
 
 @dataclass(frozen=True, slots=True)

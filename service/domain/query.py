@@ -86,7 +86,8 @@ class Query:
     outside [t_valid, t_invalid). `channels`: searched besides the scope's own and `_global`. `min_score` 0..1:
     hits below it are left out; `min_probability` 0..1: those that answer with a smaller probability. `explain_id`: a
     memory of which the answer says why it was found or not. `as_of`: what was recorded at this moment, instead of now.
-    `skip`: how many of the best an answer before had.
+    `skip`: how many of the best an answer before had. `turns`: what was said answers as well, where nothing narrows
+    the query that a turn has not got.
     """
 
     scope: Scope
@@ -107,6 +108,13 @@ class Query:
     explain_id: UUID | None = None
     as_of: datetime | None = None
     skip: int = 0
+    turns: bool = False
+
+    @property
+    def may_find_turns(self) -> bool:
+        """Whether turns are among what is searched."""
+        now = self.as_of is None and self.validity == "exclude"
+        return self.turns and now and self.narrow == ANYTHING and self.scope.has_owner
 
 
 @dataclass(frozen=True, slots=True)

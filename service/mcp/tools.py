@@ -166,7 +166,13 @@ def _recalled(body: Values) -> dict[str, Any]:
 
 def _found(body: Values) -> dict[str, Any]:
     answerable = {name: body[name] for name in ("answerable", "answer_probability")}
-    return {"results": [memory_shown(each) for each in body["results"]], "warnings": body["warnings"], **answerable}
+    return {"results": [_hit_shown(each) for each in body["results"]], "warnings": body["warnings"], **answerable}
+
+
+def _hit_shown(found: Values) -> dict[str, Any]:
+    if found["source"] == "memory":
+        return memory_shown(found)
+    return {**memory_shown(found), "source": f"turn, said by {found['speaker'] or found['role'].capitalize()}"}
 
 
 def _page(body: Values) -> dict[str, Any]:
@@ -280,7 +286,8 @@ TOOLS: Sequence[AgentTool] = (
     ),
     AgentTool(
         "search",
-        "Single memories that answer a query, best first, with the ids that update, forget, relate and why need.",
+        "Single memories that answer a query, best first, with the ids that update, forget, relate and why need; and "
+        "turns that say what no memory does (source), whose ids those do not take.",
         "POST",
         "/v1/memories/search",
         {

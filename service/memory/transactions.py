@@ -59,6 +59,9 @@ async def scopes_transaction(
                 await idempotency.claim(session, workspace_id, request.idempotency, owner)
             yield session
             await caches.flush(session, workspace_id)
+            new_turns = session.info.pop("new_turns", False)
+    for key in [key for key, (_, known) in res.scope_summaries.items() if new_turns and not known.has_turns]:
+        del res.scope_summaries[key]
     res.wakeup.notify()  # after the commit: inside it would cost two thirds of the commits per second
 
 

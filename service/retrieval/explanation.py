@@ -43,7 +43,7 @@ async def explain(
     reasons = () if rules.embedding_status == "stored" else ("no_vector_yet",)
     if memory_id not in found.ids:
         reasons = (*reasons, "not_a_candidate")
-        found = await features.read(session, plan, [*found.ids, memory_id], context.idf, wanted)
+        found = features.joined(await features.read(session, plan, [memory_id], context.idf, wanted), found, wanted)
     ranked = signals.fused(signals.columns(found, context), context)
     place = next((at for at, each in enumerate(ranked, 1) if each.key == memory_id), None)
     if place is None:  # it went away meanwhile

@@ -1,4 +1,4 @@
-"""Search: from a query to ranked memories.
+"""Search: from a query to ranked memories, and turns of which no memory says the same.
 
 `prepare` parses, widens and embeds the query, with nothing held. `read` takes one short snapshot: candidates
 of every arm (db/search/candidates.py), the features of each, the ranking (signals.py, fusion.py; pure), how likely they
@@ -21,18 +21,21 @@ from prometheus_client import Histogram
 
 from service import metrics, tracing
 from service.db import direct, scopes, walls
-from service.db.engine import Session
+from service.db.engine import Session, leave_steady_plans, use_steady_plans
+from service.db.episodes import turns
+from service.db.episodes.turns import TurnFilter
 from service.db.memories import memories, recorded, sources, stats
 from service.db.memories.recorded import RecordedScope
 from service.db.scopes import Condition
-from service.db.search import candidates, entity_arm, features, later, visibility
+from service.db.search import candidates, entity_arm, features, later, turn_candidates, visibility
 from service.db.search.candidates import ScopeSummary
 from service.db.search.entity_arm import EntityMatches
 from service.db.search.features import Features
 from service.db.search.plan import MIN_ARM_LIMIT, Candidates, SearchPlan
+from service.db.search.turn_candidates import TurnContext, TurnQuery
 from service.domain import column_ranges, filter_keys
 from service.domain.clock import Stopwatch
-from service.domain.memory import Hit, LaterStatement, Memory, ScoreTerm
+from service.domain.memory import Hit, LaterStatement, Memory, ScoreTerm, memory_of
 from service.domain.query import (
     Explanation,
     Query,
@@ -66,7 +69,8 @@ from service.retrieval.signals import QueryContext
 from service.retrieval.techniques import AddedTexts, QueryVectors
 
 SUMMARY_KEPT_S: Final = 10.0
-"""A scope's size and speakers are looked up again after so long: a new speaker may be missing meanwhile."""
+"""A scope's size and speakers are looked up again after so long: a new speaker may be missing meanwhile, and what
+another process stored as the first turn of a scope."""
 
 MAX_SUMMARIES: Final = 1_000
 
@@ -95,11 +99,13 @@ TECHNIQUE_RESULTS = Histogram(
 
 @dataclass(frozen=True, slots=True)
 class PreparedSearch:
-    """A search that needs nothing but the database any more. `term_ids`: by lexeme."""
+    """A search that needs nothing but the database any more. `has_turns`: there are turns that may answer. `term_ids`:
+    by lexeme."""
 
     query: Query
     plan: SearchPlan
     scope_rows: int
+    has_turns: bool
     parsed: ParsedQuery
     term_ids: Mapping[str, int]
     used: dict[str, TechniqueUse]
@@ -203,7 +209,8 @@ async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -
         asked_at=parsed.time.middle if parsed.time else None,
     )
     used = {**used, **widened.used, **embedded.used}
-    return PreparedSearch(query, plan, summary.rows, parsed, terms, used, embedded.warnings, stopwatch, now)
+    has_turns = summary.has_turns and query.may_find_turns
+    return PreparedSearch(query, plan, summary.rows, has_turns, parsed, terms, used, embedded.warnings, stopwatch, now)
 
 
 async def embed(
@@ -252,7 +259,9 @@ async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSumma
     is shared is the same for every user."""
     found = [await _part_summary(part, query, res) for part in plan.scope.each]
     speakers = sorted({name for each in found for name in each.speakers})
-    return ScopeSummary(sum(each.rows for each in found), tuple(speakers)) if len(found) > 1 else found[0]
+    if len(found) == 1:
+        return found[0]
+    return ScopeSummary(sum(each.rows for each in found), tuple(speakers), any(each.has_turns for each in found))
 
 
 async def _part_summary(part: Condition, query: Query, res: Resources) -> ScopeSummary:
@@ -324,7 +333,8 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
         rows, read_on = await _memories(session, query, [_id(each) for each in ranked])
         by_id = await _without_told(session, query, rows)
     stopwatch.lap("rows")
-    said_later = await _later(session, query, list(by_id), measured, res)
+    of_memories = [key for key, each in by_id.items() if each.source == "memory"]
+    said_later = await _later(session, query, of_memories, measured, res)
     stopwatch.lap("later")
     arm_counts = {name: len(arm) for name, arm in found.arms.items()}
     entities, warnings = context.entities.ids, measured.warnings
@@ -353,7 +363,8 @@ async def _later(
     features = measured.features
     best = sorted(range(len(features.ids)), key=lambda at: -np.nan_to_num(features.text_vector[at], nan=-1.0))
     distance = 1 - currency.same_thing_cosine(res.embedder.similarity)
-    said = [features.ids[at] for at in best]
+    turn_ids = set(measured.found.arms.get("turns", ()))
+    said = [features.ids[at] for at in best if features.ids[at] not in turn_ids]
     return await later.read(session, query.scope.workspace_id, hits, said, res.generation, distance=distance)
 
 
@@ -383,13 +394,46 @@ async def _measured(session: Session, prepared: PreparedSearch, res: Resources) 
     stopwatch.lap("entities")
     ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
     matching_texts = len(found.arms.get("text_lexical", ()))
+    spoken: Features | None = None
+    contexts: list[TurnContext] = []
+    if prepared.has_turns:
+        with tracing.span("turns"):
+            found, spoken, contexts = await _turns(session, prepared, found, res)
+        matching_texts += int(np.count_nonzero(spoken.text_lexical))
+        stopwatch.lap("turns")
     context = signals.query_context(query, prepared.parsed, prepared.now, prepared.term_ids, found, entities)
     wanted = signals.wanted_features(context, matching_texts)
+    if plan.original_vector is not None:
+        wanted |= {"original_cosine"}
     measured = await features.read(session, plan, ids, context.idf, wanted)
+    if spoken is not None:
+        measured = features.joined(features.with_contexts(measured, contexts), spoken, wanted)
     if (query.ranking.factors.importance or query.ranking.factors.salience) and ids:
         context = replace(context, stats=await stats.for_ranking(session, query.scope.workspace_id, ids))
     context = signals.with_features(context, measured, matching_texts, res.embedder.similarity)
     return Measured(found, context, measured, wanted)
+
+
+async def _turns(
+    session: Session, prepared: PreparedSearch, found: Candidates, res: Resources
+) -> tuple[Candidates, Features, list[TurnContext]]:
+    """The candidates with the turns that may answer beside them, the features of those, and the context that their
+    turns give to memories. A turn that only asks answers nothing."""
+    query, plan = prepared.query, prepared.plan
+    await leave_steady_plans(session)
+    found, spoken, contexts = await turn_candidates.read(
+        session,
+        TurnFilter(query.scope, query.window.start, query.window.end, channels=query.channels, now=prepared.now),
+        TurnQuery(plan.terms, plan.vector, plan.asked_at, plan.original_vector),
+        generation=res.generation,
+        candidate_limit=plan.arm_limit,
+        newest=0 if plan.vector is not None else plan.limit,
+        exact_rows=max(res.settings.exact_scope_rows, 1),
+        beside=found,
+    )
+    await use_steady_plans(session)
+    spoken = features.chosen(spoken, signals.asking_share(spoken.ids, spoken.phrasing) < 1)
+    return replace(found, arms={**found.arms, "turns": spoken.ids}), spoken, contexts
 
 
 async def _recorded(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
@@ -408,17 +452,26 @@ async def _recorded(session: Session, prepared: PreparedSearch, res: Resources) 
 
 async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[Mapping[UUID, Memory], int | None]:
     """Those that fit an answer, and the `skip` of the others."""
-    read = partial(memories.get_many, session, query.scope.workspace_id)
+    read = partial(_memories_and_turns, session, query.scope.workspace_id)
     if query.as_of is not None:
         read = partial(recorded.get_many, session, query.scope.workspace_id, moment=query.as_of)
     found, count = await direct.page_of_ids(ids, read)
     return found, query.skip + count if count < len(ids) else None
 
 
+async def _memories_and_turns(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    found = await memories.get_many(session, workspace_id, ids)
+    if of_turns := [each for each in ids if each not in found]:
+        said = await turns.get_many(session, workspace_id, of_turns)
+        found |= {key: memory_of(each) for key, each in said.items()}
+    return found
+
+
 async def _without_told(session: Session, query: Query, found: Mapping[UUID, Memory]) -> Mapping[UUID, Memory]:
     """Without messages of which a fact is among the hits: a fact leads, the message is its source."""
-    messages = {key: each.conversation_id for key, each in found.items() if each.turn_index is not None}
-    facts = [key for key, each in found.items() if key not in messages and each.conversation_id in messages.values()]
+    said = {key: each for key, each in found.items() if each.source == "memory"}
+    messages = {key: each.conversation_id for key, each in said.items() if each.turn_index is not None}
+    facts = [key for key, each in said.items() if key not in messages and each.conversation_id in messages.values()]
     if not (messages and facts) or query.as_of is not None:
         return found
     told = await sources.told(session, query.scope.workspace_id, facts, list(messages))

@@ -86,7 +86,7 @@ async def ranked(
     session: Session, wanted: TurnFilter, prepared: PreparedTurnQuery, limit: int, res: Resources, *, skip: int = 0
 ) -> RankedTurns:
     """Returns the best `limit` turns of the snapshot behind the first `skip`, as many as fit an answer."""
-    found, features = await turn_candidates.read(
+    found, features, _ = await turn_candidates.read(
         session,
         wanted,
         prepared.query,

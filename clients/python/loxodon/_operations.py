@@ -632,6 +632,7 @@ OPERATIONS = {
             "min_probability": ("body", "min_probability"),
             "validity": ("body", "validity"),
             "connected": ("body", "connected"),
+            "turns": ("body", "turns"),
             "cursor": ("body", "cursor"),
         },
         False,

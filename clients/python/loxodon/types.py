@@ -798,7 +798,7 @@ class MemoryResponse(TypedDict):
 
 
 class MemorySearchHit(TypedDict):
-    """A memory that answers."""
+    """A memory that answers, or a turn of which no memory says the same."""
 
     id: str
     memory: str
@@ -849,6 +849,7 @@ class MemorySearchHit(TypedDict):
     expires_at: str | None
     version_of: str | None
     may_be_outdated_by: list[str]
+    source: Literal["memory", "turn"]
     score: float
     similarity: float | None
     answer_probability: float | None
@@ -1334,6 +1335,7 @@ class SearchRequest(TypedDict):
     min_probability: NotRequired[float]
     validity: NotRequired[Validity]
     connected: NotRequired[bool]
+    turns: NotRequired[bool]
     cursor: NotRequired[str | None]
 
 
@@ -2559,6 +2561,8 @@ class SearchMemoriesOptions(TypedDict, total=False):
     """What is over, or not valid yet: exclude leaves it out, demote ranks what is over lower, ignore shows all; default "exclude"""
     connected: bool
     """Show with each hit the memories it is connected to, 5 by default"""
+    turns: bool
+    """false: memories alone; else what was said and no memory says answers as well, unless tags, filters or another condition that only memories meet narrows the search; default true"""
     cursor: str | None
     """next_cursor of the answer before, else as before"""
 

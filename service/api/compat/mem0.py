@@ -199,6 +199,7 @@ async def search(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
     if top_k < 1:
         raise InvalidInput("top_k: must be at least 1.", field="top_k")
     given = {"query": sent.get("query"), "limit": top_k, "categories": sent.get("categories") or []}
+    given["turns"] = False
     if not isinstance(given["query"], str) or not given["query"].strip():
         raise InvalidInput("query: must be a text that is not blank.", field="query")
     if sent.get("threshold") is not None:

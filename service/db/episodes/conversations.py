@@ -119,6 +119,7 @@ async def append_turns(
     else:
         [row] = await direct.fetch(session, naming(EXTEND, scope), new)
         conversation_id, first = row.id, row.turn_count - len(turns)
+    session.info["new_turns"] = True
     stored = [StoredTurn(uuid7(), conversation_id, first + place) for place in range(len(turns))]
     placed = list(zip(turns, stored, strict=True))
     return stored, (*created, *new_rows(replace(scope, run_id=name), placed, generation=generation))
@@ -145,6 +146,7 @@ async def insert_turn(
             }
         )
     )
+    session.info["new_turns"] = True
     await direct.insert(session, *new_rows(conversation.scope, [(new, place)], generation=generation))
     return place
 

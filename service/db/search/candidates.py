@@ -32,10 +32,12 @@ MAX_SPEAKERS: Final = 200
 @dataclass(frozen=True, slots=True)
 class ScopeSummary:
     """What is known of a scope before it is searched. `rows`: the count stops at `count_to` + 1, because no
-    strategy needs to know more. `speakers`: the names that clients gave, the first 200 by the alphabet."""
+    strategy needs to know more. `speakers`: the names that clients gave, the first 200 by the alphabet. `has_turns`:
+    something was said in it."""
 
     rows: int
     speakers: tuple[str, ...]
+    has_turns: bool
 
 
 # ix_memory_user, _agent or _run is counted without the table, 0.1 ms per thousand rows. Speakers: one step per name
@@ -49,7 +51,8 @@ WITH RECURSIVE named AS (
     ) next
 )
 SELECT (SELECT count(*) FROM (SELECT FROM memory m WHERE {scope} LIMIT :most + 1) counted) AS rows,
-       CAST(ARRAY(SELECT speaker FROM named LIMIT :speakers) AS text[]) AS speakers
+       CAST(ARRAY(SELECT speaker FROM named LIMIT :speakers) AS text[]) AS speakers,
+       {has_turns} AS has_turns
 """
 
 
@@ -57,12 +60,13 @@ async def summary(session: Session, scope: Condition, *, count_to: int) -> Scope
     """How large the scope is, and who speaks in it."""
     values = {**scope.values, "most": count_to, "speakers": MAX_SPEAKERS}
     row = (await direct.fetch(session, summary_statement(scope.sql), values))[0]
-    return ScopeSummary(row.rows, tuple(row.speakers))
+    return ScopeSummary(row.rows, tuple(row.speakers), row.has_turns)
 
 
 @lru_cache(maxsize=64)
 def summary_statement(scope: str) -> TextClause:
-    return typed(text(SUMMARY.format(scope=scope)))
+    of_turns = f"EXISTS (SELECT FROM turn t WHERE {scope.replace('m.', 't.')})"
+    return typed(text(SUMMARY.format(scope=scope, has_turns="false" if "run_id IS NULL" in scope else of_turns)))
 
 
 async def find(session: Session, plan: SearchPlan, scope_rows: int, *, binary_rows: int) -> Candidates:

@@ -7,9 +7,10 @@ twenty fields each cost more than the statement. What only some queries need is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
+from itertools import compress
 from typing import Any
 from uuid import UUID
 
@@ -150,12 +151,44 @@ def of_columns(found: Mapping[str, Sequence[Any]]) -> Features:
     return Features(**known)
 
 
+UNKNOWN: Mapping[str, object] = {"dated": False, "tagged": False, "importance": 0.5}
+"""What a turn has where memories have something that none has; else None."""
+
+
+def joined(memories: Features, more: Features, wanted: frozenset[str]) -> Features:
+    """The features of memories, then those of more candidates, such as turns. `wanted`: what was read of memories."""
+    found: dict[str, Any] = {name: np.concatenate([getattr(memories, name), getattr(more, name)]) for name in NUMBERS}
+    for name in (ALWAYS.keys() | wanted) - {*NUMBERS, SHORT_TEXTS}:
+        others = getattr(more, name) or [UNKNOWN.get(name)] * len(more.ids)
+        found[name] = [*getattr(memories, name), *others]
+    return Features(**found)
+
+
+def with_contexts(found: Features, contexts: Sequence[tuple[UUID, float, float | None]]) -> Features:
+    """The same, where memories without a context take the best of these."""
+    best: dict[UUID, Column] = {}
+    for each, *scores in contexts:
+        best[each] = np.fmax(best.get(each, np.full(2, np.nan)), np.array(scores, dtype=np.float64))
+    lexical, cosines = np.array([best.get(each, np.full(2, np.nan)) for each in found.ids]).reshape(-1, 2).T
+    return replace(
+        found,
+        context_lexical=np.where(np.isnan(found.context_lexical), lexical, found.context_lexical),
+        context_vector=np.where(np.isnan(found.context_vector), cosines, found.context_vector),
+    )
+
+
+def chosen(found: Features, keep: NDArray[np.bool_]) -> Features:
+    """The features of some of the candidates."""
+    columns: dict[str, Any] = {each.name: getattr(found, each.name) for each in fields(found)}
+    for name, each in columns.items():
+        columns[name] = each[keep] if name in NUMBERS else [*compress(each, keep)]
+    return Features(**columns)
+
+
 def statement(
     plan: SearchPlan, ids: Sequence[UUID], idf: TermIdf, wanted: frozenset[str] = frozenset()
 ) -> tuple[TextClause, dict[str, Any]]:
     """The statement and its values, so that tests can EXPLAIN it."""
-    if plan.original_vector is not None:
-        wanted |= {"original_cosine"}
     values = {
         **plan.scope.values,
         **plan.conditions.values,

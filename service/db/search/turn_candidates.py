@@ -3,18 +3,18 @@
 One statement reads the newest `exact_rows` turns of the scope, with exact BM25 and exact distances. A turn is often
 found by the question before it, so its context scores combine its own with those of the turns just before it in the
 conversation, by a window over rows that are scored anyway: no second vector is stored, and an erased turn leaves
-nothing in its neighbours (docs/decisions/014-context-columns.md). A turn that is stored as a memory too (infer=false)
-takes the context scores of the memory, which are better. In a larger scope the HNSW index of the generation adds older
-turns.
+nothing in its neighbours (docs/decisions/014-context-columns.md). Where memories are candidates as well, turns of which
+they hold most are left out, and memories without a context take that of their turns. In a larger scope the HNSW index
+of the generation adds older turns.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from uuid import UUID
 
@@ -37,61 +37,70 @@ from service.domain.bm25 import IDF_SQL
 # read (as in Lucene's BM25); the indexes of a sparse vector begin at 1 in SQL, at 0 in the driver. A turn without a
 # vector has no cosine, and is found by its words and those before it.
 SCORED = """
-WITH scoped AS MATERIALIZED (
-    SELECT t.id, t.conversation_id, t.turn_index, t.terms, t.bm25, t."timestamp"
+WITH latest AS MATERIALIZED (
+    SELECT t.id, t.conversation_id, t.turn_index, t.terms, t.bm25, t."timestamp", char_length(t.content) AS chars
     FROM {turns} {newest}
+), scoped AS MATERIALIZED (
+    SELECT s.*, {held} AS held FROM latest s
 ), counted AS (
-    SELECT count(*)::float8 AS total FROM scoped
+    SELECT count(*) FILTER (WHERE NOT held) + CAST(:memories AS float8) AS total FROM scoped
 ), frequency AS (
-    SELECT term, count(*)::float8 AS turns FROM scoped, unnest(terms) term
-    WHERE terms && CAST(:terms AS integer[]) AND term = ANY (CAST(:terms AS integer[])) GROUP BY term
+    SELECT term, sum(texts)::float8 AS turns FROM (
+        SELECT term, 1::float8 AS texts FROM scoped, unnest(terms) term
+        WHERE NOT held AND terms && CAST(:terms AS integer[]) AND term = ANY (CAST(:terms AS integer[]))
+        UNION ALL SELECT * FROM unnest(CAST(:known AS integer[]), CAST(:known_in AS float8[]))
+    ) counts GROUP BY term
 ), query AS (
     SELECT ('{{' || string_agg((term + 1) || ':' || {idf}, ',' ORDER BY term)
             || '}}/{dimensions}')::sparsevec AS weights
     FROM frequency, counted
-), memory_context AS (
-    SELECT o.turn_id, max(greatest(-(m.context_bm25 <#> q.weights), 0)) AS lexical,
-           max({context_cosine}) AS cosine
-    FROM scoped s CROSS JOIN query q
-    JOIN memory_source o ON o.workspace_id = :workspace AND o.turn_id = s.id
-    JOIN memory m ON m.workspace_id = :workspace AND m.id = o.memory_id AND m.context_bm25 IS NOT NULL
-    LEFT JOIN memory_vector c ON c.workspace_id = :workspace AND c.memory_id = m.id
-        AND c.generation = {generation} AND c.kind = 'context'
-    GROUP BY o.turn_id
 ), own AS (
-    SELECT s.id, s.conversation_id, s.turn_index, s."timestamp",
+    SELECT s.id, s.conversation_id, s.turn_index, s."timestamp", s.held,
            CASE WHEN s.terms && CAST(:terms AS integer[]) THEN greatest(-(s.bm25 <#> q.weights), 0) ELSE 0 END
                AS text_lexical,
-           {text_cosine} AS text_cosine
+           {text_cosine} AS text_cosine, {original_cosine} AS original_cosine
     FROM scoped s CROSS JOIN query q
     LEFT JOIN turn_vector v ON v.workspace_id = :workspace AND v.turn_id = s.id AND v.generation = {generation}
 ), scored AS MATERIALIZED (
     SELECT own.*,
-           coalesce(c.lexical, own.text_lexical + coalesce(sum(own.text_lexical) OVER two_before, 0))
-               AS context_lexical,
-           coalesce(c.cosine, (2 * own.text_cosine + coalesce(lag(own.text_cosine) OVER conversation, own.text_cosine))
-               / 3) AS context_cosine
-    FROM own LEFT JOIN memory_context c ON c.turn_id = own.id
+           text_lexical + coalesce(sum(text_lexical) OVER two_before, 0) AS context_lexical,
+           (2 * text_cosine + coalesce(lag(text_cosine) OVER conversation, text_cosine)) / 3 AS context_cosine
+    FROM own
     WINDOW conversation AS (PARTITION BY conversation_id ORDER BY turn_index),
            two_before AS (PARTITION BY conversation_id ORDER BY turn_index ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING)
+), free AS (
+    SELECT * FROM scored WHERE NOT held
 ), candidate AS (
-    (SELECT id FROM scored WHERE text_lexical > 0 ORDER BY text_lexical DESC, id LIMIT :candidate_limit)
-    UNION (SELECT id FROM scored WHERE context_lexical > 0 ORDER BY context_lexical DESC, id LIMIT :candidate_limit)
-    UNION (SELECT id FROM scored WHERE text_cosine IS NOT NULL ORDER BY text_cosine DESC, id LIMIT :candidate_limit)
-    UNION (SELECT id FROM scored WHERE context_cosine IS NOT NULL ORDER BY context_cosine DESC, id
+    (SELECT id FROM free WHERE text_lexical > 0 ORDER BY text_lexical DESC, id LIMIT :candidate_limit)
+    UNION (SELECT id FROM free WHERE context_lexical > 0 ORDER BY context_lexical DESC, id LIMIT :candidate_limit)
+    UNION (SELECT id FROM free WHERE text_cosine IS NOT NULL ORDER BY text_cosine DESC, id LIMIT :candidate_limit)
+    UNION (SELECT id FROM free WHERE context_cosine IS NOT NULL ORDER BY context_cosine DESC, id
            LIMIT :candidate_limit)
-    UNION (SELECT id FROM scored WHERE CAST(:time AS timestamptz) IS NOT NULL
+    UNION (SELECT id FROM free WHERE CAST(:time AS timestamptz) IS NOT NULL
            ORDER BY abs(date_part('epoch', "timestamp") - date_part('epoch', CAST(:time AS timestamptz))), id
            LIMIT :candidate_limit)
-    UNION (SELECT id FROM scored ORDER BY "timestamp" DESC, id LIMIT :newest)
+    UNION (SELECT id FROM free ORDER BY "timestamp" DESC, id LIMIT :newest)
 )
 SELECT s.id AS ids, s.text_lexical, s.context_lexical, s.text_cosine AS text_vector,
-       s.context_cosine AS context_vector, s."timestamp", coalesce(t.shown, t.content) AS phrasing, t.terms,
-       t.speaker, t.role, (SELECT total FROM counted) AS total,
-       (SELECT json_object_agg(term, turns)::text FROM frequency) AS frequencies
+       s.context_cosine AS context_vector, s.original_cosine, s."timestamp",
+       CASE WHEN octet_length(t.content) <= {short} THEN coalesce(t.shown, t.content) END AS phrasing, t.terms,
+       t.speaker, t.role, (SELECT total FROM counted) AS total, (SELECT count(*) FROM scoped) AS turns,
+       (SELECT json_object_agg(term, turns)::text FROM frequency) AS frequencies,
+       (SELECT json_agg(json_build_array(o.memory_id, l.context_lexical, l.context_cosine))::text
+        FROM memory_source o JOIN scored l ON l.id = o.turn_id
+        WHERE o.workspace_id = :workspace AND o.memory_id = ANY (CAST(:among AS uuid[]))) AS contexts
 FROM candidate c JOIN scored s ON s.id = c.id
 JOIN turn t ON t.workspace_id = :workspace AND t.id = s.id
 """
+
+# By ix_memory_source_turn; a memory may come from the whole turn, and two of them from one sentence.
+HELD = """coalesce((
+        SELECT sum(upper(span) - lower(span)) FROM unnest((
+            SELECT range_agg(int4range(coalesce(o.start, 0), coalesce(o."end", s.chars))) FROM memory_source o
+            WHERE o.workspace_id = :workspace AND o.turn_id = s.id)) span
+    ) >= {share} * s.chars, false)"""
+MOST = 0.8
+"""Share of a turn's characters from which on memories say what it says."""
 
 # ix_turn_vector_hnsw_<generation>; rows are filtered after it, so more are read than wanted.
 OLDER = """
@@ -118,12 +127,20 @@ NEWEST_NAMED = 'ORDER BY t."timestamp" DESC LIMIT 2000'
 
 @dataclass(frozen=True, slots=True)
 class TurnQuery:
-    """A query as the statements need it: term ids, its vector (None: no embedder), and the middle of the time asked
-    for."""
+    """A query as the statements need it: term ids, its vector (None: no embedder), the middle of the time asked for,
+    and the vector of the query as it was sent, where another one is searched with."""
 
     terms: Sequence[int]
     vector: NDArray[np.float32] | None
     time: datetime | None = None
+    original: NDArray[np.float32] | None = None
+
+
+TurnContext = tuple[UUID, float, float | None]
+"""A memory and the context scores of a turn that it came from: BM25 and cosine."""
+
+
+NO_MEMORIES = Candidates(0, {}, {})
 
 
 async def speakers(session: Session, wanted: TurnFilter) -> list[str]:
@@ -142,35 +159,55 @@ async def read(
     candidate_limit: int,
     newest: int,
     exact_rows: int,
-) -> tuple[Candidates, Features]:
+    beside: Candidates = NO_MEMORIES,
+) -> tuple[Candidates, Features, list[TurnContext]]:
     """Returns the best `candidate_limit` turns by each score and the `newest` ones, and the features of each. A turn's
-    context scores are together with the turns just before it."""
+    context scores are together with the turns just before it. `beside`: the memories that are candidates as well; what
+    they hold is left out, terms are counted in both, and the context scores of their turns are returned, too."""
     values = {
         **wanted.place("t").values,
         "workspace": wanted.scope.workspace_id,
         "terms": list(query.terms),
         "vector": query.vector,
+        "original": query.original,
         "time": query.time,
         "candidate_limit": candidate_limit,
+        "memories": float(beside.text_count),
+        "known": list(beside.text_df),
+        "known_in": [*map(float, beside.text_df.values())],
+        "among": list({each for arm in beside.arms.values() for each in arm}),
     }
-    rows = wanted.rows("t")
-    found = await _scored(session, wanted, rows, values | {"exact_rows": exact_rows, "newest": newest}, generation)
-    texts = int(found.pop("total", (0,))[0])
+    read_scored = partial(_scored, session, wanted, generation=generation, is_beside=beside is not NO_MEMORIES)
+    found = await read_scored(wanted.rows("t"), values | {"exact_rows": exact_rows, "newest": newest})
+    texts, turns = int(found.pop("total", (beside.text_count,))[0]), int(found.pop("turns", (0,))[0])
     counted = json.loads(found.pop("frequencies", (None,))[0] or "{}")
-    if texts >= exact_rows and query.vector is not None:
+    contexts = json.loads(found.pop("contexts", (None,))[0] or "[]")
+    if query.original is None:
+        found.pop("original_cosine", None)
+    if turns >= exact_rows and query.vector is not None:
         older = await _older(session, wanted, query.vector, candidate_limit, generation)
         if ids := list(set(older).difference(found["ids"])):
-            rows &= Condition("t.id = ANY (CAST(:ids AS uuid[]))", {"ids": ids})
-            more = await _scored(session, wanted, rows, values | {"exact_rows": len(ids), "newest": 0}, generation)
+            rows = wanted.rows("t") & Condition("t.id = ANY (CAST(:ids AS uuid[]))", {"ids": ids})
+            more = await read_scored(rows, values | {"exact_rows": len(ids), "newest": 0})
             found = {name: (*column, *more.get(name, ())) for name, column in found.items()}
-    frequencies = {int(term): float(turns) for term, turns in counted.items()}
-    return Candidates(texts, frequencies, frequencies), features.of_columns(found)
+    text_df = {**beside.text_df, **{int(term): float(each) for term, each in counted.items()}}
+    new = {term: each - beside.text_df.get(term, 0.0) for term, each in text_df.items()}
+    context_df = {**beside.context_df, **{term: beside.context_df.get(term, 0.0) + each for term, each in new.items()}}
+    every = replace(beside, text_count=texts, text_df=text_df, context_df=context_df)
+    of_memories = [(UUID(memory), lexical, near) for memory, lexical, near in contexts]
+    return every, features.of_columns(found), of_memories
 
 
 async def _scored(
-    session: Session, wanted: TurnFilter, rows: Condition, values: Mapping[str, object], generation: int
+    session: Session,
+    wanted: TurnFilter,
+    rows: Condition,
+    values: Mapping[str, object],
+    *,
+    generation: int,
+    is_beside: bool,
 ) -> dict[str, tuple[Any, ...]]:
-    statement = _scored_statement((wanted.place("t") & rows).source(TURNS, NEWEST), generation)
+    statement = _scored_statement((wanted.place("t") & rows).source(TURNS, NEWEST), generation, is_beside=is_beside)
     return await direct.columns(session, statement, {**values, **rows.values})
 
 
@@ -191,19 +228,20 @@ async def _older(
 
 
 @lru_cache(maxsize=256)
-def _scored_statement(turns: str, generation: int) -> TextClause:
+def _scored_statement(turns: str, generation: int, *, is_beside: bool) -> TextClause:
     filled = SCORED.format(
         turns=turns,
         newest=NEWEST,
+        held=HELD.format(share=MOST) if is_beside else "false",
         generation=int(generation),
         dimensions=TERM_DIMENSIONS,
         idf=IDF_SQL.format(texts="total", frequency="turns"),
         text_cosine=cosine("v.embedding", ":vector"),
-        context_cosine=cosine("c.embedding", ":vector"),
+        original_cosine=cosine("v.embedding", ":original"),
+        short=features.SHORT_BYTES,
     )
-    return typed(text(filled)).bindparams(
-        bindparam("vector", type_=Half()), bindparam("time", type_=DateTime(timezone=True))
-    )
+    vectors = (bindparam(name, type_=Half()) for name in ("vector", "original"))
+    return typed(text(filled)).bindparams(*vectors, bindparam("time", type_=DateTime(timezone=True)))
 
 
 @lru_cache(maxsize=256)

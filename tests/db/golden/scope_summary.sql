@@ -24,4 +24,7 @@ WITH RECURSIVE named AS (
 SELECT (SELECT count(*) FROM (SELECT FROM memory m WHERE m.workspace_id = :workspace
     AND m.user_id = :user_id
     AND m.channel = :channel LIMIT :most + 1) counted) AS rows,
-       CAST(ARRAY(SELECT speaker FROM named LIMIT :speakers) AS text[]) AS speakers;
+       CAST(ARRAY(SELECT speaker FROM named LIMIT :speakers) AS text[]) AS speakers,
+       EXISTS (SELECT FROM turn t WHERE t.workspace_id = :workspace
+           AND t.user_id = :user_id
+           AND t.channel = :channel) AS has_turns;
