@@ -260,3 +260,21 @@ async def test_a_scope_without_conversations_costs_nothing_more(client: AsyncCli
             await found(client, turns=turns)
         counts.append(len(sent))
     assert counts[0] == counts[1] > 0
+
+
+async def test_a_turn_that_says_more_than_its_memories_is_found(client: AsyncClient, tables: Tables) -> None:
+    """Two memories of the same words hold them once; a link without an end holds the rest of the turn."""
+    await answer(client, [{"role": "user", "content": COMPLAINT}], run_id="ops")
+    half, whole = len(COMPLAINT) // 2, {COMPLAINT: "turn"}
+    await tables.fetch('UPDATE memory_source SET start = 0, "end" = $1', half)
+    assert whole.items() <= (await hits(client)).items()
+    await tables.fetch("""
+        INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
+        SELECT s.workspace_id, m.id, s.turn_id, s.start, s."end" FROM memory_source s, LATERAL (
+            SELECT * FROM memory WHERE workspace_id = s.workspace_id AND id <> s.memory_id LIMIT 1) m
+    """)
+    assert whole.items() <= (await hits(client)).items()
+    await tables.fetch('UPDATE memory_source SET start = 2, "end" = NULL')
+    assert whole.keys().isdisjoint((await hits(client)).keys())
+    await tables.fetch("UPDATE memory_source SET start = 10000")
+    assert whole.items() <= (await hits(client)).items()

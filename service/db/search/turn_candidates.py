@@ -96,7 +96,8 @@ JOIN turn t ON t.workspace_id = :workspace AND t.id = s.id
 # By ix_memory_source_turn; a memory may come from the whole turn, and two of them from one sentence.
 HELD = """coalesce((
         SELECT sum(upper(span) - lower(span)) FROM unnest((
-            SELECT range_agg(int4range(coalesce(o.start, 0), coalesce(o."end", s.chars))) FROM memory_source o
+            SELECT range_agg(int4range(coalesce(o.start, 0), greatest(o.start, coalesce(o."end", s.chars))))
+            FROM memory_source o
             WHERE o.workspace_id = :workspace AND o.turn_id = s.id)) span
     ) >= {share} * s.chars, false)"""
 MOST = 0.8
