@@ -14,8 +14,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
+from service.curator import outdating
 from service.domain.decision import Reason
 from service.language import sentences, values
 from service.language.common_words import is_common
@@ -31,6 +32,9 @@ NAMED_THING = 0.42
 
 COMPARABLE_CHARS = 4_000
 """Longer texts are only compared as a whole."""
+
+MOST_STATEMENTS = 2
+"""Sentences of a text up to which it is marked by what is likely: with longer ones other things are meant too often."""
 
 MOST_EXTRAS = 4
 """Words of a statement beside those that are over, from which on it says more than that."""
@@ -162,14 +166,25 @@ class Spoken:
     offset: int
     statements: tuple[Sentence, ...]
 
+    @cached_property
+    def gist(self) -> tuple[frozenset[str], frozenset[str], frozenset[str], dict[str, str]]:
+        """Its words, its subjects, those that are names, and a value of each kind."""
+        words = frozenset(word for each in self.statements for word in each.words - OVER_WORDS)
+        subjects = frozenset(name for each in self.statements for name in each.subjects)
+        names = subjects - {"user", (self.speaker or "user").casefold()}
+        return words, subjects, names, {each.kind: each.key for each in values.find(self.own)}
 
-def relate(newer: str, older: str, similarity: float, *, correction: bool = False) -> FactLink | None:
-    """Returns how `newer` bears on `older`, None where it does not. `correction`: it takes back what was just said."""
+
+def relate(
+    newer: str, older: str, similarity: float, *, correction: bool = False, change: float | None = None
+) -> FactLink | None:
+    """Returns how `newer` bears on `older`, None where it does not. `correction`: it takes back what was just said.
+    `change`: how much its vector looks like a change's (`outdating.change_in`), None where that is not known."""
     if _bare(newer) == _bare(older):
         return _SAME_TEXT
     if max(len(newer), len(older)) > COMPARABLE_CHARS:
         return None
-    new, old = _read(newer), _read(older)
+    new, old = read(newer), read(older)
     if not new.statements or not old.statements or _of_two_people(new, old):
         return None
     if _says_the_same(new, old) or _agrees_to(new, old):
@@ -182,7 +197,11 @@ def relate(newer: str, older: str, similarity: float, *, correction: bool = Fals
     ]
     if ended:
         return _link(old, ended)
-    return _UNSURE if _may_outdate(new, old, similarity) else None
+    if max(len(new.statements), len(old.statements)) > MOST_STATEMENTS:
+        return None
+    if change is None:
+        return _UNSURE if _may_outdate(new, old, similarity) else None
+    return _UNSURE if outdating.is_likely(signs(new, old, similarity), change) else None
 
 
 def relate_each(pairs: Sequence[tuple[str, str, float]]) -> list[FactLink | None]:
@@ -192,7 +211,7 @@ def relate_each(pairs: Sequence[tuple[str, str, float]]) -> list[FactLink | None
 
 def differs(one: str, other: str) -> bool:
     """Whether two texts that share their words differ in a figure, a name or a denial."""
-    a, b = _read(one), _read(other)
+    a, b = read(one), read(other)
     return (
         sorted(each.key for each in values.find(a.own)) != sorted(each.key for each in values.find(b.own))
         or {each.key for each in values.names(a.own)} != {each.key for each in values.names(b.own)}
@@ -204,7 +223,8 @@ def differs(one: str, other: str) -> bool:
 
 
 @lru_cache(maxsize=2_048)
-def _read(text: str) -> Spoken:
+def read(text: str) -> Spoken:
+    """Takes a text apart."""
     taken_up = _TAKEN_UP.match(text)
     spoken = taken_up or (None if _LEAD.match(text) else _SPOKEN.match(text))
     offset = spoken.end() if spoken else 0
@@ -424,20 +444,35 @@ def _struck(old: Spoken, places: set[int]) -> str:
     return old.text[: old.offset] + own.strip()
 
 
-def _share_a_name(new: Spoken, old: Spoken) -> bool:
-    names = [{name for each in one.statements for name in each.subjects} for one in (new, old)]
-    speakers = {(each.speaker or "user").casefold() for each in (new, old)} | {"user"}
-    return bool((names[0] & names[1]) - speakers)
-
-
 # -- marks -----------------------------------------------------------------------------------------------------------
 
 
 def _may_outdate(new: Spoken, old: Spoken, similarity: float) -> bool:
     """Whether the newer text tells a change that is likely to be about what the older one says."""
     said = [each for each in new.statements if _CHANGES.search(each.text) and not _HEDGED.search(each.text)]
-    if not said or similarity < (NAMED_THING if _share_a_name(new, old) else ABOUT_ONE_THING):
+    if not said or similarity < (NAMED_THING if new.gist[2] & old.gist[2] else ABOUT_ONE_THING):
         return False
     if all(_ALSO.search(each.text) or _PASSING.search(each.text) for each in said):
         return False
     return any(_may_be_one_subject(each, was) for each in said for was in old.statements)
+
+
+def signs(new: Spoken, old: Spoken, similarity: float) -> tuple[float, ...]:
+    """What in the words of two texts tells whether the newer one outdates the older, as `outdating` weighs it."""
+    (words, subjects, names, values_now), (known, others, named, values_then) = new.gist, old.gist
+    shared = len(words & known)
+    return (
+        similarity,
+        max(0.0, similarity - 0.5),
+        shared / max(1, len(known)),
+        shared / max(1, len(words)),
+        not shared,
+        min(len(words) - shared, 12) / 4,
+        not names.isdisjoint(named),
+        not names <= named,
+        not named <= names,
+        len(subjects) > len(names) and len(others) > len(named),  # both are about their speakers
+        sum(each.denials for each in (*new.statements, *old.statements)) % 2,
+        any(values_then.get(kind, key) != key for kind, key in values_now.items()),
+        *(bool(each.search(new.own)) for each in (_CHANGES, _ALSO, _PASSING, _HEDGED)),
+    )

@@ -102,7 +102,8 @@ def is_later(memory: Neighbour, statement: Statement) -> bool:
 def _related(statement: Statement, memory: Neighbour) -> Related | None:
     later = is_later(memory, statement)
     new, old = (memory.text, statement.text) if later else (statement.text, memory.text)
-    link = relate(new, old, memory.similarity, correction=statement.correction and not later)
+    change = None if later else statement.change
+    link = relate(new, old, memory.similarity, correction=statement.correction and not later, change=change)
     return Related(memory, link, later) if link is not None else None
 
 

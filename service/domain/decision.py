@@ -47,7 +47,8 @@ class Statement:
 
     `speaker`: the name in front of the text (`Ann: ...`), None where there is none. `said_at`: when it was said or
     happened. `t_valid`, `t_invalid`: from when until when it holds, where the caller or the text says so.
-    `correction`: it was introduced as one ("no, I meant ...").
+    `correction`: it was introduced as one ("no, I meant ..."). `change`: how much its vector looks like a change's,
+    None where that is not known.
     """
 
     text: CleanText
@@ -56,6 +57,7 @@ class Statement:
     t_valid: datetime | None = None
     t_invalid: datetime | None = None
     correction: bool = False
+    change: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,6 +185,7 @@ class Draft:
     original_length: int | None = None  # size.summarise
     hash: str = ""  # embed
     vector: NDArray[np.float32] | None = None
+    change: float | None = None
     embedding_status: EmbeddingStatus = EmbeddingStatus.QUEUED
     seen: tuple[Neighbour, ...] = ()  # dedup
     expired_duplicate_possible: bool = True  # False: looked for under the scope lock, and none was there
@@ -224,7 +225,7 @@ class Draft:
         """The text as it is judged."""
         given, correction = self.given, self.fact is not None and self.fact.correction
         speaker = self.speech.speaker if self.speech else None
-        return Statement(self.clean, speaker, self.timestamp, given.t_valid, given.t_invalid, correction)
+        return Statement(self.clean, speaker, self.timestamp, given.t_valid, given.t_invalid, correction, self.change)
 
     @property
     def is_duplicate(self) -> bool:

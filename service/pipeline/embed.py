@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from service.curator import outdating
 from service.domain.draft import Draft, EmbeddingStatus, TurnContext
 from service.domain.text import CleanText, content_hash
 from service.errors import EmbeddingError
@@ -50,7 +51,8 @@ async def _with_vector(draft: Draft, vectors: Iterator[Vector | None], res: Reso
         count, whole = await res.embedder.windows(draft.clean)
         if count > 1:
             warnings += (f"embedded_in_windows: {count} windows were averaged{'' if whole else ', the rest was cut'}.",)
-    return replace(draft, vector=vector, embedding_status=EmbeddingStatus.STORED, warnings=warnings)
+    change = outdating.change_in(vector, res.embedder.model)
+    return replace(draft, vector=vector, change=change, embedding_status=EmbeddingStatus.STORED, warnings=warnings)
 
 
 async def _vectors(drafts: Sequence[Draft], res: Resources) -> Sequence[Vector | None]:

@@ -15,6 +15,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from service.curator import outdating
 from service.curator.judge import judge
 from service.domain.decision import Action, Decision, Neighbour, Statement
 from service.domain.text import CleanText
@@ -41,7 +42,8 @@ async def judged(embedder: LocalEmbedder, new: str, known: Sequence[str]) -> Dec
         Neighbour(uuid4(), CleanText(text), "", 1, CALIBRATION.documents(float(first @ vector)))
         for text, vector in zip(known, others, strict=True)
     ]
-    return judge(Statement(CleanText(new)), sorted(near, key=lambda each: -each.similarity))
+    change = outdating.change_in(first, embedder.model)
+    return judge(Statement(CleanText(new), change=change), sorted(near, key=lambda each: -each.similarity))
 
 
 def ended(decision: Decision) -> set[str]:
@@ -74,3 +76,17 @@ async def test_things_that_look_alike_stay(embedder: LocalEmbedder, name: str) -
         for place in range(1, len(case["texts"])):
             decision = await judged(embedder, case["texts"][place], case["texts"][:place])
             assert decision.edits[0].action is Action.ADD, case["texts"][place]
+
+
+async def test_most_of_what_a_later_message_outdates_is_marked(embedder: LocalEmbedder) -> None:
+    found = [
+        (case["ends"], (await judged(embedder, f"User: {case['later']}", [f"User: {case['earlier']}"])).touches_older)
+        for case in cases("statements-held-out")
+    ]
+    right = sum(ends and marked for ends, marked in found)
+    assert right >= 0.6 * sum(ends for ends, _ in found)
+    assert right >= 0.6 * sum(marked for _, marked in found)
+
+
+def test_vectors_of_another_embedder_say_nothing_of_changes() -> None:
+    assert outdating.change_in(np.zeros(384, dtype=np.float32), "openai:text-embedding-3-small") is None
