@@ -291,7 +291,8 @@ def _pronouns(text: str) -> frozenset[str]:
 def _ending(new: Spoken, old: Spoken, was: Sentence, *, correction: bool) -> tuple[Reason | None, bool]:
     """Why a sentence of the older text ends, and whether by a slot."""
     said = [each for each in new.statements if not _HEDGED.search(each.text)]
-    if any(_is_opposite(clause, was, new.speaker) for each in said for clause in _clauses(each.text)):
+    stands_alone = was.subjects or (len(new.statements) == 1 and len(old.statements) == 1)
+    if stands_alone and any(_is_opposite(each, was, new.speaker) for one in said for each in _clauses(one.text)):
         return Reason.OPPOSITE, False
     if any(_names_as_over(each, was, new) for each in said):
         return Reason.CHANGE, False
@@ -427,6 +428,8 @@ def _link(old: Spoken, ended: Sequence[tuple[int, Reason, bool]]) -> FactLink:
         return _UNSURE
     if len(places) == len(old.statements):
         return FactLink(LinkKind.ENDS, reason, by_slot=by_slot)
+    if old.speaker is None:  # a document: its sentences are about what the document is about
+        return _UNSURE
     return FactLink(LinkKind.ENDS, reason, by_slot=by_slot, text=_struck(old, places))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from service.curator import outdating
+from service.curator.compare import LinkKind, relate
 from service.curator.judge import judge
 from service.domain.decision import Action, Decision, Neighbour, Statement
 from service.domain.text import CleanText
@@ -90,3 +91,23 @@ async def test_most_of_what_a_later_message_outdates_is_marked(embedder: LocalEm
 
 def test_vectors_of_another_embedder_say_nothing_of_changes() -> None:
     assert outdating.change_in(np.zeros(384, dtype=np.float32), "openai:text-embedding-3-small") is None
+
+
+def test_a_sentence_that_is_about_its_document_does_not_end_in_another() -> None:
+    """ "No data were lost" means the fire that the report is about."""
+    report = "Report on the mill. The pump failed at night. No seals were lost. Ada Lund led the review."
+    other = "Report on the barn. A door was left open. Seals were lost. Bo Falk led the review."
+    for one, two in ((report, other), (f"User: {report}", f"User: {other}")):
+        link = relate(two, one, 0.9)
+        assert link is None or link.kind is LinkKind.UNSURE
+
+
+def test_no_sentence_is_struck_from_a_document() -> None:
+    """Nobody says "I" in it; the same words in a message end."""
+    document = "Team page. Ana Lind is the lead. The office is on Elm Street."
+    link = relate("Ana Lind is not the lead.", document, 0.8)
+    assert link is not None
+    assert (link.kind, link.text) == (LinkKind.UNSURE, None)
+    said = relate("User: Ana Lind is not the lead.", f"User: {document}", 0.8)
+    assert said is not None
+    assert said.text == "User: Team page. The office is on Elm Street."

@@ -38,6 +38,9 @@ GOES_ON = re.compile(r"\.?\s+(?:of\b|\d{1,2}\b(?!:))|\s*['\u2019]\d\d\b")
 LONE_DAY = re.compile(r"(?:on )?(?:mon|tue|tues|wed|wednes|thu|thurs|fri|sat|satur|sun)(?:day)?s?\.?", re.IGNORECASE)
 BARE_DAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b", re.IGNORECASE)
 LAST_OR_NEXT = re.compile(r"\b(?:last|next|this|past|coming)\b", re.IGNORECASE)
+SEASON = re.compile(r"\b(?:spring|summer|autumn|fall|winter)s?\b", re.IGNORECASE)
+"""A season of every year, unless it says of which: "in winter we ski"."""
+
 RELATIVE_UNIT = re.compile(r"\b(?P<unit>day|week|weekend|month|year|decade)s?\b", re.IGNORECASE)
 ADDED = re.compile(
     r" \((?:around )?(?:\d{1,2}(?:\u2013\d{1,2})? )?(?:[A-Z][a-z]+ )?\d{4}"
@@ -68,9 +71,10 @@ def with_dates(text: str, mentions: Sequence[Mention], zone: ZoneInfo) -> str:
         date = _date(mention, zone)
         vague = VAGUE.search(mention.text) is not None or PARTLY.match(mention.text) is not None
         bound = GOES_ON.match(text, mention.end) is not None or several_days
+        any_season = SEASON.search(mention.text) and not LAST_OR_NEXT.search(mention.text)
         bare_day = RESCHEDULED.search(text) and BARE_DAY.search(mention.text) and not LAST_OR_NEXT.search(mention.text)
         unsure = recurring.may_recur(mention.text) and lean(mention.start) is Lean.NONE
-        if date is None or vague or bound or bare_day or unsure or text[mention.end :].lstrip().startswith("("):
+        if date is None or vague or bound or bare_day or any_season or unsure or text[mention.end :].lstrip().startswith("("):
             continue
         end = mention.start + len(text[mention.start : mention.end].rstrip(" .,;:!?"))
         text = f"{text[:end]} ({date}){text[end:]}"
