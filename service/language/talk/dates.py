@@ -71,10 +71,10 @@ def with_dates(text: str, mentions: Sequence[Mention], zone: ZoneInfo) -> str:
         date = _date(mention, zone)
         vague = VAGUE.search(mention.text) is not None or PARTLY.match(mention.text) is not None
         bound = GOES_ON.match(text, mention.end) is not None or several_days
-        any_season = SEASON.search(mention.text) and not LAST_OR_NEXT.search(mention.text)
+        vague = vague or (SEASON.search(mention.text) is not None and not LAST_OR_NEXT.search(mention.text))
         bare_day = RESCHEDULED.search(text) and BARE_DAY.search(mention.text) and not LAST_OR_NEXT.search(mention.text)
         unsure = recurring.may_recur(mention.text) and lean(mention.start) is Lean.NONE
-        if date is None or vague or bound or bare_day or any_season or unsure or text[mention.end :].lstrip().startswith("("):
+        if date is None or vague or bound or bare_day or unsure or text[mention.end :].lstrip().startswith("("):
             continue
         end = mention.start + len(text[mention.start : mention.end].rstrip(" .,;:!?"))
         text = f"{text[:end]} ({date}){text[end:]}"
