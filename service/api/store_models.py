@@ -125,7 +125,8 @@ class MemoryFields(ScopeFields):
     )
     timestamp: Time | None = Field(None, description="When it happened; default now. Relative dates count from here")
     timezone: Zone | None = Field(
-        None, description="IANA zone in which 'tomorrow at 3' is meant; default the workspace's"
+        None,
+        description="IANA zone in which 'tomorrow at 3' is meant; default the timestamp's offset, else the workspace's",
     )
     t_valid: Time | None = Field(None, description="Valid from this moment on; left out: since ever")
     t_invalid: Time | None = Field(None, description="No longer valid from this moment on; left out: it stays valid")
@@ -195,6 +196,21 @@ class StoreRequest(MemoryFields):
     filters: FilterTree | None = Field(
         None, description="messages with infer only: which memories the new facts are compared with"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_the_zone_of_its_time(cls, given: Any) -> Any:
+        """Without a time zone the offset of the first time given counts, if it is of whole hours."""
+        if not isinstance(given, dict) or given.get("timezone") is not None:
+            return given
+        said = given.get("messages")
+        times = [
+            each.get("timestamp")
+            for each in (given, *(said if isinstance(said, list) else ()))
+            if isinstance(each, dict)
+        ]
+        zone = next((found for each in times if (found := moments.zone_of(each))), None)
+        return {**given, "timezone": zone} if zone else given
 
     @model_validator(mode="after")
     def _one_form(self) -> Self:

@@ -10,6 +10,9 @@ END: Final = datetime(9999, 1, 1, tzinfo=UTC)
 """The driver takes the first and the last moment of Python for infinity, which nothing can be subtracted from. A year
 is left at both ends, so that no zone, day or week around a moment leaves the calendar."""
 
+WHOLE_HOURS: Final = frozenset(range(-12, 15)) - {0}
+"""Offsets, in hours, of which there is a zone without a place."""
+
 BEYOND: Final = "must lie between the years 2 and 9998; leave it out for never"
 
 
@@ -39,3 +42,14 @@ def utc(found: datetime, zone: tzinfo = UTC) -> datetime:
     if not FIRST <= found < END:
         raise ValueError(BEYOND)
     return found
+
+
+def zone_of(written: object) -> str | None:
+    """The IANA name of the offset of an ISO 8601 time ("Etc/GMT-2" for +02:00); None where it has none, is UTC, or has
+    minutes."""
+    try:
+        offset = datetime.fromisoformat(written.strip()).utcoffset() if isinstance(written, str) else None
+    except ValueError:
+        return None
+    hours, rest = divmod(offset or timedelta(), timedelta(hours=1))
+    return f"Etc/GMT{-hours:+d}" if hours in WHOLE_HOURS and not rest else None

@@ -364,6 +364,24 @@ async def test_relative_dates_count_from_the_timestamp_in_the_zone(client: Async
     assert "Meeting at 3pm tomorrow"[mention["start"] : mention["end"]] == mention["text"]
 
 
+@pytest.mark.parametrize(
+    ("timestamp", "zone", "begins"),
+    [
+        ("2025-06-10T12:00:00+02:00", None, "2025-06-11T13:00:00+00:00"),
+        ("2025-06-10T12:00:00-07:00", None, "2025-06-11T22:00:00+00:00"),
+        ("2025-06-10T12:00:00+05:30", None, "2025-06-11T15:00:00+00:00"),
+        ("2025-06-10T12:00:00+02:00", "America/New_York", "2025-06-11T19:00:00+00:00"),
+    ],
+)
+async def test_without_a_zone_the_offset_of_the_timestamp_counts(
+    client: AsyncClient, timestamp: str, zone: str | None, begins: str
+) -> None:
+    """One of half hours has no zone of its own: then UTC, the workspace's."""
+    given = {"timezone": zone} if zone else {}
+    result = await store(client, "Meeting at 3pm tomorrow", timestamp=timestamp, **given)
+    assert result["temporal"]["mentions"][0]["begins_at"] == begins
+
+
 # -- PII --------------------------------------------------------------------------------------------------------------
 
 SECRET = "qX9vT2mB7pLs4KdW"

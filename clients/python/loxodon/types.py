@@ -2624,7 +2624,7 @@ class StoreConversationLaterOptions(TypedDict, total=False):
     timestamp: Moment | None
     """When it happened; default now. Relative dates count from here"""
     timezone: str | None
-    """IANA zone in which 'tomorrow at 3' is meant; default the workspace's"""
+    """IANA zone in which 'tomorrow at 3' is meant; default the timestamp's offset, else the workspace's"""
     t_valid: Moment | None
     """Valid from this moment on; left out: since ever"""
     t_invalid: Moment | None
@@ -2700,7 +2700,7 @@ class StoreMemoryOptions(TypedDict, total=False):
     timestamp: Moment | None
     """When it happened; default now. Relative dates count from here"""
     timezone: str | None
-    """IANA zone in which 'tomorrow at 3' is meant; default the workspace's"""
+    """IANA zone in which 'tomorrow at 3' is meant; default the timestamp's offset, else the workspace's"""
     t_valid: Moment | None
     """Valid from this moment on; left out: since ever"""
     t_invalid: Moment | None
