@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -69,9 +68,5 @@ def _between(name: str, checks: Sequence[Check], window: Window) -> ColumnRange 
 
 
 def _next(value: Any, sign: int) -> Any:
-    """The next value in the direction of `sign`; the last one of all has none."""
-    if isinstance(value, datetime):
-        with suppress(OverflowError):
-            return value + sign * TIME_STEP
-        return value
-    return math.nextafter(value, sign * math.inf)
+    """The next value in the direction of `sign`."""
+    return value + sign * TIME_STEP if isinstance(value, datetime) else math.nextafter(value, sign * math.inf)

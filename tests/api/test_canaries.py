@@ -39,7 +39,7 @@ TALK: dict[str, Any] = {"messages": [{"role": "user", "content": "I moved to Lis
 NOT_FREE = {
     "create_api_key body rights.0",
     "forget body ids.0",
-    "list_entities body cursor",
+    *(f"{each} body cursor" for each in ("get_memories", "list_entities", "search_memories")),
     *(f"{each} body timezone" for each in ("search_memories", "store_memory", "store_conversation_later")),
     "store_memories body items.0.timezone",
     "create_webhook body url",

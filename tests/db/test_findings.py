@@ -33,6 +33,7 @@ async def test_a_walk_is_served_by_an_index(section: Section, database: Database
         "second": START.second,
         "limit": 20,
         "most": 1_000,
+        "decaying_below": 0.25,
     }
     values = {name: known[name] for name in statement.compile().params}
     async with database.snapshot(workspace) as session:  # without sequential scans, which small tables invite

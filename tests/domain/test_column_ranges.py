@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from service.domain import filters
+from service.domain import filters, moments
 from service.domain.column_ranges import TIME_STEP, ColumnRange, needed, time_span
 from service.domain.query import EVER, Narrow, Window
 
@@ -20,6 +20,7 @@ def check(field: str, operator: str, value: Any) -> dict[str, Any]:
 
 MAY, JUNE = (datetime(2026, month, 1, tzinfo=UTC) for month in (5, 6))
 SINCE, UNTIL = check("timestamp", "gte", MAY.isoformat()), check("timestamp", "lt", JUNE.isoformat())
+BEFORE_ALL = moments.FIRST - timedelta(days=1)
 ONE = str(UUID(int=1))
 
 FOUND: list[tuple[dict[str, Any], tuple[ColumnRange, ...]]] = [
@@ -27,7 +28,8 @@ FOUND: list[tuple[dict[str, Any], tuple[ColumnRange, ...]]] = [
     ({"AND": [SINCE, {"AND": [UNTIL]}]}, (ColumnRange("timestamp", MAY, JUNE - TIME_STEP),)),
     ({"AND": [SINCE, check("timestamp", "gt", JUNE.isoformat())]}, (ColumnRange("timestamp", JUNE + TIME_STEP),)),
     (check("created_at", "eq", MAY.isoformat()), (ColumnRange("created_at", MAY, MAY),)),
-    (check("created_at", "lt", "0001-01-01"), (ColumnRange("created_at", None, datetime(1, 1, 1, tzinfo=UTC)),)),
+    (check("created_at", "lt", "0001-01-01"), (ColumnRange("created_at", None, BEFORE_ALL - TIME_STEP),)),
+    (check("created_at", "gt", "9999-12-31T23:59:59.999999Z"), (ColumnRange("created_at", moments.END + TIME_STEP),)),
     (check("importance", "gt", 0.5), (ColumnRange("importance", math.nextafter(0.5, 1)),)),
     (check("importance", "lte", 1), (ColumnRange("importance", None, 1),)),
     (check("id", "in", [ONE]), (ColumnRange("id", among=(UUID(ONE),)),)),

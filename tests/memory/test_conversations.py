@@ -61,11 +61,14 @@ async def test_a_turn_is_stored_once_with_its_copy_in_working_memory(verbs: Verb
         await turns.store(there, IncomingTurn("user", "Something else", index=0), verbs.res, CALL)
 
 
-async def test_an_archived_conversation_takes_no_turn(verbs: Verbs) -> None:
+async def test_a_new_turn_brings_an_archived_conversation_back(verbs: Verbs) -> None:
     there = await opened(verbs)
-    await change(there, ConversationChanges(archived=True), verbs.res, CALL)
-    with pytest.raises(Conflict):
-        await turns.store(there, IncomingTurn("user", "Hello"), verbs.res, CALL)
+    archived = await change(there, ConversationChanges(archived=True), verbs.res, CALL)
+    stored = await turns.store(archived, IncomingTurn("user", "Hello"), verbs.res, CALL)
+    assert (archived.archived, stored.is_new) == (True, True)
+    async with verbs.res.db.read(verbs.workspace_id) as session:
+        found = await find(session, verbs.scope(), str(there.id))
+    assert found.archived is False
 
 
 async def test_a_profile_is_replaced_or_merged(verbs: Verbs) -> None:

@@ -160,7 +160,8 @@ UNION ALL (SELECT 'context_vector', v.memory_id, NULL, 0, 0 FROM memory_vector v
 UNION ALL (SELECT 'time', t.id, NULL, 0, 0
     FROM (SELECT unnest(timed_ids) AS id, unnest(timestamps) AS "timestamp" FROM scan) t
     WHERE (SELECT is_small FROM counted)
-    ORDER BY abs(date_part('epoch', t."timestamp" - CAST(:asked_at AS timestamptz))), t.id LIMIT :arm_limit)
+    ORDER BY abs(date_part('epoch', t."timestamp") - date_part('epoch', CAST(:asked_at AS timestamptz))), t.id
+    LIMIT :arm_limit)
 UNION ALL (SELECT 'tag', t.id, NULL, 0, 0
     FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
     WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit)

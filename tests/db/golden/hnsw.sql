@@ -160,7 +160,8 @@ UNION ALL (SELECT 'tag', m.id, l.place
         AND m.tag_prefixes && CAST(:with_tags AS text[])
         AND coalesce((m.metadata -> CAST(:filter_0 AS text)) @> CAST(CAST(:filter_1 AS text) AS jsonb), false) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'time', id, place FROM (
-    (SELECT m.id, extract(epoch FROM m."timestamp" - CAST(:asked_at AS timestamptz)) AS place FROM memory m
+    (SELECT m.id, date_part('epoch', m."timestamp") - date_part('epoch', CAST(:asked_at AS timestamptz)) AS place
+        FROM memory m
         WHERE m.workspace_id = :workspace
             AND m.user_id = :user_id
             AND m.channel = :channel
@@ -174,7 +175,8 @@ UNION ALL (SELECT 'time', id, place FROM (
             AND m."timestamp" >= CAST(:asked_at AS timestamptz)
         ORDER BY m."timestamp" LIMIT :arm_limit)
     UNION ALL
-    (SELECT m.id, extract(epoch FROM CAST(:asked_at AS timestamptz) - m."timestamp") FROM memory m
+    (SELECT m.id, date_part('epoch', CAST(:asked_at AS timestamptz)) - date_part('epoch', m."timestamp")
+        FROM memory m
         WHERE m.workspace_id = :workspace
             AND m.user_id = :user_id
             AND m.channel = :channel

@@ -80,7 +80,8 @@ UNION ALL (SELECT 'tag', m.id, l.place
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
         AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'time', id, place FROM (
-    (SELECT m.id, extract(epoch FROM m."timestamp" - CAST(:asked_at AS timestamptz)) AS place FROM memory m
+    (SELECT m.id, date_part('epoch', m."timestamp") - date_part('epoch', CAST(:asked_at AS timestamptz)) AS place
+        FROM memory m
         WHERE m.workspace_id = :workspace
             AND m.user_id = :user_id
             AND m.channel = :channel
@@ -92,7 +93,8 @@ UNION ALL (SELECT 'time', id, place FROM (
             AND m."timestamp" >= CAST(:asked_at AS timestamptz)
         ORDER BY m."timestamp" LIMIT :arm_limit)
     UNION ALL
-    (SELECT m.id, extract(epoch FROM CAST(:asked_at AS timestamptz) - m."timestamp") FROM memory m
+    (SELECT m.id, date_part('epoch', CAST(:asked_at AS timestamptz)) - date_part('epoch', m."timestamp")
+        FROM memory m
         WHERE m.workspace_id = :workspace
             AND m.user_id = :user_id
             AND m.channel = :channel
