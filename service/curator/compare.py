@@ -27,6 +27,9 @@ from service.language.talk import answers
 ABOUT_ONE_THING = 0.55
 """Similarity from which a change told in other words is likely to be about the older statement."""
 
+NEAR = 0.70
+"""Similarity below which two texts in the same words are not the same, as no model is asked about them either."""
+
 NAMED_THING = 0.42
 """The same where both name one person or thing."""
 
@@ -187,7 +190,7 @@ def relate(
     new, old = read(newer), read(older)
     if not new.statements or not old.statements or _of_two_people(new, old):
         return None
-    if _says_the_same(new, old) or _agrees_to(new, old):
+    if (similarity >= NEAR and _says_the_same(new, old)) or _agrees_to(new, old):
         return _SAME
     ended = [
         (place, reason, by_slot)
@@ -328,7 +331,7 @@ def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
 
 def _names_as_over(said: Sentence, was: Sentence, new: Spoken) -> bool:
     """Whether a sentence names what the older one says and tells that it is over, about the same subject."""
-    if was.denials:
+    if was.denials or answers.refers(said.text):  # "It's 1913, not 1911" does not say what
         return False
     for start, over, instead in _overs(said.text):
         gone = frozenset(lexemes(over)) - OVER_WORDS

@@ -15,6 +15,7 @@ import shlex
 import shutil
 import socket
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,7 @@ class _Launcher:
     ) -> None:
         self._settings = settings
         self._folder = folder
+        self._temporary: Path | None = None
         self._ownership = ownership
         self._socket = api_socket
         self._reload = reload
@@ -99,7 +101,7 @@ class _Launcher:
                 self._socket.close()  # refuse rather than keep waiting
                 say("Stopping …")
                 supervisor.stop()
-                shutil.rmtree(self._folder / TEMPORARY, ignore_errors=True)
+                shutil.rmtree(self._temporary or self._folder / TEMPORARY, ignore_errors=True)
         say("Stopped.")
         return 0
 
@@ -123,7 +125,7 @@ class _Launcher:
 
     def _database_environment(self) -> dict[str, str]:
         """The environment for the children; starts the embedded Postgres unless a database was named."""
-        env = _child_environment(self._folder)
+        env, self._temporary = _child_environment(self._folder)
         if self._settings.database_url is not None:
             return env
         say(f"Starting Postgres in {self._folder} …")
@@ -180,17 +182,18 @@ def compile_once() -> None:
     compileall.compile_dir(Path(__file__).parents[1], quiet=2)
 
 
-def _child_environment(folder: Path) -> dict[str, str]:
-    """Children import this package from where it is. Their temporary files are in the data folder, if sockets can be
-    there, so that a stop and the next start remove what killed ones leave."""
+def _child_environment(folder: Path) -> tuple[dict[str, str], Path]:
+    """Children import this package from where it is. Their temporary files are in the data folder, so that a stop and
+    the next start remove what killed ones leave, or in a new one where its path is too long for a socket."""
     paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
     temporary = folder / TEMPORARY
     shutil.rmtree(temporary, ignore_errors=True)
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     if sockets.fits(temporary / "pymp-12345678", "listener-12345678"):
         temporary.mkdir(mode=0o700)
-        env["TMPDIR"] = str(temporary)
-    return env
+    else:
+        temporary = Path(tempfile.mkdtemp(prefix="lox-"))
+    return env | {"TMPDIR": str(temporary)}, temporary
 
 
 def _check_installed(settings: Settings) -> None:

@@ -40,7 +40,7 @@ NOT_FREE = {
     "create_api_key body rights.0",
     "forget body ids.0",
     *(f"{each} body cursor" for each in ("get_memories", "list_entities", "search_memories")),
-    *(f"{each} body timezone" for each in ("search_memories", "store_memory", "store_conversation_later")),
+    *(f"{each} body timezone" for each in ("recall", "search_memories", "store_memory", "store_conversation_later")),
     "store_memories body items.0.timezone",
     "create_webhook body url",
     "update_webhook body url",

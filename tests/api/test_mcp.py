@@ -202,7 +202,7 @@ async def test_goals_relations_pages_resources_and_prompts(app: FastAPI, client:
             assert words in read.text
         assert len((await one.list_resource_templates()).resource_templates) == 2
         assert [each.name for each in (await one.list_prompts()).prompts] == ["answer_from_memory", "save_this_chat"]
-        asked = await one.get_prompt("answer_from_memory", {"question": "Which trip?"})
+        asked = await one.get_prompt("answer_from_memory", {"question": "Where is the Oslo trip?"})
         assert isinstance(asked.messages[0].content, TextContent)
         assert "Oslo trip" in asked.messages[0].content.text
         with pytest.raises(MCPError, match="question: is missing"):

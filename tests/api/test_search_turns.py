@@ -272,6 +272,7 @@ async def test_a_turn_that_says_more_than_its_memories_is_found(client: AsyncCli
         INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
         SELECT s.workspace_id, m.id, s.turn_id, s.start, s."end" FROM memory_source s, LATERAL (
             SELECT * FROM memory WHERE workspace_id = s.workspace_id AND id <> s.memory_id LIMIT 1) m
+        ON CONFLICT DO NOTHING
     """)
     assert whole.items() <= (await hits(client)).items()
     await tables.fetch('UPDATE memory_source SET start = 2, "end" = NULL')

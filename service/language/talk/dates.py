@@ -66,13 +66,14 @@ def dated(text: str, said_at: datetime, zone: ZoneInfo) -> str:
 def with_dates(text: str, mentions: Sequence[Mention], zone: ZoneInfo) -> str:
     """The text with a date behind each of the mentions found in it."""
     lean = tense.leaning(text.lower())
+    rescheduled = RESCHEDULED.search(text) is not None
     several_days = sum(bool(LONE_DAY.fullmatch(mention.text)) for mention in mentions) > 1
     for mention in sorted(mentions, key=lambda each: each.start, reverse=True):
         date = _date(mention, zone)
         vague = VAGUE.search(mention.text) is not None or PARTLY.match(mention.text) is not None
         bound = GOES_ON.match(text, mention.end) is not None or several_days
         vague = vague or (SEASON.search(mention.text) is not None and not LAST_OR_NEXT.search(mention.text))
-        bare_day = RESCHEDULED.search(text) and BARE_DAY.search(mention.text) and not LAST_OR_NEXT.search(mention.text)
+        bare_day = rescheduled and BARE_DAY.search(mention.text) and not LAST_OR_NEXT.search(mention.text)
         unsure = recurring.may_recur(mention.text) and lean(mention.start) is Lean.NONE
         if date is None or vague or bound or bare_day or unsure or text[mention.end :].lstrip().startswith("("):
             continue

@@ -29,7 +29,7 @@ _HEADING = re.compile(r"[^.!?]{2,80}:\s*\**$|\s*#{1,6}\s+[^.!?]{2,80}$|\*\*[^*]{
 _ROLES = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant"}
 _STAMP = r"(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d{1,2}:\d\d(?::\d\d)?Z?(?: ?[APap][Mm])?\]?[\s,-]*)?"
 _LABEL = re.compile(
-    rf"(?m)^\s*{_STAMP}\**(?P<label>(?i:user|human|assistant|ai|bot|system)|[^\W\d_a-z][\w.'-]{{1,20}}"
+    rf"(?m)^[^\S\r\n]*{_STAMP}\**(?P<label>(?i:user|human|assistant|ai|bot|system)|[^\W\d_a-z][\w.'-]{{1,20}}"
     r"(?: [^\W\d_a-z][\w.'-]{1,20})?)\**:\**[ \t]*(?=\S)"
 )
 _INLINE_LABEL = re.compile(r"(?i)(?:^|(?<=\s))(?P<label>user|human|assistant|ai)\s*:\s+")
