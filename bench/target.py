@@ -198,7 +198,7 @@ def _runs(pid: int, command: str) -> bool:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return False
-    return words[1:4] == [b"-m", b"service", command.encode()]
+    return words[1:5] == [b"-P", b"-m", b"service", command.encode()]
 
 
 def _name(pid: int) -> str:

@@ -377,7 +377,7 @@ async def test_without_a_zone_the_offset_of_the_timestamp_counts(
     client: AsyncClient, timestamp: str, zone: str | None, begins: str
 ) -> None:
     """One of half hours has no zone of its own: then UTC, the workspace's."""
-    given = {"timezone": zone} if zone else {}
+    given: dict[str, Any] = {"timezone": zone} if zone else {}
     result = await store(client, "Meeting at 3pm tomorrow", timestamp=timestamp, **given)
     assert result["temporal"]["mentions"][0]["begins_at"] == begins
 
