@@ -192,7 +192,9 @@ def _child_environment(folder: Path) -> tuple[dict[str, str], Path]:
     if sockets.fits(temporary / "pymp-12345678", "listener-12345678"):
         temporary.mkdir(mode=0o700)
     else:
-        temporary = Path(tempfile.mkdtemp(prefix="lox-"))
+        usual = Path(tempfile.gettempdir())
+        fit = sockets.fits(usual / "lox-12345678" / "pymp-12345678", "listener-12345678")
+        temporary = Path(tempfile.mkdtemp(prefix="lox-", dir=usual if fit else "/tmp"))  # noqa: S108 (a new folder)
     return env | {"TMPDIR": str(temporary)}, temporary
 
 
