@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from enum import StrEnum
 
-from service.curator.compare import OVER_WORDS
+from service.curator.compare import ADDED_DATE, OVER_WORDS
 from service.curator.sourcing import SourceSentence, SourceTurns, content_words
 from service.domain.temporal import Mention
 from service.language import quantities, temporal, values
@@ -61,7 +61,6 @@ _MINE = re.compile(r"(?i)^\W*(?:my|our) (?P<thing>[^\W\d_]+)")
 _FRONT = re.compile(r"^[^:\u201c\u201d\"]{1,60}:\s+")
 _OF_USER = re.compile(r"(?i)^\W*(?:the )?(?P<who>user|[^\W\d_][\w.-]*)(?P<owns>['\u2019]s)?\s+")
 _USER = re.compile(rf"(?i)\b{USER}\b")
-_BRACKETED = re.compile(r"\s*\([^()]*\d{4}[^()]*\)")
 DAY = timedelta(days=1)
 
 MAX_ADDED_CHARS = 100
@@ -71,7 +70,7 @@ MAX_ADDED_CHARS = 100
 def refusal(text: str, sources: SourceTurns, message: int | None = None) -> Refusal | None:
     """Why a fact must not be kept as it is worded; None if it may. `message`: where it is said to come from. Pure; some
     milliseconds where times are named."""
-    bare = _BRACKETED.sub("", _FRONT.sub("", text))
+    bare = ADDED_DATE.sub("", _FRONT.sub("", text))
     nearest = sources.nearest(bare, message)
     if not nearest:
         return Refusal.UNSAID

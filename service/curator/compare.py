@@ -28,10 +28,10 @@ ABOUT_ONE_THING = 0.55
 """Similarity from which a change told in other words is likely to be about the older statement."""
 
 NEAR = 0.70
-"""Similarity below which two texts in the same words are not the same, as no model is asked about them either."""
+"""Below this similarity two texts never count as the same; no model is asked about them either."""
 
 NAMED_THING = 0.42
-"""The same where both name one person or thing."""
+"""The similarity that is enough for a mark where both texts name one person or thing."""
 
 COMPARABLE_CHARS = 4_000
 """Longer texts are only compared as a whole."""
@@ -142,7 +142,7 @@ _CHANGES = re.compile(
     r"|finished|done|came through|became|turned|joined|dropped|gave up|not|can['\u2019]t|won['\u2019]t"
     r"|isn['\u2019]t|cut|down to|up to)\b"
 )
-_READ_AS = re.compile(r"\s*\([^()]*\d{4}[^()]*\)")
+ADDED_DATE = re.compile(r"\s*\([^()]*\d{4}[^()]*\)")
 """The date that was added to a relative one."""
 
 
@@ -316,7 +316,7 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 
 def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
-    """The same content words about the same subject, one of the two denied."""
+    """Whether a clause says the same of the same subject as the older sentence, but one of the two denies it."""
     stems = lexemes(clause)
     denials = sum(stem in _NEGATIONS for stem in stems)
     here, there = frozenset(stems) - _NEGATIONS, frozenset(lexemes(_LEAD.sub("", was.text))) - _NEGATIONS
@@ -408,7 +408,7 @@ def _stands_in(value: str, text: str) -> bool:
 def _is_corrected(new: Spoken, old: Spoken, was: Sentence) -> bool:
     """Whether the older sentence is what the newer text takes up in order to correct it, or holds the one value that
     the correction replaces."""
-    told, own = _READ_AS.sub("", was.text), _READ_AS.sub("", new.own)
+    told, own = ADDED_DATE.sub("", was.text), ADDED_DATE.sub("", new.own)
     if new.context:
         return _elided(new.context).fullmatch(told) is not None
     here, there = values.find(own), values.find(told)

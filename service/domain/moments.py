@@ -34,7 +34,7 @@ def parsed(given: object, zone: tzinfo = UTC) -> datetime:
 
 
 def utc(found: datetime, zone: tzinfo = UTC) -> datetime:
-    """The same in UTC; raises ValueError at the ends of the calendar."""
+    """The moment in UTC. Raises ValueError where that lies outside the years 2 to 9998."""
     try:
         found = (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
     except OverflowError:

@@ -41,7 +41,7 @@ REVOKED = """The first key was revoked, or has expired. Make another with a key 
 Where there is none, start once with a new secret in LOXODON_BOOTSTRAP_API_KEY, of 20 characters or more:
 it becomes a key with every right.
 """
-MODULE = (sys.executable, "-P", "-m", "service")  # -P: the folder we were started in may have a service of its own
+MODULE = (sys.executable, "-P", "-m", "service")  # -P: not a package "service" in the folder we were started from
 TEMPORARY = "tmp"  # in the data folder
 STOP_ORDER = ("API", "worker", "postgres")
 READY_TIMEOUT_S = 120.0
