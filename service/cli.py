@@ -56,7 +56,7 @@ def run(
             raise typer.Exit(run.run(warn(settings(serving=True)), reload=reload))
     except typer.Exit as ended:
         if parent and ended.exit_code:
-            os.kill(os.getppid(), signal.SIGPIPE)  # make fails without a line of its own after ours
+            os.kill(os.getppid(), signal.SIGPIPE)  # so that make ends without printing an error after ours
         raise
 
 

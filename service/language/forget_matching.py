@@ -120,7 +120,7 @@ def parts(text: str) -> list[Part]:
 
 
 def remaining(text: str, gone: Container[int]) -> str:
-    """A text without these of its parts; empty where none of its own sentences stays."""
+    """The text without the given parts; empty if none of its own sentences is left."""
     found = parts(text)
     if all(place in gone for place, part in enumerate(found) if not part.is_context):
         return ""

@@ -67,7 +67,7 @@ EVENTS: Final[Mapping[EventKind, tuple[str, str, str]]] = {
 }
 
 
-# The timeline by meaning: of each event the cosine of its own vector to the query, an exact scan.
+# The timeline ranked by meaning: an exact scan of the cosine between each event's own vector and the query.
 COSINE: Final = """(SELECT 1 - (v.embedding <=> :query_vector) FROM {0}_vector v
     WHERE v.workspace_id = :workspace AND v.{0}_id = part.id AND v.generation = :generation {1})"""
 VECTORS: Final[Mapping[EventKind, str]] = {
