@@ -100,7 +100,7 @@ ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
     operation_id="list_entities",
     summary="The entities of a scope",
     response_model=EntityPage,
-    responses=errors.documented(400, 401, 403, 503),
+    responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def list_entities(body: ListEntitiesRequest, caller: Reader, res: ResourcesOf) -> EntityPage:
     """By name. With agent_id or run_id only entities that memories of that agent or run mention, with conversation_id
@@ -111,7 +111,9 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     kind = type_name(body.type) if body.type else None
     async with res.db.snapshot(caller.workspace_id) as session:
         seen = EntityScope(caller.workspace_id, scope)
-        talk = (await find(session, scope, body.conversation_id)).id if body.conversation_id else None
+        talk = None
+        if body.conversation_id:
+            talk = (await find(session, scope, body.conversation_id, "conversation_id")).id
         found = await entities.page(session, seen, kind=kind, conversation_id=talk, after=after, limit=body.limit + 1)
     page, last = cursors.cut(found, body.limit)
     more = cursors.pack(f"{last[1].id}|{last[0]}") if last else None

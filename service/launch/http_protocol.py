@@ -16,7 +16,10 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, ClassVar
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from service.api import errors
+from service.errors import Unavailable
 
 HEAD_S = 10.0
 """From the opening of a connection, or the first byte of a later request on it, to the end of the head."""
@@ -80,8 +83,19 @@ class BoundedHttp(HttpToolsProtocol):
         self._leave_waiting()
         most, in_requests = self.config.limit_concurrency, len(self.connections) - sum(map(len, self._waiting.values()))
         is_full = most is not None and in_requests >= most and not self._evict_first(self._strangers())
-        self.limit_concurrency = 0 if is_full and self.url.partition(b"?")[0] != ALWAYS_ANSWERED else None
+        app, self.limit_concurrency = self.app, None
+        if is_full and self.url.partition(b"?")[0] != ALWAYS_ANSWERED:
+            self.app = errors.of(None, Unavailable("Too many connections are open. Try again in a second."))
         super().on_headers_complete()
+        self.app = app
+
+    def send_400_response(self, msg: str) -> None:
+        """Answers what is not a request with the body that every error has, and closes the connection."""
+        answer = errors.reply(None, 400, code="invalid_input", detail=msg, headers={"Connection": "close"})
+        headers = [*self.server_state.default_headers, *answer.raw_headers]
+        lines = b"".join(b"%s: %s\r\n" % header for header in headers)
+        self.transport.write(STATUS_LINE[400] + lines + b"\r\n" + answer.body)
+        self.transport.close()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

@@ -60,7 +60,7 @@ async def open_conversation(
     return opened
 
 
-async def find(session: Session, owner: Scope, wanted: str) -> Conversation:
+async def find(session: Session, owner: Scope, wanted: str, field: str = "id") -> Conversation:
     """The conversation with this id, or else with this name, of the user and agent of `owner` (None: any). Raises
     NotFound, or InvalidInput when several have this name and the owner does not tell which."""
     workspace_id = owner.workspace_id
@@ -73,10 +73,10 @@ async def find(session: Session, owner: Scope, wanted: str) -> Conversation:
     )
     if len(named) > 1:
         raise InvalidInput(
-            "id: several conversations have this name; say whose with user_id or agent_id.", field="user_id"
+            f"{field}: several conversations have this name; say whose with user_id or agent_id.", field="user_id"
         )
     if not named or not _is_owned(named[0], owner):
-        raise missing()
+        raise missing(field)
     return named[0]
 
 

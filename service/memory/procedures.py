@@ -24,7 +24,7 @@ from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.domain.text import Redaction
 from service.errors import NotFound, PreconditionFailed
-from service.memory import late_vectors
+from service.memory import late_vectors, turns
 from service.memory.late_vectors import embed_now
 from service.memory.transactions import append_audit, plain_transaction, store_answer
 from service.pipeline import pii
@@ -237,7 +237,7 @@ async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given
     async with res.db.read(workspace_id) as session:
         found = await conversations.get(session, workspace_id, conversation_id)
     if found is None or not given.may_link_to(found.scope):
-        raise _no_conversation("conversation_id")
+        raise turns.missing("conversation_id")
     own = found.scope
     return Scope(
         workspace_id,
@@ -257,8 +257,4 @@ async def _check_conversation(session: Session, scope: Scope, conversation_id: U
         return
     found = await conversations.get(session, scope.workspace_id, conversation_id)
     if found is None or not scope.may_link_to(found.scope):
-        raise _no_conversation(field)
-
-
-def _no_conversation(field: str) -> NotFound:
-    return NotFound(f"{field}: there is no conversation with this id.", field=field)
+        raise turns.missing(field)

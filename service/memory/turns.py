@@ -172,5 +172,5 @@ async def embed_missing(workspace_id: UUID, conversation_id: UUID, res: Resource
             made += await turns.store_vectors(session, workspace_id, by_id, generation=res.generation)
 
 
-def missing() -> NotFound:
-    return NotFound("There is no conversation with this id.", field="id")
+def missing(field: str = "id") -> NotFound:
+    return NotFound("There is no conversation with this id.", field=field)

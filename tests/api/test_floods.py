@@ -129,7 +129,9 @@ async def test_a_stranger_in_a_request_gives_its_place_up(app: FastAPI, tenant: 
 async def test_livez_answers_where_every_place_is_taken(app: FastAPI, tenant: Tenant) -> None:
     async with listening(app, most=MOST) as address, opened(address, MOST - 1, keyed(tenant)):
         async with connection(address) as late:
-            assert await status(late, keyed(tenant)) == 503
+            late.writer.write(keyed(tenant))
+            full, answered = await late.answer()
+            assert (full, "application/problem+json" in answered, "retry-after: 1" in answered) == (503, True, True)
         async with connection(address) as probe:
             assert await status(probe, LIVEZ.replace(b"/livez", b"/livez?from=probe")) == 200
     assert await gone()
