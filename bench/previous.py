@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TODAYS = (
     "migrations",
     "service/shipped.py",
+    "service/db/schema.py",
+    "service/db/sql",
     "service/db/migrate.py",
     "service/db/migration_plan.py",
     "service/db/vitals.py",

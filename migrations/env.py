@@ -10,27 +10,16 @@ from alembic.runtime.migration import MigrationContext, MigrationInfo
 from alembic.script import Script
 from sqlalchemy import Connection, text
 
-from service.db.migrate import default_differs, is_ours
-from service.db.tables import Table
-
 
 def write_out() -> None:
     """The SQL of migrations, for a plan."""
-    context.configure(dialect_name="postgresql", target_metadata=Table.metadata, transaction_per_migration=True)
+    context.configure(dialect_name="postgresql", transaction_per_migration=True)
     with context.begin_transaction():
         context.run_migrations()
 
 
 def run(connection: Connection) -> None:
-    context.configure(
-        connection=connection,
-        target_metadata=Table.metadata,
-        include_name=is_ours,
-        compare_type=True,
-        compare_server_default=default_differs,
-        transaction_per_migration=True,
-        on_version_apply=record,
-    )
+    context.configure(connection=connection, transaction_per_migration=True, on_version_apply=record)
     with context.begin_transaction():
         context.run_migrations()
 

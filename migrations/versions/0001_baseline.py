@@ -1,16 +1,15 @@
 """The whole schema, as it was at the first release
 
-0001_baseline.sql is a frozen copy of service/db/sql, where the current text of every table, function, trigger, policy
-and right stands. Until something is released the copy may be made anew (`make schema-freeze`). From then on a change
-of the schema is a migration of its own, with a frozen copy of what it changes.
+Until something is released it runs the files of service/db/sql as they are, and a change of the schema is a change of
+those files alone. At the first release `schema.script()` is frozen beside it as 0001_baseline.sql, which it then runs;
+from then on a change is a migration of its own, with a frozen copy of what it changes.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from alembic import op
 
+from service.db import schema
 from service.db.migrate import script
 
 revision = "0001"
@@ -45,7 +44,7 @@ END $$;
 
 def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
-    script(Path(__file__).with_suffix(".sql").read_text())
+    script(schema.script())
 
 
 def downgrade() -> None:

@@ -22,7 +22,7 @@ from sqlalchemy.dialects.postgresql import JSONB, insert
 from service.db import direct, walls
 from service.db.direct import NewRows
 from service.db.engine import Database, Session
-from service.db.tables import EmbeddingCacheRow
+from service.db.tables import EMBEDDING_CACHE
 from service.domain.clock import Clock, system_clock
 from service.providers.protocols import Vector
 
@@ -127,10 +127,10 @@ class VectorTable:
         wanted = [digest.hex() for digest in digests]
         async with self.db.read(owner) as session:
             known = await session.execute(
-                select(EmbeddingCacheRow.text_sha256, EmbeddingCacheRow.embedding).where(
-                    EmbeddingCacheRow.workspace_id == owner,
-                    EmbeddingCacheRow.model == model,
-                    EmbeddingCacheRow.text_sha256.in_(wanted),
+                select(EMBEDDING_CACHE.c.text_sha256, EMBEDDING_CACHE.c.embedding).where(
+                    EMBEDDING_CACHE.c.workspace_id == owner,
+                    EMBEDDING_CACHE.c.model == model,
+                    EMBEDDING_CACHE.c.text_sha256.in_(wanted),
                 )
             )
         return {bytes.fromhex(row[0]): np.asarray(row[1], dtype=np.float32) for row in known}
@@ -152,4 +152,4 @@ async def _store_vectors(session: Session, vectors: DeferredVectors) -> None:
         {"workspace_id": owner, "model": model, "text_sha256": digest, "embedding": vector}
         for (owner, model, digest), vector in vectors.items()
     ]
-    await session.execute(insert(EmbeddingCacheRow).on_conflict_do_nothing(), new)
+    await session.execute(insert(EMBEDDING_CACHE).on_conflict_do_nothing(), new)

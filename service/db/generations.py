@@ -16,7 +16,7 @@ from sqlalchemy.pool import NullPool
 
 from service.db import roles
 from service.db.engine import Database, Session
-from service.db.tables import EmbeddingGenerationRow
+from service.db.tables import EMBEDDING_GENERATION
 from service.errors import StoreUnavailable
 
 GenerationState = Literal["active", "building", "retired", "dropped"]
@@ -47,7 +47,7 @@ async def listed(database: Database) -> list[Generation]:
 
 async def listed_in(session: Session) -> list[Generation]:
     """The same in the caller's transaction."""
-    table = EmbeddingGenerationRow
+    table = EMBEDDING_GENERATION.c
     rows = await session.execute(
         select(table.generation, table.model, table.dimension, table.state).order_by(table.generation)
     )
@@ -82,7 +82,7 @@ async def record_first(owner_url: str, model: str, dimension: int) -> None:
         async with engine.begin() as session:
             await session.execute(text(f"SET LOCAL ROLE {roles.OWNER}"))
             row: dict[str, Any] = {"generation": 1, "model": model, "dimension": dimension, "state": "active"}
-            first = insert(EmbeddingGenerationRow).values(row | {"activated_at": func.now()})
+            first = insert(EMBEDDING_GENERATION).values(row | {"activated_at": func.now()})
             await session.execute(first.on_conflict_do_nothing())
     finally:
         await engine.dispose()

@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlalchemy import delete, func, select, text, update
 
 from service.db.engine import Session
-from service.db.tables import IdempotencyRow
+from service.db.tables import IDEMPOTENCY
 from service.domain.request import IdempotencyKey, StoredAnswer
 from service.domain.scope import Scope
 from service.errors import IdempotencyMismatch
@@ -47,10 +47,10 @@ async def find(session: Session, workspace_id: UUID, key: IdempotencyKey) -> Sto
     """The stored answer; raises IdempotencyMismatch when the key came with another request."""
     row = (
         await session.execute(
-            select(IdempotencyRow.fingerprint, IdempotencyRow.status, IdempotencyRow.body).where(
-                IdempotencyRow.workspace_id == workspace_id,
-                IdempotencyRow.key == key.key,
-                IdempotencyRow.expires_at > func.now(),
+            select(IDEMPOTENCY.c.fingerprint, IDEMPOTENCY.c.status, IDEMPOTENCY.c.body).where(
+                IDEMPOTENCY.c.workspace_id == workspace_id,
+                IDEMPOTENCY.c.key == key.key,
+                IDEMPOTENCY.c.expires_at > func.now(),
             )
         )
     ).one_or_none()
@@ -83,8 +83,8 @@ async def claim(session: Session, workspace_id: UUID, key: IdempotencyKey, scope
 async def store_answer(session: Session, workspace_id: UUID, key: IdempotencyKey, answer: StoredAnswer) -> None:
     """Stores the answer, in the transaction that writes the data it is about."""
     await session.execute(
-        update(IdempotencyRow)
-        .where(IdempotencyRow.workspace_id == workspace_id, IdempotencyRow.key == key.key)
+        update(IDEMPOTENCY)
+        .where(IDEMPOTENCY.c.workspace_id == workspace_id, IDEMPOTENCY.c.key == key.key)
         .values(status=answer.status, body=dict(answer.body))
     )
 
@@ -92,6 +92,6 @@ async def store_answer(session: Session, workspace_id: UUID, key: IdempotencyKey
 async def forget_answers_about(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
     """Deletes stored answers about things with these ids: they hold their texts, and no scope leads to them."""
     if ids:
-        about = IdempotencyRow.body["id"].astext.in_([str(each) for each in ids])
-        here = IdempotencyRow.workspace_id == workspace_id, IdempotencyRow.status.is_not(None), about
-        await session.execute(delete(IdempotencyRow).where(*here))
+        about = IDEMPOTENCY.c.body["id"].astext.in_([str(each) for each in ids])
+        here = IDEMPOTENCY.c.workspace_id == workspace_id, IDEMPOTENCY.c.status.is_not(None), about
+        await session.execute(delete(IDEMPOTENCY).where(*here))

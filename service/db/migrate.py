@@ -1,4 +1,4 @@
-"""Runs the migrations, and says what of the schema autogenerate compares.
+"""Runs the migrations.
 
 `upgrade` becomes the owner role and runs Alembic under one lock, so that several starting processes wait for each
 other. Roles and extension are there already (roles.bootstrap_sql). docs/upgrades.md
@@ -11,7 +11,6 @@ import re
 import time
 from collections.abc import Callable
 from io import StringIO
-from typing import Literal
 
 from alembic import command, context, op
 from alembic.config import Config
@@ -30,40 +29,6 @@ from service.settings import Settings
 
 MIGRATIONS = shipped.folder("migrations")
 MIN_POSTGRES, MIN_PGVECTOR = 160000, (0, 8)
-
-ObjectKind = Literal[
-    "schema", "table", "column", "index", "unique_constraint", "foreign_key_constraint", "check_constraint"
-]
-
-
-def is_ours(name: str | None, kind: ObjectKind, _parents: object) -> bool:
-    """Whether autogenerate compares it: not partitions (reflected as tables), nor indexes, nor Alembic's own table, nor
-    generated columns, which Alembic cannot compare."""
-    if kind == "column":
-        return name not in GENERATED
-    if kind == "table":
-        return name not in NOT_MAPPED and not any(name and name.startswith(prefix) for prefix in PARTITION_PREFIXES)
-    return kind != "index"
-
-
-def default_differs(
-    _context: object, _there: object, _ours: object, found: str | None, _default: object, written: str | None
-) -> bool | None:
-    """Compares sequences by their text: Alembic would ask the server whether both values are equal, and no number comes
-    twice. None leaves the comparison to Alembic."""
-    return found != written if found and found.startswith("nextval(") else None
-
-
-PARTITION_PREFIXES = (
-    "memory_vector_p",
-    "turn_vector_p",
-    "memory_history_",
-    "audit_log_",
-    "conversation_log_",
-    "tool_invocation_",
-)
-GENERATED = frozenset({"binary_embedding"})
-NOT_MAPPED = frozenset({"partitioned_table", "alembic_version", "migration"})
 
 
 def script(sql: str) -> None:

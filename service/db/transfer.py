@@ -1,9 +1,8 @@
 """The rows of one workspace as JSON, table by table, and back into a database.
 
-Tables and columns come from service/db/tables, parents before children; what stays behind is named below. A line is a
-row without what the target gives: its workspace, the number of its vectors' generation, its position in the change
-feed. So two workspaces that hold the same have the same lines. Rows come in the order of their primary key, text by
-code points.
+Tables and columns come from service/db/sql, parents before children; what stays behind is named below. A line is a row
+without what the target gives: its workspace, the number of its vectors' generation, its position in the change feed. So
+two workspaces that hold the same have the same lines. Rows come in the order of their primary key, text by code points.
 
 The connection is asyncpg's own, in a transaction of the caller: rows are never parsed on their way.
 """
@@ -17,14 +16,13 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
-import sqlalchemy
 from pgvector.sqlalchemy import HALFVEC
-from sqlalchemy import Column, DateTime, ForeignKeyConstraint, Integer, Uuid
+from sqlalchemy import ColumnClause, DateTime, Integer, TableClause, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
 from service.db.episodes.turns import TURNS_OF
 from service.db.generations import Generation
-from service.db.tables import Table
+from service.db.tables import TABLES, primary_key
 from service.domain.job import MAX_ATTEMPTS
 
 Connection = Any  # asyncpg has no types
@@ -63,7 +61,15 @@ INSTEAD: Mapping[tuple[str, str], str] = {
     ("job", "attempts"): "CASE t.state WHEN 'running' THEN greatest(t.attempts - 1, 0) ELSE t.attempts END",
 }
 
-GENERATIONS = frozenset({"generation", "before_generation"})
+GIVEN = frozenset({"workspace_id", "generation", "before_generation", "position"})
+"""Columns whose value the target gives. The position in the change feed is the number of a transaction of its own."""
+
+OWN = {"memory": ("version_of",)}
+"""Columns that lead to a row of the same table, which has to be there before."""
+
+NUMBERED = {"memory_history": "seq", "tool_invocation": "id", "working_item": "seq"}
+"""Columns that a sequence numbers; its name is the table's with `_seq`."""
+
 LAST = "job"  # a worker takes a job as soon as it is there, so what it works on comes before
 
 ACTIVE = "SELECT generation, model, dimension FROM embedding_generation WHERE state = 'active'"
@@ -132,39 +138,21 @@ class ExportedTable:
     def place(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
         """Where a row stands in the order of the table; comparable with any other of the same table."""
         return tuple(
-            (row[name] is not None, row[name] or "") if name in _own(self.name) else row[name] for name in self.key
+            (row[name] is not None, row[name] or "") if name in OWN.get(self.name, ()) else row[name]
+            for name in self.key
         )
 
 
 @cache
 def tables() -> tuple[ExportedTable, ...]:
     """All tables that travel, in the order in which they are written."""
-    found = [each for each in Table.metadata.sorted_tables if "workspace_id" in each.c and each.name not in LEFT_OUT]
+    found = [each for each in TABLES.values() if "workspace_id" in each.c and each.name not in LEFT_OUT]
     return tuple(_exported(each) for each in sorted(found, key=lambda each: each.name == LAST))
 
 
-@cache
-def _own(name: str) -> frozenset[str]:
-    """Columns that lead to a row of the same table, which has to be there before."""
-    return frozenset(
-        column.name
-        for constraint in Table.metadata.tables[name].constraints
-        if isinstance(constraint, ForeignKeyConstraint) and constraint.referred_table.name == name
-        for column in constraint.columns
-        if column.name != "workspace_id"
-    )
-
-
-def _is_given(column: Column[Any]) -> bool:
-    """Whether a database gives the value: the position in the change feed is the number of a transaction of its own."""
-    default = str(getattr(column.server_default, "arg", ""))
-    given = column.name in {"workspace_id", *GENERATIONS} or "pg_current_xact_id()" in default
-    return given or column.computed is not None
-
-
-def _exported(table: sqlalchemy.Table) -> ExportedTable:
-    columns = [each for each in table.columns if not _is_given(each)]
-    key = [*_own(table.name), *(each.name for each in table.primary_key if not _is_given(each))]
+def _exported(table: TableClause) -> ExportedTable:
+    columns = [each for each in table.c if each.name not in GIVEN]
+    key = [*OWN.get(table.name, ()), *_key(table)]
     return ExportedTable(
         table.name,
         tuple(each.name for each in columns),
@@ -175,9 +163,9 @@ def _exported(table: sqlalchemy.Table) -> ExportedTable:
     )
 
 
-def _select(table: sqlalchemy.Table, columns: Sequence[Column[Any]], *, with_vectors: bool) -> str:
+def _select(table: TableClause, columns: Sequence[ColumnClause[Any]], *, with_vectors: bool) -> str:
     """`$1` is the workspace, `$2` the generation whose vectors travel."""
-    shown = [f'{_shown(each, with_vectors=with_vectors)} AS "{each.name}"' for each in columns]
+    shown = [f'{_shown(table.name, each, with_vectors=with_vectors)} AS "{each.name}"' for each in columns]
     nulls = [f"CASE WHEN t.\"{each.name}\" = 'null' THEN '{each.name}' END" for each in columns if _is_json(each)]
     if nulls:  # a column that holds the JSON null is another thing than an empty one
         shown.append(f"nullif(array_remove(ARRAY[{', '.join(nulls)}], NULL), '{{}}') AS json_null")
@@ -190,8 +178,7 @@ def _select(table: sqlalchemy.Table, columns: Sequence[Column[Any]], *, with_vec
     )
 
 
-def _shown(column: Column[Any], *, with_vectors: bool) -> str:
-    table = column.table.name
+def _shown(table: str, column: ColumnClause[Any], *, with_vectors: bool) -> str:
     if (table, column.name) in INSTEAD:
         return INSTEAD[table, column.name]
     if column.name == "before_embedding":
@@ -201,24 +188,27 @@ def _shown(column: Column[Any], *, with_vectors: bool) -> str:
     return f't."{column.name}"'
 
 
-def _order(table: sqlalchemy.Table) -> list[str]:
-    parents = [f'(t."{name}" IS NOT NULL), t."{name}"' for name in sorted(_own(table.name))]
-    keys = [each for each in table.primary_key if not _is_given(each)]
-    return [*parents, *(f't."{each.name}"{_collation(each)}' for each in keys)]
+def _order(table: TableClause) -> list[str]:
+    parents = [f'(t."{name}" IS NOT NULL), t."{name}"' for name in OWN.get(table.name, ())]
+    return [*parents, *(f't."{name}"{_collation(table.c[name])}' for name in _key(table))]
 
 
-def _collation(column: Column[Any]) -> str:
+def _key(table: TableClause) -> list[str]:
+    return [name for name in primary_key(table.name) if name not in GIVEN]
+
+
+def _collation(column: ColumnClause[Any]) -> str:
     return "" if isinstance(column.type, Uuid | Integer | DateTime) else ' COLLATE "C"'
 
 
-def _is_json(column: Column[Any]) -> bool:
+def _is_json(column: ColumnClause[Any]) -> bool:
     return isinstance(column.type, JSONB)
 
 
 @cache
 def insert(name: str, columns: tuple[str, ...], *, with_vectors: bool) -> str:
     """Adds the lines of a JSON array. `$1` is the workspace, `$2` the array, `$3` the generation of its vectors."""
-    table = Table.metadata.tables[name]
+    table = TABLES[name]
     values = {column: _value(table.c[column], with_vectors=with_vectors) for column in columns}
     if "generation" in table.c:
         values["generation"] = "$3::smallint"
@@ -233,7 +223,7 @@ def insert(name: str, columns: tuple[str, ...], *, with_vectors: bool) -> str:
     )
 
 
-def _value(column: Column[Any], *, with_vectors: bool) -> str:
+def _value(column: ColumnClause[Any], *, with_vectors: bool) -> str:
     if _is_json(column):
         null = f"(e.line -> 'json_null')::jsonb ? '{column.name}'"
         return f"CASE WHEN {null} THEN 'null'::jsonb ELSE r.\"{column.name}\" END"
@@ -271,19 +261,13 @@ async def filled(connection: Connection, workspace_id: UUID) -> str | None:
 
 async def raise_sequences(connection: Connection, workspace_id: UUID) -> None:
     """Lets the next numbers of all sequences follow those that were written. nextval() is what the worker may call."""
-    for table in tables():
-        for column in Table.metadata.tables[table.name].columns:
-            default = getattr(column.server_default, "arg", None)
-            if default is None or not str(default).startswith("nextval("):
-                continue
-            highest = await connection.fetchval(
-                f"SELECT max({column.name}) FROM {table.name} WHERE workspace_id = $1",
-                workspace_id,
-            )
-            reached = 0 if highest is None else await connection.fetchval(f"SELECT {default}")
-            while highest is not None and reached < highest:
-                step = min(highest - reached, 100_000)
-                reached = await connection.fetchval(f"SELECT max({default}) FROM generate_series(1, $1::bigint)", step)
+    for table, column in NUMBERED.items():
+        number = f"nextval('{table}_seq')"
+        highest = await connection.fetchval(f"SELECT max({column}) FROM {table} WHERE workspace_id = $1", workspace_id)
+        reached = 0 if highest is None else await connection.fetchval(f"SELECT {number}")
+        while highest is not None and reached < highest:
+            step = min(highest - reached, 100_000)
+            reached = await connection.fetchval(f"SELECT max({number}) FROM generate_series(1, $1::bigint)", step)
 
 
 def clash(error: Exception) -> str | None:

@@ -16,7 +16,7 @@ from service.db.episodes import withdrawn
 from service.db.jobs import queue
 from service.db.memories import history, memories, updates
 from service.db.memories.updates import VectorKind
-from service.db.tables import MemoryStatRow
+from service.db.tables import MEMORY_STAT
 from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.kinds import ClassificationSource
 from service.domain.memory import Memory
@@ -91,7 +91,7 @@ async def restore(
             await writes.release_expired(session, workspace_id, [found.hash], now=now)
             await updates.set_columns(session, workspace_id, memory_id, {"archived": False}, now=now)
             # as fresh as a new one, or the next round of forgetting would archive it again
-            fresh = {"relevance": 1.0, "salience": MemoryStatRow.base_salience, "last_accessed": now, "stale_at": None}
+            fresh = {"relevance": 1.0, "salience": MEMORY_STAT.c.base_salience, "last_accessed": now, "stale_at": None}
             await updates.set_stat(session, workspace_id, memory_id, fresh)
             await write.record(session, found.scope, memory_id, found.text, found.text, was)
             await withdrawn.take_back(session, workspace_id, memory_id, entry=None, everything=True)
@@ -150,11 +150,11 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
     if revision.tags is not None:  # both columns in one UPDATE
         values |= {"tags": list(draft.tags), "tag_prefixes": list(draft.tag_prefixes)}
     if revision.metadata is None:
-        values["extra"] = {}
+        values["metadata"] = {}
     elif revision.metadata:
         merged = {**old.metadata, **draft.metadata}
-        values["extra"] = {key: value for key, value in merged.items() if draft.metadata.get(key, key) is not None}
-        check_merged("metadata", values["extra"])
+        values["metadata"] = {key: value for key, value in merged.items() if draft.metadata.get(key, key) is not None}
+        check_merged("metadata", values["metadata"])
     values |= {name: moment for name, moment in revision.moments.items() if name != "last_accessed"}
     _refuse_empty_interval(values.get("t_valid", old.t_valid), values.get("t_invalid", old.t_invalid))
     there = _as_it_is(old)
@@ -189,7 +189,7 @@ def _as_it_is(old: Memory) -> dict[str, Any]:
         "importance_level": old.importance.level,
         "tags": list(old.tags),
         "tag_prefixes": list(old.tag_prefixes),
-        "extra": dict(old.metadata),
+        "metadata": dict(old.metadata),
         "t_valid": old.t_valid,
         "t_invalid": old.t_invalid,
         "expires_at": old.expires_at,

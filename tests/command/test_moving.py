@@ -7,6 +7,7 @@ import errno
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from service.command.compare import TableResult
 from service.command.export import export
 from service.command.importing import Imported, import_export
 from service.command.problems import CommandError
-from service.db import doctor, transfer
+from service.db import doctor, tables, transfer
 from service.settings import Settings
 from tests.command.conftest import Moving
 
@@ -55,6 +56,19 @@ async def compared(moving: Moving, a: object, b: object) -> list[TableResult]:
     async with AsyncExitStack() as stack:
         sides = [await stack.enter_async_context(compare.opened(name, Settings.model_validate({}))) for name in names]
         return await compare.compare(*sides, examples=5, advance=quiet)
+
+
+def test_what_is_written_of_the_tables_is_in_the_schema() -> None:
+    """Which columns a sequence numbers, and which lead to a row of the same table."""
+    numbered, own = {}, {}
+    for table in transfer.tables():
+        definition = tables.DEFINITIONS[table.name]
+        if found := re.search(r"(\w+) bigint NOT NULL DEFAULT nextval\('(\w+)'\)", definition):
+            assert found[2] == f"{table.name}_seq"
+            numbered[table.name] = found[1]
+        if key := re.search(rf"\(workspace_id, (\w+)\)\s+REFERENCES {table.name} ", definition):
+            own[table.name] = (key[1],)
+    assert (numbered, own) == (transfer.NUMBERED, transfer.OWN)
 
 
 def differing(results: list[TableResult]) -> set[str]:

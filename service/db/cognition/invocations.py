@@ -17,7 +17,7 @@ from sqlalchemy.sql.elements import TextClause
 from service.db import direct, scopes
 from service.db.cognition import records
 from service.db.engine import Session
-from service.db.tables import ToolInvocationRow, ToolRow, TurnRow
+from service.db.tables import TOOL, TOOL_INVOCATION, TURN
 from service.domain.procedure import Invocation, InvocationFilter, ToolStats, ToolTotals
 from service.domain.scope import Scope
 
@@ -76,8 +76,8 @@ async def page(
     session: Session, scope: Scope, wanted: InvocationFilter, *, after: tuple[datetime, int] | None, limit: int
 ) -> list[Invocation]:
     """Invocations of a scope by time of recording, newest first, from behind `after` (recorded_at, id)."""
-    query = select(*ToolInvocationRow.__table__.columns).where(*_conditions(scope, wanted))
-    key = ToolInvocationRow.recorded_at, ToolInvocationRow.id
+    query = select(*TOOL_INVOCATION.c).where(*_conditions(scope, wanted))
+    key = TOOL_INVOCATION.c.recorded_at, TOOL_INVOCATION.c.id
     if after is not None:
         query = query.where(tuple_(*key) < tuple_(*after))
     query = query.order_by(*(column.desc() for column in key)).limit(limit)
@@ -88,17 +88,17 @@ async def stats(session: Session, scope: Scope, wanted: InvocationFilter) -> lis
     """By tool, the most used first. A scope without ids means the whole workspace."""
     query: Select[Any] = (
         select(
-            ToolInvocationRow.tool_name,
+            TOOL_INVOCATION.c.tool_name,
             func.count().label("uses"),
-            func.count().filter(ToolInvocationRow.success).label("good"),
-            func.avg(ToolInvocationRow.latency_ms).label("mean"),
-            func.percentile_cont(0.5).within_group(ToolInvocationRow.latency_ms).label("p50"),
-            func.percentile_cont(0.95).within_group(ToolInvocationRow.latency_ms).label("p95"),
-            func.max(ToolInvocationRow.timestamp).label("last"),
+            func.count().filter(TOOL_INVOCATION.c.success).label("good"),
+            func.avg(TOOL_INVOCATION.c.latency_ms).label("mean"),
+            func.percentile_cont(0.5).within_group(TOOL_INVOCATION.c.latency_ms).label("p50"),
+            func.percentile_cont(0.95).within_group(TOOL_INVOCATION.c.latency_ms).label("p95"),
+            func.max(TOOL_INVOCATION.c.timestamp).label("last"),
         )
         .where(*_conditions(scope, wanted))
-        .group_by(ToolInvocationRow.tool_name)
-        .order_by(func.count().desc(), ToolInvocationRow.tool_name)
+        .group_by(TOOL_INVOCATION.c.tool_name)
+        .order_by(func.count().desc(), TOOL_INVOCATION.c.tool_name)
     )
     return [
         ToolStats(row.tool_name, row.uses, row.good, row.mean, row.last, row.p50, row.p95)
@@ -108,25 +108,25 @@ async def stats(session: Session, scope: Scope, wanted: InvocationFilter) -> lis
 
 async def tools(session: Session, workspace_id: UUID, *, after: str | None, limit: int) -> list[ToolTotals]:
     """The running totals of the workspace, by name."""
-    query = select(*ToolRow.__table__.columns).where(ToolRow.workspace_id == workspace_id)
+    query = select(*TOOL.c).where(TOOL.c.workspace_id == workspace_id)
     if after is not None:
-        query = query.where(ToolRow.name > after)
+        query = query.where(TOOL.c.name > after)
     return [
         ToolTotals(row.name, row.usage_count, row.success_count, row.avg_latency_ms, row.last_used_at)
-        for row in await session.execute(query.order_by(ToolRow.name).limit(limit))
+        for row in await session.execute(query.order_by(TOOL.c.name).limit(limit))
     ]
 
 
 async def turn_index(session: Session, workspace_id: UUID, conversation_id: UUID, turn_id: UUID) -> int | None:
     """The turn's index in the conversation; None when it is not one of its turns."""
-    here = TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id, TurnRow.id == turn_id
-    return await session.scalar(select(TurnRow.turn_index).where(*here))
+    here = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id, TURN.c.id == turn_id
+    return await session.scalar(select(TURN.c.turn_index).where(*here))
 
 
 async def erase(session: Session, scope: Scope, channel: str | None) -> int:
     """How many were deleted, of all that have every given id (and the channel, if one is given). The totals stay."""
     here = scopes.owned("tool_invocation", scope, channel).clause
-    return (await session.execute(delete(ToolInvocationRow).where(here))).rowcount
+    return (await session.execute(delete(TOOL_INVOCATION).where(here))).rowcount
 
 
 async def erase_of_deleted_turns(session: Session, workspace_id: UUID) -> int:
@@ -137,27 +137,27 @@ async def erase_of_deleted_turns(session: Session, workspace_id: UUID) -> int:
 async def erase_all(session: Session, workspace_id: UUID, until: datetime, *, batch: int) -> int:
     """How many of the workspace recorded until `until` were deleted, at most `batch`. By key, because a ctid is unique
     only within one partition."""
-    key = ToolInvocationRow.recorded_at, ToolInvocationRow.id
+    key = TOOL_INVOCATION.c.recorded_at, TOOL_INVOCATION.c.id
     old = (
         select(*key)
-        .where(ToolInvocationRow.workspace_id == workspace_id, ToolInvocationRow.recorded_at <= until)
+        .where(TOOL_INVOCATION.c.workspace_id == workspace_id, TOOL_INVOCATION.c.recorded_at <= until)
         .limit(batch)
     )
-    here = ToolInvocationRow.workspace_id == workspace_id, tuple_(*key).in_(old)
-    return (await session.execute(delete(ToolInvocationRow).where(*here))).rowcount
+    here = TOOL_INVOCATION.c.workspace_id == workspace_id, tuple_(*key).in_(old)
+    return (await session.execute(delete(TOOL_INVOCATION).where(*here))).rowcount
 
 
 def _conditions(scope: Scope, wanted: InvocationFilter) -> Sequence[ColumnElement[bool] | TextClause]:
     here = scopes.having("tool_invocation", scope, wanted.channel)
     conditions: list[ColumnElement[bool] | TextClause] = [here.clause]
     if wanted.task_type is not None:
-        conditions.append(ToolInvocationRow.task_type == wanted.task_type)
+        conditions.append(TOOL_INVOCATION.c.task_type == wanted.task_type)
     if wanted.tool_name is not None:
-        conditions.append(ToolInvocationRow.tool_name == wanted.tool_name)
+        conditions.append(TOOL_INVOCATION.c.tool_name == wanted.tool_name)
     if wanted.conversation_id is not None:
-        conditions.append(ToolInvocationRow.conversation_id == wanted.conversation_id)
+        conditions.append(TOOL_INVOCATION.c.conversation_id == wanted.conversation_id)
     if wanted.since is not None:
-        conditions.append(ToolInvocationRow.timestamp >= wanted.since)
+        conditions.append(TOOL_INVOCATION.c.timestamp >= wanted.since)
     return conditions
 
 

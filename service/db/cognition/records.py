@@ -7,13 +7,12 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Select, delete, tuple_
+from sqlalchemy import Select, TableClause, delete, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from service.db import direct, idempotency, scopes
 from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
-from service.db.tables import Table
 from service.domain.scope import Scope
 from service.providers.protocols import Vector
 
@@ -34,14 +33,14 @@ def scope_columns(scope: Scope) -> dict[str, Any]:
 async def newest(
     session: Session,
     query: Select[Any],
-    table: type[Table],
+    table: TableClause,
     make: Callable[[Any], Made],
     *,
     after: tuple[datetime, UUID] | None,
     limit: int,
 ) -> list[Made]:
     """What `make` makes of the rows, newest first, from behind the keyset position `after` (created_at, id)."""
-    key = table.__table__.c.created_at, table.__table__.c.id
+    key = table.c.created_at, table.c.id
     if after is not None:
         query = query.where(tuple_(*key) < tuple_(*after))
     return await direct.page(session, query.order_by(*(column.desc() for column in key)).limit(limit), None, make)
@@ -56,16 +55,16 @@ async def put_vector(
         await session.execute(insert(kind.vectors).values(**row))
 
 
-async def remove(session: Session, table: type[Table], workspace_id: UUID, record_id: UUID) -> None:
+async def remove(session: Session, table: TableClause, workspace_id: UUID, record_id: UUID) -> None:
     """Deletes a record with what belongs to it, and the stored answers to idempotent requests that show it."""
-    columns = table.__table__.c
+    columns = table.c
     await session.execute(delete(table).where(columns.workspace_id == workspace_id, columns.id == record_id))
     await idempotency.forget_answers_about(session, workspace_id, [record_id])
 
 
-async def erase(session: Session, table: type[Table], scope: Scope, channel: str | None) -> int:
+async def erase(session: Session, table: TableClause, scope: Scope, channel: str | None) -> int:
     """The same for all records that have every given id (and the channel, if one is given); returns their number."""
-    here = scopes.owned(table.__tablename__, scope, channel).clause
-    ids = list(await session.scalars(delete(table).where(here).returning(table.__table__.c.id)))
+    here = scopes.owned(table.name, scope, channel).clause
+    ids = list(await session.scalars(delete(table).where(here).returning(table.c.id)))
     await idempotency.forget_answers_about(session, scope.workspace_id, ids)
     return len(ids)

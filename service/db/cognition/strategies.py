@@ -18,7 +18,7 @@ from service.db import scopes
 from service.db.cognition import records
 from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
-from service.db.tables import StrategyConversationRow, StrategyRow, StrategyToolRow, StrategyVectorRow
+from service.db.tables import STRATEGY, STRATEGY_CONVERSATION, STRATEGY_TOOL, STRATEGY_VECTOR
 from service.domain.procedure import Strategy
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -35,12 +35,12 @@ async def lock(session: Session, scope: Scope) -> None:
 
 async def get(session: Session, workspace_id: UUID, strategy_id: UUID) -> Strategy | None:
     """The strategy with at most 100 of the conversations it was used in."""
-    here = StrategyRow.workspace_id == workspace_id, StrategyRow.id == strategy_id
-    row = (await session.execute(select(*StrategyRow.__table__.columns).where(*here))).one_or_none()
+    here = STRATEGY.c.workspace_id == workspace_id, STRATEGY.c.id == strategy_id
+    row = (await session.execute(select(*STRATEGY.c).where(*here))).one_or_none()
     if row is None:
         return None
-    used = select(StrategyConversationRow.conversation_id, StrategyConversationRow.success).where(
-        StrategyConversationRow.workspace_id == workspace_id, StrategyConversationRow.strategy_id == strategy_id
+    used = select(STRATEGY_CONVERSATION.c.conversation_id, STRATEGY_CONVERSATION.c.success).where(
+        STRATEGY_CONVERSATION.c.workspace_id == workspace_id, STRATEGY_CONVERSATION.c.strategy_id == strategy_id
     )
     return _strategy(row, {each.conversation_id: each.success for each in await session.execute(used.limit(100))})
 
@@ -55,15 +55,15 @@ async def page(
     limit: int,
 ) -> list[Strategy]:
     """Strategies of a scope, newest first; `tool_name`: those that use it."""
-    query = select(*StrategyRow.__table__.columns).where(scopes.matching("strategy", scope.private).clause)
+    query = select(*STRATEGY.c).where(scopes.matching("strategy", scope.private).clause)
     if task_type is not None:
-        query = query.where(StrategyRow.task_type == task_type)
+        query = query.where(STRATEGY.c.task_type == task_type)
     if tool_name is not None:
-        uses = select(StrategyToolRow.strategy_id).where(
-            StrategyToolRow.workspace_id == scope.workspace_id, StrategyToolRow.tool_name == tool_name
+        uses = select(STRATEGY_TOOL.c.strategy_id).where(
+            STRATEGY_TOOL.c.workspace_id == scope.workspace_id, STRATEGY_TOOL.c.tool_name == tool_name
         )
-        query = query.where(StrategyRow.id.in_(uses))
-    return await records.newest(session, query, StrategyRow, _strategy, after=after, limit=limit)
+        query = query.where(STRATEGY.c.id.in_(uses))
+    return await records.newest(session, query, STRATEGY, _strategy, after=after, limit=limit)
 
 
 async def nearest(
@@ -81,7 +81,7 @@ async def nearest(
     its btree narrows."""
     where: list[Any] = [scopes.matching("strategy", scope.private, channels).clause]
     if task_type is not None:
-        where.append(StrategyRow.task_type == task_type)
+        where.append(STRATEGY.c.task_type == task_type)
     return await _nearest(session, where, vector, generation=generation, limit=limit)
 
 
@@ -96,31 +96,31 @@ async def nearest_same_task(
     task_type: str | None,
 ) -> list[tuple[Strategy, float | None]]:
     """The same among strategies of exactly this scope and channel, with exactly these tools and this type of task."""
-    same_task = StrategyRow.task_type.is_not_distinct_from(task_type)
-    where = [scopes.exactly("strategy", scope).clause, StrategyRow.tool_sequence == list(tool_sequence), same_task]
+    same_task = STRATEGY.c.task_type.is_not_distinct_from(task_type)
+    where = [scopes.exactly("strategy", scope).clause, STRATEGY.c.tool_sequence == list(tool_sequence), same_task]
     return await _nearest(session, where, vector, generation=generation, limit=limit)
 
 
 async def _nearest(
     session: Session, where: Sequence[Any], vector: Vector | None, *, generation: int, limit: int
 ) -> list[tuple[Strategy, float | None]]:
-    columns = StrategyRow.__table__.columns
-    rate = (StrategyRow.success_count + 1.0) / (StrategyRow.success_count + StrategyRow.failure_count + 2.0)
+    columns = STRATEGY.c
+    rate = (STRATEGY.c.success_count + 1.0) / (STRATEGY.c.success_count + STRATEGY.c.failure_count + 2.0)
     query: Select[Any]
     if vector is None:
-        query = select(*columns).where(*where).order_by(rate.desc(), StrategyRow.id).limit(limit)
+        query = select(*columns).where(*where).order_by(rate.desc(), STRATEGY.c.id).limit(limit)
         return [(_strategy(row), None) for row in await session.execute(query)]
-    cosine = (1 - StrategyVectorRow.embedding.cosine_distance(vector)).label("cosine")
+    cosine = (1 - STRATEGY_VECTOR.c.embedding.cosine_distance(vector)).label("cosine")
     joined = (
-        (StrategyVectorRow.workspace_id == StrategyRow.workspace_id)
-        & (StrategyVectorRow.strategy_id == StrategyRow.id)
-        & (StrategyVectorRow.generation == generation)
+        (STRATEGY_VECTOR.c.workspace_id == STRATEGY.c.workspace_id)
+        & (STRATEGY_VECTOR.c.strategy_id == STRATEGY.c.id)
+        & (STRATEGY_VECTOR.c.generation == generation)
     )
     query = (
         select(*columns, cosine)
-        .outerjoin(StrategyVectorRow, joined)
+        .outerjoin(STRATEGY_VECTOR, joined)
         .where(*where)
-        .order_by((cosine + 0).desc().nulls_last(), rate.desc(), StrategyRow.id)
+        .order_by((cosine + 0).desc().nulls_last(), rate.desc(), STRATEGY.c.id)
         .limit(limit)
     )
     return [(_strategy(row), row.cosine) for row in await session.execute(query)]
@@ -130,7 +130,7 @@ async def add(session: Session, new: Strategy, vector: Vector | None, *, generat
     """Inserts a strategy with its tools and its vector."""
     workspace_id = new.scope.workspace_id
     await session.execute(
-        insert(StrategyRow).values(
+        insert(STRATEGY).values(
             **records.scope_columns(new.scope),
             id=new.id,
             description=new.description,
@@ -147,25 +147,25 @@ async def add(session: Session, new: Strategy, vector: Vector | None, *, generat
             {"workspace_id": workspace_id, "strategy_id": new.id, "place": place, "tool_name": name}
             for place, name in enumerate(new.tool_sequence)
         ]
-        await session.execute(insert(StrategyToolRow).values(tools))
+        await session.execute(insert(STRATEGY_TOOL).values(tools))
     await records.put_vector(session, LATE_VECTORS, workspace_id, new.id, vector, generation=generation)
 
 
 async def reinforce(session: Session, workspace_id: UUID, strategy_id: UUID, *, success: bool, at: datetime) -> bool:
     """Counts one more success or failure. False when there is no such strategy."""
-    counter = StrategyRow.success_count if success else StrategyRow.failure_count
-    changed = update(StrategyRow).where(StrategyRow.workspace_id == workspace_id, StrategyRow.id == strategy_id)
+    counter = STRATEGY.c.success_count if success else STRATEGY.c.failure_count
+    changed = update(STRATEGY).where(STRATEGY.c.workspace_id == workspace_id, STRATEGY.c.id == strategy_id)
     changed = changed.values(
-        {counter: counter + 1, StrategyRow.last_used_at: func.greatest(StrategyRow.last_used_at, at)}
+        {counter: counter + 1, STRATEGY.c.last_used_at: func.greatest(STRATEGY.c.last_used_at, at)}
     )
-    return bool((await session.execute(changed.values(version=StrategyRow.version + 1))).rowcount)
+    return bool((await session.execute(changed.values(version=STRATEGY.c.version + 1))).rowcount)
 
 
 async def link(
     session: Session, workspace_id: UUID, strategy_id: UUID, conversation_id: UUID, *, success: bool
 ) -> None:
     """Records that it was used in the conversation; a later outcome replaces an earlier one."""
-    made = insert(StrategyConversationRow).values(
+    made = insert(STRATEGY_CONVERSATION).values(
         workspace_id=workspace_id, strategy_id=strategy_id, conversation_id=conversation_id, success=success
     )
     made = made.on_conflict_do_update(constraint="pk_strategy_conversation", set_={"success": success})
@@ -175,21 +175,21 @@ async def link(
 async def is_linked(session: Session, workspace_id: UUID, strategy_id: UUID, conversation_id: UUID) -> bool:
     """Whether it is recorded that the strategy was used in the conversation."""
     key = (
-        StrategyConversationRow.workspace_id == workspace_id,
-        StrategyConversationRow.strategy_id == strategy_id,
-        StrategyConversationRow.conversation_id == conversation_id,
+        STRATEGY_CONVERSATION.c.workspace_id == workspace_id,
+        STRATEGY_CONVERSATION.c.strategy_id == strategy_id,
+        STRATEGY_CONVERSATION.c.conversation_id == conversation_id,
     )
-    return await session.scalar(select(StrategyConversationRow.success).where(*key)) is not None
+    return await session.scalar(select(STRATEGY_CONVERSATION.c.success).where(*key)) is not None
 
 
 async def remove(session: Session, workspace_id: UUID, strategy_id: UUID) -> None:
     """Deletes the strategy with its tools, conversations and vector."""
-    await records.remove(session, StrategyRow, workspace_id, strategy_id)
+    await records.remove(session, STRATEGY, workspace_id, strategy_id)
 
 
 async def erase(session: Session, scope: Scope, channel: str | None) -> int:
     """How many strategies were deleted, of all that have every given id (and the channel, if one is given)."""
-    return await records.erase(session, StrategyRow, scope, channel)
+    return await records.erase(session, STRATEGY, scope, channel)
 
 
 def _strategy(row: Any, conversations: dict[UUID, bool] | None = None) -> Strategy:
@@ -209,4 +209,4 @@ def _strategy(row: Any, conversations: dict[UUID, bool] | None = None) -> Strate
     )
 
 
-LATE_VECTORS = LateVectors(StrategyRow, StrategyVectorRow, "strategy_id", lambda row: _strategy(row).embedded_text)
+LATE_VECTORS = LateVectors(STRATEGY, STRATEGY_VECTOR, "strategy_id", lambda row: _strategy(row).embedded_text)

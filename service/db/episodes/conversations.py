@@ -36,7 +36,7 @@ from service.db.direct import NewRows
 from service.db.engine import Session
 from service.db.episodes.turns import NewTurn, StoredTurn, new_rows
 from service.db.graph.entities import mentioning
-from service.db.tables import ConversationRow, TurnRow
+from service.db.tables import CONVERSATION, TURN
 from service.domain.conversation import Conversation
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -136,13 +136,13 @@ async def insert_turn(
     """Adds one turn at a free index; the conversation's next index lies behind it. Under the scope lock."""
     place = StoredTurn(uuid7(), conversation.id, index)
     await session.execute(
-        update(ConversationRow)
-        .where(ConversationRow.workspace_id == conversation.scope.workspace_id, ConversationRow.id == conversation.id)
+        update(CONVERSATION)
+        .where(CONVERSATION.c.workspace_id == conversation.scope.workspace_id, CONVERSATION.c.id == conversation.id)
         .values(
             {
                 **CHANGED_BY_A_TURN,
-                "turn_count": func.greatest(ConversationRow.turn_count, index + 1),
-                "consolidated_turns": func.least(ConversationRow.consolidated_turns, index),
+                "turn_count": func.greatest(CONVERSATION.c.turn_count, index + 1),
+                "consolidated_turns": func.least(CONVERSATION.c.consolidated_turns, index),
             }
         )
     )
@@ -156,7 +156,7 @@ CHANGED_BY_A_TURN: Mapping[str, Any] = MappingProxyType(
         "consolidated_at": None,
         "patterns_extracted": False,
         "archived": False,
-        "version": ConversationRow.version + 1,
+        "version": CONVERSATION.c.version + 1,
         "updated_at": func.now(),
     }
 )
@@ -209,10 +209,10 @@ async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) 
     if found is None:
         return ConversationTail(0, ())
     turns = await session.execute(
-        select(func.coalesce(TurnRow.shown, TurnRow.content), TurnRow.speaker, TurnRow.role)
-        .where(TurnRow.workspace_id == scope.workspace_id, TurnRow.conversation_id == found.id)
-        .where(TurnRow.shown.is_distinct_from(""))
-        .order_by(TurnRow.turn_index.desc())
+        select(func.coalesce(TURN.c.shown, TURN.c.content), TURN.c.speaker, TURN.c.role)
+        .where(TURN.c.workspace_id == scope.workspace_id, TURN.c.conversation_id == found.id)
+        .where(TURN.c.shown.is_distinct_from(""))
+        .order_by(TURN.c.turn_index.desc())
         .limit(limit)
     )
     last = [ContextTurn(CleanText(text), speaker or role) for text, speaker, role in turns]
@@ -234,18 +234,18 @@ async def turn_contents(
     session: Session, workspace_id: UUID, conversation_id: UUID, first: int, last: int
 ) -> tuple[Scope, list[TurnContent]] | None:
     """The scope (without a run) and the turns with indexes `first` to `last`, in order; None when there are none."""
-    owner = select(ConversationRow.user_id, ConversationRow.agent_id, ConversationRow.channel)
-    here = owner.where(ConversationRow.workspace_id == workspace_id, ConversationRow.id == conversation_id)
+    owner = select(CONVERSATION.c.user_id, CONVERSATION.c.agent_id, CONVERSATION.c.channel)
+    here = owner.where(CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id)
     row = (await session.execute(here)).one_or_none()
     if row is None:
         return None
-    said = func.coalesce(TurnRow.shown, TurnRow.content)
+    said = func.coalesce(TURN.c.shown, TURN.c.content)
     turns = await session.execute(
-        select(TurnRow.id, TurnRow.turn_index, TurnRow.role, TurnRow.speaker, said, TurnRow.timestamp)
-        .where(TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id)
-        .where(TurnRow.shown.is_distinct_from(""))
-        .where(TurnRow.turn_index.between(first, last))
-        .order_by(TurnRow.turn_index)
+        select(TURN.c.id, TURN.c.turn_index, TURN.c.role, TURN.c.speaker, said, TURN.c.timestamp)
+        .where(TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id)
+        .where(TURN.c.shown.is_distinct_from(""))
+        .where(TURN.c.turn_index.between(first, last))
+        .order_by(TURN.c.turn_index)
     )
     contents = [
         TurnContent(StoredTurn(row_id, conversation_id, index), role, speaker, CleanText(text), timestamp)
@@ -277,12 +277,12 @@ async def create(
         "started_at": started_at,
         "metadata": dict(metadata),
     }
-    made = await session.execute(insert(ConversationRow).values(row).returning(*COLUMNS))
+    made = await session.execute(insert(CONVERSATION).values(row).returning(*COLUMNS))
     return _conversation(made.one())
 
 
 async def get(session: Session, workspace_id: UUID, conversation_id: UUID) -> Conversation | None:
-    here = ConversationRow.workspace_id == workspace_id, ConversationRow.id == conversation_id
+    here = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
     row = (await session.execute(select(*COLUMNS).where(*here))).one_or_none()
     return None if row is None else _conversation(row)
 
@@ -293,26 +293,26 @@ async def by_external_id(
     """Conversations with this external id, of the given user and agent, of each user and agent the first. Uses
     ix_conversation_external."""
     query = select(*COLUMNS).where(
-        ConversationRow.workspace_id == workspace_id, ConversationRow.external_id == external_id
+        CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.external_id == external_id
     )
     if user_id is not None:
-        query = query.where(ConversationRow.user_id == user_id)
+        query = query.where(CONVERSATION.c.user_id == user_id)
     if agent_id is not None:
-        query = query.where(ConversationRow.agent_id == agent_id)
-    owner = ConversationRow.user_id, ConversationRow.agent_id
-    query = query.ext(distinct_on(*owner)).order_by(*owner, ConversationRow.id).limit(limit)
+        query = query.where(CONVERSATION.c.agent_id == agent_id)
+    owner = CONVERSATION.c.user_id, CONVERSATION.c.agent_id
+    query = query.ext(distinct_on(*owner)).order_by(*owner, CONVERSATION.c.id).limit(limit)
     return [_conversation(row) for row in await session.execute(query)]
 
 
 async def of_scope(session: Session, scope: Scope) -> Conversation | None:
     """The conversation of exactly this user and agent that the external id (`scope.run_id`) means."""
     query = select(*COLUMNS).where(
-        ConversationRow.workspace_id == scope.workspace_id,
-        ConversationRow.user_id == scope.user_id,
-        ConversationRow.agent_id == scope.agent_id,
-        ConversationRow.external_id == scope.run_id,
+        CONVERSATION.c.workspace_id == scope.workspace_id,
+        CONVERSATION.c.user_id == scope.user_id,
+        CONVERSATION.c.agent_id == scope.agent_id,
+        CONVERSATION.c.external_id == scope.run_id,
     )
-    order = (ConversationRow.channel == scope.channel).desc(), ConversationRow.id
+    order = (CONVERSATION.c.channel == scope.channel).desc(), CONVERSATION.c.id
     found = (await session.execute(query.order_by(*order).limit(1))).one_or_none()
     return None if found is None else _conversation(found)
 
@@ -329,29 +329,29 @@ async def page(
 ) -> list[Conversation]:
     """Conversations of a scope, the newest first, behind the key `after`."""
     named = {"user_id": scope.user_id, "agent_id": scope.agent_id, "external_id": scope.run_id}
-    given = [getattr(ConversationRow, name) == value for name, value in named.items() if value is not None]
+    given = [CONVERSATION.c[name] == value for name, value in named.items() if value is not None]
     query = select(*COLUMNS).where(
-        ConversationRow.workspace_id == scope.workspace_id,
+        CONVERSATION.c.workspace_id == scope.workspace_id,
         scopes.seen_channels("conversation", scope).clause,
         *given,
     )
     if entity_id is not None:
         query = query.where(mentioning(scope.workspace_id, entity_id).clause)
     if not include_archived:
-        query = query.where(~ConversationRow.archived)
+        query = query.where(~CONVERSATION.c.archived)
     if consolidated is not None:
-        query = query.where(ConversationRow.consolidated_at.is_not(None) == consolidated)
+        query = query.where(CONVERSATION.c.consolidated_at.is_not(None) == consolidated)
     if after is not None:
         at, last = after
-        older = and_(ConversationRow.created_at == at, ConversationRow.id < last)
-        query = query.where(or_(ConversationRow.created_at < at, older))
-    order = ConversationRow.created_at.desc(), ConversationRow.id.desc()
+        older = and_(CONVERSATION.c.created_at == at, CONVERSATION.c.id < last)
+        query = query.where(or_(CONVERSATION.c.created_at < at, older))
+    order = CONVERSATION.c.created_at.desc(), CONVERSATION.c.id.desc()
     return await direct.page(session, query.order_by(*order).limit(limit), None, _conversation)
 
 
 async def lock(session: Session, workspace_id: UUID, conversation_id: UUID) -> Conversation | None:
     """Locks the row of a conversation until the transaction ends."""
-    here = ConversationRow.workspace_id == workspace_id, ConversationRow.id == conversation_id
+    here = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
     row = (await session.execute(select(*COLUMNS).where(*here).with_for_update())).one_or_none()
     return None if row is None else _conversation(row)
 
@@ -360,9 +360,9 @@ async def change(
     session: Session, workspace_id: UUID, conversation_id: UUID, values: Mapping[str, Any], *, now: datetime
 ) -> Conversation:
     """Sets columns and counts the version up."""
-    here = ConversationRow.workspace_id == workspace_id, ConversationRow.id == conversation_id
-    changed = {**values, "version": ConversationRow.version + 1, "updated_at": now}
-    row = (await session.execute(update(ConversationRow).where(*here).values(changed).returning(*COLUMNS))).one()
+    here = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
+    changed = {**values, "version": CONVERSATION.c.version + 1, "updated_at": now}
+    row = (await session.execute(update(CONVERSATION).where(*here).values(changed).returning(*COLUMNS))).one()
     return _conversation(row)
 
 
@@ -390,13 +390,13 @@ async def archive_idle(
 
 async def turn_counts(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:
     """How many turns each conversation holds."""
-    held = select(TurnRow.conversation_id, func.count()).where(
-        TurnRow.workspace_id == workspace_id, TurnRow.conversation_id.in_(ids)
+    held = select(TURN.c.conversation_id, func.count()).where(
+        TURN.c.workspace_id == workspace_id, TURN.c.conversation_id.in_(ids)
     )
-    return {row[0]: row[1] for row in await session.execute(held.group_by(TurnRow.conversation_id))}
+    return {row[0]: row[1] for row in await session.execute(held.group_by(TURN.c.conversation_id))}
 
 
-COLUMNS = tuple(ConversationRow.__table__.c)
+COLUMNS = tuple(CONVERSATION.c)
 
 
 def _conversation(row: Row[Any]) -> Conversation:

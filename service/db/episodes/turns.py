@@ -16,14 +16,13 @@ from pgvector import SparseVector
 from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, select, text
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.orm import aliased
 from uuid_utils.compat import uuid7
 
 from service.db import direct, scopes
 from service.db.direct import NewRows
 from service.db.engine import Session
 from service.db.scopes import Condition
-from service.db.tables import TERM_DIMENSIONS, TurnRow, TurnVectorRow
+from service.db.tables import TERM_DIMENSIONS, TURN, TURN_VECTOR
 from service.db.vectors import Half
 from service.domain.conversation import Turn
 from service.domain.scope import Scope
@@ -141,10 +140,10 @@ async def page(
     session: Session, workspace_id: UUID, conversation_id: UUID, *, after: int | None = None, limit: int
 ) -> list[Turn]:
     """Turns of a conversation in their order, behind index `after`."""
-    query = _select().where(TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id)
+    query = _select().where(TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id)
     if after is not None:
-        query = query.where(TurnRow.turn_index > after)
-    return await direct.page(session, query.order_by(TurnRow.turn_index).limit(limit), None, _turn)
+        query = query.where(TURN.c.turn_index > after)
+    return await direct.page(session, query.order_by(TURN.c.turn_index).limit(limit), None, _turn)
 
 
 async def latest(
@@ -152,37 +151,37 @@ async def latest(
 ) -> list[Turn]:
     """The last turns of a conversation, in their order; with `now` without those of which nothing is shown or what
     they say has expired."""
-    query = _select().where(TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id)
+    query = _select().where(TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id)
     if now is not None:
-        query = query.where(TurnRow.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now))
-    found = await direct.page(session, query.order_by(TurnRow.turn_index.desc()).limit(limit), None, _turn)
+        query = query.where(TURN.c.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now))
+    found = await direct.page(session, query.order_by(TURN.c.turn_index.desc()).limit(limit), None, _turn)
     return found[::-1]
 
 
 async def recent(session: Session, wanted: TurnFilter, *, skip: int = 0, limit: int) -> list[Turn]:
     """The latest of these turns by their timestamp, newest first, behind the first `skip`."""
     query = _select().where((wanted.place("turn") & wanted.rows("turn")).clause)
-    order = TurnRow.timestamp.desc(), TurnRow.conversation_id, TurnRow.turn_index.desc()
+    order = TURN.c.timestamp.desc(), TURN.c.conversation_id, TURN.c.turn_index.desc()
     return await direct.page(session, query.order_by(*order).offset(skip).limit(limit), None, _turn)
 
 
 async def at_index(session: Session, workspace_id: UUID, conversation_id: UUID, index: int) -> Turn | None:
     """The turn at this place, if there is one."""
-    here = TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id, TurnRow.turn_index == index
+    here = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id, TURN.c.turn_index == index
     row = (await session.execute(_select().where(*here))).one_or_none()
     return None if row is None else _turn(row)
 
 
 async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Turn]:
-    found = await session.execute(_select().where(TurnRow.workspace_id == workspace_id, TurnRow.id.in_(ids)))
+    found = await session.execute(_select().where(TURN.c.workspace_id == workspace_id, TURN.c.id.in_(ids)))
     return {row.id: _turn(row) for row in found}
 
 
 async def matching(session: Session, workspace_id: UUID, wanted: ColumnElement[bool], *, now: datetime) -> list[Turn]:
     """The turns of the workspace that meet a condition, are not archived, and of which something is shown that has not
     expired."""
-    visible = ~TurnRow.archived, TurnRow.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now)
-    query = _select().where(TurnRow.workspace_id == workspace_id, wanted, *visible)
+    visible = ~TURN.c.archived, TURN.c.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now)
+    query = _select().where(TURN.c.workspace_id == workspace_id, wanted, *visible)
     return [_turn(row) for row in await session.execute(query)]
 
 
@@ -190,9 +189,9 @@ async def unembedded(
     session: Session, workspace_id: UUID, conversation_id: UUID, *, generation: int, limit: int
 ) -> list[Turn]:
     """Turns of a conversation that have no vector of this generation, in their order."""
-    here = TurnRow.workspace_id == workspace_id, TurnRow.conversation_id == conversation_id
-    wanted = ~_has_vector(generation), TurnRow.shown.is_distinct_from("")
-    query = _select(generation).where(*here, *wanted).order_by(TurnRow.turn_index).limit(limit)
+    here = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id
+    wanted = ~_has_vector(generation), TURN.c.shown.is_distinct_from("")
+    query = _select(generation).where(*here, *wanted).order_by(TURN.c.turn_index).limit(limit)
     return [_turn(row) for row in await session.execute(query)]
 
 
@@ -201,9 +200,7 @@ async def store_vectors(
 ) -> int:
     """How many turns got their vector, which comes with the text it was made of. Those that were deleted meanwhile,
     show another text, or have a vector already get none."""
-    locked = (
-        select(TurnRow.id).where(TurnRow.workspace_id == workspace_id, TurnRow.id.in_(vectors)).order_by(TurnRow.id)
-    )
+    locked = select(TURN.c.id).where(TURN.c.workspace_id == workspace_id, TURN.c.id.in_(vectors)).order_by(TURN.c.id)
     there = list(await session.scalars(locked.with_for_update(key_share=True)))
     kept = await get_many(session, workspace_id, there)
     made = [
@@ -213,22 +210,22 @@ async def store_vectors(
         if turn.text == text
     ]
     if made:
-        await session.execute(postgresql.insert(TurnVectorRow).on_conflict_do_nothing(), made)
+        await session.execute(postgresql.insert(TURN_VECTOR).on_conflict_do_nothing(), made)
     return len(made)
 
 
-COLUMNS = tuple(column for column in TurnRow.__table__.c if column.name not in {"terms", "bm25"})
+COLUMNS = tuple(column for column in TURN.c if column.name not in {"terms", "bm25"})
 
-_later = aliased(TurnRow)
+_later = TURN.alias()
 
 
 def _select(generation: int | None = None) -> Select[Any]:
     behind = and_(
-        _later.workspace_id == TurnRow.workspace_id,
-        _later.conversation_id == TurnRow.conversation_id,
-        _later.turn_index > TurnRow.turn_index,
+        _later.c.workspace_id == TURN.c.workspace_id,
+        _later.c.conversation_id == TURN.c.conversation_id,
+        _later.c.turn_index > TURN.c.turn_index,
     )
-    following = select(_later.id).where(behind).order_by(_later.turn_index).limit(1).scalar_subquery()
+    following = select(_later.c.id).where(behind).order_by(_later.c.turn_index).limit(1).scalar_subquery()
     return select(*COLUMNS, following.label("next_turn_id"), _has_vector(generation).label("embedded"))
 
 
@@ -238,10 +235,10 @@ def _of_nothing_expired(workspace_id: UUID, now: datetime) -> ColumnElement[bool
 
 
 def _has_vector(generation: int | None) -> Any:
-    same_turn = and_(TurnVectorRow.workspace_id == TurnRow.workspace_id, TurnVectorRow.turn_id == TurnRow.id)
+    same_turn = and_(TURN_VECTOR.c.workspace_id == TURN.c.workspace_id, TURN_VECTOR.c.turn_id == TURN.c.id)
     if generation is not None:
-        same_turn = and_(same_turn, TurnVectorRow.generation == generation)
-    return select(TurnVectorRow.turn_id).where(same_turn).exists()
+        same_turn = and_(same_turn, TURN_VECTOR.c.generation == generation)
+    return select(TURN_VECTOR.c.turn_id).where(same_turn).exists()
 
 
 def _values(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:

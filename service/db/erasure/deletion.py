@@ -25,7 +25,7 @@ from service.db.graph import entity_links, entity_relations
 from service.db.memories import history, versions
 from service.db.memories.history import BEFORE, TEXT_VECTOR
 from service.db.scopes import typed
-from service.db.tables import MemoryRow
+from service.db.tables import MEMORY
 from service.domain.scope import Scope
 
 BATCH = 500
@@ -114,21 +114,21 @@ class Extent:
     @property
     def rows(self) -> ColumnElement[bool]:
         found = scopes.owned("memory", self.scope, self.channel).clause
-        own = MemoryRow.version_of.is_(None)  # past versions go with their memory
-        return and_(found, own, true() if self.upto is None else MemoryRow.created_at <= self.upto)
+        own = MEMORY.c.version_of.is_(None)  # past versions go with their memory
+        return and_(found, own, true() if self.upto is None else MEMORY.c.created_at <= self.upto)
 
 
 async def measure(session: Session, extent: Extent) -> tuple[int, datetime | None]:
     """How many memories there are, and when the newest was created."""
-    row = (await session.execute(select(func.count(), func.max(MemoryRow.created_at)).where(extent.rows))).one()
+    row = (await session.execute(select(func.count(), func.max(MEMORY.c.created_at)).where(extent.rows))).one()
     return row[0], row[1]
 
 
 async def next_ids(session: Session, extent: Extent, *, after: UUID | None, limit: int = BATCH) -> list[UUID]:
     """The next ids by ascending id."""
-    query = select(MemoryRow.id).where(extent.rows).order_by(MemoryRow.id).limit(limit)
+    query = select(MEMORY.c.id).where(extent.rows).order_by(MEMORY.c.id).limit(limit)
     if after is not None:
-        query = query.where(MemoryRow.id > after)
+        query = query.where(MEMORY.c.id > after)
     return list(await session.scalars(query))
 
 

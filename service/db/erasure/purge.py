@@ -20,7 +20,7 @@ from service.db.erasure import deletion
 from service.db.graph import entities, merges
 from service.db.memories import decisions
 from service.db.scopes import typed
-from service.db.tables import MemoryHistoryRow, MemoryRow
+from service.db.tables import MEMORY, MEMORY_HISTORY
 from service.domain.scope import Scope
 
 # The walk over a workspace's history and audit has no index to count on: it may take longer than a request's statement.
@@ -86,13 +86,13 @@ async def _purge(session: Session, values: dict[str, object]) -> dict[str, int]:
 
 async def owner_of(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[Scope, int | None] | None:
     """The scope of a memory that is or was there, and its version while it is there; None for an unknown id."""
-    columns = MemoryRow.user_id, MemoryRow.agent_id, MemoryRow.run_id
-    here = MemoryRow.workspace_id == workspace_id, MemoryRow.id == memory_id
-    row = (await session.execute(select(*columns, MemoryRow.version).where(*here))).one_or_none()
+    columns = MEMORY.c.user_id, MEMORY.c.agent_id, MEMORY.c.run_id
+    here = MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id
+    row = (await session.execute(select(*columns, MEMORY.c.version).where(*here))).one_or_none()
     if row is not None:
         return Scope(workspace_id, row[0], row[1], row[2]), row.version
-    history = select(MemoryHistoryRow.user_id, MemoryHistoryRow.agent_id, MemoryHistoryRow.run_id).where(
-        MemoryHistoryRow.workspace_id == workspace_id, MemoryHistoryRow.memory_id == memory_id
+    history = select(MEMORY_HISTORY.c.user_id, MEMORY_HISTORY.c.agent_id, MEMORY_HISTORY.c.run_id).where(
+        MEMORY_HISTORY.c.workspace_id == workspace_id, MEMORY_HISTORY.c.memory_id == memory_id
     )
     past = (await session.execute(history.limit(1))).one_or_none()
     return None if past is None else (Scope(workspace_id, *past), None)
@@ -164,7 +164,7 @@ DELETE_JOBS = text("""
 
 async def measure_workspace(session: Session, workspace_id: UUID) -> tuple[int, datetime | None, datetime]:
     """How many memories there are, when the newest was created, and the server's time."""
-    query = select(func.count(), func.max(MemoryRow.created_at)).where(MemoryRow.workspace_id == workspace_id)
+    query = select(func.count(), func.max(MEMORY.c.created_at)).where(MEMORY.c.workspace_id == workspace_id)
     row = (await session.execute(query)).one()
     now = await session.scalar(NOW)
     assert now is not None, "the clock always answers"

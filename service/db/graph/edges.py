@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from service.db import direct
 from service.db.engine import Session
 from service.db.scopes import Condition, typed
-from service.db.tables import MemoryEdgeRow
+from service.db.tables import MEMORY_EDGE
 from service.domain.relation import Relation, RelationType, Walk, WalkStep
 from service.domain.scope import Scope
 
@@ -147,7 +147,7 @@ async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple
         "rel_type": str(relation.type),
         "target_id": relation.target_id,
     }
-    made = postgresql.insert(MemoryEdgeRow).values(**key, **values)
+    made = postgresql.insert(MEMORY_EDGE).values(**key, **values)
     made = made.on_conflict_do_update(constraint="pk_memory_edge", set_=values)
     row = (await session.execute(made.returning(*COLUMNS, text("xmax = 0 AS is_new")))).one()
     return _relation(row), bool(row.is_new)
@@ -180,13 +180,13 @@ async def remove(
     session: Session, workspace_id: UUID, source_id: UUID, target_id: UUID, kind: RelationType | None
 ) -> int:
     """How many edges from source to target went; all types when `kind` is None."""
-    here = delete(MemoryEdgeRow).where(
-        MemoryEdgeRow.workspace_id == workspace_id,
-        MemoryEdgeRow.source_id == source_id,
-        MemoryEdgeRow.target_id == target_id,
+    here = delete(MEMORY_EDGE).where(
+        MEMORY_EDGE.c.workspace_id == workspace_id,
+        MEMORY_EDGE.c.source_id == source_id,
+        MEMORY_EDGE.c.target_id == target_id,
     )
     if kind is not None:
-        here = here.where(MemoryEdgeRow.rel_type == str(kind))
+        here = here.where(MEMORY_EDGE.c.rel_type == str(kind))
     return (await session.execute(here)).rowcount
 
 
@@ -198,11 +198,11 @@ async def of_memory(
         session,
         select(*COLUMNS)
         .where(
-            MemoryEdgeRow.workspace_id == workspace_id,
-            or_(MemoryEdgeRow.source_id == memory_id, MemoryEdgeRow.target_id == memory_id),
+            MEMORY_EDGE.c.workspace_id == workspace_id,
+            or_(MEMORY_EDGE.c.source_id == memory_id, MEMORY_EDGE.c.target_id == memory_id),
         )
         .order_by(
-            MemoryEdgeRow.strength.desc(), MemoryEdgeRow.source_id, MemoryEdgeRow.rel_type, MemoryEdgeRow.target_id
+            MEMORY_EDGE.c.strength.desc(), MEMORY_EDGE.c.source_id, MEMORY_EDGE.c.rel_type, MEMORY_EDGE.c.target_id
         )
         .offset(skip)
         .limit(limit),
@@ -214,13 +214,13 @@ async def of_memory(
 async def sources_of(session: Session, workspace_id: UUID, kind: RelationType, *, target_id: UUID) -> list[UUID]:
     """The memories that have an edge of this kind to `target_id`. Uses ix_memory_edge_target."""
     found = await session.scalars(
-        select(MemoryEdgeRow.source_id)
+        select(MEMORY_EDGE.c.source_id)
         .where(
-            MemoryEdgeRow.workspace_id == workspace_id,
-            MemoryEdgeRow.target_id == target_id,
-            MemoryEdgeRow.rel_type == str(kind),
+            MEMORY_EDGE.c.workspace_id == workspace_id,
+            MEMORY_EDGE.c.target_id == target_id,
+            MEMORY_EDGE.c.rel_type == str(kind),
         )
-        .order_by(MemoryEdgeRow.source_id)
+        .order_by(MEMORY_EDGE.c.source_id)
     )
     return list(found)
 
@@ -306,14 +306,14 @@ def _by_node(rows: Sequence[Any]) -> dict[UUID, list[Any]]:
 
 
 COLUMNS = (
-    MemoryEdgeRow.source_id,
-    MemoryEdgeRow.rel_type,
-    MemoryEdgeRow.target_id,
-    MemoryEdgeRow.strength,
-    MemoryEdgeRow.properties,
-    MemoryEdgeRow.t_valid,
-    MemoryEdgeRow.t_invalid,
-    MemoryEdgeRow.created_at,
+    MEMORY_EDGE.c.source_id,
+    MEMORY_EDGE.c.rel_type,
+    MEMORY_EDGE.c.target_id,
+    MEMORY_EDGE.c.strength,
+    MEMORY_EDGE.c.properties,
+    MEMORY_EDGE.c.t_valid,
+    MEMORY_EDGE.c.t_invalid,
+    MEMORY_EDGE.c.created_at,
 )
 
 

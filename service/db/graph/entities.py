@@ -21,7 +21,7 @@ from service.db import direct, scopes
 from service.db.engine import Session
 from service.db.jobs.late_vectors import LateVectors
 from service.db.scopes import Condition, typed
-from service.db.tables import EntityRow, EntityVectorRow
+from service.db.tables import ENTITY, ENTITY_VECTOR
 from service.db.vectors import Half
 from service.domain.entity import CALLER, Entity, EntityOwner, EntityUpsert, key
 from service.domain.scope import Scope
@@ -381,9 +381,9 @@ def entity_of(row: Any) -> Entity:
 
 
 LATE_VECTORS = LateVectors(
-    EntityRow,
-    EntityVectorRow,
+    ENTITY,
+    ENTITY_VECTOR,
     "entity_id",
     lambda row: embedded_text(row.name, row.description),
-    EntityRow.extracted_by == CALLER,
+    ENTITY.c.extracted_by == CALLER,
 )

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, exists, select, true
+from sqlalchemy import ColumnElement, Row, TableClause, exists, select, true
 from sqlalchemy.dialects import postgresql
 
 from service.db.engine import Session
-from service.db.tables import Table
 from service.domain.job import LONG_MAX_ATTEMPTS
 from service.domain.text import CleanText
 from service.providers.protocols import Vector
@@ -27,8 +26,8 @@ class LateVectors:
     """`owner`: the column of `vectors` that names a row of `table`. `text_of`: the text of a row that is embedded.
     `wanted`: which rows have a vector at all."""
 
-    table: type[Table]
-    vectors: type[Table]
+    table: TableClause
+    vectors: TableClause
     owner: str
     text_of: Callable[[Row[Any]], CleanText]
     wanted: ColumnElement[bool] = field(default_factory=true)
@@ -37,7 +36,7 @@ class LateVectors:
         self, session: Session, workspace_id: UUID, *, generation: int, limit: int
     ) -> dict[UUID, CleanText]:
         """The texts of rows that have no vector of this generation."""
-        row, vector = self.table.__table__.c, self.vectors.__table__.c
+        row, vector = self.table.c, self.vectors.c
         embedded = exists().where(
             vector.workspace_id == row.workspace_id, vector[self.owner] == row.id, vector.generation == generation
         )
@@ -49,7 +48,7 @@ class LateVectors:
         self, session: Session, workspace_id: UUID, made: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
     ) -> int:
         """How many rows got a vector; a row whose text has changed gets none. The rows are locked against changes."""
-        row = self.table.__table__.c
+        row = self.table.c
         query = select(*row).where(row.workspace_id == workspace_id, row.id.in_(made)).order_by(row.id)
         locked = await session.execute(query.with_for_update(read=True))
         same = [each.id for each in locked if self.text_of(each) == made[each.id][0]]

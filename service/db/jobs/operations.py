@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import func, insert, select, update
 
 from service.db.engine import Session
-from service.db.tables import OperationRow
+from service.db.tables import OPERATION
 
 OperationState = Literal["queued", "running", "done", "failed"]
 
@@ -37,32 +37,32 @@ class OperationRecord:
 
 async def add(session: Session, workspace_id: UUID, operation_id: UUID, kind: str, request: Mapping[str, Any]) -> None:
     row = {"workspace_id": workspace_id, "id": operation_id, "kind": kind, "state": "queued", "request": dict(request)}
-    await session.execute(insert(OperationRow), [row])
+    await session.execute(insert(OPERATION), [row])
 
 
 async def get(session: Session, workspace_id: UUID, operation_id: UUID) -> OperationRecord | None:
-    columns = (OperationRow.__table__.c[field.name] for field in fields(OperationRecord))
-    here = OperationRow.workspace_id == workspace_id, OperationRow.id == operation_id
+    columns = (OPERATION.c[field.name] for field in fields(OperationRecord))
+    here = OPERATION.c.workspace_id == workspace_id, OPERATION.c.id == operation_id
     row = (await session.execute(select(*columns).where(*here))).one_or_none()
     return OperationRecord(*row) if row else None
 
 
 async def newest(session: Session, workspace_id: UUID, *, limit: int) -> list[OperationRecord]:
     """The newest first: ids begin with their time."""
-    columns = (OperationRow.__table__.c[field.name] for field in fields(OperationRecord))
-    here = select(*columns).where(OperationRow.workspace_id == workspace_id)
-    rows = await session.execute(here.order_by(OperationRow.id.desc()).limit(limit))
+    columns = (OPERATION.c[field.name] for field in fields(OperationRecord))
+    here = select(*columns).where(OPERATION.c.workspace_id == workspace_id)
+    rows = await session.execute(here.order_by(OPERATION.c.id.desc()).limit(limit))
     return [OperationRecord(*row) for row in rows]
 
 
 async def begin(session: Session, workspace_id: UUID, operation_id: UUID) -> None:
     """Marks the work as running; a finished operation stays finished."""
     await session.execute(
-        update(OperationRow)
+        update(OPERATION)
         .where(
-            OperationRow.workspace_id == workspace_id,
-            OperationRow.id == operation_id,
-            OperationRow.finished_at.is_(None),
+            OPERATION.c.workspace_id == workspace_id,
+            OPERATION.c.id == operation_id,
+            OPERATION.c.finished_at.is_(None),
         )
         .values(state="running")
     )
@@ -71,8 +71,8 @@ async def begin(session: Session, workspace_id: UUID, operation_id: UUID) -> Non
 async def advance(session: Session, workspace_id: UUID, operation_id: UUID, progress: Mapping[str, Any]) -> None:
     """Stores the progress, in the transaction of the work itself: what is counted is done."""
     await session.execute(
-        update(OperationRow)
-        .where(OperationRow.workspace_id == workspace_id, OperationRow.id == operation_id)
+        update(OPERATION)
+        .where(OPERATION.c.workspace_id == workspace_id, OPERATION.c.id == operation_id)
         .values(progress=dict(progress))
     )
 
@@ -87,11 +87,11 @@ async def finish(
 ) -> None:
     """Done with a result or failed with an error. The request is emptied: its texts stand in the memories now."""
     await session.execute(
-        update(OperationRow)
+        update(OPERATION)
         .where(
-            OperationRow.workspace_id == workspace_id,
-            OperationRow.id == operation_id,
-            OperationRow.finished_at.is_(None),
+            OPERATION.c.workspace_id == workspace_id,
+            OPERATION.c.id == operation_id,
+            OPERATION.c.finished_at.is_(None),
         )
         .values(
             state="failed" if error else "done",

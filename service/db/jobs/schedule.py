@@ -17,7 +17,7 @@ from sqlalchemy import select, text
 from uuid_utils.compat import uuid7
 
 from service.db.engine import Session
-from service.db.tables import JobRunRow
+from service.db.tables import JOB_RUN
 from service.domain.job import LONG_MAX_ATTEMPTS, MAX_ATTEMPTS, NOTHING, JobName, Payload, RunReason
 from service.domain.scope import NIL_WORKSPACE
 
@@ -130,8 +130,8 @@ async def request(
 
 async def runs(session: Session, workspace_id: UUID, *, limit: int) -> list[RunRecord]:
     """The newest runs of a workspace (the nil workspace's are the system's), newest first. Walks pk_job_run."""
-    columns = (JobRunRow.__table__.c[field.name] for field in fields(RunRecord))
-    newest = select(*columns).where(JobRunRow.workspace_id == workspace_id).order_by(JobRunRow.id.desc()).limit(limit)
+    columns = (JOB_RUN.c[field.name] for field in fields(RunRecord))
+    newest = select(*columns).where(JOB_RUN.c.workspace_id == workspace_id).order_by(JOB_RUN.c.id.desc()).limit(limit)
     rows = await session.execute(newest)
     return [RunRecord(*row) for row in rows]
 

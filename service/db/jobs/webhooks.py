@@ -12,7 +12,7 @@ from uuid_utils.compat import uuid7
 
 from service.db import direct
 from service.db.engine import Session
-from service.db.tables import WebhookDeliveryRow, WebhookRow
+from service.db.tables import WEBHOOK, WEBHOOK_DELIVERY
 from service.domain.feed import FeedEntry, FeedPosition
 from service.domain.job import LONG_MAX_ATTEMPTS
 from service.domain.webhook import DeliveryState, Webhook, WebhookDelivery
@@ -32,9 +32,9 @@ SCHEDULE = text("""
     WHERE NOT EXISTS (SELECT FROM moved)
 """)
 
-COLUMNS = [WebhookRow.__table__.c[field.name] for field in fields(Webhook)]
+COLUMNS = [WEBHOOK.c[field.name] for field in fields(Webhook)]
 DELIVERY = [
-    WebhookDeliveryRow.__table__.c[name]
+    WEBHOOK_DELIVERY.c[name]
     for name in (
         "id", "webhook_id", "position", "seq", "event", "memory_id", "state", "attempts", "status", "error",
         "created_at", "attempted_at", "finished_at",
@@ -43,11 +43,11 @@ DELIVERY = [
 
 
 def _is(workspace_id: UUID, webhook_id: UUID) -> Any:
-    return and_(WebhookRow.workspace_id == workspace_id, WebhookRow.id == webhook_id)
+    return and_(WEBHOOK.c.workspace_id == workspace_id, WEBHOOK.c.id == webhook_id)
 
 
 def _of(workspace_id: UUID, webhook_id: UUID) -> Any:
-    return and_(WebhookDeliveryRow.workspace_id == workspace_id, WebhookDeliveryRow.webhook_id == webhook_id)
+    return and_(WEBHOOK_DELIVERY.c.workspace_id == workspace_id, WEBHOOK_DELIVERY.c.webhook_id == webhook_id)
 
 
 def _webhook(row: Any) -> Webhook:
@@ -66,17 +66,17 @@ async def find_due(session: Session, *, limit: int) -> list[tuple[UUID, UUID]]:
 async def add(session: Session, workspace_id: UUID, values: Mapping[str, Any], after: FeedPosition) -> Webhook:
     """A new webhook, which is told what comes behind `after`. `values`: url, description, events, secret."""
     row = {"workspace_id": workspace_id, "id": uuid7(), "position": after.position, "seq": after.seq, **values}
-    return _webhook((await session.execute(insert(WebhookRow).returning(*COLUMNS), [row])).one())
+    return _webhook((await session.execute(insert(WEBHOOK).returning(*COLUMNS), [row])).one())
 
 
 async def count(session: Session, workspace_id: UUID) -> int:
-    here = select(func.count()).select_from(WebhookRow).where(WebhookRow.workspace_id == workspace_id)
+    here = select(func.count()).select_from(WEBHOOK).where(WEBHOOK.c.workspace_id == workspace_id)
     return int(await session.scalar(here) or 0)
 
 
 async def listing(session: Session, workspace_id: UUID) -> list[Webhook]:
     """All of the workspace, oldest first."""
-    query = select(*COLUMNS).where(WebhookRow.workspace_id == workspace_id).order_by(WebhookRow.id)
+    query = select(*COLUMNS).where(WEBHOOK.c.workspace_id == workspace_id).order_by(WEBHOOK.c.id)
     return [_webhook(row) for row in await session.execute(query)]
 
 
@@ -87,14 +87,14 @@ async def get(session: Session, workspace_id: UUID, webhook_id: UUID, *, lock: b
 
 
 async def change(session: Session, workspace_id: UUID, webhook_id: UUID, values: Mapping[str, Any]) -> Webhook | None:
-    statement = update(WebhookRow).where(_is(workspace_id, webhook_id)).values(**values).returning(*COLUMNS)
+    statement = update(WEBHOOK).where(_is(workspace_id, webhook_id)).values(**values).returning(*COLUMNS)
     row = (await session.execute(statement)).one_or_none()
     return None if row is None else _webhook(row)
 
 
 async def remove(session: Session, workspace_id: UUID, webhook_id: UUID) -> None:
     """With its deliveries."""
-    await session.execute(delete(WebhookRow).where(_is(workspace_id, webhook_id)))
+    await session.execute(delete(WEBHOOK).where(_is(workspace_id, webhook_id)))
 
 
 async def schedule(session: Session, workspace_id: UUID, webhook_id: UUID, *, wait_s: float = 0.0) -> None:
@@ -124,7 +124,7 @@ async def add_deliveries(
         for each in entries
     ]
     if rows:
-        await session.execute(insert(WebhookDeliveryRow), rows)
+        await session.execute(insert(WEBHOOK_DELIVERY), rows)
     await change(session, workspace_id, webhook_id, {"position": end.position, "seq": end.seq})
 
 
@@ -133,8 +133,8 @@ async def next_delivery(session: Session, workspace_id: UUID, webhook_id: UUID) 
     ix_webhook_delivery_waiting."""
     query = (
         select(*DELIVERY)
-        .where(_of(workspace_id, webhook_id), WebhookDeliveryRow.state == "waiting")
-        .order_by(WebhookDeliveryRow.attempted_at.nulls_first(), WebhookDeliveryRow.id)
+        .where(_of(workspace_id, webhook_id), WEBHOOK_DELIVERY.c.state == "waiting")
+        .order_by(WEBHOOK_DELIVERY.c.attempted_at.nulls_first(), WEBHOOK_DELIVERY.c.id)
         .limit(1)
     )
     row = (await session.execute(query)).one_or_none()
@@ -143,9 +143,9 @@ async def next_delivery(session: Session, workspace_id: UUID, webhook_id: UUID) 
 
 async def revive(session: Session, workspace_id: UUID, webhook_id: UUID) -> None:
     """What was given up waits again."""
-    dead = _of(workspace_id, webhook_id), WebhookDeliveryRow.state == "dead"
+    dead = _of(workspace_id, webhook_id), WEBHOOK_DELIVERY.c.state == "dead"
     values = {"state": "waiting", "attempts": 0, "attempted_at": None, "finished_at": None}
-    await session.execute(update(WebhookDeliveryRow).where(*dead).values(**values))
+    await session.execute(update(WEBHOOK_DELIVERY).where(*dead).values(**values))
 
 
 async def deliveries(
@@ -158,15 +158,15 @@ async def deliveries(
     limit: int,
 ) -> list[WebhookDelivery]:
     """The newest first, behind the id `before`. Uses ix_webhook_delivery_webhook."""
-    query = select(*DELIVERY).where(_of(workspace_id, webhook_id)).order_by(WebhookDeliveryRow.id.desc()).limit(limit)
+    query = select(*DELIVERY).where(_of(workspace_id, webhook_id)).order_by(WEBHOOK_DELIVERY.c.id.desc()).limit(limit)
     if state is not None:
-        query = query.where(WebhookDeliveryRow.state == state)
+        query = query.where(WEBHOOK_DELIVERY.c.state == state)
     if before is not None:
-        query = query.where(WebhookDeliveryRow.id < before)
+        query = query.where(WEBHOOK_DELIVERY.c.id < before)
     return await direct.page(session, query, None, _delivery)
 
 
 async def note(session: Session, workspace_id: UUID, delivery_id: UUID, values: Mapping[str, Any]) -> None:
     """How an attempt ended."""
-    here = WebhookDeliveryRow.workspace_id == workspace_id, WebhookDeliveryRow.id == delivery_id
-    await session.execute(update(WebhookDeliveryRow).where(*here).values(**values))
+    here = WEBHOOK_DELIVERY.c.workspace_id == workspace_id, WEBHOOK_DELIVERY.c.id == delivery_id
+    await session.execute(update(WEBHOOK_DELIVERY).where(*here).values(**values))

@@ -24,7 +24,7 @@ from uuid_utils.compat import uuid7
 from service.db import direct
 from service.db.direct import NewRows
 from service.db.engine import Session
-from service.db.tables import MemoryHistoryRow
+from service.db.tables import MEMORY_HISTORY
 from service.db.vectors import Half
 from service.domain.decision import Action
 from service.domain.memory import HistoryEntry
@@ -170,11 +170,11 @@ async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]
 
 async def last(session: Session, workspace_id: UUID, memory_id: UUID) -> UUID | None:
     """The newest entry of a memory. Uses ix_memory_history_memory."""
-    here = MemoryHistoryRow.workspace_id == workspace_id, MemoryHistoryRow.memory_id == memory_id
+    here = MEMORY_HISTORY.c.workspace_id == workspace_id, MEMORY_HISTORY.c.memory_id == memory_id
     newest = (
-        select(MemoryHistoryRow.id)
+        select(MEMORY_HISTORY.c.id)
         .where(*here)
-        .order_by(MemoryHistoryRow.recorded_at.desc(), MemoryHistoryRow.seq.desc())
+        .order_by(MEMORY_HISTORY.c.recorded_at.desc(), MEMORY_HISTORY.c.seq.desc())
         .limit(1)
     )
     found: UUID | None = await session.scalar(newest)
@@ -185,11 +185,11 @@ async def of_memory(
     session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
 ) -> list[HistoryEntry]:
     """The changes behind the first `skip`, oldest first; none when the id was never seen."""
-    columns = (MemoryHistoryRow.__table__.c[field.name] for field in fields(HistoryEntry))
+    columns = (MEMORY_HISTORY.c[field.name] for field in fields(HistoryEntry))
     query = (
         select(*columns)
-        .where(MemoryHistoryRow.workspace_id == workspace_id, MemoryHistoryRow.memory_id == memory_id)
-        .order_by(MemoryHistoryRow.recorded_at, MemoryHistoryRow.seq)
+        .where(MEMORY_HISTORY.c.workspace_id == workspace_id, MEMORY_HISTORY.c.memory_id == memory_id)
+        .order_by(MEMORY_HISTORY.c.recorded_at, MEMORY_HISTORY.c.seq)
         .offset(skip)
         .limit(limit)
     )

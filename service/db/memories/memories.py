@@ -20,7 +20,7 @@ from service.db import direct
 from service.db.engine import Session
 from service.db.scopes import Condition, by_key, typed
 from service.db.search import visibility
-from service.db.tables import MemoryRow
+from service.db.tables import MEMORY
 from service.domain.draft import EmbeddingStatus
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.memory import Memory
@@ -29,7 +29,7 @@ from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import CleanText
 
 NOT_READ = frozenset({"dedup_key", "terms", "bm25", "context_terms", "context_bm25", "review_status", "said_at"})
-COLUMNS = ", ".join(f'm."{column.name}"' for column in MemoryRow.__table__.c if column.name not in NOT_READ)
+COLUMNS = ", ".join(f'm."{column.name}"' for column in MEMORY.c if column.name not in NOT_READ)
 
 # pk_memory, pk_memory_stat, pk_memory_entity, ix_memory_edge_target. `entities`: pairs of type and name.
 BY_IDS = f"""
@@ -165,7 +165,7 @@ def _mention(stored: Mapping[str, Any]) -> Mention:
 
 # -- pages ----------------------------------------------------------------------------------------------------------
 
-MEMORY: Final = "memory m"
+SOURCE: Final = "memory m"
 SortField = Literal["created_at", "updated_at", "timestamp", "importance"]
 SortValue = datetime | float
 
@@ -228,17 +228,17 @@ async def page(
 
 async def count(session: Session, rows: Condition, *, limit: int = COUNTED) -> RowCount:
     """How many of the rows there are: counted up to `limit`, else the planner's estimate."""
-    counted = int(await session.scalar(_filled(COUNT, rows.source(MEMORY)), {**rows.values, "limit": limit + 1}) or 0)
+    counted = int(await session.scalar(_filled(COUNT, rows.source(SOURCE)), {**rows.values, "limit": limit + 1}) or 0)
     if counted <= limit:
         return RowCount(counted, is_exact=True)
-    plan: Any = await session.scalar(_filled(ESTIMATE, rows.source(MEMORY)), rows.values)
+    plan: Any = await session.scalar(_filled(ESTIMATE, rows.source(SOURCE)), rows.values)
     return RowCount(max(counted, int(plan[0]["Plan"]["Plan Rows"])), is_exact=False)
 
 
 def page_statement(rows: Condition, order: SortOrder, *, behind: bool) -> TextClause:
     """The whole statement; `behind`: it begins behind a row."""
     top = TOP.format(sort=order.sort, direction="ASC" if order.ascending else "DESC")
-    return _page(rows.source(MEMORY, top), top, order.sort, behind)
+    return _page(rows.source(SOURCE, top), top, order.sort, behind)
 
 
 @lru_cache(maxsize=256)

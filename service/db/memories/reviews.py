@@ -18,7 +18,7 @@ from uuid_utils.compat import uuid7
 from service.db import direct, scopes
 from service.db.engine import Session
 from service.db.memories import sources
-from service.db.tables import MemoryRow, ReviewRow
+from service.db.tables import MEMORY, REVIEW
 from service.domain.scope import Scope
 
 ReviewState = Literal["pending", "accepted", "rejected"]
@@ -44,8 +44,8 @@ class Review:
 
 async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: Sequence[ProposedChange]) -> UUID:
     """Archives and flags a new memory; returns the id of its review."""
-    here = MemoryRow.workspace_id == workspace_id, MemoryRow.id == memory_id
-    await session.execute(update(MemoryRow).where(*here).values(archived=True, review_status="flagged"))
+    here = MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id
+    await session.execute(update(MEMORY).where(*here).values(archived=True, review_status="flagged"))
     review_id: UUID = uuid7()
     row = {
         "workspace_id": workspace_id,
@@ -53,7 +53,7 @@ async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: S
         "memory_id": memory_id,
         "changes": [{"verb": each.verb, "target_id": str(each.target_id)} for each in changes],
     }
-    await session.execute(insert(ReviewRow), [row])
+    await session.execute(insert(REVIEW), [row])
     return review_id
 
 
@@ -61,7 +61,7 @@ async def flagged_with(session: Session, scope: Scope, text_hash: str) -> UUID |
     """The flagged memory of exactly this scope with this hash. Uses ix_memory_hash."""
     here = scopes.exactly("memory", scope).clause
     found: UUID | None = await session.scalar(
-        select(MemoryRow.id).where(here, MemoryRow.hash == text_hash, MemoryRow.review_status == "flagged").limit(1)
+        select(MEMORY.c.id).where(here, MEMORY.c.hash == text_hash, MEMORY.c.review_status == "flagged").limit(1)
     )
     return found
 
@@ -70,28 +70,28 @@ async def page(
     session: Session, scope: Scope, *, after: tuple[datetime, UUID] | None, limit: int, now: datetime
 ) -> list[Review]:
     """Pending reviews of a scope, oldest first, behind the key `after`."""
-    flagged = (MemoryRow.review_status == "flagged") & (MemoryRow.expires_at.is_(None) | (MemoryRow.expires_at > now))
+    flagged = (MEMORY.c.review_status == "flagged") & (MEMORY.c.expires_at.is_(None) | (MEMORY.c.expires_at > now))
     query = (
         select(*COLUMNS)
-        .join(MemoryRow, (MemoryRow.workspace_id == ReviewRow.workspace_id) & (MemoryRow.id == ReviewRow.memory_id))
-        .where(scopes.matching("memory", scope).clause, flagged, ReviewRow.state == "pending")
+        .join(MEMORY, (MEMORY.c.workspace_id == REVIEW.c.workspace_id) & (MEMORY.c.id == REVIEW.c.memory_id))
+        .where(scopes.matching("memory", scope).clause, flagged, REVIEW.c.state == "pending")
     )
     if after is not None:
         at, last = after
-        query = query.where((ReviewRow.created_at > at) | ((ReviewRow.created_at == at) & (ReviewRow.id > last)))
-    return await direct.page(session, query.order_by(ReviewRow.created_at, ReviewRow.id).limit(limit), None, _review)
+        query = query.where((REVIEW.c.created_at > at) | ((REVIEW.c.created_at == at) & (REVIEW.c.id > last)))
+    return await direct.page(session, query.order_by(REVIEW.c.created_at, REVIEW.c.id).limit(limit), None, _review)
 
 
 async def get(session: Session, workspace_id: UUID, review_id: UUID, *, lock: bool = False) -> Review | None:
     """A review in any state; `lock` keeps others from resolving it."""
-    query = select(*COLUMNS).where(ReviewRow.workspace_id == workspace_id, ReviewRow.id == review_id)
+    query = select(*COLUMNS).where(REVIEW.c.workspace_id == workspace_id, REVIEW.c.id == review_id)
     row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _review(row)
 
 
 async def resolve(session: Session, workspace_id: UUID, review_id: UUID, state: ReviewState, *, now: datetime) -> None:
-    here = ReviewRow.workspace_id == workspace_id, ReviewRow.id == review_id
-    await session.execute(update(ReviewRow).where(*here).values(state=state, resolved_at=now))
+    here = REVIEW.c.workspace_id == workspace_id, REVIEW.c.id == review_id
+    await session.execute(update(REVIEW).where(*here).values(state=state, resolved_at=now))
 
 
 REOPEN = text("""
@@ -120,12 +120,12 @@ async def hand_over(session: Session, workspace_id: UUID, memory_id: UUID, targe
 
 
 COLUMNS = (
-    ReviewRow.id,
-    ReviewRow.memory_id,
-    ReviewRow.changes,
-    ReviewRow.state,
-    ReviewRow.created_at,
-    ReviewRow.resolved_at,
+    REVIEW.c.id,
+    REVIEW.c.memory_id,
+    REVIEW.c.changes,
+    REVIEW.c.state,
+    REVIEW.c.created_at,
+    REVIEW.c.resolved_at,
 )
 
 

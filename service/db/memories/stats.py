@@ -11,7 +11,7 @@ from sqlalchemy import func, select, text
 
 from service.db import direct, scopes
 from service.db.engine import Session
-from service.db.tables import MemoryRow
+from service.db.tables import MEMORY
 from service.domain.scope import Scope
 
 WORKSPACE = text("""
@@ -101,12 +101,12 @@ async def for_ranking(session: Session, workspace_id: UUID, ids: Sequence[UUID])
 
 async def categories(session: Session, scope: Scope, *, limit: int) -> list[tuple[str, int]]:
     """Categories of the scope's live memories with their counts, most used first."""
-    category = func.unnest(MemoryRow.categories).column_valued("category", joins_implicitly=True)
+    category = func.unnest(MEMORY.c.categories).column_valued("category", joins_implicitly=True)
     count = func.count().label("count")
     rows = await session.execute(
         select(category, count)
-        .select_from(MemoryRow)
-        .where(scopes.matching("memory", scope).clause, ~MemoryRow.archived)
+        .select_from(MEMORY)
+        .where(scopes.matching("memory", scope).clause, ~MEMORY.c.archived)
         .group_by(category)
         .order_by(count.desc(), category)
         .limit(limit)

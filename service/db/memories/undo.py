@@ -19,7 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from service.db.engine import Session
 from service.db.graph import entity_relations
 from service.db.memories import updates
-from service.db.tables import TERM_DIMENSIONS, MemoryRow
+from service.db.tables import MEMORY, TERM_DIMENSIONS
 from service.language import lexemes
 
 DERIVED = frozenset({"terms", "bm25", "context_terms", "context_bm25"})
@@ -30,7 +30,7 @@ UNCHANGED = frozenset({"workspace_id", "id", "version", "updated_at"})
 ENRICHMENT = frozenset({"summary", "enriched_at", "enrichment_attempts", "embedding_status"})
 """What jobs found out about a text. It stays while the text is the same: the decision did not remove it."""
 
-STORED = frozenset(column.name for column in MemoryRow.__table__.c) - DERIVED
+STORED = frozenset(column.name for column in MEMORY.c) - DERIVED
 
 
 def _set(columns: frozenset[str]) -> str:

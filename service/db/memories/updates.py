@@ -17,7 +17,7 @@ import asyncpg  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import SparseVector
-from sqlalchemy import ColumnElement, and_, case, delete, func, insert, literal, null, select, update
+from sqlalchemy import ColumnElement, TableClause, and_, case, delete, func, insert, literal, null, select, update
 from sqlalchemy.exc import IntegrityError
 
 from service.db import direct, writes
@@ -25,7 +25,7 @@ from service.db.direct import NewRows
 from service.db.engine import Session
 from service.db.graph import entity_relations
 from service.db.memories import memories
-from service.db.tables import TERM_DIMENSIONS, MemoryRow, MemoryStatRow, MemoryVectorRow
+from service.db.tables import MEMORY, MEMORY_STAT, MEMORY_VECTOR, TERM_DIMENSIONS
 from service.domain import sizes
 from service.domain.draft import NewMemory
 from service.domain.memory import Memory
@@ -52,7 +52,7 @@ def text_columns(text: CleanText, weights: Mapping[int, float] | None = None) ->
     return {
         "content": text,
         "hash": digest,
-        "dedup_key": case((MemoryRow.dedup_key.is_not(None), digest), else_=null()),
+        "dedup_key": case((MEMORY.c.dedup_key.is_not(None), digest), else_=null()),
         "terms": sorted(weights),
         "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
         "summary": None,
@@ -64,9 +64,9 @@ async def set_columns(
     session: Session, workspace_id: UUID, memory_id: UUID, values: Mapping[str, Any], *, now: datetime
 ) -> None:
     """Sets columns; raises Conflict when another live memory of the scope has exactly this text."""
-    changed = {"updated_at": now, **values, "version": MemoryRow.version + 1}
+    changed = {"updated_at": now, **values, "version": MEMORY.c.version + 1}
     try:
-        await session.execute(update(MemoryRow).where(_is(workspace_id, memory_id)).values(changed))
+        await session.execute(update(MEMORY).where(_is(workspace_id, memory_id)).values(changed))
     except IntegrityError as exc:
         raise conflict(exc) from exc
     if values.keys() & LIFETIME:
@@ -81,20 +81,20 @@ async def archive(session: Session, workspace_id: UUID, memory_id: UUID, *, now:
 async def end_validity(session: Session, workspace_id: UUID, memory_id: UUID, *, at: datetime, now: datetime) -> None:
     """Ends the validity at a moment, unless it ended before, and takes the row out of deduplication. A memory that was
     to become valid later ends a microsecond after its beginning: an interval needs a length."""
-    end = func.least(MemoryRow.t_invalid, func.greatest(at, MemoryRow.t_valid + timedelta(microseconds=1)))
+    end = func.least(MEMORY.c.t_invalid, func.greatest(at, MEMORY.c.t_valid + timedelta(microseconds=1)))
     await set_columns(session, workspace_id, memory_id, {"t_invalid": end, "dedup_key": None}, now=now)
 
 
 async def expires_before(session: Session, workspace_id: UUID, memory_id: UUID, moment: datetime | None) -> bool:
     """Whether it expires before `moment` (None: at all)."""
-    expires_at = await session.scalar(select(MemoryRow.expires_at).where(_is(workspace_id, memory_id)))
+    expires_at = await session.scalar(select(MEMORY.c.expires_at).where(_is(workspace_id, memory_id)))
     return expires_at is not None and (moment is None or expires_at < moment)
 
 
 async def set_stat(session: Session, workspace_id: UUID, memory_id: UUID, values: Mapping[str, Any]) -> None:
     """Sets columns of memory_stat, such as last_accessed and relevance."""
-    here = and_(MemoryStatRow.workspace_id == workspace_id, MemoryStatRow.memory_id == memory_id)
-    await session.execute(update(MemoryStatRow).where(here).values(dict(values)))
+    here = and_(MEMORY_STAT.c.workspace_id == workspace_id, MEMORY_STAT.c.memory_id == memory_id)
+    await session.execute(update(MEMORY_STAT).where(here).values(dict(values)))
 
 
 async def replace_text(
@@ -117,10 +117,10 @@ async def replace_text(
         **united_columns(old, new),
         "expires_at": _later_expiry(old, new),
         "updated_at": new.given.updated_at or now,
-        "version": MemoryRow.version + 1,
+        "version": MEMORY.c.version + 1,
         **NOT_ENRICHED,
     }
-    await session.execute(update(MemoryRow).where(_is(workspace_id, memory_id)).values(values))
+    await session.execute(update(MEMORY).where(_is(workspace_id, memory_id)).values(values))
     await _replace_vectors(session, new.scope, memory_id, writes.vectors_of(new), generation=generation)
     return old
 
@@ -142,8 +142,8 @@ async def replace_vector(
 async def _replace_vectors(
     session: Session, scope: Scope, memory_id: UUID, vectors: Mapping[str, NDArray[np.float32]], *, generation: int
 ) -> None:
-    old = and_(MemoryVectorRow.workspace_id == scope.workspace_id, MemoryVectorRow.memory_id == memory_id)
-    await session.execute(delete(MemoryVectorRow).where(old))
+    old = and_(MEMORY_VECTOR.c.workspace_id == scope.workspace_id, MEMORY_VECTOR.c.memory_id == memory_id)
+    await session.execute(delete(MEMORY_VECTOR).where(old))
     rows = [
         {
             "workspace_id": scope.workspace_id,
@@ -166,7 +166,7 @@ async def copy_to_global(
 ) -> None:
     """A second row with the same text in `_global`, its vector and statistics. It is enriched anew, because entities
     belong to a channel. Raises Conflict when `_global` has a live memory with this text."""
-    vectors = MemoryVectorRow.generation == generation
+    vectors = MEMORY_VECTOR.c.generation == generation
     await _copy_memory(session, workspace_id, memory_id, new_id, {}, vectors, now=now)
 
 
@@ -181,12 +181,12 @@ async def copy_to_everyone(
     }
     unused = {
         "relevance": 1.0,
-        "salience": MemoryStatRow.__table__.c.base_salience,
+        "salience": MEMORY_STAT.c.base_salience,
         "access_count": 0,
         "promoted_at": None,
         "seen_in": None,
     }
-    vectors = and_(MemoryVectorRow.generation == generation, MemoryVectorRow.kind == "text")
+    vectors = and_(MEMORY_VECTOR.c.generation == generation, MEMORY_VECTOR.c.kind == "text")
     await _copy_memory(
         session, workspace_id, memory_id, new_id, nobody, vectors, of_memory=unsaid, of_stat=unused, now=now
     )
@@ -213,20 +213,20 @@ async def _copy_memory(
         "created_at": now,
         "updated_at": now,
         "summary": None,
-        "dedup_key": MemoryRow.__table__.c.hash,
+        "dedup_key": MEMORY.c.hash,
         **NOT_ENRICHED,
         **owner,
         **of_memory,
     }
     try:
-        await _copy(session, MemoryRow, _is(workspace_id, memory_id), other)
+        await _copy(session, MEMORY, _is(workspace_id, memory_id), other)
     except IntegrityError as exc:
         raise conflict(exc) from exc
-    stat = and_(MemoryStatRow.workspace_id == workspace_id, MemoryStatRow.memory_id == memory_id)
-    await _copy(session, MemoryStatRow, stat, {"memory_id": new_id, "last_accessed": now, **of_stat})
-    rows = and_(MemoryVectorRow.workspace_id == workspace_id, MemoryVectorRow.memory_id == memory_id, vectors)
+    stat = and_(MEMORY_STAT.c.workspace_id == workspace_id, MEMORY_STAT.c.memory_id == memory_id)
+    await _copy(session, MEMORY_STAT, stat, {"memory_id": new_id, "last_accessed": now, **of_stat})
+    rows = and_(MEMORY_VECTOR.c.workspace_id == workspace_id, MEMORY_VECTOR.c.memory_id == memory_id, vectors)
     moved = {"memory_id": new_id, "channel": GLOBAL_CHANNEL, "created_at": now, **owner}
-    await _copy(session, MemoryVectorRow, rows, moved)
+    await _copy(session, MEMORY_VECTOR, rows, moved)
 
 
 async def copy_with_text(
@@ -234,14 +234,14 @@ async def copy_with_text(
 ) -> None:
     """A copy of a memory with another text, without vectors, which a job makes."""
     other = {"id": new_id, "version": 1, "created_at": now, "updated_at": now, **text_columns(text)}
-    await _copy(session, MemoryRow, _is(workspace_id, memory_id), other)
-    stat = and_(MemoryStatRow.workspace_id == workspace_id, MemoryStatRow.memory_id == memory_id)
-    await _copy(session, MemoryStatRow, stat, {"memory_id": new_id})
+    await _copy(session, MEMORY, _is(workspace_id, memory_id), other)
+    stat = and_(MEMORY_STAT.c.workspace_id == workspace_id, MEMORY_STAT.c.memory_id == memory_id)
+    await _copy(session, MEMORY_STAT, stat, {"memory_id": new_id})
 
 
-async def _copy(session: Session, table: Any, rows: ColumnElement[bool], other: Mapping[str, Any]) -> None:
+async def _copy(session: Session, table: TableClause, rows: ColumnElement[bool], other: Mapping[str, Any]) -> None:
     """INSERT ... SELECT of all columns, `other` values in place of some."""
-    columns = table.__table__.c
+    columns = table.c
     values = [
         column
         if column.name not in other
@@ -255,7 +255,7 @@ async def _copy(session: Session, table: Any, rows: ColumnElement[bool], other: 
 
 
 def _is(workspace_id: UUID, memory_id: UUID) -> ColumnElement[bool]:
-    return and_(MemoryRow.workspace_id == workspace_id, MemoryRow.id == memory_id)
+    return and_(MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id)
 
 
 def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
@@ -276,7 +276,7 @@ def united_columns(old: Memory, new: Memory | NewMemory) -> dict[str, Any]:
         "tags": kept,
         "tag_prefixes": list(tags.prefixes(kept)),
         "categories": list(dict.fromkeys((*old.categories, *new.categories))),
-        "extra": sizes.united(old.metadata, new.metadata),
+        "metadata": sizes.united(old.metadata, new.metadata),
     }
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 
 from service.db import direct
 from service.db.engine import Session
-from service.db.tables import MemoryRow, MemoryStatRow
+from service.db.tables import MEMORY, MEMORY_STAT
 from service.domain.version import Version
 
 MAX_SAID_AT = 100
@@ -57,10 +57,10 @@ OTHERS = {
     "timestamp": 'coalesce(:last_said_at, m."timestamp")',
     "said_at": "CASE WHEN :last_said_at IS NULL THEN m.said_at ELSE :said_at END",
 }
-NAMES = [column.name for column in MemoryRow.__table__.c]
+NAMES = [column.name for column in MEMORY.c]
 COLUMNS = ", ".join(f'"{name}"' for name in NAMES)
 VALUES = ", ".join(OTHERS.get(name, f'm."{name}"') for name in NAMES)
-STAT = ", ".join(f'"{column.name}"' for column in MemoryStatRow.__table__.c if column.name != "memory_id")
+STAT = ", ".join(f'"{column.name}"' for column in MEMORY_STAT.c if column.name != "memory_id")
 
 # A value that would have ended before it began never held. Foreign keys are checked at the end of the statement.
 KEEP = text(f"""

@@ -19,7 +19,7 @@ from service.db.search import nearest, visibility
 from service.db.search.approximate import nearest_passing
 from service.db.search.exact import MAX_CLOSE, MIN_CLOSE
 from service.db.search.nearest import NearVectors
-from service.db.tables import MemoryRow
+from service.db.tables import MEMORY
 from service.db.vectors import Half, exact_distance
 from service.domain.decision import Neighbour
 from service.domain.draft import Draft, EmbeddingStatus
@@ -198,8 +198,8 @@ async def with_hashes(
     """Id and text of the live rows among these hashes, for a whole conversation at once."""
     here = scopes.exactly("memory", scope) & live("memory", now)
     rows = await session.execute(
-        select(MemoryRow.hash, MemoryRow.id, MemoryRow.content).where(
-            here.clause, MemoryRow.hash.in_(wanted), MemoryRow.dedup_key == MemoryRow.hash
+        select(MEMORY.c.hash, MEMORY.c.id, MEMORY.c.content).where(
+            here.clause, MEMORY.c.hash.in_(wanted), MEMORY.c.dedup_key == MEMORY.c.hash
         )
     )
     return {row.hash: (row.id, row.content) for row in rows}

@@ -13,7 +13,7 @@ from service.db.episodes import turns
 from service.db.graph import entities
 from service.db.graph.entities import EntityScope
 from service.db.scopes import typed
-from service.db.tables import TurnRow
+from service.db.tables import TURN
 from service.domain.bundle import BundleRelation
 from service.domain.conversation import Turn
 from service.domain.entity import Entity, key
@@ -60,7 +60,7 @@ async def turn_windows(
     if not wanted:
         return {}
     conditions = [
-        and_(TurnRow.conversation_id == conversation_id, TurnRow.turn_index.in_(sorted(indexes)))
+        and_(TURN.c.conversation_id == conversation_id, TURN.c.turn_index.in_(sorted(indexes)))
         for conversation_id, indexes in sorted(wanted.items())
     ]
     found = await turns.matching(session, workspace_id, or_(*conditions), now=now)
@@ -71,9 +71,9 @@ async def hidden_turns(
     session: Session, workspace_id: UUID, places: Iterable[tuple[UUID, int]]
 ) -> set[tuple[UUID, int]]:
     """Returns the places of those turns of which nothing is shown, because all they say is withdrawn."""
-    wanted = tuple_(TurnRow.conversation_id, TurnRow.turn_index).in_(sorted(places))
-    query = select(TurnRow.conversation_id, TurnRow.turn_index).where(
-        TurnRow.workspace_id == workspace_id, TurnRow.shown == "", wanted
+    wanted = tuple_(TURN.c.conversation_id, TURN.c.turn_index).in_(sorted(places))
+    query = select(TURN.c.conversation_id, TURN.c.turn_index).where(
+        TURN.c.workspace_id == workspace_id, TURN.c.shown == "", wanted
     )
     return {(row.conversation_id, row.turn_index) for row in await session.execute(query)}
 

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, and_, or_, select
 
 from service.db import direct
 from service.db.engine import Session
-from service.db.tables import AuditLogRow
+from service.db.tables import AUDIT_LOG
 from service.domain.audit import Operation, Subject
 
 
@@ -69,33 +69,33 @@ async def page(
     session: Session, workspace_id: UUID, filters: AuditFilter, *, after: tuple[datetime, UUID] | None, limit: int
 ) -> list[AuditRecord]:
     """Entries, newest first, behind the key `after`. Each filter but that of the memory has an index with the time."""
-    columns = (AuditLogRow.__table__.c[field.name] for field in fields(AuditRecord))
-    query = select(*columns).where(AuditLogRow.workspace_id == workspace_id, *_conditions(filters))
+    columns = (AUDIT_LOG.c[field.name] for field in fields(AuditRecord))
+    query = select(*columns).where(AUDIT_LOG.c.workspace_id == workspace_id, *_conditions(filters))
     if after is not None:
         at, last = after
         query = query.where(
-            or_(AuditLogRow.recorded_at < at, and_(AuditLogRow.recorded_at == at, AuditLogRow.id < last))
+            or_(AUDIT_LOG.c.recorded_at < at, and_(AUDIT_LOG.c.recorded_at == at, AUDIT_LOG.c.id < last))
         )
-    query = query.order_by(AuditLogRow.recorded_at.desc(), AuditLogRow.id.desc()).limit(limit)
+    query = query.order_by(AUDIT_LOG.c.recorded_at.desc(), AUDIT_LOG.c.id.desc()).limit(limit)
     return await direct.page(session, query, None, lambda row: AuditRecord(*row))
 
 
 def _conditions(filters: AuditFilter) -> list[ColumnElement[bool]]:
     equal = {
-        AuditLogRow.operation: filters.operation,
-        AuditLogRow.memory_type: filters.memory_type,
-        AuditLogRow.user_id: filters.user_id,
-        AuditLogRow.session_id: filters.session_id,
-        AuditLogRow.conversation_id: filters.conversation_id,
-        AuditLogRow.source_channel: filters.channel,
-        AuditLogRow.request_id: filters.request_id,
-        AuditLogRow.api_key_id: filters.api_key_id,
+        AUDIT_LOG.c.operation: filters.operation,
+        AUDIT_LOG.c.memory_type: filters.memory_type,
+        AUDIT_LOG.c.user_id: filters.user_id,
+        AUDIT_LOG.c.session_id: filters.session_id,
+        AUDIT_LOG.c.conversation_id: filters.conversation_id,
+        AUDIT_LOG.c.source_channel: filters.channel,
+        AUDIT_LOG.c.request_id: filters.request_id,
+        AUDIT_LOG.c.api_key_id: filters.api_key_id,
     }
     parts: list[ColumnElement[bool]] = [column == value for column, value in equal.items() if value is not None]
     if filters.memory_id is not None:
-        parts.append(AuditLogRow.affected_ids.contains([filters.memory_id]))
+        parts.append(AUDIT_LOG.c.affected_ids.contains([filters.memory_id]))
     if filters.since is not None:
-        parts.append(AuditLogRow.recorded_at >= filters.since)
+        parts.append(AUDIT_LOG.c.recorded_at >= filters.since)
     if filters.until is not None:
-        parts.append(AuditLogRow.recorded_at < filters.until)
+        parts.append(AUDIT_LOG.c.recorded_at < filters.until)
     return parts

@@ -11,7 +11,7 @@ from sqlalchemy.pool import NullPool
 from uuid_utils.compat import uuid7
 
 from service.db import roles
-from service.db.tables import ApiKeyRow, WorkspaceRow
+from service.db.tables import API_KEY, WORKSPACE
 from service.db.tenants import keys
 
 FIRST_WORKSPACE = "default"
@@ -43,14 +43,14 @@ async def ensure_admin_key(owner_url: str, key: str) -> FirstKey:
 
 async def _ensure(session: AsyncConnection, key: str) -> FirstKey:
     digest = keys.digest(key)
-    seen = or_(ApiKeyRow.key_hash == digest, ApiKeyRow.former_key_hashes.contains([digest]))
-    known = await session.execute(select(ApiKeyRow.revoked_at).where(seen))
+    seen = or_(API_KEY.c.key_hash == digest, API_KEY.c.former_key_hashes.contains([digest]))
+    known = await session.execute(select(API_KEY.c.revoked_at).where(seen))
     if (row := known.first()) is not None:
         return FirstKey.KNOWN if row.revoked_at is None else FirstKey.REVOKED
-    workspace = await session.scalar(select(WorkspaceRow.workspace_id).order_by(WorkspaceRow.created_at).limit(1))
+    workspace = await session.scalar(select(WORKSPACE.c.workspace_id).order_by(WORKSPACE.c.created_at).limit(1))
     if workspace is None:
         workspace = uuid7()
-        await session.execute(insert(WorkspaceRow).values(workspace_id=workspace, name=FIRST_WORKSPACE))
+        await session.execute(insert(WORKSPACE).values(workspace_id=workspace, name=FIRST_WORKSPACE))
     first = {
         "workspace_id": workspace,
         "id": uuid7(),
@@ -59,5 +59,5 @@ async def _ensure(session: AsyncConnection, key: str) -> FirstKey:
         "hint": key[-4:],
         "rights": [str(right) for right in keys.EVERY_RIGHT],
     }
-    await session.execute(insert(ApiKeyRow).values(first))
+    await session.execute(insert(API_KEY).values(first))
     return FirstKey.MADE

@@ -19,7 +19,7 @@ from sqlalchemy import func, insert, select, text, update
 from uuid_utils.compat import uuid7
 
 from service.db.engine import Database, Session
-from service.db.tables import ApiKeyRow, WorkspaceRow
+from service.db.tables import API_KEY, WORKSPACE
 from service.domain.access import NO_DEFAULTS, NO_WALL, Caller, Defaults, Right, Wall
 from service.domain.scope import NIL_WORKSPACE
 
@@ -100,7 +100,7 @@ class WorkspaceInfo:
     created_at: datetime
 
 
-INFO = tuple(ApiKeyRow.__table__.c[each.name] for each in fields(KeyInfo))
+INFO = tuple(API_KEY.c[each.name] for each in fields(KeyInfo))
 
 
 def rights_of(names: Iterable[str]) -> frozenset[Right]:
@@ -177,7 +177,7 @@ async def issue(session: Session, workspace_id: UUID, key: NewKey) -> Issued:
     """Stores a new key of the workspace."""
     issued = Issued(workspace_id, uuid7(), new_secret())
     await session.execute(
-        insert(ApiKeyRow).values(
+        insert(API_KEY).values(
             workspace_id=workspace_id,
             id=issued.key_id,
             name=key.name,
@@ -207,14 +207,14 @@ def _columns(wall: Wall, defaults: Defaults) -> dict[str, Any]:
 
 async def listing(session: Session, workspace_id: UUID) -> list[KeyInfo]:
     """Every key of the workspace, oldest first, revoked ones too."""
-    query = select(*INFO).where(ApiKeyRow.workspace_id == workspace_id).order_by(ApiKeyRow.created_at, ApiKeyRow.id)
+    query = select(*INFO).where(API_KEY.c.workspace_id == workspace_id).order_by(API_KEY.c.created_at, API_KEY.c.id)
     rows = await session.execute(query)
     return [KeyInfo(*row) for row in rows]
 
 
 async def get(session: Session, workspace_id: UUID, key_id: UUID) -> KeyInfo | None:
     """A key of the workspace, revoked or not."""
-    query = select(*INFO).where(ApiKeyRow.workspace_id == workspace_id, ApiKeyRow.id == key_id)
+    query = select(*INFO).where(API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id)
     row = (await session.execute(query)).one_or_none()
     return KeyInfo(*row) if row is not None else None
 
@@ -222,8 +222,8 @@ async def get(session: Session, workspace_id: UUID, key_id: UUID) -> KeyInfo | N
 async def change(session: Session, workspace_id: UUID, key_id: UUID, key: NewKey) -> None:
     """Replaces name, rights, wall, defaults and expiry of a key. Its secret stays."""
     values = {"name": key.name, "rights": [str(right) for right in key.rights], "expires_at": key.expires_at}
-    here = ApiKeyRow.workspace_id == workspace_id, ApiKeyRow.id == key_id
-    await session.execute(update(ApiKeyRow).where(*here).values(**values, **_columns(key.wall, key.defaults)))
+    here = API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id
+    await session.execute(update(API_KEY).where(*here).values(**values, **_columns(key.wall, key.defaults)))
 
 
 async def rotate(session: Session, workspace_id: UUID, key_id: UUID, old_until: datetime | None) -> str:
@@ -233,12 +233,12 @@ async def rotate(session: Session, workspace_id: UUID, key_id: UUID, old_until: 
     values = {
         "key_hash": digest(secret),
         "hint": secret[-4:],
-        "former_key_hashes": func.array_append(ApiKeyRow.former_key_hashes, ApiKeyRow.key_hash),
-        "old_key_hash": ApiKeyRow.key_hash if old_until is not None else None,
+        "former_key_hashes": func.array_append(API_KEY.c.former_key_hashes, API_KEY.c.key_hash),
+        "old_key_hash": API_KEY.c.key_hash if old_until is not None else None,
         "old_key_until": old_until,
     }
-    here = ApiKeyRow.workspace_id == workspace_id, ApiKeyRow.id == key_id
-    await session.execute(update(ApiKeyRow).where(*here).values(**values))
+    here = API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id
+    await session.execute(update(API_KEY).where(*here).values(**values))
     return secret
 
 
@@ -250,18 +250,18 @@ async def note_uses(session: Session, workspace_id: UUID, uses: Mapping[UUID, da
 async def revoke(session: Session, workspace_id: UUID, key_id: UUID) -> bool:
     """Ends a key; False when there is none with that id. Revoking twice keeps the first time."""
     found = await session.execute(
-        update(ApiKeyRow)
-        .where(ApiKeyRow.workspace_id == workspace_id, ApiKeyRow.id == key_id)
-        .values(revoked_at=func.coalesce(ApiKeyRow.revoked_at, func.now()))
-        .returning(ApiKeyRow.id)
+        update(API_KEY)
+        .where(API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id)
+        .values(revoked_at=func.coalesce(API_KEY.c.revoked_at, func.now()))
+        .returning(API_KEY.c.id)
     )
     return found.first() is not None
 
 
 async def workspace(session: Session, workspace_id: UUID) -> WorkspaceInfo:
     """Name, settings and age of a workspace."""
-    columns = WorkspaceRow.workspace_id, WorkspaceRow.name, WorkspaceRow.settings, WorkspaceRow.created_at
-    row = (await session.execute(select(*columns).where(WorkspaceRow.workspace_id == workspace_id))).one()
+    columns = WORKSPACE.c.workspace_id, WORKSPACE.c.name, WORKSPACE.c.settings, WORKSPACE.c.created_at
+    row = (await session.execute(select(*columns).where(WORKSPACE.c.workspace_id == workspace_id))).one()
     return WorkspaceInfo(*row)
 
 
@@ -275,4 +275,4 @@ async def change_workspace(
     if settings is not None:
         values["settings"] = dict(settings)
     if values:
-        await session.execute(update(WorkspaceRow).where(WorkspaceRow.workspace_id == workspace_id).values(**values))
+        await session.execute(update(WORKSPACE).where(WORKSPACE.c.workspace_id == workspace_id).values(**values))

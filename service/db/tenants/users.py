@@ -11,7 +11,7 @@ from sqlalchemy import DateTime, Row, TextClause, bindparam, select, text
 from sqlalchemy.dialects import postgresql
 
 from service.db.engine import Session
-from service.db.tables import UserProfileRow
+from service.db.tables import USER_PROFILE
 from service.domain.profile import Profile, Traits
 from service.domain.scope import Scope
 
@@ -99,13 +99,13 @@ async def channels(
     return [ChannelUsage(*row) for row in await session.execute(COUNT_CHANNELS, values)]
 
 
-PROFILE_COLUMNS = tuple(UserProfileRow.__table__.c)
+PROFILE_COLUMNS = tuple(USER_PROFILE.c)
 
 
 async def profile(session: Session, workspace_id: UUID, user_id: str, *, lock: bool = False) -> Profile | None:
     """A user's profile; `lock`: locked against changes until the transaction ends."""
     query = select(*PROFILE_COLUMNS).where(
-        UserProfileRow.workspace_id == workspace_id, UserProfileRow.user_id == user_id
+        USER_PROFILE.c.workspace_id == workspace_id, USER_PROFILE.c.user_id == user_id
     )
     row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _profile(row)
@@ -120,11 +120,9 @@ async def put_profile(session: Session, workspace_id: UUID, user_id: str, traits
         "metadata": dict(traits.metadata),
         "updated_at": now,
     }
-    made = postgresql.insert(UserProfileRow).values(
-        workspace_id=workspace_id, user_id=user_id, created_at=now, **values
-    )
+    made = postgresql.insert(USER_PROFILE).values(workspace_id=workspace_id, user_id=user_id, created_at=now, **values)
     made = made.on_conflict_do_update(
-        constraint="pk_user_profile", set_={**values, "version": UserProfileRow.version + 1}
+        constraint="pk_user_profile", set_={**values, "version": USER_PROFILE.c.version + 1}
     )
     return _profile((await session.execute(made.returning(*PROFILE_COLUMNS))).one())
 

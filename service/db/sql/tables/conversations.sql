@@ -1,5 +1,6 @@
 -- Conversations, their turns and the turns' vectors, the append-only log, user profiles, working memory.
 
+-- `external_id`: the name its caller gave it.
 CREATE TABLE conversation (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -29,7 +30,9 @@ CREATE INDEX ix_conversation_user ON conversation (workspace_id, user_id, create
 CREATE INDEX ix_conversation_agent ON conversation (workspace_id, agent_id, created_at) WHERE agent_id IS NOT NULL;
 CREATE INDEX ix_conversation_external ON conversation (workspace_id, external_id);
 
--- A turn carries the scope of its conversation; run_id is the conversation's external_id.
+-- A turn carries the scope of its conversation; run_id is the conversation's external_id. `timestamp` is when it was
+-- spoken, `turn_index` its place from 0. `shown`: what readers see of it where sentences are withdrawn; NULL: all of
+-- it. The lexical columns and the vector are those of the text that is shown.
 CREATE TABLE turn (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -86,6 +89,7 @@ CREATE INDEX ix_turn_vector_user ON turn_vector (workspace_id, user_id) WHERE us
 CREATE INDEX ix_turn_vector_agent ON turn_vector (workspace_id, agent_id) WHERE agent_id IS NOT NULL;
 CREATE INDEX ix_turn_vector_run ON turn_vector (workspace_id, run_id) WHERE run_id IS NOT NULL;
 
+-- The turns a memory came from. `start` and `end`: half-open span of characters in the turn, where known.
 CREATE TABLE memory_source (
     workspace_id uuid NOT NULL,
     memory_id uuid NOT NULL,
@@ -101,7 +105,9 @@ CREATE TABLE memory_source (
 );
 CREATE INDEX ix_memory_source_turn ON memory_source (workspace_id, turn_id);
 
--- Sentences of turns that no longer count, and why. The memory may be gone by now, so it is no foreign key.
+-- Sentences of turns that no longer count, and why: half-open spans of characters. The memory that rested on one may be
+-- gone by now, so it is no foreign key. `history_id`: the change of that memory that withdrew it; `replaced_by`: the
+-- memory that says what is so now.
 CREATE TABLE withdrawn_span (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -122,6 +128,7 @@ CREATE TABLE withdrawn_span (
 CREATE INDEX ix_withdrawn_span_turn ON withdrawn_span (workspace_id, turn_id);
 CREATE INDEX ix_withdrawn_span_memory ON withdrawn_span (workspace_id, memory_id) WHERE memory_id IS NOT NULL;
 
+-- Every turn as it came in, append-only.
 CREATE TABLE conversation_log (
     workspace_id uuid NOT NULL,
     recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -25,6 +25,7 @@ CREATE INDEX ix_goal_agent ON goal (workspace_id, agent_id, status, created_at D
 CREATE INDEX ix_goal_run ON goal (workspace_id, run_id, status, created_at DESC) WHERE run_id IS NOT NULL;
 CREATE INDEX ix_goal_channel ON goal (workspace_id, channel);
 
+-- Read from source to target: SUBGOAL_OF its parent, BLOCKED_BY another.
 CREATE TABLE goal_edge (
     workspace_id uuid NOT NULL,
     source_id uuid NOT NULL,
@@ -55,6 +56,7 @@ CREATE TABLE goal_memory (
 );
 CREATE INDEX ix_goal_memory_memory ON goal_memory (workspace_id, memory_id);
 
+-- One version of a goal. `changes`: by field, the values before and after.
 CREATE TABLE goal_history (
     workspace_id uuid NOT NULL,
     goal_id uuid NOT NULL,

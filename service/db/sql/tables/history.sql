@@ -3,6 +3,7 @@
 -- History and audit are partitioned by the time of recording, not by the event's own time: imported conversations are
 -- years old and would all land in the DEFAULT partition.
 
+-- `before` is the memory as it was; the result of the change was the current state in [recorded_at, recorded_to).
 CREATE SEQUENCE memory_history_seq;
 CREATE TABLE memory_history (
     workspace_id uuid NOT NULL,
@@ -84,6 +85,7 @@ CREATE INDEX ix_audit_log_memory_type ON audit_log (workspace_id, memory_type, r
 CREATE INDEX ix_audit_log_source_channel ON audit_log (workspace_id, source_channel, recorded_at);
 CREATE INDEX ix_audit_log_recorded ON audit_log USING brin (recorded_at);
 
+-- One action on a memory with its evidence. `ruling_id` is shared by the actions of one decision, undone together.
 CREATE TABLE decision (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,

@@ -1,6 +1,8 @@
 -- The job queue, its runs and timetable, operations answered later, stored responses, caches.
 
--- Every row is written three times within seconds: at the default of 20 % dead rows VACUUM would come after days.
+-- Lower `priority` goes first; a running job belongs to `worker` until `lease_until`. `started_at`: when its first
+-- attempt began. `progress`: done and total of a long one. `wall`: that of the request. Every row is written three
+-- times within seconds: at the default of 20 % dead rows VACUUM would come after days.
 CREATE TABLE job (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -34,6 +36,7 @@ CREATE INDEX ix_job_dead ON job (workspace_id, kind) WHERE state = 'dead';
 CREATE INDEX ix_job_finished ON job (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX ix_job_memory ON job (workspace_id, memory_id, kind) WHERE memory_id IS NOT NULL;
 
+-- A run of a recurring or requested job, under the job's id. Runs of the whole service belong to the nil workspace.
 CREATE TABLE job_run (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,

@@ -3,6 +3,9 @@
 -- Under row-level security only btree equality and ranges can use an index (their operators are leakproof), so scopes
 -- have btree indexes. The GIN indexes below are read by SECURITY DEFINER functions alone.
 
+-- Confidences and importance are 0..1, `importance_level` 1..10. `timestamp` is when it was said or happened, the last
+-- time if it was said several times: `said_at` has them all. `hash` is the MD5 of the text; `dedup_key` equals it while
+-- the row takes part in deduplication. `version_of`: the row is a past version of that memory, and archived.
 CREATE TABLE memory (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -181,6 +184,7 @@ CREATE TABLE term_stat (
     CONSTRAINT ck_term_stat_counts CHECK (term >= 0 AND texts >= 0 AND contexts >= 0)
 );
 
+-- A relation from one memory to another, valid in [t_valid, t_invalid). `strength` 0..1.
 CREATE TABLE memory_edge (
     workspace_id uuid NOT NULL,
     source_id uuid NOT NULL,

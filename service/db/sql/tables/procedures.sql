@@ -1,5 +1,6 @@
 -- Tools, every use of a tool, and strategies learned from them.
 
+-- The running total of a tool; `timed_count` uses have a latency, of which `avg_latency_ms` is the mean.
 CREATE TABLE tool (
     workspace_id uuid NOT NULL,
     name varchar(100) NOT NULL,
@@ -72,6 +73,7 @@ CREATE INDEX ix_strategy_agent ON strategy (workspace_id, agent_id, created_at D
 CREATE INDEX ix_strategy_run ON strategy (workspace_id, run_id, created_at DESC) WHERE run_id IS NOT NULL;
 CREATE INDEX ix_strategy_channel ON strategy (workspace_id, channel);
 
+-- The tools of a strategy in their order.
 CREATE TABLE strategy_tool (
     workspace_id uuid NOT NULL,
     strategy_id uuid NOT NULL,

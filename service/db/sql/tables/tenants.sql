@@ -1,5 +1,6 @@
 -- Workspaces and their API keys.
 
+-- `settings` override those of the service.
 CREATE TABLE workspace (
     workspace_id uuid CONSTRAINT pk_workspace PRIMARY KEY,
     name varchar(200) NOT NULL,
@@ -50,7 +51,8 @@ CREATE TABLE token_secret (
     created_at timestamptz NOT NULL DEFAULT now()
 );
 
--- UNLOGGED: a token taken costs no write-ahead log. `subject` is a key, or the workspace for all of its keys.
+-- A token bucket of a unit. `subject` is a key, or the workspace for all of its keys; `granted`: taken last. UNLOGGED:
+-- a token taken costs no write-ahead log.
 CREATE UNLOGGED TABLE budget (
     workspace_id uuid NOT NULL,
     subject uuid NOT NULL,

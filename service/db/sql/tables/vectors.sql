@@ -18,6 +18,8 @@ CREATE TABLE embedding_generation (
 );
 CREATE UNIQUE INDEX ix_embedding_generation_active ON embedding_generation (state) WHERE state IN ('active', 'building');
 
+-- Apart from the row so that scans stay narrow, with the columns a search filters by. `binary_embedding` has one bit
+-- per component, and is read from the btrees of a scope.
 CREATE TABLE memory_vector (
     workspace_id uuid NOT NULL,
     memory_id uuid NOT NULL,
