@@ -15,7 +15,7 @@ from enum import StrEnum
 from service.curator.compare import ADDED_DATE, OVER_WORDS
 from service.curator.sourcing import SourceSentence, SourceTurns, content_words
 from service.domain.temporal import Mention
-from service.language import quantities, temporal, values
+from service.language import temporal, values
 from service.language.lexemes import lexemes
 from service.language.talk import USER, keeping
 from service.language.talk.dates import DATED_KINDS
@@ -164,7 +164,7 @@ def _stranger(text: str, sources: SourceTurns) -> Refusal | None:
         if not all(part in words or part.removesuffix("s") in words or part in known for part in parts):
             return Refusal.NAME
     years = {str(at.astimezone(sources.zone).year) for _, each in sources.mentions if (at := each.begins_at)}
-    if not set(quantities.numbers(undated)) <= {*quantities.numbers(sources.text), *years}:
+    if not values.figures(undated) <= values.figures(sources.text) | years:
         return Refusal.FIGURE
     return None
 
@@ -222,7 +222,7 @@ def is_borne_out(text: str, fact: str, memory: str) -> bool:
     both = content_words(fact) | content_words(memory)
     if not content_words(text) <= both or not content_words(fact) - OVER_WORDS <= content_words(text):
         return False
-    if not set(quantities.numbers(text)) <= {*quantities.numbers(fact), *quantities.numbers(memory)}:
+    if not values.figures(text) <= values.figures(fact) | values.figures(memory):
         return False
     if _turned_round(text, fact) or keeping.is_question(text) != keeping.is_question(fact):
         return False
@@ -234,6 +234,4 @@ def says_it(memory: str, fact: str) -> bool:
     """Whether a memory says all that a fact says: its content words, its figures, and what it denies."""
     if not content_words(fact) <= content_words(memory):
         return False
-    return (
-        set(quantities.numbers(fact)) <= set(quantities.numbers(memory)) and _denials(fact) % 2 == _denials(memory) % 2
-    )
+    return values.figures(fact) <= values.figures(memory) and _denials(fact) % 2 == _denials(memory) % 2

@@ -30,6 +30,13 @@ FUNCTION_WORDS = wordlists.words("""
     we've we'll you're you've they're they've let's what's who's
 """)
 
+CALENDAR = wordlists.words("""
+    january february march april may june july august september october november december jan feb mar apr jun jul
+    aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur
+    thurs fri sat sun mondays tuesdays wednesdays thursdays fridays saturdays sundays spring summer autumn fall
+    winter
+""")
+
 _ORDINARY = """
     elect earthquake injury injure shake flood wildfire rebel troop strike explode blast clash riot ceasefire premier
     lawmaker verdict suspect victim hostage militant casualty sanction tariff inflation unemployment merger stock

@@ -1,7 +1,8 @@
 """People, places, projects and technologies named in a text.
 
-Rules only, some tens of microseconds a sentence: the names that this user already has, a list of well-known ones, and
-runs of capitalised words. A pair of capitalised ordinary words is never a person, and dates are never entities.
+Rules only, some tens of microseconds a sentence: the names that this user already has, runs of capitalised words, and
+tools and technologies that are often written small. A pair of capitalised ordinary words is never a person, and dates
+are never entities.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from service.language import entity_runs, entity_types, sentences
-from service.language.common_words import is_common
 from service.language.entity_runs import Token
-from service.language.gazetteer import CALENDAR, LONGEST_NAME_WORDS, NAMES
+from service.language.entity_words import CAPITAL_NAMES, NAMES
 
 # Singular as stored → key of the `entities` view. The first five keys are always there.
 _VIEW = {
@@ -29,7 +29,7 @@ _VIEW = {
 }
 _ALWAYS = ("tools", "projects", "people", "concepts", "organizations")
 _REPOSITORY = frozenset({"repo", "repository", "project", "codebase", "monorepo", "microservice"})
-_MAX_KNOWN_WORDS = 6
+_MAX_KNOWN_WORDS, _MAX_LISTED_WORDS = 6, 2
 _NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
 
 
@@ -68,7 +68,7 @@ def _of_sentence(text: str, start: int, end: int, known: Mapping[str, str]) -> l
     words = entity_runs.tokens(text, start, end)
     taken = list(_known(text, words, known)) if known else []
     taken += _free(taken, _capitalised(text, words))
-    taken += _free(taken, _listed(text, words))
+    taken += _free(taken, _listed(words))
     taken += _free(taken, _code_names(words))
     return sorted(taken, key=lambda entity: entity.start)
 
@@ -82,17 +82,12 @@ def _known(text: str, words: list[Token], known: Mapping[str, str]) -> Iterator[
         yield EntitySpan(text[words[first].start : words[last].end], known[name], words[first].start, words[last].end)
 
 
-def _listed(text: str, words: list[Token]) -> Iterator[EntitySpan]:
-    """Well-known names in lower case, and those that a longer run did not cover."""
-    for first, last, name in _phrases(words, NAMES.keys(), LONGEST_NAME_WORDS):
-        entry, token = NAMES[name], words[first]
-        if entry.capital_only and not token.capital:
-            continue
-        if entry.name.isupper() and entry.capital_only and not token.text.isupper():
-            continue
-        if (first == last and entry.capital_only and token.initial and is_common(token.text)) or name in CALENDAR:
-            continue
-        yield EntitySpan(entry.name, entry.type, token.start, words[last].end)
+def _listed(words: list[Token]) -> Iterator[EntitySpan]:
+    """Listed names in lower case, and those that a longer run did not cover."""
+    for first, last, _ in _phrases(words, NAMES.keys() | CAPITAL_NAMES.keys(), _MAX_LISTED_WORDS):
+        known = entity_runs.listed(words[first : last + 1])
+        if known is not None:
+            yield EntitySpan(*known, words[first].start, words[last].end)
 
 
 def _code_names(words: list[Token]) -> Iterator[EntitySpan]:
@@ -120,8 +115,6 @@ def _phrases(words: list[Token], names: Iterable[str], longest: int) -> Iterator
 
 def _capitalised(text: str, words: list[Token]) -> Iterator[EntitySpan]:
     for first, last in entity_runs.runs(words):
-        kind = entity_types.of(words, first, last)
-        if kind is not None:
-            start, end = words[first].start, words[last - 1].end
-            listed = NAMES.get(" ".join(word.lower for word in words[first:last]))
-            yield EntitySpan(listed.name if listed else text[start:end], kind, start, end)
+        start, end = words[first].start, words[last - 1].end
+        known = entity_runs.listed(words[first:last])
+        yield EntitySpan(known[0] if known else text[start:end], entity_types.of(words, first, last), start, end)

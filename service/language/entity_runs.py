@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from service.language import entity_words
-from service.language.common_words import FUNCTION_WORDS, is_common
-from service.language.gazetteer import CALENDAR, FIRST_NAMES, LONGEST_NAME_WORDS, NAMES, PLAIN_CAPITALS
+from service.language.common_words import CALENDAR, FUNCTION_WORDS, is_common
+from service.language.entity_words import CAPITAL_NAMES, LAST_WORDS, NAMES, PLAIN_CAPITALS, TITLES
 
 # Links, addresses, paths, placeholders and code names may hold capitals, but no names of things.
 _NOISE = re.compile(
@@ -21,7 +21,7 @@ _NOISE = re.compile(
 )
 _TOKEN = re.compile(r"\.NET\b|[^\W_](?:[^\W_]|[+#](?!\w)|[-.'’&](?=[^\W_]))*", re.UNICODE)
 _STARTS_ANEW = re.compile(r"[:•*>|#]\s*$|^\s*[-–—]\s*$|[\"“(\[]$|\d[.)]\s+$")
-_HEADLINE_SHARE, _HEADLINE_WORDS = 0.7, 4
+_HEADLINE_SHARE, _HEADLINE_WORDS = 0.85, 4
 _ORDINARY_ENDINGS = ("ing", "ed", "ly")
 
 
@@ -70,13 +70,7 @@ def is_headline(sentence: list[Token]) -> bool:
     if len(content) < _HEADLINE_WORDS or sum(t.text[0].isupper() for t in content) < _HEADLINE_SHARE * len(content):
         return False
     raised = [token for token in sentence if token.text[0].isupper() and not token.initial and len(token.text) > 1]
-    return (
-        sum(
-            is_common(t.text) and t.lower not in entity_words.LAST_WORDS and t.lower not in entity_words.TITLES
-            for t in raised
-        )
-        > 1
-    )
+    return sum(is_common(t.text) and t.lower not in LAST_WORDS and t.lower not in TITLES for t in raised) > 1
 
 
 def runs(sentence: list[Token]) -> Iterator[tuple[int, int]]:
@@ -96,7 +90,7 @@ def _run_end(sentence: list[Token], index: int, *, headline: bool) -> int:
         token = sentence[end]
         if end > index and (sentence[end - 1].possessive or not _joins(sentence[end - 1], token)):
             break
-        if headline and is_common(token.text) and token.lower not in entity_words.LAST_WORDS:
+        if headline and is_common(token.text) and token.lower not in LAST_WORDS:
             break
         if token.capital:
             end += 1
@@ -109,7 +103,7 @@ def _run_end(sentence: list[Token], index: int, *, headline: bool) -> int:
 
 def _joins(before: Token, token: Token) -> bool:
     """A full stop inside a name belongs to a title or an initial: "Dr. Meyer", "J. Doe"."""
-    return token.gap != ". " or before.lower in entity_words.TITLES or len(before.text) == 1
+    return token.gap != ". " or before.lower in TITLES or len(before.text) == 1
 
 
 def _connects(sentence: list[Token], index: int) -> bool:
@@ -125,7 +119,7 @@ def _cleaned(sentence: list[Token], start: int, end: int, *, headline: bool) -> 
     """The run without what is capitalised for another reason; nothing when that leaves nothing."""
     while start < end and _strip_first(sentence, start, end):
         start += 1
-    while start < end and _is_plain(sentence[end - 1]) and not _listed(sentence, start, end):
+    while start < end and _is_plain(sentence[end - 1]):
         end -= 1
     if start < end and not (end - start == 1 and _is_lone_noise(sentence, start, headline=headline)):
         yield start, end
@@ -133,37 +127,35 @@ def _cleaned(sentence: list[Token], start: int, end: int, *, headline: bool) -> 
 
 def _strip_first(sentence: list[Token], start: int, end: int) -> bool:
     token = sentence[start]
-    if _listed(sentence, start, end) or (token.lower in entity_words.FIRST_WORDS and end - start > 1):
+    if listed(sentence[start:end]) or (token.lower in entity_words.FIRST_WORDS and end - start > 1):
         return False
-    if token.lower in CONNECTORS_AND_FUNCTIONS or token.lower in CALENDAR:
+    if _is_no_name(token):
         return True
-    if end - start > 1 and token.lower in entity_words.TITLES:
+    if end - start > 1 and token.lower in TITLES:
         return True
     if token.lower in PLAIN_CAPITALS:
-        return end - start == 1 or sentence[end - 1].lower not in entity_words.LAST_WORDS
-    if not token.initial or token.lower in FIRST_NAMES:
+        return end - start == 1 or sentence[end - 1].lower not in LAST_WORDS
+    if not token.initial:
         return False
-    if end - start == 2 and sentence[end - 1].lower in entity_words.LAST_WORDS:  # "Green Street", but "Call Acme Corp"
+    if end - start == 2 and sentence[end - 1].lower in LAST_WORDS:  # "Green Street", but "Call Acme Corp"
         return False
     return is_common(token.text) or token.lower in entity_words.NOUNS or token.lower.endswith(_ORDINARY_ENDINGS)
 
 
-CONNECTORS_AND_FUNCTIONS = FUNCTION_WORDS | entity_words.CONNECTORS
-
-
 def _is_plain(token: Token) -> bool:
-    return token.lower in CALENDAR or token.lower in PLAIN_CAPITALS or token.lower in CONNECTORS_AND_FUNCTIONS
+    return token.lower in PLAIN_CAPITALS or _is_no_name(token)
 
 
-def _listed(sentence: list[Token], start: int, end: int) -> bool:
-    if end - start > LONGEST_NAME_WORDS:
-        return False
-    name = " ".join(token.lower for token in sentence[start:end])
-    known = NAMES.get(name)
-    if known is None:
-        return False
-    single_common = end - start == 1 and known.capital_only and sentence[start].initial and is_common(name)
-    return not single_common and (not known.name.isupper() or sentence[start].text.isupper())
+def _is_no_name(token: Token) -> bool:
+    return token.lower in FUNCTION_WORDS or token.lower in entity_words.CONNECTORS or token.lower in CALENDAR
+
+
+def listed(run: list[Token]) -> tuple[str, str] | None:
+    """The usual spelling and the type of a run that is a name which no structure shows."""
+    name = " ".join(token.lower for token in run)
+    if name in CAPITAL_NAMES and run[0].capital and not (run[0].initial and is_common(name)):
+        return CAPITAL_NAMES[name]
+    return NAMES.get(name)
 
 
 def _is_lone_noise(sentence: list[Token], index: int, *, headline: bool) -> bool:
@@ -172,14 +164,11 @@ def _is_lone_noise(sentence: list[Token], index: int, *, headline: bool) -> bool
     At the head of a sentence an unknown word is a name only when the text treats it as a subject.
     """
     token = sentence[index]
-    if _listed(sentence, index, index + 1) or any(char.isupper() or char.isdigit() for char in token.text[1:]):
+    if listed([token]) or any(char.isupper() or char.isdigit() for char in token.text[1:]):
         return False
-    if token.lower in FIRST_NAMES:
-        return token.initial and is_common(token.text) and not _is_subject(sentence, index + 1)
     if is_common(token.text):
-        return not (index and sentence[index - 1].lower in entity_words.NAMING | entity_words.TITLES)
-    opening = token.initial and not token.possessive and not _is_subject(sentence, index + 1)
-    return headline or opening
+        return not (index and sentence[index - 1].lower in entity_words.NAMING | TITLES)
+    return headline or (token.initial and not token.possessive and not _is_subject(sentence, index + 1))
 
 
 def _is_subject(sentence: list[Token], end: int) -> bool:
@@ -188,6 +177,8 @@ def _is_subject(sentence: list[Token], end: int) -> bool:
     following = sentence[end]
     if following.lower in entity_words.AUXILIARIES or following.lower in entity_words.PERSON_AFTER:
         return following.gap == " "
-    if following.lower == "and":
-        return sentence[end + 1].capital if end + 1 < len(sentence) else False
+    if following.gap == ": " or following.lower == "who":  # a speaker's line
+        return True
+    if following.lower == "and" or following.gap == ", ":
+        return any(token.capital for token in sentence[end : end + 2])
     return following.gap == " " and following.lower.endswith(("s", "ed")) and is_common(following.text)

@@ -1,15 +1,68 @@
-"""Words beside or inside a capitalised name that tell its type."""
+"""Words beside, inside or in the place of a capitalised name that tell its type.
+
+Names that no structure shows are few: tools and technologies, which are often written small ("postgres", "pytest") or
+are ordinary words ("Go", "Slack"). The latter count only with a capital.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from service.language import wordlists
 
+_ANY_CASE: Mapping[str, str] = {
+    "technology": """
+    Python, TypeScript, JavaScript, Kotlin, Scala, Haskell, Golang, PHP, C++, C#, SQL, GraphQL, gRPC, HTML, CSS, YAML,
+    Node.js, React Native, Next.js, Vue.js, Svelte, Django, FastAPI, Pydantic, SQLAlchemy, Alembic, NumPy, pandas,
+    PyTorch, TensorFlow, LangChain, LlamaIndex, Laravel, Spring Boot, Tailwind, Webpack, Postgres, PostgreSQL, pgvector,
+    MySQL, MariaDB, SQLite, MongoDB, DynamoDB, Neo4j, Qdrant, Pinecone, Weaviate, Milvus, Elasticsearch, ClickHouse,
+    BigQuery, Redis, Kafka, RabbitMQ, Airflow, Kubernetes, k8s, Linux, Ubuntu, macOS, iOS, OAuth, JWT, WebSocket,
+    OpenTelemetry, asyncpg, uvicorn, Nginx, PgBouncer, Supabase, Firebase, .NET
+    """,
+    "tool": """
+    Docker, Terraform, Ansible, Jenkins, GitHub, GitHub Actions, GitLab, Grafana, Datadog, Jira, Trello, Figma,
+    Confluence, Google Docs, Google Calendar, VS Code, PyCharm, IntelliJ, Neovim, Vim, Emacs, Postman, pytest, mypy,
+    eslint, npm, pnpm, pip, kubectl, Gmail, Dropbox, WhatsApp, Duolingo, Playwright, Jupyter, Vercel, Netlify, Heroku,
+    Cloudflare, Git, ChatGPT
+    """,
+}
+_CAPITAL_ONLY: Mapping[str, str] = {
+    "technology": "Go, Swift, Ruby, Java, React, Vue, Angular, Flask, Spring, Spark, Rust, Claude, Gemini, Celery",
+    "tool": "Slack, Notion, Linear, Zoom, Discord, Teams, Chrome, Safari, Cursor, Stripe, Excel, Outlook, Obsidian",
+}
+
+
+def _names(groups: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    return {
+        name.casefold(): (name, kind)
+        for kind, block in groups.items()
+        for name in (" ".join(each.split()) for each in block.split(","))
+    }
+
+
+NAMES = _names(_ANY_CASE)
+"""Lower-case name to its usual spelling and type."""
+
+CAPITAL_NAMES = _names(_CAPITAL_ONLY)
+"""The same for names that are ordinary words without their capital."""
+
+# Capitalised by spelling rule, not because they name a thing; and roles that a transcript starts its lines with.
+PLAIN_CAPITALS = wordlists.words("""
+    english american british french german italian spanish portuguese dutch swedish norwegian danish polish russian
+    ukrainian greek turkish arabic israeli african asian european indian chinese japanese korean thai australian
+    canadian mexican brazilian irish scottish swiss latin catholic christian muslim jewish buddhist hindu islamic
+    republican democrat western eastern northern southern mandarin user users assistant system client customer human ai
+    agent bot admin note todo fixme warning info error debug mr mrs ms dr ok fyi asap am pm utc api apis url urls pr
+    prs ci cd id pdf csv json xml http https ssl tls ip dns cpu gpu ram ui ux db orm sdk cli os qa hr ceo cto cfo vp tv
+    diy faq gps q1 q2 q3 q4 kpi okr mvp sla readme why how what who where when not never always must yes no llm ml eta
+    wip mom dad grandma grandpa mum
+""")
+
 TITLES = wordlists.words("""
-    mr mrs ms miss dr prof professor sir madam captain colonel general sergeant officer president senator governor
-    mayor chancellor minister king queen prince princess pope judge coach chef uncle aunt auntie grandma grandpa
-    granny nana cousin father sister brother saint ceo cto cfo dean
+    mr mrs ms miss dr prof professor sir madam captain colonel general president senator governor mayor chancellor
+    minister king queen prince princess pope judge coach chef uncle aunt auntie grandma grandpa cousin father sister
+    brother saint ceo cto cfo
 """)
 
 # A run that ends (or begins) with one of these is of that type.
@@ -17,16 +70,13 @@ LAST_WORDS: dict[str, str] = {
     word: kind
     for kind, words in {
         "organization": """inc corp corporation llc ltd limited gmbh ag plc co company university college institute
-        institution hospital clinic foundation school academy association agency ministry council committee
-        commission bureau federation labs laboratories technologies systems solutions studios software ventures capital
-        partners holdings industries airlines airways motors pharmaceuticals bank insurance court police army navy
-        party parliament fc museum library theatre theater orchestra church bakery cafe café restaurant bistro pizzeria
-        group consulting logistics robotics analytics media press records times post journal gazette""",
+        hospital clinic foundation school academy association agency ministry council committee commission union
+        nations labs technologies systems solutions studios software ventures capital partners group bank insurance
+        court police museum library theatre theater church bakery cafe café restaurant united""",
         "location": """street avenue road lane boulevard river lake mountain mountains park beach island islands city
-        county province district airport station bay valley bridge square canyon forest desert ocean sea peninsula
-        heights hills falls harbor harbour plaza castle tower stadium coast village square trail strait hotel""",
-        "event": """conference conf summit festival cup olympics championship championships marathon awards war election
-        elections hackathon con week expo fair games tournament prix gala meetup convention symposium derby""",
+        county province district airport station bay valley bridge square canyon forest desert ocean sea village hotel
+        castle tower stadium""",
+        "event": "conference conf summit festival cup olympics championship marathon awards war hackathon prix meetup",
         "project": "project initiative programme",
         "technology": "api sdk framework database engine protocol compiler runtime",
         "product": "watch phone pro max mini ultra",
@@ -34,41 +84,30 @@ LAST_WORDS: dict[str, str] = {
     for word in words.split()
 }
 FIRST_WORDS: dict[str, str] = {
-    "project": "project",
-    "operation": "project",
-    "lake": "location",
-    "mount": "location",
-    "mt": "location",
-    "san": "location",
-    "santa": "location",
-    "fort": "location",
-    "port": "location",
-    "cape": "location",
-    "university": "organization",
-    "bank": "organization",
-    "ministry": "organization",
-    "department": "organization",
-    "institute": "organization",
-    "battle": "event",
+    word: kind
+    for kind, words in {
+        "project": "project operation",
+        "location": "lake mount mt san santa fort port cape hotel new north south",
+        "organization": "university bank ministry department institute",
+    }.items()
+    for word in words.split()
 }
 
 # What stands right before or behind a name, lower-cased, and what it makes of it.
 NOUNS: dict[str, str] = {
     word: kind
     for kind, words in {
-        "project": """project projects repo repository codebase initiative monorepo milestone codename service
-        microservice""",
+        "project": "project projects repo repository codebase initiative milestone codename service microservice",
         "technology": "library framework database language protocol package api sdk model cluster orm runtime queue",
         "tool": "app tool plugin extension cli ide editor dashboard bot linter",
         "product": "phone laptop headphones console camera album song novel series movie game car bike",
-        "organization": "company startup firm agency employer university school bank vendor supplier ngo band bakery",
+        "organization": "company startup firm agency employer university school bank vendor supplier band team",
         "location": "city town village island river lake neighborhood neighbourhood region district suburb coast",
         "event": "conference festival tournament hackathon summit meetup marathon",
         "person": """friend boyfriend girlfriend wife husband spouse fiance fiancé fiancée partner son daughter
         brother sister mother father mom mum dad boss manager colleague coworker teammate roommate neighbor
         neighbour teacher tutor mentor therapist doctor dentist landlord nephew niece dog cat puppy kitten baby
-        designer engineer developer intern lawyer assistant recruiter client author singer actor actress founder ceo
-        cto lead""",
+        designer engineer developer intern lawyer assistant client author founder lead""",
     }.items()
     for word in words.split()
 }
@@ -76,44 +115,35 @@ NAMING = frozenset({"named", "called", "nicknamed", "codenamed"})
 
 PERSON_BEFORE = wordlists.words("""
     with told tell met meet asked ask called call emailed email texted text thanked thank married dating hired
-    invited helped mentored visiting by miss remind reminded message messaged cc owes owe congratulate congratulated
-    spoke interviewed paired babysit babysat phoned paid pay dear hi hello hey thanks sorry
+    invited helped visiting by miss remind reminded message messaged cc paid pay dear hi hello hey thanks sorry
 """)
 PERSON_AFTER = wordlists.words("""
     said says say told tells asked asks thinks thought wants wanted likes liked loves loved prefers preferred hates
-    hated works worked lives lived moved joined mentioned mentions suggested suggests reported called calls went
-    goes got bought plays played agreed decided invited enjoys enjoyed wrote writes speaks spoke sent gave helped
-    met married studies studied teaches taught drives drove cooks cooked feels felt knows knew promised owns
-    volunteered baked broke adopted graduated handles reviewed reviews approved owes confirmed needs needed quit
-    retired offered planted painted explained argued complained apologized sings practices practises recommended
-    borrowed presented leads mentors
+    works worked lives lived moved joined mentioned suggested reported called went goes got bought plays played agreed
+    decided invited enjoys enjoyed wrote writes speaks sent gave helped met married studies studied teaches drives
+    cooks feels felt knows knew handles reviewed reviews needs needed recommended offered owns
 """)
 WORK_BEFORE = re.compile(
     r"\b(?:(?:works?|worked|working|employed|intern(?:ed|s|ing)?|job|role|position|engineer|manager|developer|designer"
-    r"|analyst|nurse|teacher|contract\w*|consult\w*|interview\w*|offer|study|studies|studied|degree|phd|professor) "
-    r"(?:\w+ )?(?:at|for|by|with|from)|joined|joins|joining|left|acquired(?: by)?|hired by|employees? of|ceo of|cto of"
-    r"|founder of|invest(?:ed|or|ors) in|customers? of|shares of|bank with|insured (?:by|with)) (?:the )?$",
+    r"|analyst|nurse|teacher|contract\w*|consult\w*|interview\w*|offer|study|studies|studied|degree) "
+    r"(?:\w+ )?(?:at|for|by|with|from)|joined|joins|joining|acquired(?: by)?|hired by|(?:employees?|ceo|cto|founder"
+    r"|customers?|spokes\w+) (?:of|for)|invest(?:ed|or|ors) in) (?:the )?$",
     re.IGNORECASE,
 )
 PLACE_BEFORE = re.compile(
-    r"\b(?:(?:in|near|around|outside|toward|towards|across|visit(?:ed|ing|s)?|leaving|explor(?:e|ed|ing)|tour(?:ed"
-    r"|ing)?)"
-    r"|(?:move[ds]?|moving|fl(?:ew|y|ying|ies)|drove|driv(?:e|ing|es)|travel(?:l?ed|l?ing|s)?|trip|trips|went"
-    r"|go(?:es|ing)?"
-    r"|back|relocat(?:ed|ing|e)|hik(?:ed|ing|e)|train|bus|ferry|flight|tickets?|way|road|sail(?:ed"
-    r"|ing)?) (?:\w+ )?(?:to|from|for)"
-    r"|(?:is|are|was|were|am|comes?|came|originally|grew up) from|capital of|north of|south of|east of"
-    r"|west of) (?:the )?$",
+    r"\b(?:(?:in|near|around|outside|toward|towards|across|visit(?:ed|ing|s)?|leaving|explor(?:e|ed|ing))"
+    r"|(?:move[ds]?|moving|fl(?:ew|y|ying|ies)|drove|driv(?:e|ing|es)|travel(?:l?ed|l?ing|s)?|trips?|went"
+    r"|go(?:es|ing)?|back|relocat(?:ed|ing|e)|train|bus|ferry|flight|tickets?|way|road) (?:\w+ )?(?:to|from|for)"
+    r"|from \w+ to|(?:is|are|was|were|am|comes?|came|originally|grew up) from"
+    r"|capital of|(?:north|south|east|west) of) (?:the )?$",
     re.IGNORECASE,
 )
 TECHNOLOGY_BEFORE = re.compile(
-    r"\b(?:us(?:e|es|ed|ing)|(?:written|wrote|built|implemented|coded|rewritten|rewrote|powered|backed|packaged"
-    r"|deployed"
-    r"|hosted|run(?:s|ning)?|running|based|compiled|serialised|serialized) (?:\w+ )?(?:in|with|by|on|to|via)"
-    r"|(?:switch(?:ed|ing)?|migrat(?:e|ed|ing)|port(?:ed|ing)?|mov(?:e|ed|ing)) (?:\w+ )?(?:to|from|off)"
+    r"\b(?:us(?:e|es|ed|ing)|(?:written|wrote|write|built|implemented|rewritten|rewrote|powered|backed|deployed|hosted"
+    r"|run(?:s|ning)?|running|based|compiled) (?:\w+ )?(?:in|with|by|on|to|via)"
+    r"|(?:switch(?:ed|ing)?|migrat(?:e|ed|ing)|port(?:ed|ing)?) (?:\w+ ){0,2}(?:to|from|off)"
     r"|install(?:ed|ing|s)?|upgrad(?:e|ed|ing)|configur(?:e|ed|ing)|import(?:ed|ing)?|integrat(?:e|ed|ing)(?: with)?"
-    r"|deploy(?:ed|ing)?|adopt(?:ed|ing)?|chose|via|try|tried|trying|learn(?:ing|ed|s)?|evaluat(?:e|ed"
-    r"|ing)) (?:the )?$",
+    r"|deploy(?:ed|ing)?|adopt(?:ed|ing)?|via|learn(?:ing|ed|s)?|evaluat(?:e|ed|ing)) (?:the )?$",
     re.IGNORECASE,
 )
 AUXILIARIES = wordlists.words("""

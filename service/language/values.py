@@ -1,4 +1,4 @@
-"""The values in a text, by kind: times, dates, weekdays, amounts, addresses, versions and names.
+"""The values in a text, by kind: times, dates, weekdays, amounts, addresses, versions, names and figures.
 
 Two values are of one kind when one can stand in the place of the other: "14:20" and "16:20", "Tuesday" and "Thursday",
 "54 euros" and "47 euros", "Hendriks" and "Hendrikx".
@@ -35,6 +35,21 @@ _VALUE = re.compile("|".join(rf"(?P<{kind}>(?<![\w.@]){pattern})" for kind, patt
 _NAME = re.compile(
     r"(?<![.!?:\"\u201c]\s)(?<!^)\b[A-Z][\w\u00c0-\u024f'\u2019-]*(?:\s(?:of |de |van )?[A-Z][\w'\u2019-]*)*"
 )
+_FIGURE = re.compile(r"(?<![\w.])[-\u2212+]?\d+(?:[.,:]\d+)*")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_TO_NINETEEN = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+    seventeen eighteen nineteen"""
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_ORDINALS = "first second third fourth fifth sixth seventh"
+_OTHER_WORDS = """hundred=100 thousand=1000 million=1000000 billion=1000000000 dozen=12 half=0.5 once=1 twice=2
+    double=2 both=2 thrice=3 triple=3"""
+_IN_DIGITS = {
+    **{word: str(value) for value, word in enumerate(_TO_NINETEEN.split())},
+    **{word: str(value * 10) for value, word in enumerate(_TENS.split(), 2)},
+    **{word: str(value) for value, word in enumerate(_ORDINALS.split(), 1)},
+    **dict(pair.split("=") for pair in _OTHER_WORDS.split()),
+}
+del _IN_DIGITS["one"]  # mostly a pronoun or an article: "the one", "one dog" for "a dog"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +110,9 @@ def _nearly(one: str, other: str) -> bool:
 
 def _key(value: str) -> str:
     return re.sub(r"[\s.,]+$|^(?:at|by|till|until|the) ", "", value.casefold()).replace(",", "")
+
+
+def figures(text: str) -> set[str]:
+    """Every figure, in digits or words, as digits: "1,000", "twice", "2nd", "-5"."""
+    digits = {each.lstrip("+").replace("\u2212", "-").replace(",", "") for each in _FIGURE.findall(text)}
+    return digits | {_IN_DIGITS[word] for word in _LETTERS.findall(text.casefold()) if word in _IN_DIGITS}

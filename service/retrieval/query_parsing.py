@@ -17,8 +17,7 @@ from zoneinfo import ZoneInfo
 
 from service.domain.query import EVER, Window
 from service.language import temporal
-from service.language.common_words import is_common
-from service.language.gazetteer import CALENDAR
+from service.language.common_words import CALENDAR, is_common
 from service.language.lexemes import MAX_TERMS, lexemes
 from service.language.requests import asks_the_present, asks_when, is_request
 from service.resources import Resources
