@@ -151,7 +151,6 @@ CREATE TABLE conversation_log (
 ) PARTITION BY RANGE (recorded_at);
 CREATE INDEX ix_conversation_log_conversation ON conversation_log (workspace_id, conversation_id, turn_index);
 CREATE INDEX ix_conversation_log_channel ON conversation_log (workspace_id, channel, "timestamp");
-CREATE INDEX ix_conversation_log_user ON conversation_log (workspace_id, user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX ix_conversation_log_recorded ON conversation_log USING brin (recorded_at);
 CREATE INDEX ix_conversation_log_timestamp ON conversation_log USING brin ("timestamp");
 
@@ -195,6 +194,4 @@ CREATE UNLOGGED TABLE working_item (
         REFERENCES turn (workspace_id, id) ON DELETE CASCADE
 );
 CREATE INDEX ix_working_item_turn ON working_item (workspace_id, turn_id) WHERE turn_id IS NOT NULL;
-CREATE INDEX ix_working_item_user ON working_item (workspace_id, user_id) WHERE user_id IS NOT NULL;
-CREATE INDEX ix_working_item_agent ON working_item (workspace_id, agent_id) WHERE agent_id IS NOT NULL;
 CREATE INDEX ix_working_item_expires ON working_item (expires_at);
