@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.language import temporal
-from service.language.temporal import gate
+from service.language.temporal import sentences
 from tests.language.checks.temporal import (
     BERLIN,
     NEW_YORK,
@@ -124,7 +124,7 @@ def test_a_megabyte_stays_bounded() -> None:
 
 def test_sentences_end_where_sentences_end() -> None:
     text = "See you at 3 p.m. on Monday. Dr. Who came on Oct. 5 too. Nothing here."
-    assert [text[a:b] for a, b in gate.sentences(text)] == [
+    assert [text[a:b] for a, b in sentences.with_time(text)] == [
         "See you at 3 p.m. on Monday.",
         "Dr. Who came on Oct. 5 too.",
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.language.temporal.find import find
-from service.language.temporal.gate import may_have_time
+from service.language.temporal.sentences import may_have_time
 from service.language.temporal.tag import tag
 from service.language.temporal.validity import held, validity
 from service.language.temporal.window import window

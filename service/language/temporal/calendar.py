@@ -12,12 +12,14 @@ from enum import Enum
 
 Interval = tuple[datetime, datetime]
 
+DAY, WEEK = timedelta(days=1), timedelta(days=7)
 FIXED_DAYS = {"day": 1, "week": 7, "fortnight": 14, "weekend": 7}
 """Days from one to the next."""
 
-MONTHS_OF = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
+MONTHS_OF = {"month": 1, "quarter": 3, "half": 6, "year": 12, "decade": 120}
 SECONDS_OF = {"second": 1, "minute": 60, "hour": 3600}
 LAST_SECOND = timedelta(seconds=1)
+_SMALLER = {"hour": (60, "minute"), "day": (24, "hour"), "week": (7, "day"), "year": (12, "month")}
 
 
 class Lean(Enum):
@@ -40,38 +42,45 @@ def midnight(moment: datetime) -> datetime:
 
 def add_months(moment: datetime, months: int) -> datetime:
     """The same day `months` later, cut to the month's length (January 31 + 1 = February 28 or 29)."""
-    index = moment.year * 12 + moment.month - 1 + months
-    year, month = divmod(index, 12)
+    year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
     last = monthrange(year, month + 1)[1] if 1 <= year <= 9999 else 28
     return moment.replace(year=year, month=month + 1, day=min(moment.day, last))
+
+
+def in_whole_units(count: float, unit: str) -> tuple[int, str]:
+    """A count of units as a whole one: a year and a half is 18 months. Raises ValueError for half a decade."""
+    if count == int(count):
+        return int(count), unit
+    if unit not in _SMALLER:
+        raise ValueError("no smaller unit")
+    size, smaller = _SMALLER[unit]
+    return int(count * size), smaller
 
 
 def shift(moment: datetime, count: int, unit: str) -> datetime:
     """The moment `count` units of a day or longer away."""
     if unit in FIXED_DAYS:
-        return moment + timedelta(days=count * FIXED_DAYS[unit])
+        return moment + count * FIXED_DAYS[unit] * DAY
     return add_months(moment, count * MONTHS_OF[unit])
 
 
 def day(moment: datetime) -> Interval:
     """The day that holds the moment."""
     start = midnight(moment)
-    return start, start + timedelta(days=1)
+    return start, start + DAY
 
 
 def period(moment: datetime, unit: str, offset: int = 0) -> Interval:
-    """The day, week (from Monday), weekend, month, quarter, year or decade that holds the moment, or one beside it."""
+    """The day, week (from Monday), weekend, month, quarter, year or decade that holds the moment, or another one."""
     start = midnight(moment)
     if unit == "day":
-        return day(start + timedelta(days=offset))
-    if unit in ("week", "weekend", "fortnight"):
-        start += timedelta(days=7 * offset - start.weekday())
-        if unit == "weekend":
-            start += timedelta(days=5)
-        return start, start + timedelta(days={"week": 7, "weekend": 2, "fortnight": 14}[unit])
+        return day(start + offset * DAY)
+    if unit in FIXED_DAYS:
+        start += offset * WEEK - start.weekday() * DAY
+        return (start + 5 * DAY, start + WEEK) if unit == "weekend" else (start, start + FIXED_DAYS[unit] * DAY)
     length = MONTHS_OF[unit]
-    whole = start.year * 12 + start.month - 1
-    first = whole - whole % length + offset * length
+    months = start.year * 12 + start.month - 1
+    first = months - months % length + offset * length
     start = start.replace(year=first // 12, month=first % 12 + 1, day=1)
     return start, add_months(start, length)
 
@@ -80,6 +89,19 @@ def span_months(year: int, month: int, count: int) -> Interval:
     """`count` months from the first of that month on."""
     start = date(year, month)
     return start, add_months(start, count)
+
+
+def full_year(year: int, pivot: int) -> int:
+    """A year, of which only two digits may be given: then one of this century up to 30 years after `pivot`."""
+    if year >= 100:
+        return year
+    year += pivot // 100 * 100
+    return year if year <= pivot + 30 else year - 100
+
+
+def monday(year: int, week: int) -> datetime:
+    """The Monday of an ISO week; ValueError for a week that the year has not."""
+    return datetime.fromisocalendar(year, week, 1)
 
 
 def yearless(now: datetime, month: int, day: int | None, lean: Lean, months: int = 1) -> Interval:
@@ -94,14 +116,12 @@ def yearless(now: datetime, month: int, day: int | None, lean: Lean, months: int
             begins = date(year, month, day or 1)
         except ValueError:
             continue
-        readings.append((begins, begins + timedelta(days=1) if day else add_months(begins, months)))
-    if not readings:
-        raise ValueError("no such day")
+        readings.append((begins, begins + DAY if day else add_months(begins, months)))
     today = midnight(now)
     ahead = next((r for r in readings if r[1] > today), None)
     behind = next((r for r in reversed(readings) if r[0] < today or (day is None and r[0] <= today)), None)
     if ahead is None or behind is None:
-        raise ValueError("beyond the calendar")
+        raise ValueError("no such day")
     if lean is Lean.NONE and ahead != behind:
         lean = Lean.PAST if (today - behind[1]) * 3 < ahead[0] - today else Lean.FUTURE
     return behind if lean is Lean.PAST else ahead
@@ -110,13 +130,24 @@ def yearless(now: datetime, month: int, day: int | None, lean: Lean, months: int
 def on_weekday(now: datetime, weekday: int, lean: Lean) -> Interval:
     """A bare weekday: the latest one before today, or the next one (today included)."""
     ahead = (weekday - now.weekday()) % 7
-    return day(now + timedelta(days=ahead - 7 if lean is Lean.PAST else ahead))
+    return day(now + (ahead - 7 if lean is Lean.PAST else ahead) * DAY)
+
+
+def nth_weekday(interval: Interval, weekday: int, nth: int) -> datetime:
+    """The first, second ... weekday of that name in an interval, its last for -1. Raises ValueError for a fifth that
+    it has not."""
+    begins, ends = interval
+    first = begins + (weekday - begins.weekday()) % 7 * DAY
+    place = (ends - DAY - first) // WEEK if nth < 0 else nth - 1
+    if first + place * WEEK >= ends:
+        raise ValueError("no such day")
+    return first + place * WEEK
 
 
 def part(interval: Interval, which: str, unit: str) -> Interval:
-    """The early, middle or late part of a period: its halves, or the middle third (May to August of a year)."""
+    """The early ("start"), middle ("mid") or late ("end") part of a period: a half, or the middle third."""
     begins, ends = interval
-    if unit in ("year", "quarter", "decade", "half"):
+    if unit in MONTHS_OF and unit != "month":
         months = (ends.year - begins.year) * 12 + ends.month - begins.month
         middle = add_months(begins, months // 2)
         third = (add_months(begins, months // 3), add_months(begins, months - months // 3))
@@ -124,6 +155,6 @@ def part(interval: Interval, which: str, unit: str) -> Interval:
         middle, third = begins.replace(day=16), (begins.replace(day=10), begins.replace(day=21))
     else:
         days = max((ends - begins).days, 1)
-        middle = begins + timedelta(days=days // 2) if days > 1 else begins + timedelta(hours=12)
-        third = (begins + timedelta(days=days // 3), ends - timedelta(days=days // 3))
+        middle = begins + (days // 2 * DAY if days > 1 else DAY / 2)
+        third = (begins + days // 3 * DAY, ends - days // 3 * DAY)
     return {"start": (begins, middle), "end": (middle, ends), "mid": third}[which]

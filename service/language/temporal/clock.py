@@ -1,7 +1,7 @@
 """Times of day.
 
 "3pm", "15:30", "at 9", "noon", "half past 3", "this morning", "last night", "tomorrow evening" (with its day).
-A bare hour is weak: it needs a day or a range beside it. Without am or pm, 1 to 6 o'clock is the afternoon and
+A bare hour is weak: it needs a day or a range next to it. Without am or pm, 1 to 6 o'clock is the afternoon and
 7 to 12 the morning, unless the part of the day says otherwise.
 """
 
@@ -12,169 +12,130 @@ from datetime import datetime, timedelta
 
 from service.language.temporal import calendar, words
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Rule, TimeContext, TimePiece
-from service.language.temporal.words import DAYPART
+from service.language.temporal.pieces import Rule, TimeContext, TimeMatch, TimePiece
 
-_CLOCK_OPENER = re.compile(
+NIGHT_RUNS_TO = 5  # hours after midnight in which "tonight" is still the night that began the day before
+
+_OPENER = re.compile(
     r"(?:\b(?:at|by|before|after|from|to|until|till|through|around|about|since|between|and|or|starts|starting|begins"
     r"|is|today|tonight|tomorrow|on)|@|-|–|,)\s*$"
 )
-_EVENING = re.compile(
-    r"\b(?:dinner|supper|drinks|party|concert|movies?|pub|bedtime|tonight)\b"
-)  # dinner at 7 is no breakfast
-NIGHT_RUNS_TO = 5  # hours after midnight in which "tonight" is still the night that began the day before
-_NIGHTS = ("night", "tonight", "tonite")
-_NAMED = {"noon": (12, 0), "midday": (12, 0), "midnight": (0, 0)}
+_BARE_OPENER = re.compile(r"(?:\b(?:at|from|and|to|between|before|after|by|until|around)\s|[-–@])$")
+_DOTTED_OPENER, _AT = re.compile(r"\b(?:at|from|between)\s$"), re.compile(r"\bat\s$")
+_TO_HALF = re.compile(r"\s?(?:-|–|to)\s?\d\d?(?::\d\d)?\s?[ap]\.?m\b")  # "3" of "3-5pm"
+_EVENING = re.compile(r"\b(?:dinner|supper|drinks|party|concert|movies?|pub|bedtime|tonight)\b")  # dinner is at 19
 
 
-def afternoon(hour: int, minute: int, daypart: str | None = None) -> tuple[int, int]:
+def afternoon(hour: int, minute: int, part: str | None = None) -> tuple[int, int]:
     """The hour of 0..23 that a bare hour of 1..12 means."""
-    if daypart in _NIGHTS and 1 <= hour < NIGHT_RUNS_TO:
+    if part == "night" and 1 <= hour < NIGHT_RUNS_TO:
         return hour, minute
-    if daypart in ("afternoon", "evening", "night", "tonight", "tonite"):
-        return (hour % 12 + 12 if not (daypart.endswith("night") and hour == 12) else 0), minute
-    if daypart == "morning":
+    if part == "night" and hour == 12:
+        return 0, minute
+    if part == "morning":
         return hour % 12, minute
+    if part:
+        return hour % 12 + 12, minute
     return (hour + 12 if 1 <= hour <= 6 else hour), minute
 
 
-def sharp(scene: TimeContext, piece: TimePiece, daypart: str | None) -> tuple[int, int]:
-    """The hour and minute that a piece with a clock means beside a part of the day."""
+def sharp(scene: TimeContext, piece: TimePiece, part: str | None) -> tuple[int, int]:
+    """The hour and minute that a piece with a clock means in a part of the day."""
     hour, minute = piece.clock or (0, 0)
     if piece.meridiem:
         return hour, minute
-    if daypart is None and 5 <= hour <= 11 and _EVENING.search(scene.text):
-        daypart = "evening"
-    return afternoon(hour, minute, daypart)
-
-
-def _time(match: re.Match[str], hour: int, minute: int, *, meridiem: bool, weak: bool = False) -> TimePiece:
-    return TimePiece(*match.span(), "time", unit="minute", clock=(hour, minute), meridiem=meridiem, weak=weak)
-
-
-def _digits(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "3pm", "3:30 p.m.", "15:30", "3:30"."""
-    hour, minute, half = int(match.group(1)), int(match.group(2) or 0), match.group(3)
-    if hour > 24 or minute > 59 or (half and hour > 23):
-        return None
-    if half:
-        hour = hour if hour > 12 else hour % 12 + (12 if half[0] == "p" else 0)
-        return _time(match, hour % 24, minute, meridiem=True)
-    opened = bool(_CLOCK_OPENER.search(scene.before(match.start())))
-    sure = hour >= 13 or hour == 0 or match.group(1).startswith("0")
-    return _time(match, hour % 24, minute, meridiem=sure, weak=not opened)
-
-
-def _dotted(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "from 9.30": weak, it may be any decimal number."""
-    hour = int(match.group(1))
-    return _time(match, hour % 24, int(match.group(2)), meridiem=hour > 12, weak=True) if hour <= 24 else None
-
-
-def _bare(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "at 9", "from 9": weak until a day stands beside it."""
-    hour = int(match.group(1))
-    if not 1 <= hour <= 24:
-        return None
-    return _time(match, hour % 24, 0, meridiem=hour > 12, weak=True)
-
-
-def _letter(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "at 9a", "at 10:15p"."""
-    hour, minute = int(match.group(1)), int(match.group(2) or 0)
-    if not 1 <= hour <= 12:
-        return None
-    return _time(match, hour % 12 + (12 if match.group(3) == "p" else 0), minute, meridiem=True)
-
-
-def _spoken(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "six pm"."""
-    hour = words.number(match.group(1)) % 12 + (12 if match.group(2)[0] == "p" else 0)
-    return _time(match, hour, 0, meridiem=True)
-
-
-def _oclock(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    return _time(match, words.number(match.group(1)) % 24, 0, meridiem=False)
-
-
-def _past(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "half past 3", "quarter to six"."""
-    minutes = {"half": 30, "quarter": 15}.get(match.group(1)) or words.number(match.group(1))
-    hour = words.number(match.group(3))
-    if not 1 <= hour <= 12 or minutes > 59:
-        return None
-    if match.group(2) == "to":
-        hour, minutes = hour - 1 or 12, 60 - minutes
-    return _time(match, hour, minutes, meridiem=False)
-
-
-def _named(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    return _time(match, *_NAMED[match.group(1)], meridiem=True, weak=match.group(1) == "midnight")
-
-
-def _this_part(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "this morning", "tonight", "late this evening", "last night"."""
-    edge, which, part, tonight = match.groups()
-    ago = 1 if which == "last" else 0
-    if match.group().startswith("the"):
-        ago = 2
-    elif ago == 0 and scene.asked and (tonight or part == "night") and scene.now.hour < NIGHT_RUNS_TO:
-        ago = 1 if scene.lean(match.start()) is Lean.PAST else 0  # asked at 2 at night
-    begins, ends = hours(scene, scene.today - timedelta(days=ago), part or tonight)
-    if edge and scene.asked:
-        length = ends - begins
-        late = timedelta(hours=2) if length > timedelta(hours=8) else length / 2  # "late last night" is from 10 pm on
-        begins, ends = (begins, begins + length / 2) if edge == "early" else (begins + late, ends)
-    elif edge == "early":
-        ends = begins + timedelta(hours=2)
-    elif edge == "late":
-        begins = ends - timedelta(hours=2)
-    return TimePiece(*match.span(), "range", begins, ends, unit="part", daypart=part or tonight)
-
-
-def _parts_ago(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "two nights ago"."""
-    day, part = scene.today - timedelta(days=words.number(match.group(1))), match.group(2)
-    return TimePiece(*match.span(), "range", *hours(scene, day, part), unit="part", daypart=part)
-
-
-def _part(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "morning", "in the evening", "at night": weak, it qualifies the day or hour beside it."""
-    return TimePiece(*match.span(), "time", unit="part", daypart=match.group(1), weak=True)
+    if part is None and 5 <= hour <= 11 and _EVENING.search(scene.text):
+        part = "evening"
+    return afternoon(hour, minute, part)
 
 
 def hours(scene: TimeContext, day: datetime, part: str) -> calendar.Interval:
     """The hours of a part of a day. The night of a note ends with the day's last second, as corpora have it; that of
     a question goes on to the next morning."""
-    if scene.asked:
-        first, last = words.ASKED_DAYPARTS[part]
-        return day + timedelta(hours=first), day + timedelta(hours=last)
-    first, last = words.DAYPARTS[part]
-    ends = day + (timedelta(days=1) - calendar.LAST_SECOND if last == 24 else timedelta(hours=last))
-    return day + timedelta(hours=first), ends
+    first, last = (words.ASKED_DAYPARTS if scene.asked else words.DAYPARTS)[part]
+    ends = day + timedelta(hours=last)
+    return day + timedelta(hours=first), ends - calendar.LAST_SECOND if last == 24 and not scene.asked else ends
 
 
-_WORD_HOUR = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b"
-_HOUR = rf"(?:{_WORD_HOUR}|\d\d?\b)"
+def _time(at: TimeMatch, hour: int, minute: int, *, meridiem: bool, weak: bool = False) -> TimePiece:
+    return TimePiece(at.start, at.end, "time", unit="minute", clock=(hour % 24, minute), meridiem=meridiem, weak=weak)
+
+
+def _halved(at: TimeMatch, hour: int, half: str, minute: int = 0) -> TimePiece | None:
+    """ "3pm", "3:30 p.m.", "six pm", "at 9a"."""
+    if hour > 23 or (len(half) == 1 and not at.follows(_AT)):
+        return None
+    return _time(at, hour if hour > 12 else hour % 12 + (12 if half[0] == "p" else 0), minute, meridiem=True)
+
+
+def _digits(at: TimeMatch, digits: int, mark: str, minute: int) -> TimePiece | None:
+    """ "15:30", "3:30"; "from 9.30" is weak, it may be any decimal number."""
+    if digits > 24 or (mark == "." and not at.follows(_DOTTED_OPENER)):
+        return None
+    sure = digits >= 13 or digits == 0 or at.text[0] == "0"
+    return _time(at, digits, minute, meridiem=sure, weak=mark == "." or not at.follows(_OPENER))
+
+
+def _bare(at: TimeMatch, digits: int) -> TimePiece | None:
+    """ "at 9", "from 9", "3-5pm": weak until a day comes with it."""
+    if not 1 <= digits <= 24 or not (at.follows(_BARE_OPENER) or at.precedes(_TO_HALF)):
+        return None
+    return _time(at, digits, 0, meridiem=digits > 12, weak=True)
+
+
+def _oclock(at: TimeMatch, hour: int) -> TimePiece:
+    return _time(at, hour, 0, meridiem=False)
+
+
+def _past(at: TimeMatch, minutes: str, side: str, hour: int) -> TimePiece | None:
+    """ "half past 3", "quarter to six"."""
+    if not 1 <= hour <= 12:
+        return None
+    minute = {"half": 30, "quarter": 15, "twenty-five": 25}.get(minutes) or words.NUMBERS[minutes]
+    if side == "to":
+        hour, minute = hour - 1 or 12, 60 - minute
+    return _time(at, hour, minute, meridiem=False)
+
+
+def _named(at: TimeMatch, name: str) -> TimePiece:
+    return _time(at, 0 if name == "midnight" else 12, 0, meridiem=True, weak=name == "midnight")
+
+
+def _this_part(at: TimeMatch, when: str, edge: str | None = None, part: str = "night") -> TimePiece | None:
+    """ "this morning", "tonight", "late this evening", "last night"; at the end of a question also "overnight"."""
+    scene = at.scene
+    if when.startswith("over") and not scene.asked:
+        return None
+    ago = 0 if when in ("this", "tonight", "tonite") else 1
+    if ago == 0 and scene.asked and part == "night" and scene.now.hour < NIGHT_RUNS_TO and at.lean is Lean.PAST:
+        ago = 1  # asked at 2 at night
+    begins, ends = hours(scene, scene.today - ago * calendar.DAY, part)
+    edge_length = (ends - begins) / 2 if scene.asked else timedelta(hours=2)
+    if edge == "early":
+        ends = begins + edge_length
+    elif edge == "late" and scene.asked:
+        begins += min(edge_length, timedelta(hours=2 if part == "night" else 12))  # "late last night" is from 10 pm on
+    elif edge == "late":
+        begins = ends - edge_length
+    return at.span(begins, ends, "part", daypart=part)
+
+
+def _part(at: TimeMatch, part: str) -> TimePiece:
+    """ "morning", "in the evening", "at night": weak, it qualifies the day or hour next to it."""
+    return TimePiece(at.start, at.end, "time", unit="part", daypart=part, weak=True)
+
+
 RULES = (
-    Rule(rf"(?:(early|late)\s+)?(?:(this|last)\s+({DAYPART})|(tonight|tonite)\b)", _this_part),
-    Rule(r"()()the\s+(night|evening)()\s+before\s+last\b", _this_part),
-    Rule(rf"({words.NUMBER})\s+(morning|afternoon|evening|night)s?\s+ago\b", _parts_ago),
-    Rule(rf"(half|quarter|five|ten|twenty|twenty-five)\s+(past|to)\s+({_HOUR})", _past),
-    Rule(r"(?<![\d:.,$€£#])(\d\d?)(?:[:.](\d\d)(?::\d\d)?)?\s?([ap]\.?m\b\.?)", _digits),
-    Rule(r"(?<![\d:.,$€£#])(\d\d?):(\d\d)(?::\d\d)?()\b(?![:.]\d|%)", _digits),
-    Rule(rf"({_WORD_HOUR})\s*([ap]\.?m\b\.?)", _spoken),
-    Rule(r"(?:(?<=\bat )|(?<=\bfrom )|(?<=\bbetween ))(\d\d?)\.([0-5]\d)\b(?!%|\.\d|\s*percent)", _dotted),
-    Rule(rf"({_HOUR})\s*o['\u2019]?clock\b", _oclock),
-    Rule(r"(?<=at )(\d\d?)(?::(\d\d))?([ap])\b", _letter),
-    Rule(r"(noon|midday|midnight)\b", _named),
-    Rule(rf"(?:in\s+the\s+|at\s+)?({DAYPART})(?!s)", _part),
     Rule(
-        r"(?:(?<=\bat )|(?<=\bfrom )|(?<=\band )|(?<=\bto )|(?<=\bbetween )|(?<=\bbefore )|(?<=\bafter )|(?<=\bby )"
-        r"|(?<=\buntil )|(?<=\baround )|(?<=[-–@]))(\d\d?)\b(?![\d:/%]|[.,]\d|-[a-z]"
-        r"|\s*(?:st|nd|rd|th|percent|dollars)\b)",
-        _bare,
+        r"(?:(?P<edge>early|late) )?"
+        r"(?:(?P<when>this|last) <part>|(?P<when_>(?:tonight|tonite)\b|over\s?night(?=[?.!]*\s*$)))",
+        _this_part,
     ),
-    Rule(r"(?<=\bfrom )(\d\d?)\b(?=\s?(?:-|–|to\b))", _bare),
-    Rule(r"(?<![\d/.:-])(\d\d?)(?=\s?(?:-|–|to)\s?\d\d?(?::\d\d)?\s?[ap]\.?m\b)", _bare),
+    Rule(r"(?P<minutes>half|quarter|five|ten|twenty|twenty-five) (?P<side>past|to) <hour>\b", _past),
+    Rule(r"(?<![\d:.,$€£#])<hour>(?:[:.]<minute>(?::\d\d)?)?\s?(?P<half>[ap]\.?m\b\.?|[ap]\b)", _halved),
+    Rule(r"(?<![\d:.,$€£#])<digits>(?P<mark>[:.])<minute>(?::\d\d)?\b(?![:.]\d|%|\s*percent)", _digits),
+    Rule(r"<hour>\s*o['\u2019]?clock\b", _oclock),
+    Rule(r"(?P<name>noon|midday|midnight)\b", _named),
+    Rule(r"(?:in the |at )?<part>(?!s)", _part),
+    Rule(r"<digits>\b(?![\d:/%]|[.,]\d|-[a-z]|\s*(?:st|nd|rd|th|percent|dollars)\b)", _bare),
 )

@@ -1,9 +1,9 @@
-"""Finds the times that a text names."""
+"""Finds the times that a text names: pieces by the rules, joined, with the words before them read in."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -11,14 +11,48 @@ from itertools import islice
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
-from service.language.temporal import gate, modifiers, phrases, scan, tense
+from service.language.temporal import (
+    calendar,
+    clock,
+    days,
+    holidays,
+    joining,
+    modifiers,
+    relative,
+    sentences,
+    tense,
+    words,
+)
 from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import TimeContext, TimePiece
+from service.language.temporal.pieces import TimeContext, TimeMatch, TimePiece
 
-MAX_SENTENCES = 60  # read by our own rules, below 1 ms each
+MAX_SENTENCES = 60  # below 1 ms each
 MAX_PIECES = 40  # in one sentence: a longer list of dates is data, not prose
 
-_TAIL = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[\s,])+$")  # the full stop behind "Friday", not that of "Oct." or "p.m."
+_RULES = (
+    *holidays.RULES,
+    *relative.SETS,
+    *days.BY_NUMBER,
+    *days.BY_NAME,
+    *days.LATER,
+    *relative.RULES,
+    *clock.RULES,
+    *relative.DURATIONS,
+    days.BARE_MONTH,
+)
+_SINGLE = tuple(rule.compiled() for rule in _RULES)
+
+
+def _alternative(number: int, pattern: str) -> str:
+    own_names = re.sub(r"[(][?]P(<|=)", rf"(?P\g<1>r{number}_", pattern)
+    return f"(?P<r{number}>{own_names})"
+
+
+# One pass finds the next place where any rule matches; a group per rule says which. The rule's own pattern is then
+# matched again there, for its slots.
+_ANY = re.compile(r"(?<![\w$€£])(?:" + "|".join(_alternative(i, each.pattern) for i, each in enumerate(_SINGLE)) + ")")
+_TOKEN = re.compile(r"[a-z]+|\d+|['\u2019](?=\d)")
+_TAIL = re.compile(r"(?:(?<=[^\W\d_]{4})\.|[\s,])+$")  # the full stop after "Friday", not that of "Oct." or "p.m."
 _LOOKS_BACK = re.compile(
     r"\bsince\s+(?:the\s+)?(?:\w+\s+of\s+)?(?:the\s+)?$"
     r"|\bsince\s+(?:(?!(?:i|you|we|they|he|she|it|there|this|that|is|are|will|can|has|have)\b|\w+ing\b|\w+['\u2019](?!s\b))"
@@ -29,40 +63,31 @@ _LOOKS_AHEAD = re.compile(
     r"\b(?:until|till|by|through|thru|starting|due|before|expires)\s+(?:on\s+)?(?:the\s+)?(?:\w+\s+of\s+)?$"
 )
 
-
 Leaning = Callable[[str], Callable[[int], Lean]]
 
 
-def find(text: str, reference: datetime, zone: ZoneInfo) -> tuple[Mention, ...]:
+def find(
+    text: str, reference: datetime, zone: ZoneInfo, leaning: Leaning = tense.leaning, *, asked: bool = False
+) -> tuple[Mention, ...]:
     """The temporal expressions of a text in order, never overlapping; `reference` must be aware.
 
     Expressions are read on the wall clock of `zone` ("tomorrow at 3pm" is local), bounds are UTC and half-open;
-    an instant begins and ends at the same moment. Dates without a year follow the tense.
+    an instant begins and ends at the same moment. Dates without a year follow the tense, or `leaning(sentence)`, which
+    gives the direction at a position. `asked`: the text is a question.
     """
-    return mentions(text, reference, zone, tense.leaning)
-
-
-def mentions(
-    text: str, reference: datetime, zone: ZoneInfo, leaning: Leaning, *, asked: bool = False
-) -> tuple[Mention, ...]:
-    """As `find`, with the direction of dates without a year decided by `leaning(sentence)(position)`; `asked`: the
-    text is a question."""
     if reference.tzinfo is None:
         raise ValueError("the reference time must be aware")
     found: list[Mention] = []
-    for count, (start, end) in enumerate(gate.sentences(text)):
-        if count == MAX_SENTENCES:
-            break
+    for start, end in islice(sentences.with_time(text), MAX_SENTENCES):
         raw, low = text[start:end], _lower(text[start:end])
         scene = TimeContext(low, raw, reference.astimezone(UTC), zone, _guided(low, leaning(low)), asked)
-        found += [m for piece in own(scene) if (m := _mention(scene, piece, text, start))]
+        found += [mention for piece in _expressions(scene) if (mention := _mention(scene, piece, text, start))]
     return tuple(found)
 
 
-def own(scene: TimeContext) -> list[TimePiece]:
-    """What our own rules find in a sentence."""
+def _expressions(scene: TimeContext) -> list[TimePiece]:
     done: list[TimePiece] = []
-    joined = phrases.join(scene, islice(scan.pieces(scene), MAX_PIECES))
+    joined = joining.join(scene, islice(pieces(scene), MAX_PIECES))
     for piece in joined:
         try:
             read = modifiers.apply(scene, piece, _day_of(joined, piece))
@@ -73,11 +98,43 @@ def own(scene: TimeContext) -> list[TimePiece]:
     return done
 
 
+def pieces(scene: TimeContext) -> Iterator[TimePiece]:
+    """The pieces in order, none overlapping; the earlier rule wins where several match at one place."""
+    end = 0
+    for token in _TOKEN.finditer(scene.text):
+        start = token.start()
+        if start < end or (token[0].isalpha() and token[0] not in words.STARTS):
+            continue
+        found = _ANY.match(scene.text, start)
+        piece = _read(scene, start, int((found.lastgroup or "r0")[1:])) if found else None
+        if piece:
+            yield piece
+            end = piece.end
+
+
+def _read(scene: TimeContext, position: int, first: int) -> TimePiece | None:
+    for pattern, rule in zip(_SINGLE[first:], _RULES[first:], strict=True):
+        match = pattern.match(scene.text, position)
+        if not match:
+            continue
+        values = words.values(match)
+        try:
+            for name in ("year", "year2"):
+                if isinstance(year := values.get(name), int):
+                    values[name] = calendar.full_year(year, scene.now.year)
+            piece = rule.read(TimeMatch(scene, *match.span()), **values)
+        except (ValueError, OverflowError):  # February 30, the year 12000
+            return None
+        if piece:
+            return piece
+    return None
+
+
 def _day_of(pieces: list[TimePiece], piece: TimePiece) -> datetime | None:
     """The day named nearest before a piece, else the first one after it."""
-    days = [p for p in pieces if p.kind == "date" and not p.weak and p.begins]
-    before = [p for p in days if p.start < piece.start]
-    chosen = before[-1:] or days[:1]
+    named = [p for p in pieces if p.kind == "date" and not p.weak and p.begins]
+    before = [p for p in named if p.start < piece.start]
+    chosen = before[-1:] or named[:1]
     return chosen[0].begins if chosen else None
 
 
@@ -107,8 +164,8 @@ def _lower(text: str) -> str:
 
 def _mention(scene: TimeContext, piece: TimePiece, text: str, offset: int) -> Mention | None:
     start, end = offset + piece.start, offset + piece.end
-    words = text[start:end]
-    start, end = start + len(words) - len(words.lstrip()), end - len(words) + len(_TAIL.sub("", words))
+    told = text[start:end]
+    start, end = start + len(told) - len(told.lstrip()), end - len(told) + len(_TAIL.sub("", told))
     try:
         begins = scene.utc(piece.begins) if piece.begins else None
         ends = scene.utc(piece.ends) if piece.ends else None

@@ -1,64 +1,49 @@
 """Dates of holidays.
 
 The holidays a US-English note-taker names, Easter by the Gregorian computus (Butcher's algorithm). A bare name counts
-only behind a preposition or "last", "next", "this", or with a year: a Christmas tree is no date. "Easter weekend" and
+only after a preposition or "last", "next", "this", or with a year: a Christmas tree is no date. "Easter weekend" and
 "the Christmas holidays" are the days around it, wherever they stand.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from service.language.temporal import calendar
-from service.language.temporal.calendar import Interval, Lean
-from service.language.temporal.pieces import Rule, TimeContext, TimePiece, whole
-from service.language.temporal.words import YEAR
+from service.language.temporal.calendar import DAY, Interval, Lean
+from service.language.temporal.pieces import Rule, TimeMatch, TimePiece
 
 _FIXED = {
-    "christmas": (12, 25),
-    "christmas day": (12, 25),
-    "xmas": (12, 25),
     "christmas eve": (12, 24),
+    "christmas(?: day)?|xmas": (12, 25),
     "boxing day": (12, 26),
-    "new years day": (1, 1),
-    "new years eve": (12, 31),
-    "new year": (1, 1),
-    "new years": (1, 1),
+    "new year['\u2019]?s? eve": (12, 31),
+    "new year['\u2019]?s?(?: day)?": (1, 1),
     "halloween": (10, 31),
-    "valentines day": (2, 14),
+    "valentine['\u2019]?s? day": (2, 14),
     "independence day": (7, 4),
     "earth day": (4, 22),
-    "st patricks day": (3, 17),
-    "veterans day": (11, 11),
-    "groundhog day": (2, 2),
-    "april fools day": (4, 1),
+    "st\\.? patrick['\u2019]?s? day": (3, 17),
+    "veterans['\u2019]? day": (11, 11),
     "labour day": (5, 1),
-    "womens day": (3, 8),
 }
 _NTH = {  # month, weekday, which one (-1: the last), days to add
-    "thanksgiving": (11, 3, 4, 0),
-    "thanksgiving day": (11, 3, 4, 0),
+    "thanksgiving(?: day)?": (11, 3, 4, 0),
     "black friday": (11, 3, 4, 1),
-    "cyber monday": (11, 3, 4, 4),
     "labor day": (9, 0, 1, 0),
     "memorial day": (5, 0, -1, 0),
-    "mothers day": (5, 6, 2, 0),
-    "fathers day": (6, 6, 3, 0),
+    "mother['\u2019]?s['\u2019]? day": (5, 6, 2, 0),
+    "father['\u2019]?s['\u2019]? day": (6, 6, 3, 0),
 }
-_EASTER = {"easter": 0, "easter sunday": 0, "good friday": -2, "easter monday": 1}
-_NAMES = (
-    r"christmas\s+(?:day|eve)|christmas|xmas|boxing\s+day|new\s+year['\u2019]?s?\s+(?:day|eve)|new\s+years?|halloween"
-    r"|valentine['\u2019]?s?\s+day|independence\s+day|earth\s+day|st\.?\s+patrick['\u2019]?s?\s+day|veterans['\u2019]?\s+day"
-    r"|groundhog\s+day|april\s+fool['\u2019]?s?['\u2019]?\s+day|thanksgiving(?:\s+day)?|black\s+friday|cyber\s+monday"
-    r"|labou?r\s+day|memorial\s+day|(?:mother|father|women)['\u2019]?s['\u2019]?\s+day|good\s+friday|easter(?:\s+(?:sunday|monday))?"
-)
-_NAMED = rf"\b({_NAMES})\b(?:\s+(weekend|week|holidays?|break|vacation|season)\b)?"
-_YULE = ("christmas", "xmas")
-TUESDAY, SATURDAY = 1, 5
+_EASTER = {"good friday": -2, "easter monday": 1, "easter(?: sunday)?": 0}
+_ALL = (*_FIXED, *_NTH, *_EASTER)
+_NAMED = rf"(?P<name>{'|'.join(_ALL)})\b(?: (?P<around>weekend|week|holidays?|break|vacation|season)\b)?"
+_NAME = re.compile(_NAMED.replace(" ", r"\s+"))
 _OPENED = re.compile(
     r"\b(?:in|on|by|at|for|from|since|until|till|through|before|after|during|over|between|around|of|and|to|is|was)\s+$|^\W*$"
 )
+_TUESDAY, _SATURDAY = 1, 5
 
 
 def _easter(year: int) -> datetime:
@@ -72,27 +57,19 @@ def _easter(year: int) -> datetime:
 
 def date_of(name: str, year: int) -> datetime:
     """The day a holiday of ours falls on in a year."""
-    if name in _EASTER:
-        return _easter(year) + timedelta(days=_EASTER[name])
-    if name in _FIXED:
-        return calendar.date(year, *_FIXED[name])
-    month, weekday, nth, more = _NTH[name]
-    first, ends = calendar.span_months(year, month, 1)
-    if nth < 0:
-        last = ends - timedelta(days=1)
-        return last - timedelta(days=(last.weekday() - weekday) % 7)
-    return first + timedelta(days=(weekday - first.weekday()) % 7 + 7 * (nth - 1) + more)
-
-
-def _key(words: str) -> str:
-    name = re.sub(r"\s+", " ", re.sub(r"['\u2019.]", "", words))
-    return re.sub(r"^(valentine|new year|april fool|mother|father|st patrick)s? (?=day|eve)", r"\1s ", name)
+    pattern = next(each for each in _ALL if re.fullmatch(each.replace(" ", r"\s+"), name))
+    if pattern in _EASTER:
+        return _easter(year) + _EASTER[pattern] * DAY
+    if pattern in _FIXED:
+        return calendar.date(year, *_FIXED[pattern])
+    month, weekday, nth, more = _NTH[pattern]
+    return calendar.nth_weekday(calendar.span_months(year, month, 1), weekday, nth) + more * DAY
 
 
 def in_year(text: str, year: int) -> Interval | None:
     """The days of the holiday that a match of ours names, in that year."""
-    name = re.search(_NAMED, text)
-    return _days(_key(name[1]), name[2], year) if name else None
+    name = _NAME.search(text)
+    return _days(name["name"], name["around"], year) if name else None
 
 
 def _days(name: str, around: str | None, year: int) -> Interval:
@@ -103,37 +80,39 @@ def _days(name: str, around: str | None, year: int) -> Interval:
         return calendar.day(day)
     if around == "week":
         return calendar.period(day, "week")
-    if name in _EASTER:
-        return _easter(year) - timedelta(days=2), _easter(year) + timedelta(days=2)
-    if name in _YULE and around != "weekend":
+    if "easter" in name or name.startswith("good"):
+        return _easter(year) - 2 * DAY, _easter(year) + 2 * DAY
+    if name in ("christmas", "xmas") and around != "weekend":
         return calendar.date(year, 12, 24), calendar.date(year + 1, 1, 2)
     index = day.weekday()
-    saturday = day + timedelta(days=SATURDAY - index if index > TUESDAY else -2 - index)
-    return min(day, saturday), max(day, saturday + timedelta(days=1)) + timedelta(days=1)
+    saturday = day + (_SATURDAY - index if index > _TUESDAY else -2 - index) * DAY
+    return min(day, saturday), max(day, saturday + DAY) + DAY
 
 
-def _holiday(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    which, words, around, year = match.groups()
-    name, unit = _key(words), "week" if around else "day"
+def _holiday(
+    at: TimeMatch, name: str, which: int | None = None, around: str | None = None, year: int | None = None
+) -> TimePiece | None:
+    unit = "week" if around else "day"
     if year:
-        return whole(match, _days(name, around, int(year)), unit)
-    if not which and not around and not _OPENED.search(scene.before(match.start())):
+        return at.whole(_days(name, around, year), unit)
+    if which is None and not around and not at.follows(_OPENED):
         return None
-    lean = Lean.PAST if which in ("last", "past", "previous") else Lean.FUTURE if which else scene.lean(match.start())
-    years = range(scene.now.year - 1, scene.now.year + 2)
-    days = [date_of(name, year) for year in years]
-    if which == "this":
-        return whole(match, _days(name, around, days[1].year), unit)
-    behind = [day for day in days if day < scene.today]
-    ahead = [day for day in days if day >= scene.today]
-    year_of = (behind[-1] if lean is Lean.PAST else ahead[0]).year
-    return whole(match, _days(name, around, year_of), unit, sort="holiday")
+    now = at.scene.now
+    if which == 0:
+        return at.whole(_days(name, around, now.year), unit)
+    lean = at.lean if which is None else Lean.PAST if which < 0 else Lean.FUTURE
+    days = [date_of(name, year) for year in range(now.year - 1, now.year + 2)]
+    if lean is Lean.PAST:
+        day = [each for each in days if each < at.scene.today][-1]
+    else:
+        day = next(each for each in days if each >= at.scene.today)
+    return at.whole(_days(name, around, day.year), unit, sort="holiday")
 
 
 RULES = (
     Rule(
-        rf"(?:(last|past|previous|next|coming|upcoming|this)\s+)?{_NAMED}(?![-\s]+(?:tree|present|gift|card|eggs?|bunny"
-        rf"|costume|carol|song|movie|cookie|dinner\s+recipe)s?\b)(?:\s*,?\s+(?:of\s+|in\s+)?({YEAR}))?",
+        rf"(?:<which> )?\b{_NAMED}(?![-\s]+(?:tree|present|gift|card|eggs?|bunny|costume|carol|song|movie|cookie"
+        r"|dinner recipe)s?\b)(?:\s*,? (?:of |in )?<year>)?",
         _holiday,
     ),
 )

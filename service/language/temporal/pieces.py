@@ -1,4 +1,4 @@
-"""A piece of a temporal expression, and the context it is read in."""
+"""A piece of a temporal expression, the sentence it is read in, and the place where a rule matched."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from zoneinfo import ZoneInfo
 
-from service.language.temporal import calendar
+from service.language.temporal import calendar, words
 from service.language.temporal.calendar import Interval, Lean
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TimeContext:
-    """A sentence, lower-cased and `raw`, and the reader's clock: `now` is naive local time, `instant` its UTC.
+    """A sentence, lower-cased and `raw`, and the reader's clock: `instant` is its UTC.
 
     `asked`: it asks for what lies in a time, and is no note that says when.
     """
@@ -26,11 +27,12 @@ class TimeContext:
     lean: Callable[[int], Lean]
     asked: bool = False
 
-    @property
+    @cached_property
     def now(self) -> datetime:
+        """Naive local time."""
         return self.local(self.instant)
 
-    @property
+    @cached_property
     def today(self) -> datetime:
         return calendar.midnight(self.now)
 
@@ -38,9 +40,9 @@ class TimeContext:
         """Naive wall-clock time of an aware moment; `fold` keeps the hour that the clocks repeat apart."""
         return moment.astimezone(self.zone).replace(tzinfo=None)
 
-    def later(self, seconds: float) -> datetime:
-        """Wall-clock time so many real seconds away: right across a change of clocks."""
-        return self.local(self.instant + timedelta(seconds=seconds))
+    def later(self, seconds: float, moment: datetime | None = None) -> datetime:
+        """Wall-clock time a number of real seconds away: right across a change of clocks."""
+        return self.local((self.utc(moment) if moment else self.instant) + timedelta(seconds=seconds))
 
     def utc(self, moment: datetime) -> datetime:
         """UTC of a naive local moment; one that the clocks skip is read with the offset before the change."""
@@ -56,10 +58,11 @@ class TimePiece:
     """A part of a sentence that names a time; `begins` and `ends` are naive local time, half-open.
 
     `kind`: date, time, datetime, range, duration or set, as in Mention. `unit` is the grain ("day", "month" ...).
-    `partial` (month, day or None) and `months`: a date whose year is a guess and may be learned from a neighbour.
+    `partial` (month, day or None): a date whose year is a guess and may be learned from a neighbour.
     `clock` (hour, minute) and `meridiem` (False: a bare 3 that may be 3 or 15 o'clock): a time of day.
-    `amount` (count, unit): a duration. `weak`: counts only beside another piece. `sort`: how a day is named, where a
-    neighbour may name it better ("weekday", "fixed weekday", "near", "ordinal", "offset").
+    `amount` (count, unit): a duration. `weak`: counts only with another piece. `sort`: how a day is named, where a
+    neighbour may name it better ("weekday", "fixed weekday", "of week", "near", "ordinal", "offset", "holiday"), or
+    "beside" for the first half of "the week after Easter".
     """
 
     start: int
@@ -69,7 +72,6 @@ class TimePiece:
     ends: datetime | None = None
     unit: str = "day"
     partial: tuple[int, int | None] | None = None
-    months: int = 1
     clock: tuple[int, int] | None = None
     meridiem: bool = True
     daypart: str | None = None
@@ -77,30 +79,78 @@ class TimePiece:
     sort: str = ""
     weak: bool = False
 
+    @property
+    def bounds(self) -> Interval:
+        """Both ends. Raises ValueError where one is open."""
+        if self.begins is None or self.ends is None:
+            raise ValueError("an open end")
+        return self.begins, self.ends
 
-Handler = Callable[[TimeContext, "re.Match[str]"], TimePiece | None]
+
+@dataclass(frozen=True, slots=True)
+class TimeMatch:
+    """Where a rule matched, and the pieces that it may find there."""
+
+    scene: TimeContext
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        return self.scene.text[self.start : self.end]
+
+    @property
+    def lean(self) -> Lean:
+        return self.scene.lean(self.start)
+
+    def follows(self, pattern: re.Pattern[str], chars: int = 24) -> bool:
+        """Whether a pattern matches what stands before."""
+        return pattern.search(self.scene.before(self.start, chars)) is not None
+
+    def precedes(self, pattern: re.Pattern[str]) -> bool:
+        """Whether a pattern matches what comes after."""
+        return pattern.match(self.scene.text, self.end) is not None
+
+    @property
+    def is_alone(self) -> bool:
+        return self.scene.text.strip(" .?!") == self.text.strip(" .")
+
+    def whole(self, interval: Interval, unit: str, *, weak: bool = False, sort: str = "") -> TimePiece:
+        """A whole day or period."""
+        kind = "date" if unit == "day" else "range"
+        return TimePiece(self.start, self.end, kind, *interval, unit=unit, weak=weak, sort=sort)
+
+    def span(self, begins: datetime, ends: datetime, unit: str = "day", **more: str) -> TimePiece:
+        """A range with its bounds."""
+        return TimePiece(self.start, self.end, "range", begins, ends, unit=unit, daypart=more.get("daypart"))
+
+    def day(self, moment: datetime, *, weak: bool = False, sort: str = "") -> TimePiece:
+        """The day that holds a moment."""
+        return self.whole(calendar.day(moment), "day", weak=weak, sort=sort)
+
+    def instant(self, moment: datetime) -> TimePiece:
+        """A point in time: begins and ends coincide."""
+        return TimePiece(self.start, self.end, "datetime", moment, moment, unit="minute")
+
+    def months(self, year: int, month: int, unit: str) -> TimePiece:
+        """A month, quarter, year or decade from the first of a month on."""
+        return self.whole(calendar.span_months(year, month, calendar.MONTHS_OF[unit]), unit)
+
+    def yearless(self, month: int, day: int | None, unit: str = "day") -> TimePiece:
+        """A date or some months without a year, in the reading that the tense calls for."""
+        months = 1 if day else calendar.MONTHS_OF[unit]
+        interval = calendar.yearless(self.scene.now, month, day, self.lean, months)
+        kind = "date" if day else "range"
+        return TimePiece(self.start, self.end, kind, *interval, unit=unit, partial=(month, day))
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A pattern, and what its match means (None: no time after all)."""
+    """A pattern with slots, and what its match means (None: no time after all). `read` takes the place and the
+    values of the slots by name."""
 
     pattern: str
-    read: Handler
+    read: Callable[..., TimePiece | None]
 
-
-def whole(match: re.Match[str], interval: Interval, unit: str, *, weak: bool = False, sort: str = "") -> TimePiece:
-    """A piece that names a whole day or period."""
-    return TimePiece(*match.span(), "date" if unit == "day" else "range", *interval, unit=unit, weak=weak, sort=sort)
-
-
-def yearless(scene: TimeContext, match: re.Match[str], month: int, day: int | None, months: int = 1) -> TimePiece:
-    """A date or some months without a year, in the reading that the tense calls for."""
-    interval = calendar.yearless(scene.now, month, day, scene.lean(match.start()), months)
-    kind, unit = ("date", "day") if day else ("range", {1: "month", 3: "quarter", 6: "half"}[months])
-    return TimePiece(*match.span(), kind, *interval, unit=unit, partial=(month, day), months=months)
-
-
-def instant(match: re.Match[str], moment: datetime) -> TimePiece:
-    """A piece that names a point in time: begins and ends coincide."""
-    return TimePiece(*match.span(), "datetime", moment, moment, unit="minute")
+    def compiled(self) -> re.Pattern[str]:
+        return re.compile(words.slotted(self.pattern))

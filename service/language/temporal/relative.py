@@ -1,240 +1,382 @@
-"""Expressions that count from now.
+"""Days and periods that count from now, recurring times and durations.
 
-"tomorrow", "last week", "the week after next", "later this month"; for "2 weeks ago" and its likes see offsets.py.
-Weeks start on Monday; "last Friday" is the Friday of the week before, "next Friday" that of the week to come.
+"tomorrow", "last week", "the week after next", "2 weeks ago", "in half an hour", "within a month", "the next three
+days", "two Fridays ago", "the same week last year", "on the 5th". Weeks start on Monday; "last Friday" is the Friday of
+the week before, "next Friday" that of the week to come. Days and longer units are counted on the local calendar, hours
+and minutes in real time. Sets ("every Monday") and durations ("for two weeks") name no point in time: their pieces have
+no bounds.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import timedelta
+from functools import lru_cache
 
-from service.language.temporal import calendar, offsets, words
-from service.language.temporal.calendar import Lean
-from service.language.temporal.pieces import Rule, TimeContext, TimePiece, instant, whole
-from service.language.temporal.words import HALF, LAST, MONTH, NEXT, NUMBER, UNIT, WEEKDAY, YEAR
+from service.language.temporal import calendar, clock, tense, words
+from service.language.temporal.calendar import DAY, SECONDS_OF, WEEK, Lean
+from service.language.temporal.pieces import Rule, TimeMatch, TimePiece
+from service.language.temporal.words import LAST, MONTH, NEXT, NUMBER, WEEKDAY, YEAR
 
-_ORDINAL_OPENER = re.compile(
-    r"\b(?:on|by|since|until|till|through|before|after|from|week\s+of|due|starting|between|and|to)\s+$"
-)
-_OF = re.compile(r"\s+of\s")
-_SPOKEN = sorted((w.replace(" ", r"[\s-]") for w in words.DAY_WORDS if re.search(r"(?:st|nd|rd|th)$", w)), key=len)[
-    ::-1
-]
+_NAMED = {"today": 0, "yesterday": -1}  # every other spelling is one of tomorrow
+_PERIOD = r"(?:week|month|quarter|year)"
 _LAST_OF = re.compile(
     rf"\s+(?:of|in)\s+(?:the\s+)?(?:{MONTH}|{YEAR}|(?:(?:{LAST}|{NEXT}|this)\s+)?(?:month|quarter|year)\b)"
 )
-_BARE_WEEKDAY = re.compile(
+_IDLE = re.compile(r"(?:\b(?:a|an|at the)|-)\s*$")
+_OF = re.compile(r"\s+of\s")
+_FOR, _FOR_OR_IN = re.compile(r"\bfor\s+$"), re.compile(r"\b(?:for|in)\s+$")
+_WEEKDAY_OPENER = re.compile(
     r"\b(?:on|by|since|until|till|through|thru|before|after|from|to|between|and|or|for|of|due|starting|every|each)\s+$"
     r"|[-–/,(]\s*$"
 )
+_ORDINAL_OPENER = re.compile(
+    r"\b(?:on|by|since|until|till|through|before|after|from|week\s+of|due|starting|between|and|to)\s+$"
+)
+_CLAUSE = 80
+"""Characters in which the verb of a clause stands."""
+
+_RECORD = re.compile(
+    r"\b(?:(?:first|second|third|only|last)\s+time|(?:best|worst|most|least)(?:\s+\w+){1,3}"
+    r"|the\s+(?!(?:guest|interest|forest|request|contest|protest|harvest)\b)\w{2,}est(?:\s+\w+){1,3})\s+$"
+)
+"""Of "the longest winter in 20 years": the years are those before."""
+
+_COUNTING = re.compile(r"\s+(?:from|before|after|starting|beginning)\b")
+_LENGTH = re.compile(r"\b(?:for|in|takes?|took|lasts?|lasted|within|about|only|spent|over|another)\s+$")
+_ABOUT = WEEK
+""" "This time last year" begins and ends that long from the start of that day."""
+
+_GRAINS = ("time", "day", "week", "weekend", "month", "quarter", "year")
 
 
-def _named_day(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    word = match.group(1)
-    days = offsets.DAYS.get(word, 1)  # every other spelling is one of tomorrow
-    return whole(match, calendar.day(scene.today + timedelta(days=days)), "day", sort="near")
+def _named_day(at: TimeMatch, name: str) -> TimePiece:
+    return at.day(at.scene.today + _NAMED.get(name, 1) * DAY, sort="near")
 
 
-def _day_after(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    days = 2 if match.group(1) == "after tomorrow" else -2
-    return whole(match, calendar.day(scene.today + timedelta(days=days)), "day")
+def _beyond(
+    at: TimeMatch, side: str, unit: str | None = None, weekday: int | None = None, part: str | None = None
+) -> TimePiece:
+    """ "the week after next", "the Sunday before last", "the night before last"."""
+    offset = 2 if side.startswith("after") else -2
+    if part:
+        return at.span(*clock.hours(at.scene, at.scene.today + offset * DAY, part), "part", daypart=part)
+    if unit:
+        return at.whole(calendar.period(at.scene.now, unit, offset), unit)
+    return _on(at, weekday or 0, offset)
 
 
-def _after_next(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    unit, direction = words.unit(match.group(1)), match.group(2)
-    return whole(match, calendar.period(scene.now, unit, 2 if direction == "after next" else -2), unit)
+def _on(at: TimeMatch, weekday: int, week: int, sort: str = "") -> TimePiece:
+    return at.day(calendar.period(at.scene.today, "week", week)[0] + weekday * DAY, sort=sort)
 
 
-def _period(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "last week", "this past month", "next quarter", "the current year"; shorter units count back from now."""
-    which, unit = match.group(1), words.unit(match.group(2))
-    offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
-    if which == "last" and unit in ("week", "weekend", "month") and _LAST_OF.match(scene.text, match.end()):
-        return None  # "the last week of 2023"
-    if scene.asked and which.endswith("past") and unit not in ("weekend", *calendar.SECONDS_OF):
-        return offsets.counted_range(scene, match, -1, 1, unit)
-    if unit in calendar.SECONDS_OF:
-        if offset == 0 or (unit != "hour" and _idle(scene, match)):
-            return None
-        return offsets.counted_range(scene, match, offset, 1, unit)
-    if offset and match.group(2).endswith("s") and unit != "weekend":
-        return offsets.counted_range(scene, match, offset, words.VAGUE["few"], unit)  # "in the coming weeks"
-    if unit == "day" and which not in ("next", "following", "previous"):
-        return None  # "the last day", "this day": not a day one can name
-    if unit == "weekend" and "coming" in which and calendar.period(scene.now, unit)[1] > scene.now:
-        offset = 0
-    return whole(match, calendar.period(scene.now, unit, offset), unit)
+def _weekday_of_week(at: TimeMatch, weekday: int, which: int, part: str | None = None) -> TimePiece:
+    """ "Friday of next week", "next week Wednesday", "Saturday night last week"."""
+    piece = _on(at, weekday, which, "of week")
+    return at.span(*clock.hours(at.scene, piece.bounds[0], part), "part", daypart=part) if part else piece
 
 
-def _idle(scene: TimeContext, match: re.Match[str]) -> bool:
-    """ "a last minute change", "the next second of it"."""
-    return bool(re.search(r"(?:\b(?:a|an|at the)|-)\s*$", scene.before(match.start())))
-
-
-def _the_period(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "for the month", "on the weekend", "for the rest of the week", "year to date"."""
-    rest, unit = match.group(1), words.unit(match.group(2))
-    begins, ends = calendar.period(scene.now, unit)
-    if rest:
-        return TimePiece(*match.span(), "range", scene.now if unit == "day" else scene.today, ends, unit=unit)
-    if unit == "weekend" and _OF.match(scene.text, match.end()):
-        return None  # "the weekend of May 4"
-    if unit == "weekend" and scene.lean(match.start()) is Lean.PAST and begins > scene.now:
-        begins, ends = calendar.period(scene.now, unit, -1)
-    opened = re.search(r"\bfor\s+$|\bin\s+$" if unit == "year" else r"\bfor\s+$", scene.before(match.start()))
-    weak = unit != "weekend" and not opened
-    return whole(match, (begins, ends), unit, weak=weak)
-
-
-def _to_date(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    begins, _ = calendar.period(scene.now, words.unit(match.group(1)))
-    return TimePiece(*match.span(), "range", begins, scene.today, unit="day")
-
-
-def _within_period(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "later this week" is the rest of it, "earlier this year" what has passed."""
-    unit = "day" if match.group(2) == "today" else match.group(2)
-    begins, ends = calendar.period(scene.now, unit)
-    if match.group(1) == "later":
-        begins = scene.now if unit == "day" else scene.today
+def _nth_weekday(
+    at: TimeMatch, nth: int, weekday: int, which: int | None = None, month: int | None = None, year: int | None = None
+) -> TimePiece:
+    """ "the last Friday of this month", "first Monday of March 2027"."""
+    if month is None:
+        inside = calendar.period(at.scene.today, "month", which or 0)
+    elif year:
+        inside = calendar.span_months(year, month, 1)
     else:
-        ends = scene.now if unit == "day" else scene.today
-    return TimePiece(*match.span(), "range", begins, ends, unit=unit)
+        inside = calendar.yearless(at.scene.now, month, None, at.lean)
+    return at.day(calendar.nth_weekday(inside, weekday, nth), sort="fixed weekday")
 
 
-def _weekday(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "Friday", "last Friday", "this coming Friday", "Friday of next week", "next week Wednesday"."""
-    which, name = match.group(1), match.group(2)
-    index, today = words.weekday(name), scene.today
-    if not which:
-        weak = len(name) < 6 and not _BARE_WEEKDAY.search(scene.before(match.start()))
-        if weak and not scene.raw[match.start()].isupper() and name in ("sat", "sun", "wed", "mon"):
-            return None  # "he sat", "the sun", "they wed"
-        day = calendar.on_weekday(today, index, scene.lean(match.start()))
-        return whole(match, day, "day", weak=weak, sort="weekday")
-    if which in ("this past", "past"):
-        return whole(match, calendar.on_weekday(today, index, Lean.PAST), "day", sort="fixed weekday")
-    if re.fullmatch(r"(?:this\s+)?(?:up)?coming", which):
-        return whole(
-            match, calendar.on_weekday(today + timedelta(days=1), index, Lean.FUTURE), "day", sort="fixed weekday"
-        )
-    offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
-    monday, _ = calendar.period(today, "week", offset)
-    return whole(match, calendar.day(monday + timedelta(days=index)), "day", sort="fixed weekday")
+def _day_of_month(at: TimeMatch, day: int, which: int) -> TimePiece:
+    """ "the 15th of next month", "the 3rd day of this month", "last month on the 20th"."""
+    return at.day(calendar.period(at.scene.now, "month", which)[0].replace(day=day))
 
 
-def _weekday_of_week(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    first, which_a, which_b, last = match.groups()
-    which, name = which_a or which_b, first or last
-    offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
-    monday, _ = calendar.period(scene.today, "week", offset)
-    return whole(match, calendar.day(monday + timedelta(days=words.weekday(name))), "day", sort="of week")
+def _part_of_period(at: TimeMatch, edge: str, unit: str) -> TimePiece:
+    """ "later this week" and "the rest of the week" from today on, "earlier this year" what has passed."""
+    unit = "day" if unit == "today" else unit
+    begins, ends = calendar.period(at.scene.now, unit)
+    border = at.scene.now if unit == "day" else at.scene.today
+    return at.span(begins, border, unit) if edge == "earlier" else at.span(border, ends, unit)
 
 
-def _day_of_month(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "the 15th of next month", "the 3rd day of this month"."""
-    day, which = words.day(match.group(1)), match.group(2)
-    offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
-    begins, _ = calendar.period(scene.now, "month", offset)
-    return whole(match, calendar.day(begins.replace(day=day)), "day")
+def _counted(at: TimeMatch, which: int, count: float, unit: str) -> TimePiece | None:
+    """ "the last three weeks", "2 upcoming months"; not "13 last minute"."""
+    return _run(at, which, count, unit) if which and count >= 1 and unit != "weekend" else None
 
 
-def _ordinal(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
+def _run(at: TimeMatch, direction: int, count: float, unit: str) -> TimePiece:
+    """A number of units before now or after it: whole days, without today, or real time up to now or from now."""
+    count, unit = calendar.in_whole_units(count, unit)
+    now, today = at.scene.now, at.scene.today
+    if unit in SECONDS_OF:
+        other = at.scene.later(direction * count * SECONDS_OF[unit])
+        return at.span(min(now, other), max(now, other), unit)
+    if direction > 0:
+        return at.span(today + DAY, calendar.shift(today + DAY, count, unit))
+    return at.span(calendar.shift(today, -count, unit), today)
+
+
+def _period(at: TimeMatch, which: int, unit: str) -> TimePiece | None:
+    """ "last week", "this past month", "next quarter", "the current year"; shorter units count back from now."""
+    scene, text = at.scene, at.text.removeprefix("the ")
+    if text.startswith("last") and unit in ("week", "weekend", "month") and at.precedes(_LAST_OF):
+        return None  # "the last week of 2023"
+    if unit in SECONDS_OF:  # "a last minute change", "the next second of it"
+        return None if which == 0 or (unit != "hour" and at.follows(_IDLE)) else _run(at, which, 1, unit)
+    if scene.asked and re.match(r"(?:this\s+)?past", text) and unit != "weekend":
+        return _run(at, -1, 1, unit)
+    if which and text.endswith("s") and unit != "weekend":
+        return _run(at, which, words.VAGUE["few"], unit)  # "in the coming weeks"
+    if unit == "day" and not text.startswith(("next", "following", "previous")):
+        return None  # "the last day", "this day": not a day one can name
+    if unit == "weekend" and "coming" in text and calendar.period(scene.now, unit)[1] > scene.now:
+        which = 0
+    return at.whole(calendar.period(scene.now, unit, which), unit)
+
+
+def _the_period(at: TimeMatch, unit: str) -> TimePiece | None:
+    """ "for the month", "on the weekend", "end of day": weak without "for"."""
+    begins, ends = calendar.period(at.scene.now, unit)
+    if unit == "weekend" and at.precedes(_OF):
+        return None  # "the weekend of May 4"
+    if unit == "weekend" and at.lean is Lean.PAST and begins > at.scene.now:
+        begins, ends = calendar.period(at.scene.now, unit, -1)
+    weak = unit != "weekend" and not at.follows(_FOR_OR_IN if unit == "year" else _FOR)
+    return at.whole((begins, ends), unit, weak=weak)
+
+
+def _to_date(at: TimeMatch, unit: str) -> TimePiece:
+    return at.span(calendar.period(at.scene.now, unit)[0], at.scene.today)
+
+
+def _now(at: TimeMatch) -> TimePiece:
+    """ "now", "the present": weak, the end of a range."""
+    return TimePiece(at.start, at.end, "datetime", at.scene.today, at.scene.now, unit="now", weak=True)
+
+
+def _deadline(at: TimeMatch, letter: str = "d") -> TimePiece:
+    """ "EOD" is the last second of today, "EOM" the second half of the month, as "end of the month"."""
+    if letter in "db":
+        return at.instant(calendar.day(at.scene.now)[1] - calendar.LAST_SECOND)
+    unit = {"w": "week", "m": "month", "q": "quarter", "y": "year"}[letter]
+    return at.whole(calendar.part(calendar.period(at.scene.now, unit), "end", unit), unit)
+
+
+def _away(at: TimeMatch, direction: int, count: float, unit: str) -> TimePiece:
+    """A point a number of units away: a day for days and longer, else an instant."""
+    count, unit = calendar.in_whole_units(count, unit)
+    if unit == "weekend":
+        return at.whole(calendar.period(at.scene.now, unit, direction * count), unit)
+    if unit in SECONDS_OF:
+        return at.instant(at.scene.later(direction * count * SECONDS_OF[unit]))
+    return at.day(calendar.shift(at.scene.today, direction * count, unit), sort="offset")
+
+
+def _ago(at: TimeMatch, count: float, unit: str, way: str, half: str = "", name: str | None = None) -> TimePiece:
+    """ "2 weeks ago", "three days from now", "a year and a half ago", "a week ago yesterday"."""
+    piece = _away(at, -1 if way in ("ago", "back", "earlier") else 1, count + (0.5 if half else 0), unit)
+    assert piece.begins
+    assert piece.ends
+    days = DAY * ({**_NAMED, "tomorrow": 1}.get(name, 0) if name else 0)
+    return replace(piece, begins=piece.begins + days, ends=piece.ends + days)
+
+
+def _some_ago(at: TimeMatch, count: float, count2: float, unit: str) -> TimePiece:
+    """ "3 to 5 days ago", "between two and three weeks ago"."""
+    first, last = _away(at, -1, max(count, count2), unit), _away(at, -1, min(count, count2), unit)
+    assert first.begins
+    assert last.ends
+    return at.span(first.begins, last.ends)
+
+
+def _named_ago(at: TimeMatch, count: float, weekday: int | None = None, part: str | None = None) -> TimePiece | None:
+    """ "two nights ago"; "two Fridays ago" is the second last Friday before today."""
+    if count != int(count) or not count:
+        return None
+    if part:
+        return at.span(*clock.hours(at.scene, at.scene.today - int(count) * DAY, part), "part", daypart=part)
+    begins, _ = calendar.on_weekday(at.scene.today, weekday or 0, Lean.PAST)
+    return at.day(begins - (int(count) - 1) * WEEK)
+
+
+def _ahead(at: TimeMatch, count: float, unit: str, time: str | None = None) -> TimePiece | None:
+    """ "in half an hour", "in three days' time"; not what somebody does in 52 minutes: that is how long it takes."""
+    if _looks_back(at) and not time:
+        return None  # "ran it in 3 hours"
+    before = at.scene.before(at.start, chars=_CLAUSE)
+    timed = not at.scene.asked and unit in SECONDS_OF
+    if _RECORD.search(before) or (timed and tense.says_how_long(before, at.lean)):
+        return None
+    return _away(at, 1, count, unit)
+
+
+def _looks_back(at: TimeMatch) -> bool:
+    """A question leans back of itself: only its verb makes "in 3 hours" a length."""
+    return at.lean is Lean.PAST and (not at.scene.asked or _has_past_verb(at.scene.text))
+
+
+@lru_cache(maxsize=1)  # a sentence may hold forty such expressions
+def _has_past_verb(sentence: str) -> bool:
+    return Lean.PAST in tense.verbs(sentence)
+
+
+def _within(at: TimeMatch, count: float, unit: str) -> TimePiece | None:
+    """ "within a month": from today or from now on."""
+    if unit == "weekend" or at.lean is Lean.PAST:
+        return None
+    if unit in SECONDS_OF:
+        return _run(at, 1, count, unit)
+    return at.span(at.scene.today, calendar.shift(at.scene.today, *calendar.in_whole_units(count, unit)))
+
+
+def _weekday(at: TimeMatch, weekday: int, which: int | None = None) -> TimePiece | None:
+    """ "Friday", "last Friday", "this coming Friday"; not "he sat", "the sun", "they wed"."""
+    today, name = at.scene.today, at.text
+    if which is None:
+        weak = len(name) < 6 and not at.follows(_WEEKDAY_OPENER)
+        if weak and not at.scene.raw[at.start].isupper() and name in ("sat", "sun", "wed", "mon"):
+            return None
+        return at.whole(calendar.on_weekday(today, weekday, at.lean), "day", weak=weak, sort="weekday")
+    if which == 0 and not name.startswith("this"):
+        return None  # "that same Tuesday"
+    if re.match(r"(?:this\s+)?past\b", name):
+        return at.whole(calendar.on_weekday(today, weekday, Lean.PAST), "day", sort="fixed weekday")
+    if re.match(r"(?:this\s+)?(?:up)?coming\b", name):
+        return at.whole(calendar.on_weekday(today + DAY, weekday, Lean.FUTURE), "day", sort="fixed weekday")
+    return _on(at, weekday, which, "fixed weekday")
+
+
+def _ordinal(at: TimeMatch, ordinal: int) -> TimePiece | None:
     """ "on the 5th": the next one (or the last); weak without a preposition ("Tuesday the 5th")."""
-    alone = match.group().startswith("the") and scene.text.strip(" .?!") == match.group()
-    opened = alone or _ORDINAL_OPENER.search(scene.before(match.start()))
-    day, lean = words.day(match.group(1)), scene.lean(match.start())
-    months = range(0, -12, -1) if lean is Lean.PAST else range(12)
-    for offset in months:
-        begins, ends = calendar.period(scene.now, "month", offset)
-        if day <= (ends - begins).days:
-            date = begins.replace(day=day)
-            if (date < scene.today) if lean is Lean.PAST else (date >= scene.today):
-                return whole(match, calendar.day(date), "day", weak=not opened, sort="ordinal")
+    opened = (at.text.startswith("the") and at.is_alone) or at.follows(_ORDINAL_OPENER)
+    back = at.lean is Lean.PAST
+    for offset in range(0, -12, -1) if back else range(12):
+        begins, ends = calendar.period(at.scene.now, "month", offset)
+        if ordinal <= (ends - begins).days:
+            date = begins.replace(day=ordinal)
+            if (date < at.scene.today) is back:
+                return at.day(date, weak=not opened, sort="ordinal")
     return None
 
 
-def _deadline(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "EOD" is the last second of today, "EOM" the second half of the month, as "end of the month"."""
-    letter = match.group(1) or "d"
-    if letter in "db":
-        return instant(match, calendar.day(scene.now)[1] - calendar.LAST_SECOND)
-    unit = {"w": "week", "m": "month", "q": "quarter", "y": "year"}[letter]
-    return whole(match, calendar.part(calendar.period(scene.now, unit), "end", unit), unit)
+def _same(
+    at: TimeMatch, unit: str, grain: str = "day", which: int | None = None, count: float | None = None
+) -> TimePiece | None:
+    """ "the same week last year", "this time two years ago", "today last month", "last year at this time"."""
+    if which == 0 or _GRAINS.index(unit) <= _GRAINS.index(grain):
+        return None
+    away = which or -int(count or 1)
+    there = calendar.shift(at.scene.today, away, unit)
+    if grain == "time" and unit == "year":
+        return at.whole((there - _ABOUT, there + _ABOUT), "week")
+    if grain in ("time", "day"):
+        return at.day(there)
+    if grain in ("week", "weekend") and unit == "year":  # the week of the same number
+        year, week, _ = at.scene.now.isocalendar()
+        there = calendar.monday(year + there.year - at.scene.now.year, min(week, 52))
+    return at.whole(calendar.period(there, grain), grain)
 
 
-def _edge(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "end of month", "beginning of the week": a half of the running period; "end of day" its last second."""
-    which, unit = match.groups()
-    begins, ends = calendar.period(scene.now, unit)
-    if unit == "day" and which == "end":
-        return replace(instant(match, ends - calendar.LAST_SECOND), unit="end")
-    part = calendar.part((begins, ends), {"beginning": "start", "middle": "mid"}.get(which, which), unit)
-    return TimePiece(*match.span(), "range", *part, unit="part-of")
+def _opening(at: TimeMatch) -> TimePiece:
+    """ "the week" of "the week after Easter": nothing without what follows."""
+    return TimePiece(at.start, at.end, "duration", unit="none", sort="beside", weak=True)
 
 
-def _nth_weekday(scene: TimeContext, match: re.Match[str]) -> TimePiece | None:
-    """ "the last Friday of this month", "first Monday of March 2027"."""
-    nth, name, which, month, year = match.groups()
-    if which:
-        offset = -1 if re.fullmatch(LAST, which) else 1 if re.fullmatch(NEXT, which) else 0
-        begins, ends = calendar.period(scene.today, "month", offset)
-    elif year:
-        begins, ends = calendar.span_months(int(year), words.month(month), 1)
-    else:
-        begins, ends = calendar.yearless(scene.now, words.month(month), None, scene.lean(match.start()))
-    first = calendar.midnight(begins)
-    first += timedelta(days=(words.weekday(name) - first.weekday()) % 7)
-    days = [first + timedelta(days=7 * week) for week in range(5)]
-    inside = [day for day in days if day < calendar.midnight(ends)]
-    place = -1 if nth == "last" else words.day(nth) - 1
-    return whole(match, calendar.day(inside[place]), "day", sort="fixed weekday") if place < len(inside) else None
+def _set(at: TimeMatch) -> TimePiece:
+    return TimePiece(at.start, at.end, "set", unit="none")
 
 
-_REF = rf"(?:this|the\s+same|the\s+current|current|{LAST}|{NEXT})"
-RULES = (
-    Rule(r"(?:the\s+)?day\s+(after\s+tomorrow|before\s+yesterday)\b", _day_after),
-    Rule(r"(?:the\s+)?(week|month|year|quarter|weekend)\s+(after\s+next|before\s+last)\b", _after_next),
-    Rule(r"(today|tomorrow|yesterday|tmrw|tmr|tomorow|tommorow|2moro)\b", _named_day),
+def _duration(at: TimeMatch, count: float, unit: str) -> TimePiece | None:
+    """ "three weeks", "half an hour"; "a day", "one day", "a second" only after "for", "in", "takes" ..."""
+    vague = re.fullmatch(r"(?:an?|one)\s+\w+", at.text) and not (at.follows(_LENGTH) or at.precedes(_COUNTING))
+    return None if vague else TimePiece(at.start, at.end, "duration", unit="none", amount=(count, unit))
+
+
+_DURATION = r"<count>\s*<unit>"
+_SPAN = (
+    r"(?:day|weekday|weeknight|week|weekend|month|quarter|year|morning|afternoon|evening|night|hour|minute|fortnight"
+    r"|spring|summer|autumn|winter)s?\b"
+)
+SETS = (
     Rule(
-        rf"(?:(?:on\s+)?({WEEKDAY})\s*,?\s+(?:of\s+)?({_REF})\s+week|({_REF})\s+week\s*,?\s+(?:on\s+)?({WEEKDAY}))\b",
+        rf"(?:every|each) (?:single )?(?:(?:other|second|third|{NUMBER}) )?(?:{_SPAN}|{WEEKDAY}|{MONTH})"
+        r"(?: (?:morning|afternoon|evening|night)\b)?"
+        rf"|(?:once|twice|{NUMBER} times|several times) (?:a|an|per|each|every) {_SPAN}"
+        r"|(?:on )?(?:(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days|weekends|weekdays|weeknights)"
+        rf"|{WEEKDAY} (?:mornings|afternoons|evenings|nights))\b"
+        rf"|(?:on )?(?:the )?(?:first|second|third|fourth|last) {WEEKDAY} (?:of|in) (?:the|each|every|a)"
+        r" (?:month|quarter|year)\b"
+        r"|(?:bi-?weekly|bi-?monthly|fortnightly|hourly|nightly|daily|weekly|monthly|quarterly|yearly|annually)\b",
+        _set,
+    ),
+)
+RULES = (
+    Rule(
+        r"(?:(?:(?:the )?same|this) (?P<grain>time|day|week|weekend|month|quarter)|today) (?:of |in )?(?:the )?"
+        rf"(?:<which> (?P<unit>{_PERIOD})\b|<count> (?P<unit_>{_PERIOD})s? ago\b)",
+        _same,
+    ),
+    Rule(
+        rf"(?:<count> (?P<unit>{_PERIOD})s? ago(?: at)?|<which> (?P<unit_>{_PERIOD})\s*,? (?:at|around|about|on|in)) "
+        r"(?:this|(?:the )?same) (?P<grain>time|day|week|weekend|month|quarter)\b",
+        _same,
+    ),
+    Rule(
+        r"(?:the )?(?:<weekday>|(?P<unit>(?:week|month|year|quarter|weekend)\b)|(?P<part>night|evening))"
+        r" (?P<side>after next|before last)\b",
+        _beyond,
+    ),
+    Rule(
+        rf"<count> (?:(?P<part>{words.any_of(words.DAYPARTS)})|(?P<weekday>{words.any_of(words.WEEKDAYS)}))s? ago\b",
+        _named_ago,
+    ),
+    Rule(
+        r"(?:(?:the )?(?:day|week|weekend|month|quarter|year)"
+        rf"|the (?:days|weeks|months|night|evening|morning|afternoon|{words.FULL_WEEKDAY}))\b"
+        r"(?= (?:(?:after|following) (?!next\b|that\b)"
+        rf"|(?:before|preceding|prior to) (?!that\b|last\b(?! (?:{MONTH}|christmas|easter|thanksgiving)))))",
+        _opening,
+    ),
+    Rule(r"(?P<name>today|tomm?orr?ow|yesterday|tmrw|tmr|2moro)\b", _named_day),
+    Rule(
+        r"(?:(?:on )?<weekday>(?: <part>)?\s*,? (?:of )?<which> week|<which_> week\s*,? (?:on )?<weekday_>)\b",
         _weekday_of_week,
     ),
     Rule(
-        rf"(?:the\s+)?(first|second|third|fourth|fifth|last|[1-5](?:st|nd|rd|th))\s+({WEEKDAY})\s+(?:of|in)\s+(?:the\s+)?"
-        rf"(?:({_REF})\s+month\b|({MONTH})(?:\s*,?\s*(?:of\s+)?({YEAR}))?)",
+        r"(?:the )?<nth> <weekday> (?:of|in) (?:the )?(?:<which> month\b|<month>(?:\s*,? (?:of )?<year>)?)",
         _nth_weekday,
     ),
-    Rule(rf"(?:the\s+)?({words.DAY})(?:\s+day)?\s+of\s+(?:the\s+)?({_REF})\s+month\b", _day_of_month),
-    Rule(r"(later|earlier)\s+(?:in\s+)?(?:this\s+|the\s+)?(today|day|week|month|quarter|year)\b", _within_period),
-    Rule(rf"(?:the\s+)?()({LAST}|{NEXT})\s+({NUMBER})\s*({UNIT})", offsets.counted),
-    Rule(rf"(?:the\s+)?({NUMBER})\s+({LAST}|{NEXT})()\s+({UNIT})", offsets.counted),
-    Rule(rf"(?:the\s+)?({_REF})\s+({UNIT})", _period),
-    Rule(r"(?:the\s+)?(week|month|quarter|year)\s+to\s+date\b", _to_date),
+    Rule(r"(?:the )?<day>(?: day)? of (?:the )?<which> month\b|<which_> month\s*,? (?:on )?the <day_>", _day_of_month),
     Rule(
-        rf"({NUMBER}|{HALF})\s*({UNIT})\s+(ago|back|earlier|later|hence|from\s+now|from\s+today)\b"
-        r"(?:\s+(today|tomorrow|yesterday|to\s+the\s+day)\b)?",
-        offsets.ago,
+        rf"(?P<edge>later|earlier|(?:the )?rest of) (?:in )?(?:this |the )?(?P<unit>today|day|{_PERIOD})\b",
+        _part_of_period,
     ),
+    Rule(r"(?:the )?<which> <count>\s*<unit>", _counted),
+    Rule(r"(?:the )?<count> <which> <unit>(?<=s)", _counted),
+    Rule(r"(?:the )?<which> <unit>", _period),
+    Rule(rf"(?:the )?(?P<unit>{_PERIOD}) to date\b", _to_date),
     Rule(
-        rf"in\s+(?:about\s+|around\s+|another\s+)?({NUMBER}|{HALF})\s*({UNIT})(['\u2019]?s?['\u2019]?\s+time\b)?(?!\s+of\s)",
-        offsets.ahead,
+        rf"{_DURATION}(?P<half> and a half)? (?P<way>ago|back|earlier|later|hence|from now|from today)\b"
+        r"(?: (?P<name>today|tomorrow|yesterday|to the day)\b)?",
+        _ago,
     ),
-    Rule(rf"within\s+(?:the\s+)?({NUMBER})\s*({UNIT})(?!\s+of\b)", offsets.within),
-    Rule(rf"(?:\b({LAST}|{NEXT}|this)\s+)?({WEEKDAY})", _weekday),
-    Rule(r"(?:the\s+)?(rest|remainder)\s+of\s+(?:the|this)\s+(day|week|month|quarter|year)\b", _the_period),
+    Rule(r"(?:between )?<count>(?:\s*[-–]\s*| (?:to|or|and) )<count2>\s*<unit> ago\b", _some_ago),
     Rule(
-        r"(?:the\s+)?(end|start|beginning|middle)\s+of\s+(?:(?:the|this)\s+)?(day|week|month|quarter|year)"
-        r"\b(?!\s+(?:of\b|\d))",
-        _edge,
+        rf"in (?:about |around |another )?{_DURATION}(?P<time>['\u2019]?s?['\u2019]? time\b)?(?! of\s)",
+        _ahead,
     ),
-    Rule(r"the\s+()(day|week|month|quarter|year|weekend)\b(?!['\u2019])", _the_period),
-    Rule(r"(?:eo([dbwmqy])|cob|close\s+of\s+business)\b", _deadline),
+    Rule(rf"within (?:the )?(?P<count>{NUMBER})\s*<unit>(?! of\b)", _within),
+    Rule(r"(?:\b<which> )?<weekday>", _weekday),
+    Rule(r"(?:the |(?<=\bof\s))(?P<unit>(?:day|week|month|quarter|year|weekend))\b(?!['\u2019])", _the_period),
+    Rule(r"(?:now|(?:the )?present(?: day)?|(?<=to\s)date)\b", _now),
+    Rule(r"(?:eo(?P<letter>[dbwmqy])|cob|close of business)\b", _deadline),
     Rule(
-        rf"(?:the\s+)?((?:(?:3[01]|[12]\d|[1-9])(?:st|nd|rd|th)|{'|'.join(_SPOKEN)})\b)(?!\s+(?:[a-z]+\s+)?(?:floor|of|time|street|st"
-        r"|ave|avenue|day|night|morning|evening|afternoon|anniversary|birthday|century|grade|place|attempt|edition|version|generation)\b)(?!-)",
+        r"(?:the )?<ordinal>(?! (?:[a-z]+ )?(?:floor|of|time|street|st|ave|avenue|day|night|morning|evening|afternoon"
+        r"|anniversary|birthday|century|grade|place|attempt|edition|version|generation)\b)(?!-)",
         _ordinal,
     ),
 )
+DURATIONS = (Rule(_DURATION, _duration),)

@@ -68,23 +68,14 @@ def is_habit(sentence: str) -> bool:
     return _HABIT.search(sentence) is not None
 
 
-_DOING = re.compile(  # what somebody does, and does in so long
-    r"\b(?:runs?|walks?|cycles?|bikes?|swims?|rows?|rides?|drives?|climbs?|jogs?|hikes?|commutes?|gets?\s+(?:to|from)"
-    r"|reach(?:es)?|covers?|solves?|finishes|completes?|cooks?|bakes?|boils?|brews?|reads?|types?|recites?|does|do"
-    r"|makes?|eats?|drinks?|dries|dry|charges?|heats?|builds?|compiles?|sorts?|answers?|repl(?:y|ies)|responds?)\b"
-)
-_ABLE = re.compile(r"\b(?:can|could|able\s+to|manages?\s+to|takes)\b")
-_HOWEVER = re.compile(r"\b(?:will|shall|gonna|going|must|should|let|please|meet|leav\w+|due|remind)\b|['\u2019]ll\b")
+_TAKES = re.compile(r"\b(?:can|could|able\s+to|takes?)\b")
+_DOES = re.compile(r"\b[a-z]{2,}(?<!s)s\b")
 
 
-def tells_how_long(before: str, lean: Lean) -> bool:
-    """Whether "in 52 minutes" behind these lower-cased words is how long something takes: somebody does it, or can do
-    it, and nothing there speaks of a plan. An order ("solve it in two hours") is one."""
-    doing = _DOING.search(before)
-    if doing is None or _HOWEVER.search(before):
-        return False
-    told = re.search(r"\w", before[: doing.start()]) or doing[0].split()[0].endswith("s")
-    return bool(told) and (lean is Lean.NONE or _ABLE.search(before) is not None)
+def says_how_long(before: str, lean: Lean) -> bool:
+    """Whether "in 52 minutes" after these lower-cased words is how long something takes: somebody does it, or can do
+    it, and nothing speaks of a plan."""
+    return _TAKES.search(before) is not None or (lean is Lean.NONE and _DOES.search(before) is not None)
 
 
 _CLAUSE = re.compile(r"\W*(?:\w[\w'\u2019-]*\W+){3}")  # words enough for one with a verb that is no cue ("goes up")

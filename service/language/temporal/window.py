@@ -7,16 +7,16 @@ otherwise ("what am I doing on Friday").
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
 from service.language.temporal import calendar, tense
 from service.language.temporal.calendar import Lean
-from service.language.temporal.find import mentions
-from service.language.temporal.gate import may_have_time
-from service.language.temporal.rewording import reworded
+from service.language.temporal.find import find
+from service.language.temporal.sentences import may_have_time
 from service.language.temporal.words import MONTH, NUMBER, WEEKDAY
 
 Window = tuple[datetime | None, datetime | None]
@@ -26,49 +26,48 @@ _AHEAD = re.compile(
     r"|(?:am|are|is)\s+(?:i|we|you|he|she|they|it|\w+)\s+\w+ing|need\s+to|have\s+to|should|what['\u2019]s\s+(?:on|next))\b"
 )
 _ROLLING = re.compile(
-    rf"(?:the\s+)?(?:last|past|previous)\s+(?:few|couple|\d|two|three|four|five|six|seven|ten)|past\s+(?!weekend|{WEEKDAY}|{MONTH})|to\s+date"
+    rf"(?:the\s+)?(?:(?:last|past|previous)\s+{NUMBER}|past\s+(?!weekend|{WEEKDAY}|{MONTH})|\w+\s+to\s+date)"
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _SINCE = re.compile(r"\b(?:(?:less|fewer|no(?:t)?\s+more)\s+than|under|within|at\s+most)\s*$")
 _BEYOND = re.compile(r"\b(?:(?:more|longer)\s+than|over|at\s+least)\s*$")
 WORDS_BEFORE_CHARS = 40
-"""What bounds a time ("no more than") stands so near before it."""
-_WEEK, _YEARS = timedelta(days=7), timedelta(days=366)
+"""What bounds a time ("no more than") stands that near before it."""
 _INSTANT = timedelta(hours=1)  # "at 3pm yesterday" asks for the hour
 _NEAREST, _FARTHEST = timedelta(minutes=5), timedelta(minutes=30)
+_AND = re.compile(r"[\s,]*(?:and)?\s*")
 _EXACTLY = re.compile(r"\b(?:exactly|precisely)\s+$")
-_HOURS_AWAY = re.compile(
-    r"\b(?:hour|hr|minute|min|sec|second)s?['\u2019]?\s*(?:ago|back|hence|later|from\s+now|time)?$"
-)
+_HOURS_AWAY = re.compile(r"\b(?:hour|hr|minute|min|sec|second)s?\b")
+_HALF = r"(?:\s+and\s+a\s+half)?"
 _MONTHS_AWAY = re.compile(
-    rf"(?:in\s+)?(?:about\s+|around\s+|another\s+)?{NUMBER}\s*(?P<unit>month|year|decade)s?['\u2019]?"
+    rf"(?:in\s+)?(?:about\s+|around\s+|another\s+)?{NUMBER}{_HALF}\s*(?P<unit>month|year|decade)s?{_HALF}['\u2019]?"
     r"(?:\s+(?:ago|back|earlier|later|hence|from\s+now|from\s+today|time))?"
 )
 
 
 def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
     """The half-open interval (UTC) that a question asks for; None at an end that is open, None when nothing is
-    understood. Several times make one hull, "since March" with "before June" their intersection."""
+    understood. Several times make one hull; where one is open and follows another, it cuts it ("yesterday after 6pm",
+    "since March and before June")."""
     if _YEAR.fullmatch(query.strip()):
         query = f"in {query.strip()}"
     if not may_have_time(query):
         return None
-    query = reworded(query)
-    named = [m for m in mentions(query, reference, zone, _leaning, asked=True) if m.begins_at or m.ends_at]
-    found = [_ago(m, before) or _bounds(m, before, reference, zone) for m, before in _with_words_before(named, query)]
+    named = [m for m in find(query, reference, zone, _leaning, asked=True) if m.begins_at or m.ends_at]
+    found = [_bounds(m, query[max(0, m.start - WORDS_BEFORE_CHARS) : m.start].lower(), reference, zone) for m in named]
     if not found:
         return None
-    starts, ends = [b for b, e in found if e is None], [e for b, e in found if b is None]
-    if len(found) > 1 and len(starts) + len(ends) == len(found) and starts and ends:
-        begins, finish = _latest(starts), _latest(ends)
-        if begins and finish and begins < finish:
-            return begins, finish
-    return _hull(found)
-
-
-def _with_words_before(named: Sequence[Mention], query: str) -> Iterator[tuple[Mention, str]]:
-    for each in named:
-        yield each, query[max(0, each.start - WORDS_BEFORE_CHARS) : each.start].lower()
+    starts, ends = [b for b, _ in found if b], [e for _, e in found if e]
+    if len(starts) == len(ends) == len(found):
+        return min(starts), max(ends)
+    if (
+        starts
+        and ends
+        and max(starts) < min(ends)
+        and all(_AND.fullmatch(query[a.end : b.start]) for a, b in pairwise(named))
+    ):
+        return max(starts), min(ends)
+    return min(starts) if len(starts) == len(found) else None, max(ends) if len(ends) == len(found) else None
 
 
 def _leaning(sentence: str) -> Callable[[int], Lean]:
@@ -82,20 +81,13 @@ def _leaning(sentence: str) -> Callable[[int], Lean]:
     return at
 
 
-def _ago(mention: Mention, before: str) -> Window | None:
-    """ "less than a week ago" starts there, "more than a week ago" ends there; None for any other time."""
-    text = mention.text.lower()
-    if not text.endswith("ago"):
-        return None
-    moment = mention.begins_at or mention.ends_at
-    if text.startswith("less than") or _SINCE.search(before):
-        return moment, None
-    return (None, moment) if _BEYOND.search(before) else None
-
-
 def _bounds(mention: Mention, before: str, reference: datetime, zone: ZoneInfo) -> Window:
-    begins, ends = mention.begins_at, mention.ends_at
-    text = mention.text.lower()
+    begins, ends, text = mention.begins_at, mention.ends_at, mention.text.lower()
+    if text.endswith("ago"):  # "less than a week ago" starts there, "more than a week ago" ends there
+        if text.startswith("less than") or _SINCE.search(before):
+            return begins or ends, None
+        if _BEYOND.search(before):
+            return None, begins or ends
     try:
         around = _around(text, begins, ends, reference, zone) if begins and not _EXACTLY.search(before) else None
     except (ValueError, OverflowError):  # at the edges of the calendar
@@ -104,8 +96,8 @@ def _bounds(mention: Mention, before: str, reference: datetime, zone: ZoneInfo) 
         return around
     if begins and begins == ends:
         return begins, begins + _INSTANT
-    if ends and ends <= reference and _ROLLING.search(text):
-        ends = max(ends, reference)  # "the last three days" run up to now
+    if ends and ends <= reference and _ROLLING.match(text):
+        ends = reference  # "the last three days" run up to now
     return begins, ends
 
 
@@ -113,25 +105,10 @@ def _around(text: str, there: datetime, ends: datetime | None, reference: dateti
     """What "two hours ago" or "in three months" takes in around the moment they name: nobody counts the minutes or
     days. None for any other expression."""
     if away := _MONTHS_AWAY.fullmatch(text):
-        return _period(there, "year" if away["unit"] == "decade" else away["unit"], zone)
+        unit = "month" if "half" in text or away["unit"] == "month" else "year"
+        begins, finish = calendar.period(there.astimezone(zone).replace(tzinfo=None), unit)
+        return begins.replace(tzinfo=zone).astimezone(UTC), finish.replace(tzinfo=zone).astimezone(UTC)
     if ends != there or not _HOURS_AWAY.search(text):
         return None
     about = min(max(abs(there - reference) / 4, _NEAREST), _FARTHEST)
     return there - about, there + about
-
-
-def _period(day: datetime, unit: str, zone: ZoneInfo) -> Window:
-    """The calendar month or year, on the clock of `zone`, that holds a day."""
-    begins, ends = calendar.period(day.astimezone(zone).replace(tzinfo=None), unit)
-    return begins.replace(tzinfo=zone).astimezone(UTC), ends.replace(tzinfo=zone).astimezone(UTC)
-
-
-def _latest(moments: Sequence[datetime | None]) -> datetime | None:
-    known = [moment for moment in moments if moment]
-    return max(known) if known else None
-
-
-def _hull(found: Sequence[Window]) -> Window:
-    begins = None if any(b is None for b, _ in found) else min(b for b, _ in found if b)
-    ends = None if any(e is None for _, e in found) else max(e for _, e in found if e)
-    return begins, ends

@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention, TemporalType
 from service.language import temporal
-from service.language.temporal import scan, tense
+from service.language.temporal import tense, words
+from service.language.temporal.find import pieces
 from service.language.temporal.pieces import TimeContext
 
 UTC_ZONE, BERLIN, NEW_YORK = ZoneInfo("UTC"), ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
@@ -74,10 +75,10 @@ def check_find(text: str, begins: str | None, ends: str | None) -> None:
     assert (local(mention.begins_at, UTC_ZONE), local(mention.ends_at, UTC_ZONE)) == (begins, ends)
     assert temporal.may_have_time(text)
     context = TimeContext(text.lower(), text, WEDNESDAY, UTC_ZONE, tense.leaning(text.lower()))
-    listed = list(scan.pieces(context))
+    listed = list(pieces(context))
     every_word = frozenset(text.lower().replace(",", " ").split())
-    with patch.object(scan, "_STARTS", scan._STARTS | every_word):
-        assert list(scan.pieces(context)) == listed
+    with patch.object(words, "STARTS", words.STARTS | every_word):
+        assert list(pieces(context)) == listed
 
 
 def check_recurring(text: str) -> None:
