@@ -28,10 +28,8 @@ _EVENING = re.compile(r"\b(?:dinner|supper|drinks|party|concert|movies?|pub|bedt
 
 def afternoon(hour: int, minute: int, part: str | None = None) -> tuple[int, int]:
     """The hour of 0..23 that a bare hour of 1..12 means."""
-    if part == "night" and 1 <= hour < NIGHT_RUNS_TO:
-        return hour, minute
-    if part == "night" and hour == 12:
-        return 0, minute
+    if part == "night" and (hour == 12 or hour < NIGHT_RUNS_TO):
+        return hour % 12, minute
     if part == "morning":
         return hour % 12, minute
     if part:
@@ -87,10 +85,8 @@ def _oclock(at: TimeMatch, hour: int) -> TimePiece:
     return _time(at, hour, 0, meridiem=False)
 
 
-def _past(at: TimeMatch, minutes: str, side: str, hour: int) -> TimePiece | None:
+def _past(at: TimeMatch, minutes: str, side: str, hour: int) -> TimePiece:
     """ "half past 3", "quarter to six"."""
-    if not 1 <= hour <= 12:
-        return None
     minute = {"half": 30, "quarter": 15, "twenty-five": 25}.get(minutes) or words.NUMBERS[minutes]
     if side == "to":
         hour, minute = hour - 1 or 12, 60 - minute
@@ -110,13 +106,11 @@ def _this_part(at: TimeMatch, when: str, edge: str | None = None, part: str = "n
     if ago == 0 and scene.asked and part == "night" and scene.now.hour < NIGHT_RUNS_TO and at.lean is Lean.PAST:
         ago = 1  # asked at 2 at night
     begins, ends = hours(scene, scene.today - ago * calendar.DAY, part)
-    edge_length = (ends - begins) / 2 if scene.asked else timedelta(hours=2)
+    half = timedelta(hours=round((ends - begins) / timedelta(hours=1)) / 2)
     if edge == "early":
-        ends = begins + edge_length
-    elif edge == "late" and scene.asked:
-        begins += min(edge_length, timedelta(hours=2 if part == "night" else 12))  # "late last night" is from 10 pm on
+        ends = begins + half
     elif edge == "late":
-        begins = ends - edge_length
+        begins += min(half, timedelta(hours=2))
     return at.span(begins, ends, "part", daypart=part)
 
 

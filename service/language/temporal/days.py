@@ -83,8 +83,6 @@ def _share(at: TimeMatch, nth: int, share: str, year: int | None = None, which: 
     """ "the third quarter of 2018", "the first half of the year"."""
     months = calendar.MONTHS_OF[share]
     nth = 12 // months if nth < 0 else nth
-    if nth * months > 12:
-        return None
     return at.months(year or at.scene.now.year + (which or 0), (nth - 1) * months + 1, share)
 
 
@@ -202,20 +200,6 @@ def _fraction(at: TimeMatch, m: str, d: str) -> TimePiece | None:
     return at.yearless(day, month) if month > 12 else at.yearless(month, day)
 
 
-def _fractions(at: TimeMatch, m: str, d: str, m2: str, d2: str) -> TimePiece | None:
-    """ "between 10/1-11/7", "from 6/4 to 6/9": both days belong to it; a plan is one that is not over."""
-    if not at.follows(_OPENER):
-        return None
-    first, last = (int(m), int(d)), (int(m2), int(d2))
-    begins, _ = calendar.yearless(at.scene.now, *first, at.lean)
-    _, ends = calendar.yearless(at.scene.now, *last, at.lean)
-    if at.lean is Lean.PAST:
-        ends = calendar.date(begins.year + (last < first), *last) + DAY
-    else:
-        begins = calendar.date((ends - DAY).year - (last < first), *first)
-    return at.span(begins, ends, "days")
-
-
 def _years(at: TimeMatch, year: int, year2: int) -> TimePiece | None:
     if not 1900 <= year < year2 < 2100:
         return None
@@ -281,8 +265,6 @@ LATER = (
     Rule(r"(?<!\d-)<year>\s*(?:-|–|~|to|until|through)\s*<year2>(?!-)", _years),
     Rule(r"(?<!\d-)(?P<said>(?:the )?\byear )?<spoken>(?![-/:.]?\d|\.\w)", _year),
     Rule(
-        r"(?<![\d./,$€£-])(?P<m>\d\d?)/(?P<d>\d\d?)\s*(?:-|–|to|through|and)\s*(?P<m2>\d\d?)/(?P<d2>\d\d?)(?![\d/%])",
-        _fractions,
+        r"(?:(?<![\d./,$€£-])|(?<=/\d-)|(?<=/\d\d-))(?P<m>\d\d?)/(?P<d>\d\d?)(?![\d/%]|[.,]\d|-\d+(?![\d/]))", _fraction
     ),
-    Rule(r"(?<![\d./,$€£-])(?P<m>\d\d?)/(?P<d>\d\d?)(?![\d/%]|[.,-]\d)", _fraction),
 )

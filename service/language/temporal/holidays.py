@@ -97,11 +97,8 @@ def _holiday(
         return at.whole(_days(name, around, year), unit)
     if which is None and not around and not at.follows(_OPENED):
         return None
-    now = at.scene.now
-    if which == 0:
-        return at.whole(_days(name, around, now.year), unit)
     lean = at.lean if which is None else Lean.PAST if which < 0 else Lean.FUTURE
-    days = [date_of(name, year) for year in range(now.year - 1, now.year + 2)]
+    days = [date_of(name, year) for year in range(at.scene.now.year - 1, at.scene.now.year + 2)]
     if lean is Lean.PAST:
         day = [each for each in days if each < at.scene.today][-1]
     else:

@@ -201,8 +201,6 @@ def _offset(scene: TimeContext, amount: tuple[float, str], b: TimePiece, directi
     moment = _add(scene, b.bounds[0], amount, direction)
     if amount[1] == "weekend":
         return TimePiece(start, b.end, "range", *calendar.period(moment, "weekend"), unit="weekend")
-    if amount[1] in SECONDS_OF:
-        return TimePiece(start, b.end, "datetime", moment, moment, unit="minute")
     ends = moment if b.kind == "datetime" else calendar.day(moment)[1]
     return TimePiece(start, b.end, b.kind, moment, ends, unit=b.unit, sort="offset")
 
@@ -294,9 +292,6 @@ def _agree(scene: TimeContext, a: TimePiece, b: TimePiece) -> Interval:
             ends = calendar.add_months(ends, 12 * years)
         else:
             begins = calendar.add_months(begins, -12 * years)
-    elif b.partial and ends <= begins:
-        ends = calendar.add_months(ends, 12 * (begins.year - ends.year))
-        ends = ends if ends > begins else calendar.add_months(ends, 12)
     elif a.sort == b.sort == "weekday":  # the running week if today lies in the range and the text does not look back
         length, earlier = (last - begins).days % 7, begins - WEEK
         if scene.lean(a.start) is not Lean.PAST and earlier <= scene.today <= earlier + length * DAY:

@@ -82,8 +82,6 @@ def _nth_of(scene: TimeContext, piece: TimePiece) -> TimePiece:
             interval = calendar.period(last, unit, -1)
     elif unit == "week":
         interval = calendar.period(piece.begins + 3 * DAY + index * WEEK, unit)
-        if interval[0] + 3 * DAY < piece.begins:
-            interval = calendar.period(interval[1], unit)
     else:
         interval = calendar.period(piece.begins, unit, index)
     return _whole(piece, front, unit, interval)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
-from service.language.temporal import calendar, words
+from service.language.temporal import calendar
 from service.language.temporal.calendar import Interval, Lean
 
 
@@ -151,6 +151,3 @@ class Rule:
 
     pattern: str
     read: Callable[..., TimePiece | None]
-
-    def compiled(self) -> re.Pattern[str]:
-        return re.compile(words.slotted(self.pattern))

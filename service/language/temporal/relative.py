@@ -192,10 +192,8 @@ def _some_ago(at: TimeMatch, count: float, count2: float, unit: str) -> TimePiec
     return at.span(first.begins, last.ends)
 
 
-def _named_ago(at: TimeMatch, count: float, weekday: int | None = None, part: str | None = None) -> TimePiece | None:
+def _named_ago(at: TimeMatch, count: float, weekday: int | None = None, part: str | None = None) -> TimePiece:
     """ "two nights ago"; "two Fridays ago" is the second last Friday before today."""
-    if count != int(count) or not count:
-        return None
     if part:
         return at.span(*clock.hours(at.scene, at.scene.today - int(count) * DAY, part), "part", daypart=part)
     begins, _ = calendar.on_weekday(at.scene.today, weekday or 0, Lean.PAST)
