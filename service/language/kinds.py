@@ -28,89 +28,39 @@ PATTERNS: dict[MemoryType, tuple[str, ...]] = {
     MemoryType.CONTEXT: (r"during", r"while working on", r"in the context of", r"when"),
 }
 
-# What an LLM would see in the texts that the table leaves over: one row per cue, weighted; see `guess`.
-_CUES: dict[MemoryType, tuple[tuple[int, str], ...]] = {
+# What a model would see in the texts that the table leaves over; see `guess`.
+_CUES: dict[MemoryType, str] = {
     MemoryType.DECISION: (
-        (
-            3,
-            r"\b(?:decid(?:e|es|ing)|decided (?!to)|decision|chose|chosen|settled on|agreed (?:to|on|that)|opt(?:s"
-            r"|ing)? for)\b",
-        ),
-        (
-            3,
-            r"^(?:we |i |the team |team )?(?:selected|adopted|picked|standardi[sz]ed on|consolidated|deprecated"
-            r"|rejected)\b",
-        ),
-        (2, r"\b(?:switch(?:ed|ing)|migrat(?:ed|ing)|mov(?:ed|ing)) (?:\w+ ){0,3}?(?:from|to|away)\b"),
-        (
-            2,
-            r"\b(?:we(?:'ll| will| are going to)|going forward|from now on) (?:we )?(?:use|go|adopt|ship|keep|drop"
-            r"|stick)\b",
-        ),
-        (1, r"\b(?:instead of|in favou?r of|trade-?offs?|tie-?breaker)\b"),
+        r"\b(?:decid(?:e[sd]?|ing)|decision|chosen?|settled on|agreed (?:to|on|that)|opt(?:s|ing)? for|switch(?:ed|ing)"
+        r"|migrat(?:ed|ing)|going forward|from now on|instead of|in favou?r of)\b"
+        r"|^(?:we |i |the team )?(?:selected|adopted|picked|standardi[sz]ed on|consolidated|deprecated|rejected)\b"
     ),
     MemoryType.PATTERN: (
-        (2, r"\b(?:generally|commonly|frequently|normally|most of the time|more often than not|keeps? \w+ing)\b"),
-        (2, r"\b(?:recurr(?:ing|ent)|pattern|convention|each time|again and again|repeatedly|tends)\b"),
+        r"\b(?:generally|commonly|frequently|normally|most of the time|more often than not|keeps? \w+ing"
+        r"|recurr(?:ing|ent)|pattern|each time|again and again|repeatedly|tends)\b"
     ),
     MemoryType.PREFERENCE: (
-        (3, r"\b(?:likes?|loves?|enjoys?|adores?|hates?|dislikes?|can't stand|fond of|fan of|favou?rites?)\b"),
-        (2, r"\b(?:wants?|would (?:like|love|rather)|doesn't (?:want|like)|don't (?:want|like)|avoids?|not a fan)\b"),
-        (3, r"^(?:please )?(?:never|don't|do not|default to|stick (?:to|with)|avoid)\b"),
-        (2, r"^(?:please )?(?:use|keep)\b|\bis (?:the|my|our|their|his|her) default\b|\bby default\b"),
-        (1, r"\b(?:into|interested in|cares? about|allergic|vegetarian|vegan)\b"),
+        r"\b(?:likes?|loves?|enjoys?|adores?|hates?|dislikes?|can't stand|fan of|favou?rites?|wants?|would rather"
+        r"|avoids?|by default|interested in|vegetarian|vegan)\b|^(?:please )?(?:never|don't|do not|default to|stick to"
+        r"|avoid|use|keep)\b|\bis (?:the|my|our|their) default\b"
     ),
     MemoryType.STYLE: (
-        (
-            3,
-            r"\b(?:imperative|present tense|past tense|active voice|passive voice|tone|concise(?:ly)?|verbose"
-            r"|terse(?:ly)?)\b",
-        ),
-        (
-            3,
-            r"\b(?:bullet points?|markdown|indentation|camelcase|snake_?case|kebab-?case|docstrings?|oxford comma"
-            r"|emojis?)\b",
-        ),
-        (2, r"^(?:write|phrase|word|format|style|name|sign|answer|reply|respond|explain|speak|structure)\b"),
-        (
-            2,
-            r"\b(?:(?:writes?|speaks?|replies|answers|explains?|communicates?) (?:in|with|using|politely|briefly"
-            r"|formally|informally)|formal(?:ly)?|informal(?:ly)?)\b",
-        ),
-        (1, r"\b(?:commit messages?|short sentences?|wording|phrasing|style)\b"),
+        r"\b(?:imperative|(?:present|past) tense|(?:active|passive) voice|tone|concise(?:ly)?|verbose|terse(?:ly)?"
+        r"|bullet points?|markdown|indentation|camelcase|snake_?case|docstrings?|emojis?|commit messages?|wording|style"
+        r"|(?:in)?formal(?:ly)?)\b|^(?:write|phrase|format|style|name|answer|reply|respond|explain)\b"
     ),
     MemoryType.HABIT: (
-        (
-            3,
-            r"\b(?:every|each|most) (?:single )?(?:\w+day|day|morning|afternoon|evening|night|week|weekend|month"
-            r"|year|lunch|dinner)s?\b",
-        ),
-        (3, r"\bon (?:mon|tues|wednes|thurs|fri|satur|sun)days\b|\bon weekends\b"),
-        (3, r"\b(?:nightly|monthly|yearly|hourly|once a|twice a|\w+ times a) ?(?:day|week|month|year)?\b"),
-        (2, r"\b(?:habit|ritual|in the habit|as usual|before bed|after lunch|first thing)\b"),
+        r"\b(?:(?:every|each|most) (?:single )?(?:\w+day|day|morning|afternoon|evening|night|week|weekend|month|year)s?"
+        r"|on (?:\w+days|weekends)|nightly|monthly|yearly|hourly|(?:once|twice|\w+ times) a (?:day|week|month|year)"
+        r"|habit|ritual|as usual|before bed|first thing)\b"
     ),
     MemoryType.INSIGHT: (
-        (
-            3,
-            r"\b(?:root cause|turns? out|turned out|found (?:out )?that|it seems that|lesson|learn(?:ed|t|ing)"
-            r"|takeaway|insight|key finding)\b",
-        ),
-        (
-            3,
-            r"\b(?:noticed|understood|reali[sz](?:e|es|ing)|realised|discover(?:s|y|ing)|observed|confirmed that"
-            r"|proved)\b",
-        ),
-        (
-            2,
-            r"\b(?:caused by|cause:|because of|the (?:problem|bug|issue|reason|trick|key) (?:is|was)|fix:|solution:"
-            r"|workaround)",
-        ),
-        (2, r"^(?:fixed|solved|resolved|debugged)\b[^.!?\n]+[.!?]\s+\w"),  # a repair told with its cause
-        (1, r"\b(?:fix(?:ed|es)|reduces?|improves?|leads? to|results? in|explains why)\b"),
+        r"\b(?:root cause|turn(?:s|ed) out|found (?:out )?that|it seems that|lesson|learn(?:ed|t|ing)|takeaway|insight"
+        r"|noticed|understood|reali[sz](?:e|es|ing)|discover(?:s|y|ing)|observed|confirmed that|caused by|because of"
+        r"|workaround|the (?:problem|bug|issue|reason|trick) (?:is|was)|reduces?|leads? to|results? in)\b"
+        r"|^(?:fixed|solved|resolved|debugged)\b[^.!?\n]+[.!?]\s+\w"  # a repair with its cause
     ),
 }
-_GUESS_BASE, _GUESS_STEP, _GUESS_MAX = 0.5, 0.05, 0.7  # below the table's 0.6 for one weak cue, never above two matches
-_MIN_WEIGHT = 2
 
 
 class _Ordered:
@@ -139,10 +89,7 @@ class _Ordered:
 
 
 _TABLE = tuple((kind, tuple(_Ordered(pattern) for pattern in patterns)) for kind, patterns in PATTERNS.items())
-_RULES = tuple(
-    (kind, tuple((weight, re.compile(cue, re.IGNORECASE | re.MULTILINE)) for weight, cue in cues))
-    for kind, cues in _CUES.items()
-)
+_RULES = tuple((kind, re.compile(cue, re.IGNORECASE | re.MULTILINE)) for kind, cue in _CUES.items())
 
 
 def explicit(type_: MemoryType, confidence: float | None = None) -> Classification:
@@ -162,17 +109,12 @@ def classify(text: str) -> Classification | None:
 
 
 def guess(text: str) -> Classification | None:
-    """Returns what the cues of manner, rhythm, liking, choice and cause suggest, confidence 0.5 to 0.7, or None.
+    """Returns the type with the most cues of manner, rhythm, liking, choice and cause, confidence 0.5 to 0.7, or None.
 
-    The offline stand-in for the LLM step, for texts that `classify` leaves over. Weights of the matching cues add up
-    per type; the heaviest type wins, then the order of the table; a single weak cue decides nothing.
+    The offline stand-in for the model, for texts that `classify` leaves over.
     """
-    best = _most((kind, sum(weight for weight, cue in cues if cue.search(text))) for kind, cues in _RULES)
-    if best is None or best[1] < _MIN_WEIGHT:
-        return None
-    kind, weight = best
-    confidence = min(_GUESS_MAX, _GUESS_BASE + _GUESS_STEP * (weight - _MIN_WEIGHT))
-    return Classification(kind, round(confidence, 2), ClassificationSource.RULES)
+    best = _most((kind, len({found.group() for found in cue.finditer(text)})) for kind, cue in _RULES)
+    return best and Classification(best[0], 0.5 if best[1] == 1 else 0.6, ClassificationSource.RULES)
 
 
 def _most(counts: Iterable[tuple[MemoryType, int]]) -> tuple[MemoryType, int] | None:

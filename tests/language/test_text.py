@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.language import categories, entities, importance, relations, sentences, summary
 from service.language.statement import statement
-from service.language.taxonomy import TAXONOMY
 
 
 def test_category_with_most_hits_first_then_first_mention() -> None:
@@ -31,7 +30,7 @@ def test_categories_are_limited() -> None:
 
 
 def test_the_taxonomy_is_in_snake_case() -> None:
-    assert all(re.fullmatch(r"[a-z]+(?:_[a-z]+)*", category) for category in TAXONOMY)
+    assert all(re.fullmatch(r"[a-z]+(?:_[a-z]+)*", category) for category in categories.TAXONOMY)
 
 
 @given(st.text(max_size=150))
