@@ -63,32 +63,15 @@ _CUES: dict[MemoryType, str] = {
 }
 
 
-class _Ordered:
-    """A pattern whose parts, cut at `.*`, must follow each other on one line.
-
-    Same answer as the regular expression, in linear time: backtracking over "wrote.*in.*style" takes minutes on 10 kB
-    of "wrote in wrote in".
-    """
-
-    def __init__(self, pattern: str) -> None:
-        self._parts = tuple(re.compile(part, re.IGNORECASE) for part in pattern.split(".*"))
-
-    def found_in(self, text: str) -> bool:
-        if len(self._parts) == 1:
-            return self._parts[0].search(text) is not None
-        return any(self._follows(line) for line in text.split("\n"))
-
-    def _follows(self, line: str) -> bool:
-        position = 0
-        for part in self._parts:
-            match = part.search(line, position)
-            if match is None:
-                return False
-            position = match.end()
-        return True
+def _ordered(pattern: str) -> re.Pattern[str]:
+    """The pattern with its parts, cut at `.*`, each found at the first place after the one before: the same answer in
+    linear time. Backtracking over "wrote.*in.*style" takes minutes on 10 kB of "wrote in wrote in"."""
+    parts = pattern.split(".*")
+    steps = "^" + "".join(f"(?>.*?{part})" for part in parts) if len(parts) > 1 else pattern
+    return re.compile(steps, re.IGNORECASE | re.MULTILINE)
 
 
-_TABLE = tuple((kind, tuple(_Ordered(pattern) for pattern in patterns)) for kind, patterns in PATTERNS.items())
+_TABLE = tuple((kind, tuple(_ordered(pattern) for pattern in patterns)) for kind, patterns in PATTERNS.items())
 _RULES = tuple((kind, re.compile(cue, re.IGNORECASE | re.MULTILINE)) for kind, cue in _CUES.items())
 
 
@@ -101,7 +84,7 @@ def explicit(type_: MemoryType, confidence: float | None = None) -> Classificati
 
 def classify(text: str) -> Classification | None:
     """Returns the type with the most matching patterns, confidence 0.6 to 0.95; None when nothing matches."""
-    best = _most((kind, sum(pattern.found_in(text) for pattern in patterns)) for kind, patterns in _TABLE)
+    best = _most((kind, sum(pattern.search(text) is not None for pattern in patterns)) for kind, patterns in _TABLE)
     if best is None:
         return None
     kind, matches = best
