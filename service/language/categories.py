@@ -91,13 +91,13 @@ _TABLE = _by_stem()
 _RANK = {category: rank for rank, category in enumerate(TAXONOMY)}
 
 
-def name(text: str, *, limit: int = MAX_CATEGORIES) -> tuple[str, ...]:
-    """Returns at most `limit` categories in snake_case, most hits first; empty where a text names no topic.
+def name(text: str) -> tuple[str, ...]:
+    """Returns at most MAX_CATEGORIES categories in snake_case, most hits first; empty where a text names no topic.
 
     Ties go to the category mentioned first, then to the order of the taxonomy, so equal texts get equal answers.
     """
     text = _PLACEHOLDER.sub(" ", text[:_CHARS_READ])
-    return tuple(_from_taxonomy(text) or dict.fromkeys(_phrases(text)))[:limit] if limit > 0 else ()
+    return tuple(_from_taxonomy(text) or dict.fromkeys(_phrases(text)))[:MAX_CATEGORIES]
 
 
 def _from_taxonomy(text: str) -> list[str]:

@@ -87,9 +87,9 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
     return ForgetQuery(text, wanted, names, terms, whole, letters)
 
 
-def names_in(text: str, is_name: Callable[[str], bool] = lambda _: False) -> list[Name]:
+def names_in(text: str) -> list[Name]:
     """The names that a text writes with capitals (or in a script without), in order."""
-    return [name for name, _, _ in _phrases(text, identifiers.words(text), is_name)]
+    return [name for name, _, _ in _phrases(text, identifiers.words(text), lambda _: False)]
 
 
 def _identifiers(found: Sequence[Word], *, named: bool) -> tuple[Labelled, ...]:
@@ -115,7 +115,9 @@ Phrase = tuple[Name, int, int]
 def _phrases(text: str, found: Sequence[Word], is_name: Callable[[str], bool]) -> Iterator[Phrase]:
     """Neighbouring words that make a name. A common word belongs to one only beside a word that is none."""
     letters = [word for word in found if word.kind == "word" and word.key not in FUNCTION_WORDS]
-    shouted = len(letters) > 1 and all(word.is_capital for word in letters) and any(_is_common(w) for w in letters)
+    shouted = (
+        len(letters) > 1 and all(word.is_capital for word in letters) and any(is_common(word.key) for word in letters)
+    )
     run: list[tuple[Word, bool]] = []
     for at, word in enumerate([*found, None]):
         numbered = word is not None and at + 1 < len(found) and found[at + 1].kind == "number" and not word.is_capital
@@ -148,15 +150,11 @@ def _name_part(word: Word, *, first: bool, is_name: Callable[[str], bool], shout
         return None
     if _has_no_case(word.raw):
         return True
-    if _is_common(word):
+    if is_common(word.key):
         return None if not word.is_capital else not first and not shouted
     if word.is_capital:
         return True
     return True if is_name(word.key) else None
-
-
-def _is_common(word: Word) -> bool:
-    return is_common(word.key)
 
 
 def _has_no_case(raw: str) -> bool:

@@ -10,7 +10,7 @@ One analyser for documents and queries, so both sides always agree:
 - scripts without spaces (Chinese, Japanese, Korean, Thai ...) give their bigrams, Chinese characters also themselves
 - an emoji is a term, without its skin tone
 
-Languages other than English have a stemmer but no stop words here: their IDF is low anyway. "simple" has neither.
+All words are stemmed as English; words of other languages have no stop words here: their IDF is low anyway.
 """
 
 from __future__ import annotations
@@ -107,17 +107,14 @@ class TokenTerms(NamedTuple):
     stems: tuple[str, ...]
 
 
-def lexemes(text: str, *, language: str = "english") -> list[str]:
-    """Returns the terms of the text in their order, repeated as often as they occur; about 1 µs per known word.
-
-    `language`: "simple" or an algorithm of Snowball; ValueError for any other.
-    """
-    return [lexeme for token in _tokens(text) for lexeme in _read(token, language).terms]
+def lexemes(text: str) -> list[str]:
+    """Returns the terms of the text in their order, repeated as often as they occur; about 1 µs per known word."""
+    return [lexeme for token in _tokens(text) for lexeme in _read(token).terms]
 
 
-def stemmed_words(text: str, *, language: str = "english") -> frozenset[str]:
+def stemmed_words(text: str) -> frozenset[str]:
     """Returns the stems that two texts must share to be called the same: all but articles, accents kept."""
-    return frozenset(stem for token in _tokens(text) for stem in _read(token, language).stems)
+    return frozenset(stem for token in _tokens(text) for stem in _read(token).stems)
 
 
 @lru_cache(maxsize=32_768)
@@ -126,12 +123,12 @@ def term_id(lexeme: str) -> int:
     return int.from_bytes(blake2b(lexeme.encode("utf-8", "replace"), digest_size=8).digest(), "big") % MAX_TERM_ID + 1
 
 
-def weights(text: str, *, average_length: float = bm25.AVERAGE_LENGTH, language: str = "english") -> dict[int, float]:
+def weights(text: str, *, average_length: float = bm25.AVERAGE_LENGTH) -> dict[int, float]:
     """Returns the weight of each term of the text by term id: the document's side of BM25 (domain/bm25.py).
 
     `average_length`: terms of an average text of this kind, > 0.
     """
-    found = lexemes(text, language=language)
+    found = lexemes(text)
     norm = bm25.length_norm(len(found), average_length)
     counts = Counter(map(term_id, found))
     return {term: bm25.term_weight(count, norm) for term, count in list(counts.items())[:MAX_TERMS]}
@@ -156,41 +153,41 @@ def _first_different(tokens: list[str]) -> list[str]:
     return tokens
 
 
-def _read(token: str, language: str) -> TokenTerms:
-    return _known(token, language) if len(token) <= CACHED_CHARS else _analysed(token, language)
+def _read(token: str) -> TokenTerms:
+    return _known(token) if len(token) <= CACHED_CHARS else _analysed(token)
 
 
-def _analysed(token: str, language: str) -> TokenTerms:
+def _analysed(token: str) -> TokenTerms:
     if not token.isascii():
         if EMOJI.match(token):
             plain = TONES.sub("", token) or token
             return TokenTerms((plain,), (plain,))
         if IS_UNSPACED.search(token):
-            return _unspaced(token, language)
-    words = _words(token, language)
-    stop = STOP_WORDS if language == "english" and not (token.isupper() and len(token) > 1) else frozenset()
-    terms = tuple(_folded(_stem(word, language)) for word in words if word not in stop)
-    return TokenTerms(terms, tuple(_stem(word, language) for word in words if word not in ARTICLES))
+            return _unspaced(token)
+    words = _words(token)
+    stop = STOP_WORDS if not (token.isupper() and len(token) > 1) else frozenset()
+    terms = tuple(_folded(_stem(word)) for word in words if word not in stop)
+    return TokenTerms(terms, tuple(_stem(word) for word in words if word not in ARTICLES))
 
 
 _known = lru_cache(maxsize=32_768)(_analysed)
 
 
-def _unspaced(token: str, language: str) -> TokenTerms:
+def _unspaced(token: str) -> TokenTerms:
     terms: list[str] = []
     for run in RUN.findall(token):
         if not IS_UNSPACED.match(run):
-            terms.extend(lexemes(run, language=language))
+            terms.extend(lexemes(run))
             continue
         terms.extend(letter for letter in run if len(run) == 1 or IS_HAN.match(letter))
         terms.extend(run[at : at + 2] for at in range(len(run) - 1))
     return TokenTerms(tuple(terms), tuple(terms))
 
 
-def _words(token: str, language: str) -> list[str]:
+def _words(token: str) -> list[str]:
     """Returns the case-folded words of a token: one, or the parts of a compound and the compound itself."""
     word = token.casefold()
-    if "'" in word and language == "english":
+    if "'" in word:
         spelt = _spelt_out(word)
         if spelt is not None:
             return spelt
@@ -214,14 +211,11 @@ def _spelt_out(word: str) -> list[str] | None:
     return None
 
 
-def _stem(word: str, language: str) -> str:
-    if language == "simple" or len(word) > CACHED_CHARS or not word.isalpha():
+def _stem(word: str) -> str:
+    if len(word) > CACHED_CHARS or not word.isalpha():
         return word
     # A stemmer keeps the word it works on in itself: one per word is safe in threads, and cheaper than a lock.
-    try:
-        return str(Stemmer(language).stemWord(word))
-    except KeyError as exc:
-        raise ValueError(f"There is no stemmer for {language}.") from exc
+    return str(Stemmer("english").stemWord(word))
 
 
 def _folded(word: str) -> str:

@@ -19,13 +19,6 @@ def test_a_composed_and_a_decomposed_text_are_the_same() -> None:
     assert lexemes(unicodedata.normalize("NFD", text)) == lexemes(unicodedata.normalize("NFC", text))
 
 
-def test_other_languages_have_a_stemmer_and_unknown_ones_are_refused() -> None:
-    assert lexemes("Die Häuser", language="german") == lexemes("die Haus", language="german")
-    assert lexemes("the runners", language="simple") == ["the", "runners"]
-    with pytest.raises(ValueError, match="klingon"):
-        lexemes("word", language="klingon")
-
-
 def test_a_term_id_fits_both_columns_and_never_changes() -> None:
     ids = {term_id(f"word{n}") for n in range(20_000)}
     assert min(ids) >= 1

@@ -25,8 +25,6 @@ def test_category_with_most_hits_first_then_first_mention() -> None:
 def test_categories_are_limited() -> None:
     text = "dog guitar football recipe flight hospital database election climate novel"
     assert len(categories.name(text)) == categories.MAX_CATEGORIES
-    assert len(categories.name(text, limit=2)) == 2
-    assert categories.name(text, limit=0) == ()
 
 
 def test_the_taxonomy_is_in_snake_case() -> None:

@@ -13,7 +13,7 @@ SHORT_WORDS, ANSWER_WORDS = 8, 25
 """Words of a message that may be no sentence, and of one that answers a question."""
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.:,-]?[^\W_]+)*")
-_QUESTION = re.compile(r"[?\uff1f]\W*$")
+_QUESTION = re.compile(r"[?\uff1f\u061f]\W*$")
 _AGREES = re.compile(
     r"(?i)^\W*(?:(?:yes|yep|yup|yeah|ya|ok|okay|k|sure|deal|agreed|correct|exactly|indeed|true|nope|nah|ja|nein"
     r"|doch|genau"

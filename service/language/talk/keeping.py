@@ -23,7 +23,6 @@ _EMPTY = FUNCTION_WORDS | wordlists.words("""
 """)
 """Words that a sentence of nothing else tells nothing by."""
 
-_QUESTION_MARK = re.compile(r"[?\uff1f\u061f]\W*$")
 _ASKS = re.compile(
     r"(?i)^\W*(?:(?:so|and|but|ok|okay|btw|by the way|well|hey|hi|also)[\s,]+)*(?:"
     r"(?:what|where|when|who|whom|whose|which|why|how)(?:['\u2019]s| (?:is|are|was|were|do|does|did|can|could"
@@ -149,7 +148,7 @@ def is_about_the_memory(text: str) -> bool:
 
 def is_question(sentence: str) -> bool:
     """Whether a sentence asks."""
-    return _QUESTION_MARK.search(sentence) is not None or _ASKS.match(sentence) is not None
+    return answers.is_question(sentence) or _ASKS.match(sentence) is not None
 
 
 def reports(passage: str, kept: frozenset[str]) -> bool:
