@@ -8,6 +8,7 @@ kept.
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 
 from service.language import sentences, wordlists
 from service.language.common_words import FUNCTION_WORDS
@@ -151,7 +152,7 @@ def is_question(sentence: str) -> bool:
     return answers.is_question(sentence) or _ASKS.match(sentence) is not None
 
 
-def reports(passage: str, kept: frozenset[str]) -> bool:
+def reports(passage: str, kept: Set[str]) -> bool:
     """Whether an assistant says what it did or will do, or gives a name or figure of something that was talked about.
     `kept`: the content words of what was kept of the talk, which it only repeats."""
     if len(passage) > MAX_REPORT_CHARS or _ADVICE.search(passage) or _IN_A_ROLE.search(passage):

@@ -7,7 +7,7 @@ can be told wrongly; dates are added in brackets where the words say which day i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from zoneinfo import ZoneInfo
@@ -21,6 +21,9 @@ from service.language.talk.utterance import USER, Utterance
 
 OWN_TURNS = 6
 """Turns that are looked back to for what the speaker said last."""
+
+OWN_PARTS = 50
+"""Parts of those turns, at most: a pasted message may have thousands."""
 
 SAME_TALK = timedelta(minutes=30)
 """How long after another turn "it" and "that" may still mean something in it."""
@@ -44,7 +47,7 @@ class Quote:
     also: tuple[tuple[int, int, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Said:
     """A passage with who said it, its words, and the place of its message among all turns."""
 
@@ -89,9 +92,9 @@ def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo)
     """What is kept of `said`, in order. `before`: the last turns of the conversation, only looked back to. Pure."""
     turns = [part for place, each in enumerate((*before, *said)) if not each.is_silent for part in _parts(place, each)]
     found: list[Quote] = []
-    kept: frozenset[str] = frozenset()
+    kept = set[str]()
     for at, each in enumerate(turns):
-        quote = _quote(turns[:at], each, kept, zone, new=each.place >= len(before))
+        quote = _quote(turns[max(0, at - OWN_PARTS) : at], each, kept, zone, new=each.place >= len(before))
         if quote is not None:
             kept |= keeping.content(quote.text)
             if each.place >= len(before):
@@ -109,7 +112,7 @@ def _parts(place: int, said: Utterance) -> Iterator[Said]:
         yield Said(place, passage, replace(said, role=role, name=name, text=text))
 
 
-def _quote(before: Sequence[Said], each: Said, kept: frozenset[str], zone: ZoneInfo, *, new: bool) -> Quote | None:
+def _quote(before: Sequence[Said], each: Said, kept: Set[str], zone: ZoneInfo, *, new: bool) -> Quote | None:
     if each.utterance.by_assistant:
         context = None
         if not keeping.reports(each.text, kept):
