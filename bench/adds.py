@@ -168,11 +168,11 @@ def report(bench: AddBench, options: argparse.Namespace) -> str:
         pace = Pace.median(rounds.paces)
         cpu = {part: percentile([each[part] for each in rounds.cpu_ms], 0.5) for part in rounds.cpu_ms[0]}
         own = percentile(rounds.own_ms, 0.5), percentile(rounds.own_ms, 0.95)
-        parts = (cpu.get(part, float("nan")) for part in ("api", "rules", "postgres", "worker"))
+        parts = (cpu.get(part, float("nan")) for part in ("api", "postgres", "worker"))
         figures = [pace.per_s, pace.p50_ms, pace.p95_ms, percentile(rounds.model_ms, 0.5), *own, *parts]
         rows.append([str(clients), *figures, f"{percentile(rounds.generator_cpu, 0.5):.0%}"])
     head = ["clients", "per s", "p50 ms", "p95 ms", "model ms", "own p50", "own p95"]
-    head += ["api ms", "rules ms", "postgres ms", "worker ms"]
+    head += ["api ms", "postgres ms", "worker ms"]
     own_ms, per_s = percentile(bench.cells[1].own_ms, 0.5), Pace.median(bench.cells[CLIENTS[-1]].paces).per_s
     return "\n".join(
         [

@@ -78,7 +78,7 @@ def _kind(pid: int) -> str:
         return words[words.index("service") + 1]
     if words[:1] == ["postgres:"]:
         return f"postgres: {words[1]}" if words[1].startswith("loxodon") else "postgres: its own"
-    return "postgres: its own" if words and words[0].endswith("postgres") else "rules"
+    return "postgres: its own" if words and words[0].endswith("postgres") else "the worker's model"
 
 
 async def _use(service: Service) -> None:

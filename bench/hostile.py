@@ -2,24 +2,24 @@
 
 An hour on two cores for all rules; `--only pii --longest 4096` looks at some of them further.
 
-A rule is steep where twice the length takes more than 2.4 times the CPU. Every rule runs in the processes that the
-service runs it in, so one that never ends is stopped. Prints the worst texts of each rule, and fails when one is steep.
+A rule is steep where twice the length takes more than 2.4 times the CPU. Prints the worst texts of each rule, and fails
+when one is steep.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import math
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from bench.hostile_corpus import TOKENS, HostileText, mixtures, texts
 from bench.hostile_entries import ENTRIES
-from service.errors import ServiceError, TooCostly
-from service.rule_processes import RuleProcesses
+from service.errors import ServiceError
 
 MAX_GROWTH = 2.4
 """Of the CPU for twice the length; 2 is linear, and caches and allocations grow a little faster."""
@@ -27,7 +27,7 @@ MAX_GROWTH = 2.4
 FLOOR_S = 0.1
 """Less says nothing about growth: the clock of a process is kept in steps of some milliseconds."""
 
-LIMIT_S = 8.0
+LONG_S = 2.0
 """Where a series of lengths ends: what is linear then is linear beyond."""
 
 
@@ -83,39 +83,28 @@ def compared(entry: str, text: HostileText, small: int, large: int) -> Cost:
     return found
 
 
-async def series(entry: str, text: HostileText, lengths: Sequence[int], rules: RuleProcesses) -> Cost:
+def series(entry: str, text: HostileText, lengths: Sequence[int]) -> Cost:
     """The cost at each length, up to the one that is steep or takes long."""
     found = Cost(entry, text.name, {})
     for chars in lengths:
-        try:
-            spent = await rules.run(cpu_s, entry, text, chars)
-        except TooCostly:
-            spent = LIMIT_S
+        spent = cpu_s(entry, text, chars)
         found = Cost(entry, text.name, {**found.seconds, chars: spent})
         if found.is_steep:  # once more: the machine may have been busy
-            with contextlib.suppress(TooCostly):
-                spent = await rules.run(cpu_s, entry, text, chars)
-            found = Cost(entry, text.name, {**found.seconds, chars: min(spent, found.seconds[chars])})
-        if found.is_steep or spent > LIMIT_S / 4:
+            spent = min(spent, cpu_s(entry, text, chars))
+            found = Cost(entry, text.name, {**found.seconds, chars: spent})
+        if found.is_steep or spent > LONG_S:
             break
     return found
 
 
-async def measure(names: Sequence[str], recipes: Sequence[HostileText], lengths: Sequence[int]) -> list[Cost]:
+def measure(names: Sequence[str], recipes: Sequence[HostileText], lengths: Sequence[int]) -> list[Cost]:
     """Every rule on every text; a line for each rule as it is done."""
-    rules = RuleProcesses(limit_s=LIMIT_S)
     done: list[Cost] = []
-    slots = asyncio.Semaphore(2)
-
-    async def one(name: str, text: HostileText) -> Cost:
-        async with slots:
-            return await series(name, text, lengths, rules)
-
-    for name in names:
-        costs = await asyncio.gather(*(one(name, text) for text in recipes))
-        done += costs
-        show(name, costs)
-    rules.close()
+    with ProcessPoolExecutor(2) as pool:
+        for name in names:
+            costs = list(pool.map(partial(series, name, lengths=lengths), recipes))
+            done += costs
+            show(name, costs)
     return done
 
 
@@ -141,7 +130,7 @@ def main() -> int:
     lengths = [4096 << doubled for doubled in range(11) if 4 << doubled <= given.longest]
     recipes = texts() if given.ends else (HostileText(name, token) for name, token in TOKENS.items())
     names = [each for each in ENTRIES if any(part in each for part in given.only)]
-    costs = asyncio.run(measure(names, [*recipes, *mixtures(given.mixtures)], lengths))
+    costs = measure(names, [*recipes, *mixtures(given.mixtures)], lengths)
     steep = sum(each.is_steep for each in costs)
     print(f"{len(costs)} series, {steep} of them steep")
     return 1 if steep else 0

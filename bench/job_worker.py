@@ -36,7 +36,6 @@ from service.memory import fade, forget
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import LlmReply, LlmRequest, Vector
 from service.resources import Resources
-from service.rule_processes import RuleProcesses
 from service.settings import Settings
 
 P = ParamSpec("P")
@@ -99,18 +98,11 @@ class AbsentLlm:
         return None
 
 
-class RulesWithoutProcesses(RuleProcesses):
-    """The same rules without processes of their own: a killed parent would leave them behind for a moment."""
-
-    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.to_thread(work, *args, **kwargs)
-
-
 def open_resources(url: str, role: str, *, pool_size: int = 5) -> Resources:
     """`url`: the superuser's, of a server that trusts."""
     database = Database.open(Access(login_url(url, role), pooled=False), pool_size=pool_size, pool_timeout_s=5)
     embedder = CachedEmbedder(StableEmbedder(), entries=0)
-    return Resources(database, embedder, 1, None, SETTINGS, Wakeup(login_url(url, APP)), rules=RulesWithoutProcesses())
+    return Resources(database, embedder, 1, None, SETTINGS, Wakeup(login_url(url, APP)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ and requests that are wrong. Every 15 s the memory of each kind of process is re
 warm-up. Flat means: of what is left, the median of the last quarter is at most 4 % above that of the third, and at most
 12 % above that of the first.
 
-API, supervisor, worker and their processes for rules are judged by all of their memory. Of Postgres the largest
+API, supervisor, worker and its model are judged by all of their memory. Of Postgres the largest
 connection is judged: what the connections have together goes up and down with how many are open, and `shared_buffers`
 (128 MB) fills while the database grows, as it should; both are only shown, in parentheses. A growth of less than 3 MB
-is none: a process for rules or a cache comes and goes.
+is none: a process or a cache comes and goes.
 
 The exit code is 1 when memory is not flat, or when anything but a wrong request gets another error than 429 or 503, of
 which there are some when the machine has more to do than at the beginning. Linux only.

@@ -61,16 +61,13 @@ class ServiceProcesses:
         return next((pid for pid in children(self.supervisor) if _runs(pid, part)), None)
 
     def cpu_s(self) -> dict[str, float]:
-        """Returns seconds of CPU used so far by each part, and by the processes of the API's rules ("rules"); Postgres
-        includes its backends, living and dead."""
+        """Returns seconds of CPU used so far by each part with its children, living and dead: the backends of Postgres,
+        the worker's embedding model."""
         found: dict[str, float] = {}
         for part in PARTS:
             pid = self.pid(part)
-            processes = [] if pid is None else [pid, *(children(pid) if part == "postgres" else ())]
+            processes = [] if pid is None else [pid, *children(pid)]
             found[part] = sum(_cpu_s(each, with_dead=each == pid) for each in processes)
-        api = self.pid("api")
-        helpers = children(api) if api is not None else []
-        found["rules"] = sum(_cpu_s(each, with_dead=True) for pid in helpers for each in (pid, *children(pid)))
         return found
 
     def database_url(self) -> str:

@@ -80,9 +80,9 @@ class ActiveEmbedder:
         wanted = self._settings, generation.model, generation.dimension
         return await asyncio.to_thread(open_embedder_of, *wanted, seldom_used=self._seldom_used)
 
-    def end_idle(self, idle_s: float) -> int:
+    async def end_idle(self, idle_s: float) -> int:
         """Ends processes that were lent to embedders and had nothing to do for so long; returns how many."""
-        return sum(each.end_idle(idle_s) for each in self._opened if isinstance(each, LentEmbedder))
+        return sum([await each.end_idle(idle_s) for each in self._opened if isinstance(each, LentEmbedder)])
 
     async def keep_looking(self) -> None:
         """Looks every few seconds until it is cancelled."""

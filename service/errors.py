@@ -5,7 +5,6 @@
     │   ├── ScopeMissing      no user_id, agent_id or run_id
     │   ├── TooLarge          content beyond a hard limit
     │   │   └── BodyTooLarge  the whole body is
-    │   ├── TooCostly         reading its texts takes more CPU than a request may use
     │   └── PiiRejected       a secret was announced that cannot be cut out
     ├── Unauthenticated       no key, or an unknown, expired or revoked one
     ├── Forbidden             a good key without the right
@@ -69,19 +68,6 @@ class TooLarge(InvalidInput):
 
 class BodyTooLarge(TooLarge):
     """The code of TooLarge, with a status of its own."""
-
-
-class TooCostly(InvalidInput):
-    code = "too_costly"
-
-    def __init__(
-        self,
-        detail: str = "Reading this text takes more CPU than a request may use; send it in smaller parts.",
-        *,
-        field: str | None = None,
-        retry_after_s: float | None = None,
-    ) -> None:
-        super().__init__(detail, field=field, retry_after_s=retry_after_s)
 
 
 class PiiRejected(InvalidInput):

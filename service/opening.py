@@ -15,7 +15,7 @@ from service.embedding import active_embedder, noted
 from service.errors import SchemaMismatch, StoreUnavailable
 from service.providers.choose import open_llm, open_reranker
 from service.resources import Resources
-from service.rule_processes import RuleProcesses
+from service.rule_threads import RuleThreads
 from service.settings import Settings
 
 KEPT = {APP: 1, WORKER: 1}
@@ -72,10 +72,9 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
             stack.push_async_callback(reranker.close)
         wakeup = Wakeup(_listen_url(settings, role))
         stack.push_async_callback(wakeup.close)
-        rules = RuleProcesses(limit_s=settings.rule_cpu_s, keeps_server=role != WORKER)
+        rules = RuleThreads()
         stack.callback(rules.close)
-        end_idle = [rules.end_idle, active.end_idle]
-        await stack.enter_async_context(idle.given_back(database, end_idle, keep=KEPT[role]))
+        await stack.enter_async_context(idle.given_back(database, active.end_idle, keep=KEPT[role]))
         now = active.now
         yield Resources(
             database,

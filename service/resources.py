@@ -1,26 +1,22 @@
-"""What requests and jobs work with: database, providers, clock, settings.
-
-The processes that read texts import this file with the rules, so it loads none of what it names (opening.py does)."""
+"""What requests and jobs work with: database, providers, clock, settings. `opening.py` opens it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from service.db.engine import Database
+from service.db.jobs.queue import Wakeup
+from service.db.scopes import ScopeLocks
+from service.db.search.candidates import ScopeSummary
 from service.domain.access import Wall
 from service.domain.clock import Clock, system_clock
-from service.rule_processes import RuleProcesses
-
-if TYPE_CHECKING:
-    from service.db.engine import Database
-    from service.db.jobs.queue import Wakeup
-    from service.db.scopes import ScopeLocks
-    from service.db.search.candidates import ScopeSummary
-    from service.embedding import ActiveEmbedder
-    from service.providers.caches import CachedEmbedder
-    from service.providers.protocols import Llm, Vector
-    from service.providers.reranker import Reranker
-    from service.settings import Settings
+from service.embedding import ActiveEmbedder
+from service.providers.caches import CachedEmbedder
+from service.providers.protocols import Llm, Vector
+from service.providers.reranker import Reranker
+from service.rule_threads import RuleThreads
+from service.settings import Settings
 
 ScopeKey = tuple[str, str, int, Wall]
 """A part of a scope as SQL, its values, how far rows are counted, and the wall that this was behind."""
@@ -35,12 +31,6 @@ class ModelStatus:
     said: str = "no answer yet"
 
 
-def _locks() -> ScopeLocks:
-    from service.db.scopes import ScopeLocks
-
-    return ScopeLocks()
-
-
 @dataclass(frozen=True, slots=True)
 class Resources:
     """Everything that waits or remembers. `llm` is None without a key: the rules do its work then. `embedder` made the
@@ -53,8 +43,8 @@ class Resources:
     settings: Settings
     wakeup: Wakeup
     clock: Clock = system_clock
-    rules: RuleProcesses = field(default_factory=RuleProcesses)
-    locks: ScopeLocks = field(default_factory=_locks)
+    rules: RuleThreads = field(default_factory=RuleThreads)
+    locks: ScopeLocks = field(default_factory=ScopeLocks)
     scope_summaries: dict[ScopeKey, tuple[float, ScopeSummary]] = field(default_factory=dict)
     common: dict[str, Vector] = field(default_factory=dict)
     reranker: Reranker | None = None

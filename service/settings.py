@@ -203,7 +203,6 @@ class Settings(BaseModel):
     requests_at_once: int = Field(10, ge=1, le=1_000)  # that run in a process, three quarters of them of one workspace
     requests_waiting: int = Field(57, ge=1)  # for a place; then 429 or 503. 64 clients of a workspace are not refused
     queue_timeout_s: float = Field(10.0, gt=0)  # longest wait for a place
-    rule_cpu_s: float = Field(5.0, gt=0, le=600)  # CPU seconds of one call of the rules; then 422
     request_deadline_s: float = Field(
         24.0, gt=0, le=600
     )  # a whole request that wrote nothing yet; then 503. Below the 25 s that clients wait

@@ -42,16 +42,15 @@ QUERY_TEXT = CleanText("Which book did Ada lend to her brother?")
 
 @asynccontextmanager
 async def opened(settings: Settings, app: FastAPI) -> AsyncIterator[Resources]:
-    """The resources, with connections that have searched before, and the routes of `app`. The processes that read
-    texts start meanwhile and may not be there yet: a request that needs one waits for it."""
+    """The resources, with connections that have searched before, and the routes of `app`."""
     async with open_resources(settings) as res:
-        starting, probing = asyncio.create_task(start_rules(res)), asyncio.create_task(model_days.probe(res))
+        probing = asyncio.create_task(model_days.probe(res))
         try:
             await _try_out(res, app)
             yield res
         finally:
             probing.cancel()
-            await asyncio.gather(starting, probing, return_exceptions=True)
+            await asyncio.gather(probing, return_exceptions=True)
 
 
 async def _try_out(res: Resources, app: FastAPI) -> None:
@@ -91,14 +90,6 @@ def routes(app: FastAPI) -> None:
     nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
     for route in app.routes:
         route.matches(nowhere)
-
-
-async def start_rules(res: Resources) -> None:
-    """Starts the processes that read texts, and lets each load what reads times: a second of another core."""
-    try:
-        await res.rules.start()
-    except Exception as exc:
-        log.warning("rules_not_started", kind=type(exc).__name__)
 
 
 class _ZeroEmbedder:

@@ -28,7 +28,6 @@ from service.db.tenants import keys
 from service.embedding import cached
 from service.launch.postgres import EmbeddedPostgres
 from service.resources import Resources
-from service.rule_processes import RuleProcesses
 from service.settings import Settings
 from tests.fakes.embedder import AngleEmbedder
 
@@ -134,15 +133,6 @@ def embedder() -> AngleEmbedder:
     return AngleEmbedder(DIMENSION)
 
 
-@pytest.fixture(scope="session")
-def rules() -> Iterator[RuleProcesses]:
-    """Started once: what they know of a language is the same for every test."""
-    processes = RuleProcesses()
-    asyncio.run(processes.start())
-    yield processes
-    processes.close()
-
-
 @pytest.fixture
 async def resources(
     database: Database,
@@ -150,9 +140,8 @@ async def resources(
     owner_url: str,
     embedder: AngleEmbedder,
     clock: SetClock,
-    rules: RuleProcesses,
 ) -> AsyncIterator[Resources]:
     """What requests work with: the real database, chosen vectors, a clock that stands still, and no language model."""
     wakeup = Wakeup(owner_url)
-    yield Resources(database, cached(embedder, settings, database), 1, None, settings, wakeup, clock, rules)
+    yield Resources(database, cached(embedder, settings, database), 1, None, settings, wakeup, clock)
     await wakeup.close()

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
-from multiprocessing import forkserver
 
 import numpy as np
 import pytest
 
 from bench.superuser import login_url
-from service import idle, rule_processes
+from service import idle
 from service.db.engine import Database, ShrinkingPool, driver
 from service.db.rights import find_access
 from service.db.roles import APP
@@ -19,7 +17,6 @@ from service.domain.scope import NIL_WORKSPACE
 from service.domain.text import CleanText
 from service.providers.lent import LentEmbedder
 from service.providers.local import LocalEmbedder
-from service.rule_processes import RuleProcesses
 
 
 @pytest.fixture
@@ -29,6 +26,10 @@ async def pool(owner_url: str) -> AsyncIterator[Database]:
     )
     yield database
     await database.close()
+
+
+async def _nothing(_: float) -> int:
+    return 0
 
 
 async def _use(database: Database, count: int) -> list[int]:
@@ -47,9 +48,9 @@ async def _use(database: Database, count: int) -> list[int]:
 
 async def test_connections_are_closed_but_those_used_last(pool: Database) -> None:
     used = await _use(pool, 5)
-    assert await idle.look(pool, [], keep=2, idle_s=60) == 0, "they were used just now"
-    assert await idle.look(pool, [], keep=2, idle_s=0) == 3
-    assert await idle.look(pool, [], keep=2, idle_s=0) == 0
+    assert await idle.look(pool, _nothing, keep=2, idle_s=60) == 0, "they were used just now"
+    assert await idle.look(pool, _nothing, keep=2, idle_s=0) == 3
+    assert await idle.look(pool, _nothing, keep=2, idle_s=0) == 0
     assert set(await _use(pool, 2)) == set(used[-2:]), "those are used again"
     assert len(set(await _use(pool, 5))) == 5, "and there is room for as many as before"
 
@@ -64,41 +65,13 @@ async def test_connections_in_use_stay(pool: Database) -> None:
     assert pool.engine.pool.checkedin() == 1
 
 
-async def test_rule_processes_end_and_start_again() -> None:
-    processes = RuleProcesses(workers=2, keeps_server=True)
-    await processes.start()
-    first = await processes.run(os.getpid)
-    assert processes.end_idle(60) == 0
-    assert processes.end_idle(0) == 2
-    assert await processes.run(os.getpid) != first
-    processes.close()
-
-
-async def test_the_server_that_forks_them_ends_with_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
-    own = forkserver.ForkServer()  # that of the other tests stays
-    monkeypatch.setattr(forkserver, "_forkserver", own)
-    monkeypatch.setattr(forkserver, "connect_to_new_process", own.connect_to_new_process)
-    monkeypatch.setattr(rule_processes, "_living", set())
-    processes, others = (RuleProcesses(workers=1, keeps_server=False) for _ in range(2))
-    parents = [await each.run(os.getppid) for each in (processes, others)]
-    assert parents[0] == parents[1]
-    processes.end_idle(0)
-    os.kill(parents[0], 0)
-    others.end_idle(0)
-    with pytest.raises(ProcessLookupError):
-        os.kill(parents[0], 0)
-    assert await processes.run(len, "abc") == 3
-    for each in (processes, others):
-        each.close()
-
-
 async def test_a_lent_embedder_gives_the_same_vectors() -> None:
     options = {"threads": 2, "max_queue": 8, "window": 256}
     lent, local = LentEmbedder(None, **options), LocalEmbedder.load(None, **options)
     text = CleanText("Bob is allergic to peanuts")
     for _ in range(2):
         assert np.array_equal((await lent.embed([text]))[0], (await local.embed([text]))[0])
-        assert lent.end_idle(0) == 1
+        assert await lent.end_idle(0) == 1
     assert np.array_equal(await lent.embed_query(text), await local.embed_query(text))
     assert await lent.windows(text) == await local.windows(text) == (1, True)
     assert lent.similarity(0.9) == local.similarity(0.9)

@@ -23,7 +23,7 @@ HEIGHT = {
     "db": 1,
     "providers": 0.9,  # db/ implements the protocols that providers/ declares
     "language": 0.5,
-    "rule_processes": 0.5,
+    "rule_threads": 0.5,
     "fair_gate": 0.4,
     "deadline": 0.4,
     "settings": 0.3,

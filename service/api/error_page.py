@@ -73,11 +73,6 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
             "holds one (redaction)",
             "Take the secret out; nothing is stored",
         ),
-        "too_costly": ErrorHelp(
-            "422",
-            "Reading a text or a conversation takes more CPU than LOXODON_RULE_CPU_S. Nothing was written",
-            "Send the text in smaller parts",
-        ),
         "unauthenticated": ErrorHelp(
             "401",
             "No API key, one that is unknown, expired or revoked, a token that is malformed, has expired or "

@@ -26,7 +26,6 @@ MEDIA_TYPE = "application/problem+json"
 
 STATUS: Mapping[type[errors.ServiceError], int] = {
     errors.PiiRejected: 422,
-    errors.TooCostly: 422,
     errors.BodyTooLarge: 413,
     errors.TooLarge: 400,
     errors.InvalidInput: 400,

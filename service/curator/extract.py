@@ -52,7 +52,8 @@ async def from_messages(
     if read_out is None:
         raise UnusableAnswer(f"The answer of {name} could not be read.")
     stated = [fact for fact in read_out.facts if not keeping.is_about_the_memory(fact.text)]
-    kept = await res.rules.run(grounded, stated[:MAX_FACTS], sources) if stated else Grounded(())
+    chars = sum(len(each.text) for each in sources.messages)
+    kept = await res.rules.run_if_long(chars, grounded, stated[:MAX_FACTS], sources) if stated else Grounded(())
     if stated and not kept.facts:
         raise UnusableAnswer(f"No fact of {name} is borne out by the messages.")
     warnings = (*_reply_warnings(read_out, reply, len(stated)), *kept.warnings)

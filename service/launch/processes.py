@@ -10,7 +10,7 @@ import socket
 import sys
 from typing import Any
 
-from service import draining, garbage, logs, rule_processes, tracing
+from service import draining, garbage, logs, tracing
 from service.launch import listener
 from service.settings import Settings
 
@@ -76,7 +76,6 @@ def work(settings: Settings, *, nice: int = 0) -> int:
     from service.jobs.loop import run_worker
 
     os.nice(nice)
-    rule_processes.preload("service.jobs.enrich")
     logs.set_up(settings)
     tracing.set_up(os.environ, "worker")
     garbage.collect_rarely()

@@ -12,17 +12,15 @@ import http.client
 import json
 import os
 import shlex
-import shutil
 import socket
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from service.db.roles import LOGINS, URL_VARIABLES
-from service.launch import data_dir, listener, sockets
+from service.launch import data_dir, listener
 from service.launch.binaries import find_binaries
 from service.launch.data_dir import Ownership, first_key
 from service.launch.postgres import EmbeddedPostgres, Server
@@ -42,7 +40,6 @@ Where there is none, start once with a new secret in LOXODON_BOOTSTRAP_API_KEY, 
 it becomes a key with every right.
 """
 MODULE = (sys.executable, "-P", "-m", "service")  # -P: not a package "service" in the folder we were started from
-TEMPORARY = "tmp"  # in the data folder
 STOP_ORDER = ("API", "worker", "postgres")
 READY_TIMEOUT_S = 120.0
 PROBE_TIMEOUT_S = 2.0
@@ -80,7 +77,6 @@ class _Launcher:
     ) -> None:
         self._settings = settings
         self._folder = folder
-        self._temporary: Path | None = None
         self._ownership = ownership
         self._socket = api_socket
         self._reload = reload
@@ -101,7 +97,6 @@ class _Launcher:
                 self._socket.close()  # refuse rather than keep waiting
                 say("Stopping …")
                 supervisor.stop()
-                shutil.rmtree(self._temporary or self._folder / TEMPORARY, ignore_errors=True)
         say("Stopped.")
         return 0
 
@@ -125,7 +120,7 @@ class _Launcher:
 
     def _database_environment(self) -> dict[str, str]:
         """The environment for the children; starts the embedded Postgres unless a database was named."""
-        env, self._temporary = _child_environment(self._folder)
+        env = _child_environment()
         if self._settings.database_url is not None:
             return env
         say(f"Starting Postgres in {self._folder} …")
@@ -182,20 +177,10 @@ def compile_once() -> None:
     compileall.compile_dir(Path(__file__).parents[1], quiet=2)
 
 
-def _child_environment(folder: Path) -> tuple[dict[str, str], Path]:
-    """Children import this package from where it is. Their temporary files are in the data folder, so that a stop and
-    the next start remove what killed ones leave, or in a new one where its path is too long for a socket."""
+def _child_environment() -> dict[str, str]:
+    """Children import this package from where it is."""
     paths = (str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", ""))
-    temporary = folder / TEMPORARY
-    shutil.rmtree(temporary, ignore_errors=True)
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    if sockets.fits(temporary / "pymp-12345678", "listener-12345678"):
-        temporary.mkdir(mode=0o700)
-    else:
-        usual = Path(tempfile.gettempdir())
-        fit = sockets.fits(usual / "lox-12345678" / "pymp-12345678", "listener-12345678")
-        temporary = Path(tempfile.mkdtemp(prefix="lox-", dir=usual if fit else "/tmp"))  # noqa: S108 (a new folder)
-    return env | {"TMPDIR": str(temporary)}, temporary
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 def _check_installed(settings: Settings) -> None:

@@ -37,9 +37,9 @@ def folder(data_dir: Path, account: Account) -> Path:
     return path
 
 
-def fits(path: Path, name: str = f".s.PGSQL.{PORT}") -> bool:
-    """True when a socket of this name, by default that of Postgres, can be in the folder."""
-    return len(os.fsencode(path / name)) <= MAX_BYTES and not UNUSABLE & set(str(path))
+def fits(path: Path) -> bool:
+    """True when the socket of Postgres can be in the folder."""
+    return len(os.fsencode(path / f".s.PGSQL.{PORT}")) <= MAX_BYTES and not UNUSABLE & set(str(path))
 
 
 def sweep(path: Path) -> None:

@@ -61,7 +61,9 @@ async def read(
         )
     if by_model:
         return await extract.from_messages(sources, workspace_id, res, instruction=conversation.instruction), vectors
-    return await asyncio.gather(res.rules.run(extract.by_rules, sources), _vectors(messages if new else (), res))
+    chars = sum(len(each.text) for each in sources.messages)
+    extracted = res.rules.run_if_long(chars, extract.by_rules, sources)
+    return await asyncio.gather(extracted, _vectors(messages if new else (), res))
 
 
 def source_message(draft: Draft) -> Utterance:

@@ -29,7 +29,7 @@ from service.memory.transactions import Stale, store_answer, write_transaction
 from service.pipeline import dedup
 from service.pipeline.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, run, timed
 from service.resources import Resources
-from service.rule_processes import LONG_CHARS
+from service.rule_threads import LONG_CHARS
 
 DECISIONS = 3
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from service.domain.draft import Draft
 from service.domain.text import CleanText, Redaction
-from service.errors import PiiRejected, TooCostly, TooLarge
+from service.errors import PiiRejected, TooLarge
 from service.language import pii, tags
 from service.resources import Resources
 
@@ -95,10 +95,7 @@ def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
 async def _scanned(field: str, scan: Any, value: Any, res: Resources) -> Any:
     """`_scan`, off the event loop where the value is long."""
     chars = len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False)) if value else 0
-    try:
-        return await res.rules.run_if_long(chars, _scan, field, scan, value)
-    except TooCostly as exc:
-        raise TooCostly(exc.detail, field=field) from None
+    return await res.rules.run_if_long(chars, _scan, field, scan, value)
 
 
 def _scan(field: str, scan: Any, value: T) -> Any:

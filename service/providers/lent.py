@@ -1,23 +1,29 @@
 """The local embedder in a process of its own, which ends when nothing needs it.
 
-For the worker: it embeds now and then, and the model with its libraries takes 60 MB that a process gives back for
-certain only when it ends. A call costs a quarter of a millisecond more, the first one a second.
+For the worker: it embeds now and then, and the model with its libraries takes 120 MB, of which 70 stay when the model
+is dropped. A call costs a quarter of a millisecond more, the first one a second.
 """
 
 from __future__ import annotations
 
 import asyncio
+import pickle
+import signal
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from service.domain.text import CleanText
+from service.errors import ServiceError, Unavailable
 from service.providers.local import CALIBRATION, DIMENSION, MODEL, LocalEmbedder
 from service.providers.protocols import Vector
-from service.rule_processes import RuleProcesses
 
-LIMIT_S = 3_600.0
-"""Of CPU for a call: the time limits of jobs end it sooner."""
+ROOT = Path(__file__).parents[2]
+SIZE_BYTES = 8
+"""Each message is its length and a pickle."""
 
 
 class LentEmbedder:
@@ -27,20 +33,26 @@ class LentEmbedder:
     dimension = DIMENSION
 
     def __init__(self, model_dir: Path | None, *, threads: int, max_queue: int, window: int) -> None:
-        self._options = model_dir, threads, max_queue, window
-        self._process = RuleProcesses(workers=1, waiting=max_queue, limit_s=LIMIT_S, keeps_server=False)
+        folder = model_dir.absolute() if model_dir is not None else None
+        self._load = pickle.dumps(((folder,), {"threads": threads, "max_queue": max_queue, "window": window}))
+        self._process: Process | None = None
+        self._turn = asyncio.Lock()
+        self._used_at = 0.0
 
     async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
         """One vector of length 1 per text, in their order; raises EmbeddingError, or Unavailable."""
-        return await self._process.run(_embed, self._options, texts)
+        found: list[Vector] = await self._call("embed", texts)
+        return found
 
     async def embed_query(self, text: CleanText) -> Vector:
         """The vector of a search query, made with the query prefix."""
-        return await self._process.run(_embed_query, self._options, text)
+        found: Vector = await self._call("embed_query", text)
+        return found
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:
         """How many windows of the text are read, and whether they cover it."""
-        return await self._process.run(_windows, self._options, text)
+        found: tuple[int, bool] = await self._call("windows", text)
+        return found
 
     def similarity(self, cosine: float) -> float:
         """The calibrated cosine of two stored texts, 0..1."""
@@ -50,37 +62,80 @@ class LentEmbedder:
         """The calibrated cosine of a query and a stored text, 0..1."""
         return CALIBRATION.queries(cosine)
 
-    def end_idle(self, idle_s: float) -> int:
+    async def end_idle(self, idle_s: float) -> int:
         """Ends the process when it had no call for so long; returns how many ended."""
-        return self._process.end_idle(idle_s)
+        if self._process is None or self._turn.locked() or time.monotonic() - self._used_at < idle_s:
+            return 0
+        await self._end()
+        return 1
 
     async def close(self) -> None:
-        """Ends the process, now or after the call that it has."""
-        self._process.close()
+        """Ends the process, after the call that it has."""
+        async with self._turn:
+            await self._end()
+
+    async def _call(self, name: str, given: Any) -> Any:
+        async with self._turn:
+            try:
+                found = await self._exchange(name, given)
+            except (EOFError, OSError) as exc:
+                await self._end()
+                raise Unavailable("The process of the local model ended; try again.", retry_after_s=1.0) from exc
+            except BaseException:  # its answer would be taken for that of the next call
+                await self._end()
+                raise
+            self._used_at = time.monotonic()
+        if isinstance(found, ServiceError):
+            raise found
+        return found
+
+    async def _exchange(self, name: str, given: Any) -> Any:
+        if self._process is None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", __name__, cwd=ROOT, stdin=PIPE, stdout=PIPE
+            )
+            assert self._process.stdin is not None
+            self._process.stdin.write(_framed(self._load))
+        to, back = self._process.stdin, self._process.stdout
+        assert to is not None
+        assert back is not None
+        to.write(_framed(pickle.dumps((name, given))))
+        await to.drain()
+        size = int.from_bytes(await back.readexactly(SIZE_BYTES))
+        return pickle.loads(await back.readexactly(size))  # noqa: S301  # from a process of ours
+
+    async def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
-Options = tuple[Path | None, int, int, int]
+def _framed(message: bytes) -> bytes:
+    return len(message).to_bytes(SIZE_BYTES) + message
 
 
-@cache
-def _loop() -> asyncio.Runner:
-    """The event loop of the process; embedders belong to one."""
-    return asyncio.Runner()
+def _received(stream: BinaryIO) -> Any:
+    size = int.from_bytes(stream.read(SIZE_BYTES))
+    return pickle.loads(stream.read(size)) if size else None  # noqa: S301  # from the process that lent this one
 
 
-@cache
-def _embedder(options: Options) -> LocalEmbedder:
-    model_dir, threads, max_queue, window = options
-    return LocalEmbedder.load(model_dir, threads=threads, max_queue=max_queue, window=window)
+async def serve(calls: BinaryIO, answers: BinaryIO) -> None:
+    """Answers calls until the other side is gone."""
+    folder, options = _received(calls)
+    embedder: LocalEmbedder | None = None
+    while (call := _received(calls)) is not None:
+        name, given = call
+        found: Any
+        try:
+            embedder = embedder or LocalEmbedder.load(*folder, **options)
+            found = await getattr(embedder, name)(given)
+        except ServiceError as exc:
+            found = exc
+        answers.write(_framed(pickle.dumps(found)))
+        answers.flush()
 
 
-def _embed(options: Options, texts: Sequence[CleanText]) -> list[Vector]:
-    return _loop().run(_embedder(options).embed(texts))
-
-
-def _embed_query(options: Options, text: CleanText) -> Vector:
-    return _loop().run(_embedder(options).embed_query(text))
-
-
-def _windows(options: Options, text: CleanText) -> tuple[int, bool]:
-    return _loop().run(_embedder(options).windows(text))
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the other side decides
+    asyncio.run(serve(sys.stdin.buffer, sys.stdout.buffer))

@@ -122,7 +122,7 @@ async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str
         except LlmError:
             how = f"{_RULES}: {_FAILED}"
     if found is None:
-        found = await res.rules.run(_by_rules, query, reference, ZoneInfo(zone))
+        found = await res.rules.run_if_long(len(query.text), _by_rules, query, reference, ZoneInfo(zone))
     old, new = query.narrow, found.narrow
     changed = {
         "time": query.window != found.window,

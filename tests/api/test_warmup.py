@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import httpx2
 import pytest
@@ -23,11 +21,9 @@ from service.db.rights import find_access
 from service.db.roles import APP
 from service.domain.query import Query
 from service.domain.scope import Scope
-from service.language import temporal
 from service.main import create_app
 from service.resources import Resources
 from service.retrieval import search
-from service.rule_processes import RuleProcesses
 from service.settings import Settings
 from tests.conftest import Tenant
 
@@ -113,22 +109,3 @@ async def test_the_routes_are_put_together_before_the_first_request(
             assert stored.status_code == 201
             last = await client.get("/v1/api-keys")
             assert last.status_code == 200
-
-
-async def test_processes_for_rules_are_there_before_they_are_needed(resources: Resources) -> None:
-    rules = RuleProcesses(workers=1)
-    await warmup.start_rules(replace(resources, rules=rules))
-    began = time.perf_counter()
-    assert await rules.run(temporal.window, "last week", resources.clock(), ZoneInfo("UTC")) is not None
-    assert time.perf_counter() - began < 0.5, "it takes a second where they must first be started"
-    rules.close()
-
-
-async def test_processes_that_do_not_start_are_told(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def failing(_: RuleProcesses) -> None:
-        raise OSError
-
-    monkeypatch.setattr(RuleProcesses, "start", failing)
-    with capture_logs() as logs:
-        await warmup.start_rules(resources)
-    assert [(each["event"], each["kind"]) for each in logs] == [("rules_not_started", "OSError")]

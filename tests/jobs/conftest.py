@@ -24,7 +24,6 @@ from service.jobs.loop import Worker
 from service.jobs.registry import Task
 from service.providers.caches import CachedEmbedder
 from service.resources import Resources
-from service.rule_processes import RuleProcesses
 from service.settings import Settings
 from tests.fakes.embedder import AngleEmbedder
 
@@ -44,12 +43,12 @@ def kind() -> JobName:
 
 @pytest.fixture
 async def res(
-    worker_database: Database, owner_url: str, embedder: AngleEmbedder, settings: Settings, rules: RuleProcesses
+    worker_database: Database, owner_url: str, embedder: AngleEmbedder, settings: Settings
 ) -> AsyncIterator[Resources]:
     """What a worker works with, polling and failing quickly."""
     quick = Settings.model_validate({**settings.model_dump(), **QUICK})
     wakeup = Wakeup(owner_url)
-    yield Resources(worker_database, CachedEmbedder(embedder, entries=0), 1, None, quick, wakeup, rules=rules)
+    yield Resources(worker_database, CachedEmbedder(embedder, entries=0), 1, None, quick, wakeup)
     await wakeup.close()
 
 

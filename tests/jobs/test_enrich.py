@@ -21,7 +21,6 @@ from service.jobs import enrich
 from service.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
-from tests.fakes.rules import RulesInThreads
 from tests.jobs.conftest import fetch, insert_memory, job_for
 
 TEXT = "Priya Raman runs our PostgreSQL cluster in Lisbon. She likes it."
@@ -133,7 +132,6 @@ async def test_a_text_changed_meanwhile_gets_nothing_of_the_old_one(
         return original(found, known)
 
     original = enrich.find_by_rules
-    res = replace(res, rules=RulesInThreads())
     monkeypatch.setattr(enrich, "find_by_rules", find)
     await run(res, workspace, memory_id)
     (row,) = await fetch(database, workspace, "SELECT summary, enriched_at FROM memory WHERE id = :id", id=memory_id)
@@ -152,7 +150,6 @@ async def test_a_second_attempt_shows_before_its_result(
         raise KeyError
 
     memory_id = await insert_memory(database, workspace, TEXT)
-    res = replace(res, rules=RulesInThreads())
     monkeypatch.setattr(enrich, "find_by_rules", broken)
     with pytest.raises(KeyError):
         await run(res, workspace, memory_id, attempts=3)
@@ -398,7 +395,6 @@ async def test_one_that_changed_meanwhile_or_is_gone_leaves_the_others_alone(
         return original(found, known)
 
     original = enrich.find_by_rules
-    res = replace(res, rules=RulesInThreads())
     monkeypatch.setattr(enrich, "find_by_rules", find)
     jobs = [job_for(workspace, each, "enrich") for each in (*ids, UUID(int=7), None)]
     await enrich.run_together(jobs, res)

@@ -60,12 +60,3 @@ def test_a_planted_link_is_refused(tmp_path: Path) -> None:
 def test_url_quotes_what_a_path_may_hold() -> None:
     url = Server(Path("/a b/100%&x"), 5432, {"me": "hush"}).url("me")
     assert url == "postgresql+asyncpg://me:hush@/loxodon?host=%2Fa%20b%2F100%25%26x&port=5432"
-
-
-def test_a_longer_name_needs_a_shorter_folder() -> None:
-    """The processes of the rules listen on `listener-` and eight characters."""
-    name = "listener-12345678"
-    longest = Path("/" + "x" * (sockets.MAX_BYTES - len(name) - 2))
-    assert sockets.fits(longest, name)
-    assert not sockets.fits(Path(f"{longest}x"), name)
-    assert sockets.fits(Path(f"{longest}x"))

@@ -7,7 +7,6 @@ LoxodonError
       ScopeMissingError         scope_error: name a user_id, agent_id or run_id
       TooLargeError             too_large
       PiiRejectedError          pii_rejected: it announces a secret that cannot be cut out
-      TooCostlyError            too_costly
     UnauthenticatedError        unauthenticated
     ForbiddenError              forbidden
     NotFoundError               not_found
@@ -79,10 +78,6 @@ class TooLargeError(InvalidInputError):
 
 class PiiRejectedError(InvalidInputError):
     codes: ClassVar[tuple[str, ...]] = ("pii_rejected",)
-
-
-class TooCostlyError(InvalidInputError):
-    codes: ClassVar[tuple[str, ...]] = ("too_costly",)
 
 
 class UnauthenticatedError(ApiError):

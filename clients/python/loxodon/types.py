@@ -482,7 +482,6 @@ ErrorCode: TypeAlias = Literal[
     "scope_error",
     "service_error",
     "store_unavailable",
-    "too_costly",
     "too_large",
     "too_many_requests",
     "unauthenticated",

@@ -9,7 +9,6 @@
  *           ScopeMissingError         scope_error: name a user_id, agent_id or run_id
  *           TooLargeError             too_large
  *           PiiRejectedError          pii_rejected
- *           TooCostlyError            too_costly
  *         UnauthenticatedError        unauthenticated
  *         ForbiddenError              forbidden
  *         NotFoundError               not_found
@@ -81,7 +80,6 @@ export class InvalidInputError extends ApiError {}
 export class ScopeMissingError extends InvalidInputError {}
 export class TooLargeError extends InvalidInputError {}
 export class PiiRejectedError extends InvalidInputError {}
-export class TooCostlyError extends InvalidInputError {}
 export class UnauthenticatedError extends ApiError {}
 export class ForbiddenError extends ApiError {}
 export class NotFoundError extends ApiError {}
@@ -98,7 +96,6 @@ const BY_CODE: Partial<Record<string, typeof ApiError>> = {
   scope_error: ScopeMissingError,
   too_large: TooLargeError,
   pii_rejected: PiiRejectedError,
-  too_costly: TooCostlyError,
   idempotency_mismatch: IdempotencyMismatchError,
   outcome_unknown: OutcomeUnknownError,
   deadline_exceeded: DeadlineExceededError,
