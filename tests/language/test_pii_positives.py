@@ -79,7 +79,6 @@ IN_CONTEXT = [
     ("client_secret={}&grant_type=password", MIXED[:24]),
     ("AccountName=acme;AccountKey={};EndpointSuffix=core", MIXED[:64] + "=="),
     ('datadog.apiKey = "{}"', HEX[:32]),
-    ("dropbox: {}", MIXED[:15] + MIXED[20:24]),
     ('System.setProperty("API_TOKEN", "{}")', MIXED[:28]),
     ("<apiToken>{}</apiToken>", MIXED[:28]),
     ('token := "{}"', MIXED[:28]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from service.language.pii import blocks, cards, credentials, folding, tokens
+from service.language.pii import blocks, cards, codes, folding, places, tokens
 from service.language.pii.findings import PASSWORD
 
 # Words in small letters, and UUIDs: neither can hold a key, and together they are nearly all names there are.
@@ -35,6 +35,6 @@ class _SecretFoundError(Exception):
 def _looked_through(name: str) -> bool:
     plain, _ = folding.folded(name)
     found = any(True for find in (blocks.find, tokens.find_telling, cards.find) for _ in find(plain))
-    if found or any(each.label == PASSWORD for each in credentials.find(plain)):
+    if found or any(each.label == PASSWORD for each in (*places.find(plain), *codes.find(plain))):
         raise _SecretFoundError
     return False

@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
+from service.language.pii.folding import folded
+
 
 class Strength(IntEnum):
     """How surely the word announces a secret."""
 
-    WEAK = 1  # key, auth, the name of a vendor: opens something only if what follows looks generated
+    WEAK = 1  # key, auth, login: opens something only if what follows looks generated
     KEY = 2  # api key, token, secret
     PASSWORD = 3
 
@@ -31,70 +33,81 @@ class Name:
     word: str
 
 
-# Services whose own name before a `=` or `:` says that a generated value is theirs.
-_VENDORS = (
-    "adafruit|airtable|algolia|artifactory|asana|atlassian|auth0|azure|beamer|bitbucket|bittrex|circleci|cloudflare|"
-    "cloudant|codecov|cohere|coinbase|confluent|contentful|datadog|discord|droneci|dropbox|easypost|etsy|facebook|fastly|"
-    "finicity|finnhub|flickr|freemius|freshbooks|gitter|heroku|hubspot|intercom|jfrog|kraken|kucoin|launchdarkly|"
-    "linkedin|looker|mailchimp|mailgun|mapbox|mattermost|meraki|messagebird|netlify|newrelic|new_relic|nytimes|octopus|"
-    "okta|openweather|pagerduty|plaid|postmark|privateai|rapidapi|sendbird|sendgrid|sendinblue|sentry|sidekiq|snyk|"
-    "softlayer|sourcegraph|spotify|squarespace|sumologic|travis|trello|twilio|twitch|twitter|typeform|vonage|wandb|"
-    "yandex|zendesk"
+# "Password" in the languages of the users; what is declined by endings comes last.
+_FOREIGN = "mots? de passe|contrase\u00f1as?|palavra-passe|m\u1eadt kh\u1ea9u|kata sandi"
+_CJK = "\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638|\uc554\ud638"
+_DECLINED = (
+    "wachtwoord|has\u0142|l\u00f6senord|adgangskode|kodeord|passord|salasan|parol|hesl|jelsz|\u043f\u0430\u0440\u043e\u043b|"
+    "\u015fifre|lozin[ck]|gesl[oa]|slapta\u017eod|\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc"
 )
-_VENDOR = re.compile(rf"(?<![a-z])(?:{_VENDORS})")
-_VENDOR_LAST = re.compile(rf"(?<![a-z])(?:{_VENDORS}) $")
-# A vendor's name only matters before a value of that length.
-_LONG_RUN = re.compile(r"[A-Za-z0-9+/=_.~-]{16}")
+PASSWORD_WORD = folded(
+    r"(?:pass(?:word| ?phrase|code)s?|secret word|passwd|passw(?:ort|\u00f6rter)|kennwort|pwd|pre-?shared[ _-]?key"
+    rf"|(?:wi-?fi|wpa2?|wlan|network)(?:['\u2019]s)?[ _-]?(?:key|schl\u00fcssel)|{_FOREIGN}|{_CJK}"
+    rf"|(?<![^\W_])(?:{_DECLINED})\w{{0,4}})"
+)[0]
+"""A pattern, for text in lower case that was folded."""
 # Looked for in lower case; longer words come before their own beginnings.
 _STEM = re.compile(
-    "(?P<PASSWORD>pass(?:word|phrase|code)s?|passwd|passwort|kennwort|contrase\u00f1a|senha|pwd|mot de passe"
-    "|wachtwoord|has\u0142o|l\u00f6senord|\u043fapo\u043b\u044c|\u5bc6\u7801"  # as folding.py leaves it
-    "|(?:pre-?shared|wi-?fi|wpa2?|wlan)[ _-]?(?:key|schl\u00fcssel)"
-    "|credentials?|creds|clave(?! (?:de )?api)|psk|pass|mdp|pw)"
-    "|(?P<KEY>tokens?|secrets?|bearer|jeton|api-?schl\u00fcssel|cl\u00e9 (?:d['\u2019 ]?)?api|clave (?:de )?api)"
-    "|(?P<WEAK>keys?|authorization|auth)"
+    rf"(?P<PASSWORD>{PASSWORD_WORD}|senhas?|credentials?|creds|clave(?! (?:de )?api)|psk|pass|mdp|pw)"
+    "|(?P<KEY>tokens?|secrets?|bearer|jeton|api[- ]?(?:schl\u00fcssel|sleutel|nyckel|n\u00f8gle|\u5bc6\u94a5)"
+    "|(?:cl\u00e9|clave|chi?ave) (?:d(?:e|a|i|ella|ell['\u2019]|['\u2019])? ?)?api)"
+    "|(?P<WEAK>keys?|licen[cs]e|authorization|auth|login)"
 )
-_STEMS = (
-    "pass", "pwd", "pw", "key", "token", "secret", "cred", "auth", "bearer", "kennwort", "contrase", "senha",
-    "mot de", "wachtwoord", "has\u0142o", "l\u00f6senord", "\u043fapo\u043b\u044c", "\u5bc6\u7801", "clave", "psk",
-    "mdp", "jeton", "schl\u00fcssel", "cl\u00e9 ",
+_STEMS = tuple(
+    folded(stem)[0]
+    for stem in (
+        "pass", "pwd", "pw", "key", "token", "secret", "cred", "auth", "bearer", "kennwort", "contrase", "senha",
+        "login", "mot de", "mots de", "clave", "psk", "mdp", "jeton",
+        "sleutel", "nyckel", "n\u00f8gle", "ave ", "\u5bc6\u94a5",
+        "schl\u00fcssel", "cl\u00e9 ", "licen",
+         *_DECLINED.split("|")[:10],
+        "\u043f\u0430\u0440\u043e\u043b", "\u015fifre", "lozin", "gesl", "slapta", "\u03ba\u03c9\u03b4\u03b9\u03ba",
+        "m\u1eadt", "sandi", *_CJK.split("|"),
+    )
 )  # fmt: skip
 # What makes a "key" one that opens something.
 _OPENS = (
     "api", "access", "secret", "private", "account", "subscription", "encryption", "signing", "session", "master",
-    "license", "licence", "client", "consumer", "unseal", "recovery",
-    "integration", "root", "deploy", "webhook", "service", "app", "admin", "ingest",
+    "license", "licence", "client", "consumer", "unseal", "recovery", "shared", "hmac", "auth", "authentication",
+    "integration", "root", "deploy", "webhook", "service", "app", "admin", "ingest", "activation", "product",
 )  # fmt: skip
 # These are parts of too many other words to count inside one.
-_SHORT = frozenset({"pass", "pw", "key", "keys", "auth", "authorization", "senha", "creds", "clave", "psk", "mdp"})
+_SHORT = frozenset(
+    {"pass", "pw", "key", "keys", "auth", "authorization", "senha", "creds", "clave", "psk", "mdp", "login"}
+)
+# `storepass` and `rootpw` end in the word all the same.
+_GLUED = re.compile(r"(?<![a-z])(?!com|by|tres|sur|over|under|encom|im)[a-z]{2,10}$")
 # "key" and "token" after these open nothing.
 _HARMLESS_LIST = """
 primary foreign public publishable cache sort partition idempotency unique dict index routing group row composite
 natural surrogate shard object bucket redis lookup max min num count total input output prompt completion stop page
 next known map hot arrow enter escape shift answer metric feature config setting json translation locale react
-order dedup dedupe deduplication s3 file registry major minor piano low new extra pad eos bos unk mask sep cls
+order dedup dedupe deduplication s3 file registry major minor piano low new extra socket pad eos bos unk mask sep cls
 """
 _HARMLESS_BEFORE = frozenset(_HARMLESS_LIST.split())
+_WHOSE = frozenset(
+    {"the", "our", "her", "his", "its", "any", "one", "all", "your", "their", "this", "that", "each", "same", "every"}
+)
 _PART_BEFORE = re.compile(r"(?:[A-Z]?[a-z0-9]{1,20}|[A-Z0-9]{1,20})(?=[ _.-]?$)")
 _TAIL = re.compile(r"[\w-]{0,40}")
 _HARMLESS_AFTER = re.compile(
-    r"(?i)[_-]?(?:ids?|names?|count|counter|len(?:gth)?|size|type|files?|path|dir|url|uri|endpoint|limit|usage|budget|policy|"
-    r"expir\w*|ttl|field|input|prompt|hint|reset|manager|min|max|format|class|provider|service|store|version|column|label|"
-    r"at|age|strength|rules?|error|exception|index|map|spec|ref|arn|alias|algorithm|alg|method|header|scheme|mode|"
-    r"(?:min|max)?_?length|rotation|management|s?_per_\w+|ized?|izer)\d*$"
+    r"(?i)[_-]?(?:ids?|names?|count|counter|len(?:gth)?|size|type|files?|path|dir|url|uri|endpoint|limit|usage"
+    r"|budget|policy|"
+    r"expir\w*|ttl|field|input|prompt|hint|reset|manager|min|max|format|class|provider|service|store|version"
+    r"|column|label|"
+    r"at|age|strength|rules?|error|exception|index|map|spec|ref|arn|alias|algorithm|alg|method|header|scheme"
+    r"|mode|hash\w*|"
+    r"(?:min|max)?_?length|rotation|management|required|encryption|context|s?_per_\w+|ized?|izer)\d*$"
 )
 
 
 def find(text: str, low: str) -> Iterator[Name]:
-    """Credential words with the rest of the identifier they stand in; vendors' names come last. `low`: see lowered."""
+    """Credential words with the rest of the identifier they stand in. `low`: see lowered."""
     if are_in(low):
         for match in _STEM.finditer(low):
             name = _judge(text, low, match)
             if name is not None:
                 yield name
-    if _LONG_RUN.search(text):
-        for match in _VENDOR.finditer(low):
-            yield Name(match.start(), _end(text, match.end()), Strength.WEAK, match.group())
 
 
 def are_in(low: str) -> bool:
@@ -114,31 +127,30 @@ def of_key(key: str) -> Strength | None:
     return max(found, default=None)
 
 
-def is_harmless_key(name: str) -> bool:
-    """True for `primary_key` and `next_page_token`: what stands before the last word says that it opens nothing."""
-    parts = re.split(r"[_.-]", name.lower())
-    return parts[-1].startswith(("key", "token")) and parts[-2] in _HARMLESS_BEFORE
+def is_named(text: str, start: int) -> bool:
+    """Whether a word before "key" says whose or what it is."""
+    part = _part_before(text, start)
+    return len(part) > 2 and part not in _WHOSE and part not in _HARMLESS_BEFORE and text[start - 1] == " "
 
 
 def _judge(text: str, low: str, match: re.Match[str]) -> Name | None:
     start, word = match.start(), match.group()
     strength = Strength[match.lastgroup or "WEAK"]
+    if not word[-1].isascii() and word[-1] > "\u3000":  # no blanks between words
+        return Name(start, match.end(), strength, word)
     end = _end(text, match.end())
     rest = text[match.end() : end]
     if _continues(text[start : match.end()], rest) or _HARMLESS_AFTER.match(rest):
         return None
     before = low[max(0, start - 16) : start]
-    if word in {"key", "keys"} and (before.rstrip(" _.-").endswith(_OPENS) or _VENDOR_LAST.search(before)):
+    if word in {"key", "keys"} and before.rstrip(" _.-").endswith(_OPENS):
         strength = Strength.KEY
-    elif _is_harmless(text, start, word):
+    elif word in _SHORT and _is_inside_a_word(text, start):
+        if word not in {"pass", "pw"} or rest or not _GLUED.search(before):
+            return None
+    elif word.startswith(("key", "token")) and _part_before(text, start) in _HARMLESS_BEFORE:
         return None
     return Name(start, end, strength, word)
-
-
-def _is_harmless(text: str, start: int, word: str) -> bool:
-    if word in _SHORT and _is_inside_a_word(text, start):
-        return True
-    return word.startswith(("key", "token")) and _part_before(text, start) in _HARMLESS_BEFORE
 
 
 def _end(text: str, position: int) -> int:

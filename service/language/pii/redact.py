@@ -18,10 +18,12 @@ from service.language.pii import (
     accounts,
     addresses,
     announcements,
+    arguments,
     blocks,
     cards,
-    credentials,
+    codes,
     folding,
+    logins,
     names,
     phones,
     places,
@@ -53,7 +55,8 @@ def find(text: str) -> tuple[Finding, ...]:
 
 
 def _find(text: str) -> tuple[Finding, ...]:
-    found = [*blocks.find(text), *tokens.find(text), *credentials.find(text), *places.find(text), *addresses.find(text)]
+    secrets = (blocks, tokens, places, codes, arguments, logins, addresses)
+    found = [item for module in secrets for item in module.find(text)]
     if any(map(str.isdigit, text)):
         numbers = settle(text, [*cards.find(text), *accounts.find(text)])
         found += numbers

@@ -28,7 +28,7 @@ NOT_VALUES = frozenset(_NOT_VALUES_LIST.split())
 
 _TEMPLATE = re.compile(
     r"""(?x)
-      \$[{(].* | \{\{.* | %\(.* | %\w+%$ | <[^>]*>?$ | \[[^\]]*\]?$ | \(.*\)$ | \{[^}]*\}?$
+      \$\w*[{(\[].* | \{\{.* | %\(.* | %\w+%$ | <[^>]*>?$ | \[[^\]]*\]?$ | \(.*\)$ | \{[^}]*\}?$
     | [A-Z][A-Z0-9]*_(?:[A-Z0-9]+_)*(?:KEY|TOKEN|SECRET|PASS(?:WORD)?|PWD)$ | %[sdr]$
     | \$[A-Z_][A-Z0-9_]*$ | \$[a-z_]+$
     | (?i:your|my|the|some|insert|enter|replace|example|sample|dummy|placeholder)[-_].*
@@ -43,10 +43,10 @@ _CODE = re.compile(
         |request|req|params|props|state|kwargs|environ|import\.meta|System|Deno|ENV|app|user|client|response|res)
       (?:\.|\[|->|::).*
     | [A-Za-z_][\w.]*[(\[].*                                  # call(...) index[...]
-    | (?:[a-z_]+\d{0,2}\.)+[a-z_]+\d{0,2}$ | (?![\w.]*\d)(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*$      # module.attribute
     | https?:.* | (?:\.{0,2}|~|[A-Za-z]:)[/\\].*              # an address, a path
     """
 )
+_ATTRIBUTE = re.compile(r"(?:[a-z_]+\d{0,2}\.)+[a-z_]+\d{0,2}$|(?![\w.]*\d)(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*$")
 _MASK = re.compile(r"[*xX•●#._\-]{3,}$|.{0,6}(?:\*{3,}|x{5,}|X{5,}|•{3,}|\.{3,}).{0,6}$")
 _NAME = re.compile(r"[A-Za-z_]+$")
 _SLUG = re.compile(r"[A-Za-z]+(?:[-_./][A-Za-z]+)*(?:[-_./]?v?\d{1,4})?(?:[-_./][A-Za-z]+)*$")
@@ -79,6 +79,16 @@ def stands_for_something(value: str, *, quoted: bool = False) -> bool:
     )
 
 
+def names_a_secret(value: str) -> bool:
+    """`userPassword`, `new_pw`, `apiToken`: the name of a variable, repeated."""
+    return re.search(r"(?i)passw|pwd|secret|token|_?pw$|key$|hash|input|value$|param", value) is not None
+
+
+def is_attribute(value: str) -> bool:
+    """`form.field`, `oauth2.token`: names joined by dots."""
+    return _ATTRIBUTE.match(value) is not None
+
+
 def is_plain_word(value: str) -> bool:
     """True for letters, hyphens and apostrophes in the shape of a word: it may be prose."""
     body = value.replace("-", "").replace("'", "").replace("\u2019", "")
@@ -97,7 +107,13 @@ def is_hex(value: str) -> bool:
 
 def is_mixed(value: str) -> bool:
     """True for the shape people choose for passwords: letters with digits or signs between them, 5 characters up."""
-    if len(value) < 5 or _TECHNICAL.match(value) or stands_for_something(value) or _DATE.match(value):
+    if (
+        len(value) < 5
+        or _TECHNICAL.match(value)
+        or stands_for_something(value)
+        or is_attribute(value)
+        or _DATE.match(value)
+    ):
         return False
     letters = any(char.isalpha() for char in value)
     digits = any(char.isdigit() for char in value)
@@ -107,7 +123,7 @@ def is_mixed(value: str) -> bool:
 
 def is_token(value: str, *, min_chars: int, min_bits: float) -> bool:
     """True for the shape of a generated token: long enough, mixed, not a name, a slug, a date or a version."""
-    if len(value) < min_chars or stands_for_something(value) or _DATE.match(value):
+    if len(value) < min_chars or stands_for_something(value) or is_attribute(value) or _DATE.match(value):
         return False
     if any(char.isspace() for char in value) or entropy_bits(value) < min_bits:
         return False
@@ -118,13 +134,7 @@ def is_token(value: str, *, min_chars: int, min_bits: float) -> bool:
     return letters and _is_scrambled(value)
 
 
-def is_secretive_slug(value: str) -> bool:
-    """True for words joined by hyphens that call themselves a secret: `my-secret-password-9`."""
-    named = re.search(r"(?i)secret|passw", value) is not None
-    return named and "-" in value and any(map(str.isdigit, value)) and not stands_for_something(value)
-
-
 def _is_scrambled(value: str) -> bool:
     """Letters whose case changes as often as chance would have it; a camelCase name changes it rarely."""
     turns = sum(a.isupper() != b.isupper() for a, b in itertools.pairwise(value))
-    return len(value) >= 20 and turns * 10 >= len(value) * 4
+    return len(value) >= 14 and turns * 10 >= len(value) * 4
