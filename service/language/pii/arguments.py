@@ -112,6 +112,12 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("WIFI:", r"\bWIFI:[^\n]{0,100}?\bP:((?:\\.|[^;\\\n])+)"),
         ("ifi|i-|W|wlan|ssid|SSID", rf"{_NETWORK}\s?[:=]\s?([^\s,;]{{8,63}})(?=[ \t]*(?:[,;\n]|$))"),
         # user and password side by side
+        ("\n", r"(?im)^(?:user(?:[ -]?name)?|log-?in|e-?mail)\s?\n\S+\n(?:password|passwort|pw)\s?\n(\S{4,80})$"),
+        (
+            "admin|root",
+            r"(?<![\w/.:-])(?<!chown )(?:admin|root|administrator) ?[/:] ?"
+            r"((?=[^\s/:]*\d)(?=[^\s/:]*[a-z])[^\s/:()\"']{6,40})(?![/:\w])",
+        ),
         ("machine ", r"\bmachine\s+\S+\s+login\s+\S+\s+password\s+(\S+)"),
         ("p:|p=", rf"(?i)\b(?:u|user)[:=]\s?[\w.@+-]{{2,60}}[\s,;]{{1,3}}p[:=] ?(?!\d\.){_ARG}"),
         ("]", r"(?m)^\[[\w.-]{1,100}\]:\d{1,5}\s+[\w.@+-]{1,80}:(\S{3,200})"),

@@ -211,7 +211,7 @@ def _value(text: str, start: int, name: Name, sign: str | None) -> _Value | None
     if bare is None:
         return None
     cut = _BARE_END.search(bare.group())
-    body = (bare.group()[: cut.start()] if cut else bare.group()).rstrip(".,;:?")
+    body = (bare.group()[: cut.start()] if cut else bare.group()).rstrip(".,;:" if "=" in (sign or "") else ".,;:?")
     return _Value(start, start + len(body), body, quoted=False, schemed=scheme is not None) if body else None
 
 
@@ -242,6 +242,9 @@ def _password_end(text: str, name: Name, place: _Place, value: _Value) -> int | 
         return None
     if name.word in {"pass", "pw", "clave"} and not _is_after_short(text, name, place, value):
         return None  # the verb, or the opposite of a failure
+    if place.next_line and is_plain_word(body) and _is_field(text, name):
+        alone = text[value.end : value.end + 1] in {"", "\n"} and body[0].islower()
+        return value.end if alone and not prose.is_going_on(body) else None
     if place.next_line:
         return value.end if is_mixed(body) or (value.quoted and not is_plain_word(body)) else None
     if value.quoted:

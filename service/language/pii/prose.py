@@ -62,8 +62,9 @@ try type use uses visit wait minimum maximum min max at-least characters chars l
 users email account password passwords passphrase manager policy field prompt hint authentication yes yep yeah sure
 sorry dunno nope idk hi hello hey ok thanks register cancel continue save back next true false tricky auth recovery
 leak dialog box screen page form expiry generator hashing vault phone google facebook apple github sms sso expire
-expires tab tabs settings section later soon tonight nobody everyone everybody half twice once complex default
-forgotten vergessen falsch siehe oubli\u00e9 olvidada fel gesperrt vide faux
+expires tab tabs settings section different working expiring failing pending urgent later soon tonight nobody
+everyone everybody half twice once complex default forgotten vergessen falsch siehe oubli\u00e9 olvidada fel
+gesperrt vide faux
 """
 # Words no passphrase of plain words is made of: they only hold a sentence together.
 _FUNCTION = frozenset(_FUNCTION_LIST.split())
@@ -201,9 +202,10 @@ def secret_end(
             return None
         goes_on = not (sure or (ours and len(words) == 1)) and participles.match(words[0]) is not None
         return first if is_ended(text, first) and not goes_on else None
-    least = 2 if sure or ours else 3
-    spoken = any(word.lower() in _FUNCTION or _PARTICIPLE.match(word) for word in words)
+    least = 2 if sure or ours or names.is_named(text, name_start) else 3
     said = sum(word.lower() in _SAID for word in words)
+    links = _LINKS if phrase and not said else frozenset[str]()
+    spoken = any((word.lower() in _FUNCTION and word.lower() not in links) or _PARTICIPLE.match(word) for word in words)
     odd = not all(word.isalpha() or (sure and word.isdigit()) for word in words)
     if spoken or odd or said > (phrase or len(words) > 3) or not least <= len(words) <= 6:
         return None
