@@ -23,7 +23,7 @@ _OPTIONS = (
     rf"(?:mysql\w*|mariadb\S*|7z){_LINE}-p|mongo\w*{_LINE}-p[ =]|redis-cli{_LINE}-a\s|ldap\w+{_LINE}-w\s?|sshpass -p\s?"
     rf"|(?:(?:un)?zip|mosquitto_\w+|sqlcmd|bcp|ipmitool){_LINE}-P\s?|snmp(?:get|walk|bulk\w*"
     rf"|set){_LINE}-[cA]\s(?!pub|priv)"
-    rf"|x?freerdp{_LINE}/p:|schtasks{_LINE}/rp\s|lftp{_LINE}-u\s[\w.@-]{{1,60}},|{_LINE}-\w*pass(?:in|out)?\spass:"
+    rf"|x?freerdp{_LINE}/p:|schtasks{_LINE}/rp\s|lftp{_LINE}-u\s[\w.@-]{{1,60}},|openssl{_LINE}-\w*pass(?:in|out)?\spass:"
 )
 _NETWORK = r"(?i)\b(?:wi-?fi|wlan|ssid)\b[^\n]{0,60}(?:\n[^\n]{0,20}?)?\b(?:key|schl\u00fcssel|clave|cl\u00e9)"
 _SQL = r"\b(?:create|alter|grant|set|options)\b[^;]{1,200}?"
@@ -69,7 +69,7 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         # calls
         ("(", rf"(?i)(?:auth|log[io]n|authenticate|sign_?in|credentials?"
             rf"|wifi\.begin)(?:\]::new)?\s?=?\s?\(\s?{_STRING},\s?@?{_QUOTED}"),
-        ("(", rf"(?i)(?<![\w])(?!{_GETS})(?:\w{{0,30}}(?:password|passwd|passphrase|secret)"
+        ("ass|ecret|PASS|ECRET|Pwd", rf"(?i)(?<![\w])(?!{_GETS})(?:\w{{0,30}}(?:password|passwd|passphrase|secret)"
             rf"|(?:\w{{0,30}}[a-z])?(?-i:Pwd|Pass))\(\s?b?{_QUOTED}\s?\)"),
         ("onn", rf"\b(?:\w*[cC]onnect|getConnection)\(\s?[^,()\n]{{1,80}},\s?{_STRING},\s?{_QUOTED}"),
         ("PDO(", rf"\bPDO\(\s?[^,()\n]{{1,80}},\s?{_STRING},\s?{_QUOTED}"),
