@@ -190,9 +190,12 @@ def _given(alias: str, scope: Scope) -> Condition:
 def of_nothing_expired(alias: str, now: datetime) -> Condition:
     """Turns (by `alias`) that no memory came from which has expired: the daily clean-up has still to withdraw what they
     say. Read once per statement, by ix_memory_expires."""
-    expired = """SELECT s.turn_id FROM memory m
-        JOIN memory_source s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
-        WHERE m.workspace_id = :workspace AND m.expires_at <= :now"""
+    expired = """SELECT s.turn_id FROM (
+            SELECT id FROM memory WHERE workspace_id = :workspace AND expires_at <= :now ORDER BY expires_at
+        ) m CROSS JOIN LATERAL (
+            SELECT turn_id FROM memory_source o WHERE o.workspace_id = :workspace AND o.memory_id >= m.id
+                AND o.memory_id <= m.id ORDER BY o.memory_id
+        ) s"""
     return Condition(f"{alias}.id NOT IN ({expired})", {"now": now})  # hashed once, also for many
 
 

@@ -6,8 +6,9 @@ docs/limits.md has them in one table, docs/decisions/048-limits.md says where th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any, Final
 
 from service.errors import TooLarge
@@ -74,11 +75,17 @@ def weight(value: Any) -> int:
     """About how many bytes a value takes in an answer: of texts those in UTF-8, of all else a few."""
     if isinstance(value, str):
         return len(value) if value.isascii() else len(value.encode())
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return sum(weight(name) + weight(each) for name, each in value.items())
-    if is_dataclass(value):
-        return sum(weight(getattr(value, each.name)) for each in fields(value))
-    return sum(map(weight, value)) if isinstance(value, Sequence) else 8
+    if isinstance(value, list | tuple | bytes):
+        return sum(map(weight, value))
+    names = _fields(value.__class__)
+    return sum(weight(getattr(value, name)) for name in names) if names else 8
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
 
 
 def excess(value: Any, limits: JsonLimits) -> str | None:

@@ -21,7 +21,7 @@ from prometheus_client import Histogram
 
 from service import metrics, tracing
 from service.db import direct, scopes, walls
-from service.db.engine import Session, leave_steady_plans, use_steady_plans
+from service.db.engine import Session
 from service.db.episodes import turns
 from service.db.episodes.turns import TurnFilter
 from service.db.memories import memories, recorded, sources, stats
@@ -361,7 +361,7 @@ async def _later(
     if query.as_of is not None or not hits:
         return {}
     features = measured.features
-    best = sorted(range(len(features.ids)), key=lambda at: -np.nan_to_num(features.text_vector[at], nan=-1.0))
+    best = np.argsort(-np.nan_to_num(features.text_vector, nan=-1.0), kind="stable").tolist()
     distance = 1 - currency.same_thing_cosine(res.embedder.similarity)
     turn_ids = set(measured.found.arms.get("turns", ()))
     said = [features.ids[at] for at in best if features.ids[at] not in turn_ids]
@@ -420,7 +420,6 @@ async def _turns(
     """The candidates with the turns that may answer beside them, the features of those, and the context that their
     turns give to memories. A turn that only asks answers nothing."""
     query, plan = prepared.query, prepared.plan
-    await leave_steady_plans(session)
     found, spoken, contexts = await turn_candidates.read(
         session,
         TurnFilter(query.scope, query.window.start, query.window.end, channels=query.channels, now=prepared.now),
@@ -431,7 +430,6 @@ async def _turns(
         exact_rows=max(res.settings.exact_scope_rows, 1),
         beside=found,
     )
-    await use_steady_plans(session)
     spoken = features.chosen(spoken, signals.asking_share(spoken.ids, spoken.phrasing) < 1)
     return replace(found, arms={**found.arms, "turns": spoken.ids}), spoken, contexts
 

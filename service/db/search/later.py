@@ -27,9 +27,13 @@ WITH said AS MATERIALIZED (
     CROSS JOIN LATERAL ({memory}) m
     CROSS JOIN LATERAL ({vectors}) v
 )
-SELECT hit.id AS hit, other.id AS id, other."timestamp" AS "timestamp"
-FROM said hit JOIN said other ON other."timestamp" > hit."timestamp"
-WHERE hit.id = ANY (CAST(:hits AS uuid[])) AND (hit.embedding <=> other.embedding) <= CAST(:distance AS float8)
+SELECT hit.id AS hit, other.id, other."timestamp"
+FROM said hit CROSS JOIN LATERAL (
+    SELECT id, "timestamp" FROM said
+    WHERE "timestamp" > hit."timestamp" AND (hit.embedding <=> embedding) <= CAST(:distance AS float8)
+    ORDER BY "timestamp" DESC, id LIMIT :most
+) other
+WHERE hit.id = ANY (CAST(:hits AS uuid[]))
 ORDER BY other."timestamp" DESC, other.id
 """
 
@@ -47,12 +51,12 @@ async def read(
     ids = list(dict.fromkeys((*hits, *candidates)))[: len(hits) + MOST_CANDIDATES]
     if len(ids) < 2:
         return {}
-    values = {"workspace": workspace_id, "ids": ids, "hits": list(hits), "distance": distance}
+    values = {"workspace": workspace_id, "ids": ids, "hits": list(hits), "distance": distance, "most": MOST}
     rows = await direct.fetch(session, _statement(generation), values)
     found: dict[UUID, list[LaterStatement]] = {}
     for row in rows:
         found.setdefault(row.hit, []).append(LaterStatement(row.id, row.timestamp))
-    return {key: tuple(each[:MOST]) for key, each in found.items()}
+    return {key: tuple(each) for key, each in found.items()}
 
 
 @lru_cache(maxsize=16)

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache, partial
+from itertools import compress
 from typing import Any
 from uuid import UUID
 
@@ -23,9 +24,9 @@ from numpy.typing import NDArray
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
 from service.db import direct
-from service.db.engine import Session
+from service.db.engine import Session, leave_steady_plans
 from service.db.episodes.turns import TurnFilter
-from service.db.scopes import Condition, typed
+from service.db.scopes import Condition, by_key, typed
 from service.db.search import features
 from service.db.search.features import Features
 from service.db.search.plan import Candidates
@@ -33,73 +34,87 @@ from service.db.tables import TERM_DIMENSIONS
 from service.db.vectors import Half, cosine, graph_distance
 from service.domain.bm25 import IDF_SQL
 
-# ix_turn_user, _agent or _run restricts the scope and gives the order. The weights are IDFs over the rows that were
-# read (as in Lucene's BM25); the indexes of a sparse vector begin at 1 in SQL, at 0 in the driver. A turn without a
-# vector has no cosine, and is found by its words and those before it.
+# ix_turn_user, _agent or _run restricts the scope and gives the order; vectors and sources are looked up by the ids,
+# all at once, and joined by FULL JOIN, which alone is hashed where hash joins are switched off (STEADY_PLANS). The
+# weights are IDFs over the rows that were read (as in Lucene's BM25); the indexes of a sparse vector begin at 1 in SQL,
+# at 0 in the driver. A turn without a vector has no cosine, and is found by its words and those before it. A memory may
+# come from the whole turn, and two of them from one sentence.
 SCORED = """
-WITH latest AS MATERIALIZED (
-    SELECT t.id, t.conversation_id, t.turn_index, t.terms, t.bm25, t."timestamp", char_length(t.content) AS chars
+WITH any_term AS MATERIALIZED (
+    SELECT ('{{' || coalesce(string_agg(term + 1 || ':' || '1', ',' ORDER BY term), '') || '}}/{dimensions}')::sparsevec
+        AS vector
+    FROM unnest(CAST(:terms AS integer[])) term
+), latest AS MATERIALIZED (
+    SELECT t.id, t.conversation_id, t.turn_index, t."timestamp", char_length(t.content) AS chars,
+           t.terms, CASE WHEN t.bm25 <#> (SELECT vector FROM any_term) < 0 THEN t.bm25 END AS bm25
     FROM {turns} {newest}
 ), scoped AS MATERIALIZED (
-    SELECT s.*, {held} AS held FROM latest s
+    SELECT l.*, source.memory_ids, near.text_cosine, near.original_cosine,
+           coalesce(spans @> int4range(0, chars) OR (
+               SELECT sum(upper(span) - lower(span)) FROM unnest(spans * int4multirange(int4range(0, chars))) span
+           ) >= {share} * chars, false) AS held
+    FROM latest l FULL JOIN (
+        SELECT o.turn_id, range_agg(int4range(coalesce(o.start, 0), greatest(o.start, coalesce(o."end", {endless}))))
+                   AS spans,
+               array_agg(o.memory_id) FILTER (WHERE o.memory_id IN (SELECT unnest(CAST(:among AS uuid[]))))
+                   AS memory_ids
+        FROM memory_source o
+        WHERE o.workspace_id = :workspace AND CAST(:among AS uuid[]) IS NOT NULL
+          AND o.turn_id = ANY (ARRAY(SELECT id FROM latest))
+        GROUP BY o.turn_id
+    ) source ON source.turn_id = l.id FULL JOIN (
+        SELECT v.turn_id, {text_cosine} AS text_cosine, {original_cosine} AS original_cosine FROM turn_vector v
+        WHERE v.workspace_id = :workspace AND v.turn_id = ANY (ARRAY(SELECT id FROM latest))
+          AND v.generation = {generation} OFFSET 0
+    ) near ON near.turn_id = l.id
 ), counted AS (
-    SELECT count(*) FILTER (WHERE NOT held) + CAST(:memories AS float8) AS total FROM scoped
+    SELECT count(*) FILTER (WHERE NOT held) + CAST(:memories AS float8) AS total, count(*) AS turns FROM scoped
 ), frequency AS (
-    SELECT term, sum(texts)::float8 AS turns FROM (
+    SELECT term, sum(texts)::float8 AS texts FROM (
         SELECT term, 1::float8 AS texts FROM scoped, unnest(terms) term
-        WHERE NOT held AND terms && CAST(:terms AS integer[]) AND term = ANY (CAST(:terms AS integer[]))
+        WHERE bm25 IS NOT NULL AND NOT held AND term = ANY (CAST(:terms AS integer[]))
         UNION ALL SELECT * FROM unnest(CAST(:known AS integer[]), CAST(:known_in AS float8[]))
     ) counts GROUP BY term
-), query AS (
+), query AS MATERIALIZED (
     SELECT ('{{' || string_agg((term + 1) || ':' || {idf}, ',' ORDER BY term)
             || '}}/{dimensions}')::sparsevec AS weights
     FROM frequency, counted
-), own AS (
-    SELECT s.id, s.conversation_id, s.turn_index, s."timestamp", s.held,
-           CASE WHEN s.terms && CAST(:terms AS integer[]) THEN greatest(-(s.bm25 <#> q.weights), 0) ELSE 0 END
-               AS text_lexical,
-           {text_cosine} AS text_cosine, {original_cosine} AS original_cosine
-    FROM scoped s CROSS JOIN query q
-    LEFT JOIN turn_vector v ON v.workspace_id = :workspace AND v.turn_id = s.id AND v.generation = {generation}
 ), scored AS MATERIALIZED (
-    SELECT own.*,
-           text_lexical + coalesce(sum(text_lexical) OVER two_before, 0) AS context_lexical,
-           (2 * text_cosine + coalesce(lag(text_cosine) OVER conversation, text_cosine)) / 3 AS context_cosine
-    FROM own
-    WINDOW conversation AS (PARTITION BY conversation_id ORDER BY turn_index),
-           two_before AS (PARTITION BY conversation_id ORDER BY turn_index ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING)
+    SELECT id, held, memory_ids, "timestamp", text_lexical,
+           text_lexical + (lag(text_lexical, 2, 0) OVER turn + lag(text_lexical, 1, 0) OVER turn) AS context_lexical,
+           text_cosine, (2 * text_cosine + coalesce(lag(text_cosine) OVER turn, text_cosine)) / 3 AS context_cosine,
+           original_cosine
+    FROM (
+        SELECT *, greatest(-(bm25 <#> (SELECT weights FROM query)), 0) AS text_lexical FROM scoped OFFSET 0
+    ) own
+    WINDOW turn AS (PARTITION BY conversation_id ORDER BY turn_index)
 ), free AS (
-    SELECT * FROM scored WHERE NOT held
+    SELECT id, "timestamp", text_lexical, context_lexical, text_cosine, context_cosine, original_cosine
+    FROM scored WHERE NOT held
 ), candidate AS (
-    (SELECT id FROM free WHERE text_lexical > 0 ORDER BY text_lexical DESC, id LIMIT :candidate_limit)
-    UNION (SELECT id FROM free WHERE context_lexical > 0 ORDER BY context_lexical DESC, id LIMIT :candidate_limit)
-    UNION (SELECT id FROM free WHERE text_cosine IS NOT NULL ORDER BY text_cosine DESC, id LIMIT :candidate_limit)
-    UNION (SELECT id FROM free WHERE context_cosine IS NOT NULL ORDER BY context_cosine DESC, id
+    (SELECT * FROM free WHERE text_lexical > 0 ORDER BY text_lexical DESC, id LIMIT :candidate_limit)
+    UNION (SELECT * FROM free WHERE context_lexical > 0 ORDER BY context_lexical DESC, id LIMIT :candidate_limit)
+    UNION (SELECT * FROM free WHERE text_cosine IS NOT NULL ORDER BY text_cosine DESC, id LIMIT :candidate_limit)
+    UNION (SELECT * FROM free WHERE context_cosine IS NOT NULL ORDER BY context_cosine DESC, id
            LIMIT :candidate_limit)
-    UNION (SELECT id FROM free WHERE CAST(:time AS timestamptz) IS NOT NULL
+    UNION (SELECT * FROM free WHERE CAST(:time AS timestamptz) IS NOT NULL
            ORDER BY abs(date_part('epoch', "timestamp") - date_part('epoch', CAST(:time AS timestamptz))), id
            LIMIT :candidate_limit)
-    UNION (SELECT id FROM free ORDER BY "timestamp" DESC, id LIMIT :newest)
+    UNION (SELECT * FROM free ORDER BY "timestamp" DESC, id LIMIT :newest)
 )
-SELECT s.id AS ids, s.text_lexical, s.context_lexical, s.text_cosine AS text_vector,
-       s.context_cosine AS context_vector, s.original_cosine, s."timestamp",
+SELECT c.id AS ids, c.text_lexical, c.context_lexical, c.text_cosine AS text_vector,
+       c.context_cosine AS context_vector, c.original_cosine, c."timestamp",
        CASE WHEN octet_length(t.content) <= {short} THEN coalesce(t.shown, t.content) END AS phrasing, t.terms,
-       t.speaker, t.role, (SELECT total FROM counted) AS total, (SELECT count(*) FROM scoped) AS turns,
-       (SELECT json_object_agg(term, turns)::text FROM frequency) AS frequencies,
-       (SELECT json_agg(json_build_array(o.memory_id, l.context_lexical, l.context_cosine))::text
-        FROM memory_source o JOIN scored l ON l.id = o.turn_id
-        WHERE o.workspace_id = :workspace AND o.memory_id = ANY (CAST(:among AS uuid[]))) AS contexts
-FROM candidate c JOIN scored s ON s.id = c.id
-JOIN turn t ON t.workspace_id = :workspace AND t.id = s.id
+       t.speaker, t.role, counted.total, counted.turns,
+       CASE WHEN row_number() OVER () = 1 THEN (SELECT json_object_agg(term, texts)::text FROM frequency) END
+           AS frequencies,
+       CASE WHEN row_number() OVER () = 1 THEN (
+           SELECT json_agg(json_build_array(memory_id, context_lexical, context_cosine))::text
+           FROM scored, unnest(memory_ids) memory_id
+       ) END AS contexts
+FROM counted LEFT JOIN (candidate c CROSS JOIN LATERAL ({turn}) t) ON true
 """
 
-# By ix_memory_source_turn; a memory may come from the whole turn, and two of them from one sentence.
-HELD = """coalesce((
-        SELECT sum(upper(span) - lower(span)) FROM unnest((
-            SELECT range_agg(int4range(coalesce(o.start, 0), greatest(o.start, coalesce(o."end", s.chars))))
-            FROM memory_source o
-            WHERE o.workspace_id = :workspace AND o.turn_id = s.id)) span
-    ) >= {share} * s.chars, false)"""
 MOST = 0.8
 """Share of a turn's characters from which on memories say what it says."""
 
@@ -176,26 +191,27 @@ async def read(
         "memories": float(beside.text_count),
         "known": list(beside.text_df),
         "known_in": [*map(float, beside.text_df.values())],
-        "among": list({each for arm in beside.arms.values() for each in arm}),
+        "among": None if beside is NO_MEMORIES else list({each for arm in beside.arms.values() for each in arm}),
     }
-    read_scored = partial(_scored, session, wanted, generation=generation, is_beside=beside is not NO_MEMORIES)
+    read_scored = partial(_scored, session, wanted, generation=generation)
     found = await read_scored(wanted.rows("t"), values | {"exact_rows": exact_rows, "newest": newest})
-    texts, turns = int(found.pop("total", (beside.text_count,))[0]), int(found.pop("turns", (0,))[0])
-    counted = json.loads(found.pop("frequencies", (None,))[0] or "{}")
-    contexts = json.loads(found.pop("contexts", (None,))[0] or "[]")
+    texts, turns, counted, contexts = (found.pop(each)[0] for each in ("total", "turns", "frequencies", "contexts"))
     if query.original is None:
-        found.pop("original_cosine", None)
+        found.pop("original_cosine")
     if turns >= exact_rows and query.vector is not None:
+        await leave_steady_plans(session)  # a walk of the graph is planned for its values
         older = await _older(session, wanted, query.vector, candidate_limit, generation)
         if ids := list(set(older).difference(found["ids"])):
             rows = wanted.rows("t") & Condition("t.id = ANY (CAST(:ids AS uuid[]))", {"ids": ids})
             more = await read_scored(rows, values | {"exact_rows": len(ids), "newest": 0})
-            found = {name: (*column, *more.get(name, ())) for name, column in found.items()}
-    text_df = {**beside.text_df, **{int(term): float(each) for term, each in counted.items()}}
+            found = {name: (*column, *more[name]) for name, column in found.items()}
+    is_turn = [each is not None for each in found["ids"]]  # the counts come with an empty row where no turn is found
+    found = {name: tuple(compress(column, is_turn)) for name, column in found.items()}
+    text_df = {**beside.text_df, **{int(term): float(each) for term, each in json.loads(counted or "{}").items()}}
     new = {term: each - beside.text_df.get(term, 0.0) for term, each in text_df.items()}
     context_df = {**beside.context_df, **{term: beside.context_df.get(term, 0.0) + each for term, each in new.items()}}
     every = replace(beside, text_count=texts, text_df=text_df, context_df=context_df)
-    of_memories = [(UUID(memory), lexical, near) for memory, lexical, near in contexts]
+    of_memories = [(UUID(memory), lexical, near) for memory, lexical, near in json.loads(contexts or "[]")]
     return every, features.of_columns(found), of_memories
 
 
@@ -206,9 +222,8 @@ async def _scored(
     values: Mapping[str, object],
     *,
     generation: int,
-    is_beside: bool,
 ) -> dict[str, tuple[Any, ...]]:
-    statement = _scored_statement((wanted.place("t") & rows).source(TURNS, NEWEST), generation, is_beside=is_beside)
+    statement = _scored_statement((wanted.place("t") & rows).source(TURNS, NEWEST), generation)
     return await direct.columns(session, statement, {**values, **rows.values})
 
 
@@ -229,14 +244,16 @@ async def _older(
 
 
 @lru_cache(maxsize=256)
-def _scored_statement(turns: str, generation: int, *, is_beside: bool) -> TextClause:
+def _scored_statement(turns: str, generation: int) -> TextClause:
     filled = SCORED.format(
         turns=turns,
         newest=NEWEST,
-        held=HELD.format(share=MOST) if is_beside else "false",
+        share=MOST,
+        endless=2**31 - 1,
+        turn=by_key("turn", "c.id"),
         generation=int(generation),
         dimensions=TERM_DIMENSIONS,
-        idf=IDF_SQL.format(texts="total", frequency="turns"),
+        idf=IDF_SQL.format(texts="total", frequency="texts"),
         text_cosine=cosine("v.embedding", ":vector"),
         original_cosine=cosine("v.embedding", ":original"),
         short=features.SHORT_BYTES,
