@@ -39,7 +39,7 @@ LONE_DAY = re.compile(r"(?:on )?(?:mon|tue|tues|wed|wednes|thu|thurs|fri|sat|sat
 SEASON = re.compile(r"(?!.*\b(?:last|next|this)\b).*\b(?:spring|summer|autumn|fall|winter)s?\b", re.IGNORECASE)
 """A season of every year: "in winter we ski"."""
 
-RELATIVE_UNIT = re.compile(r"(?=in |.*\bago\b).*?\b(?P<unit>day|week|weekend|month|year|decade)s?\b", re.IGNORECASE)
+RELATIVE_UNIT = re.compile(r"(?=in |.*\bago$).*?\b(?P<unit>day|week|weekend|month|year|decade)s?\b", re.IGNORECASE)
 ADDED = re.compile(
     r" \((?:around )?(?:\d{1,2}(?:\u2013\d{1,2})? )?(?:[A-Z][a-z]+ )?\d{4}"
     r"(?: to (?:\d{1,2} )?(?:[A-Z][a-z]+ )?\d{4})?\)"

@@ -89,7 +89,8 @@ def _share(at: TimeMatch, nth: int, share: str, year: int | None = None, which: 
 def _season(at: TimeMatch, season: int, which: int | None = None, year: int | None = None) -> TimePiece | None:
     """ "summer of 2019", "last winter", "in spring", "spring break 2023"; bare "spring" and "fall" are verbs."""
     if year:
-        return at.months(year, season, "quarter")
+        is_past = "'" in at.text and year > at.scene.now.year + 1  # nobody plans "the summer of '52"
+        return at.months(year - 100 * is_past, season, "quarter")
     if at.precedes(_OF_SOMETHING):
         return None  # "the summer of that year", "of my first year"
     if which is None:
@@ -206,15 +207,11 @@ def _years(at: TimeMatch, year: int, year2: int) -> TimePiece | None:
     return at.span(calendar.date(year, 1), calendar.date(year2 + 1, 1), "years")
 
 
-def _year(
-    at: TimeMatch, spoken: int | None = None, year: int | None = None, said: str | None = None
-) -> TimePiece | None:
-    """ "in 2021", "since 2019", "in nineteen ninety three": a year only after a preposition and before no counted
-    thing."""
-    number = spoken or year or 0
-    if at.precedes(_COUNTED) or not 1500 <= number < 2100:
+def _year(at: TimeMatch, spoken: int, said: str | None = None) -> TimePiece | None:
+    """ "in 2021", "in nineteen ninety three": a year only after a preposition and before no counted thing."""
+    if at.precedes(_COUNTED) or not 1500 <= spoken < 2100:
         return None
-    return replace(at.months(number, 1, "year"), weak=not (said or at.follows(_YEAR_OPENER)))
+    return replace(at.months(spoken, 1, "year"), weak=not (said or at.follows(_YEAR_OPENER)))
 
 
 def _week_day(at: TimeMatch, year: int, week: int, nth: int | None = None) -> TimePiece:

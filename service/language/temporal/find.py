@@ -88,9 +88,12 @@ def find(
 def _expressions(scene: TimeContext) -> list[TimePiece]:
     done: list[TimePiece] = []
     joined = joining.join(scene, islice(pieces(scene), MAX_PIECES))
+    named = [piece for piece in joined if piece.kind == "date" and not piece.weak]
+    day = named[0].begins if named else None  # that of a time of day alone: the one named before it, else the first
     for piece in joined:
+        day = piece.begins if piece in named else day
         try:
-            read = modifiers.apply(scene, piece, _day_of(joined, piece))
+            read = modifiers.apply(scene, piece, day)
         except (ValueError, OverflowError):
             continue
         if read:
@@ -128,14 +131,6 @@ def _read(scene: TimeContext, position: int, first: int) -> TimePiece | None:
         if piece:
             return piece
     return None
-
-
-def _day_of(pieces: list[TimePiece], piece: TimePiece) -> datetime | None:
-    """The day named nearest before a piece, else the first one after it."""
-    named = [p for p in pieces if p.kind == "date" and not p.weak and p.begins]
-    before = [p for p in named if p.start < piece.start]
-    chosen = before[-1:] or named[:1]
-    return chosen[0].begins if chosen else None
 
 
 def _guided(sentence: str, lean: Callable[[int], Lean]) -> Callable[[int], Lean]:

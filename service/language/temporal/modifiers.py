@@ -78,7 +78,7 @@ def _nth_of(scene: TimeContext, piece: TimePiece) -> TimePiece:
     if index < 0:
         last = piece.ends - (4 if (piece.unit, unit) == ("year", "week") else 1) * DAY
         interval = calendar.period(last, unit)
-        if unit == "weekend" and interval[0] >= piece.ends:
+        if interval[0] >= piece.ends:
             interval = calendar.period(last, unit, -1)
     elif unit == "week":
         interval = calendar.period(piece.begins + 3 * DAY + index * WEEK, unit)
