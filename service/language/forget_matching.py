@@ -38,7 +38,6 @@ _ANOTHER_NAME: Final = re.compile(
     r"\b(?:a\.?k\.?a\.?|also\s+known\s+as)\s|\brefers?\s+to\s+the\s+same\s+[\w-]+\s+as\b",
     re.IGNORECASE,
 )
-_SAME_ONE: Final = re.compile(r"\bsame\s+(?P<noun>[^\W\d]+)\b(?:\s+(?:as|is))?\s+", re.IGNORECASE)
 _NO_NAME_BEFORE: Final = wordlists.words("""
     the a an my your his her our their its this that these those it you we i they he she there
 """)
@@ -298,29 +297,12 @@ Form = Name | Labelled
 def _other_forms(found: Iterable[Key], texts: Sequence[ForgetText[Key]]) -> list[Form]:
     """Names and identifiers that stored statements call the same as those found."""
     known = set(found)
-    forms: list[Form] = []
-    for at, each in enumerate(texts):
-        stated = _ANOTHER_NAME.search(each.text)
-        if stated is not None and each.key in known:
-            forms += _form(each.text[: stated.start()], last=True) + _form(each.text[stated.end() :])
-        same_one = _SAME_ONE.search(each.text)
-        if same_one is None or (stated is not None and stated.start() < same_one.end()):
-            continue
-        before = _earlier(same_one["noun"], texts[:at])
-        if before is None:
-            continue
-        if before.key in known:
-            forms += _form(each.text[same_one.end() :])
-        if each.key in known:
-            noun = re.search(rf"\b{re.escape(same_one['noun'])}\b", before.text, re.IGNORECASE)
-            forms += _form(before.text[noun.end() :]) if noun is not None else []
-    return forms
-
-
-def _earlier(noun: str, texts: Sequence[ForgetText[Key]]) -> ForgetText[Key] | None:
-    """The text just before that speaks of such a one."""
-    wanted = identifiers.folded(noun)
-    return next((each for each in reversed(texts) if any(word.key == wanted for word in each.words)), None)
+    stated = [(each, said) for each in texts if each.key in known and (said := _ANOTHER_NAME.search(each.text))]
+    return [
+        form
+        for each, said in stated
+        for form in (*_form(each.text[: said.start()], last=True), *_form(each.text[said.end() :]))
+    ]
 
 
 def _form(part: str, *, last: bool = False) -> list[Form]:

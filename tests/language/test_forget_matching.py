@@ -41,7 +41,6 @@ def test_what_is_meant(query: str, meant: list[str], others: list[str]) -> None:
 
 
 STATED: list[tuple[str, list[str], list[str]]] = [
-    ("Noor Haddad", ["Vendor نور حداد came.", "Same vendor Noor Haddad billed us."], ["Vendor Acme billed us."]),
     ("@quill", ["@quill is in.", "Ada Quint is the same person as @quill.", "Ada Quint left."], ["Ada Blom left."]),
     ("Bluebird", ["Bluebird is late.", "Bluebird, also known as Kestrel.", "Kestrel is cheap."], ["Kest is cheap."]),
 ]
