@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -36,6 +37,7 @@ from service.providers.local import Encoder, LocalEmbedder
 from service.providers.protocols import Vector
 from service.resources import Resources
 from service.retrieval import query_parsing, search, signals
+from service.retrieval.signals import QueryContext
 
 CORPORA = Path(__file__).parents[2] / "tests" / "corpora"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -86,19 +88,24 @@ def report() -> str:
 
 
 async def _figures() -> dict[str, tuple[float, float]]:
+    async with local_embedder() as embedder:
+        return {name: await _recall_and_mrr(name, embedder) for name in FLOORS}
+
+
+@asynccontextmanager
+async def local_embedder() -> AsyncIterator[CachedEmbedder]:
+    """Yields the built-in embedder."""
     local = LocalEmbedder(Encoder(model_files.load(None), window=256), threads=2, max_queue=1_000)
     try:
-        embedder = CachedEmbedder(local, entries=5_000)
-        return {name: await _recall_and_mrr(name, embedder) for name in FLOORS}
+        yield CachedEmbedder(local, entries=5_000)
     finally:
         await local.close()
 
 
 async def _recall_and_mrr(name: str, embedder: CachedEmbedder) -> tuple[float, float]:
     conversations, questions = read(CORPORA / f"{name}.jsonl")
-    stored = {each["id"]: await _stored(each, embedder) for each in conversations}
-    res = cast(Resources, SimpleNamespace(embedder=embedder, common={}))
-    ranks = [await _ranks(each, stored[each["conversation_id"]], res) for each in questions]
+    stored = {each["id"]: await indexed(each, embedder) for each in conversations}
+    ranks = [await _ranks(each, stored[each["conversation_id"]], embedder) for each in questions]
     recalls = [
         sum(rank <= 10 for rank in each) / len(question["evidence"])
         for each, question in zip(ranks, questions, strict=True)
@@ -106,7 +113,8 @@ async def _recall_and_mrr(name: str, embedder: CachedEmbedder) -> tuple[float, f
     return sum(recalls) / len(recalls), sum(1 / each[0] for each in ranks) / len(ranks)
 
 
-async def _stored(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> list[IndexedText]:
+async def indexed(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> list[IndexedText]:
+    """Returns the turns of a conversation, or its facts, as they are stored."""
     found = []
     for part in conversation["sessions"]:
         said = [ContextTurn(CleanText(each["text"]), each.get("speaker")) for each in part["turns"]]
@@ -133,20 +141,28 @@ async def _stored(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> 
     return found
 
 
-async def _ranks(asked: Mapping[str, Any], texts: Sequence[IndexedText], res: Resources) -> list[int]:
+async def _ranks(asked: Mapping[str, Any], texts: Sequence[IndexedText], embedder: CachedEmbedder) -> list[int]:
     """The ranks of the evidence, best first."""
+    features, known = await measured(asked["text"], texts, embedder)
+    ranked = signals.fused(signals.columns(features, known), known)
+    return [at for at, hit in enumerate(ranked, 1) if hit.key in asked["evidence"]]
+
+
+async def measured(
+    question: str, texts: Sequence[IndexedText], embedder: CachedEmbedder
+) -> tuple[Features, QueryContext]:
+    """Returns the features of the texts, and what ranking knows of the question."""
+    res = cast(Resources, SimpleNamespace(embedder=embedder, common={}))
     people = {each.speaker for each in texts if each.speaker}
-    seen = query_parsing.parse(asked["text"], NOW, UTC_ZONE, people)
-    query = Query(Scope(OWNER, user_id="u"), CleanText(asked["text"]), 10, ranking=RANKING)
+    seen = query_parsing.parse(question, NOW, UTC_ZONE, people)
+    query = Query(Scope(OWNER, user_id="u"), CleanText(question), 10, ranking=RANKING)
     vector = (await search.embed(query, CleanText(seen.embedding_text), [], res, is_request=seen.is_request)).searched
     assert vector is not None
     term_ids = {term: term_id(term) for term in seen.terms}
     counted = (_counts(each.text_terms for each in texts), _counts(each.context_terms for each in texts))
     known = signals.query_context(query, seen, NOW, term_ids, Candidates(len(texts), *counted), EntityMatches())
     features = _features(texts, vector, known.idf)
-    known = replace(known, time_span=signals.time_span(seen, features))
-    ranked = signals.fused(signals.columns(features, known), known)
-    return [at for at, hit in enumerate(ranked, 1) if hit.key in asked["evidence"]]
+    return features, replace(known, time_span=signals.time_span(seen, features))
 
 
 def _features(texts: Sequence[IndexedText], vector: Vector, idf: TermIdf) -> Features:
