@@ -24,7 +24,7 @@ from service.retrieval.recall import recall
 
 INJECTED_FROM = 0.3
 """Probability of an answer from which turns, facts and entities are written for a prompt: of questions about chats that
-had an answer 14 of 15 are above, of those that had none 7 of 15 are below."""
+had an answer 41 of 45 are above, of those that had none 18 of 45 are below."""
 
 router = APIRouter(prefix="/v1/recall", tags=["recall"], route_class=JsonRoute)
 

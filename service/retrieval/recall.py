@@ -78,7 +78,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
                 )
                 if lost := [place for place in places if place not in turns]:
                     rewritten = await recall_context.hidden_turns(session, query.scope.workspace_id, lost)
-        answer_probability = _answer_probability(found, ranked)
+        answer_probability = _answer_probability(found, ranked, memories)
         wanted = query
         if not is_probable(answer_probability, query.min_answer):
             wanted = replace(query, include=query.include - ANSWERS)
@@ -160,11 +160,13 @@ def _wanted(
     return probable[: query.top_k]
 
 
-def _answer_probability(found: SearchResult, turns: RankedTurns) -> float | None:
-    """The higher of both: what the facts leave out may stand in the turns."""
-    return max(
-        (each for each in (found.answer_probability, turns.answer_probability) if each is not None), default=None
-    )
+def _answer_probability(found: SearchResult, turns: RankedTurns, memories: Collection[TurnPlace]) -> float | None:
+    """That of the memories; the higher of both where none of them keeps the first turn: it may answer alone."""
+    first = turns.hits[0].turn if turns.hits else None
+    if first is None or (first.conversation_id, first.index) in memories:
+        return found.answer_probability
+    known = (found.answer_probability, turns.answer_probability)
+    return max((each for each in known if each is not None), default=None)
 
 
 def _facts(query: RecallQuery, found: SearchResult, rewritten: Collection[TurnPlace]) -> list[Hit]:
