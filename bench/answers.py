@@ -5,7 +5,8 @@
 `service/retrieval/answerability.py` holds the printed coefficients. The conversations of `tests/corpora/answers.jsonl`
 were written for this, each with questions that it answers and questions about the same things that it does not. They
 are measured as they are and four in one, as larger memories. Every second four of them are held out, and the figures
-are theirs; the coefficients are those of all. A hit is fitted on the questions with an answer of the other corpora, too.
+are theirs; the coefficients are those of all. A hit is fitted on the questions with an answer of the other corpora,
+too.
 """
 
 from __future__ import annotations

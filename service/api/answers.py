@@ -19,8 +19,8 @@ HitProbability = Annotated[
 Answerable = Annotated[
     bool | None,
     Field(
-        description="Whether answer_probability is 0.5 or more; null where that is null. Where question and answer share "
-        "no word it is too low, so do not refuse to answer because of it: judge the hits",
+        description="Whether answer_probability is 0.5 or more; null where that is null. Where question and answer "
+        "share no word it is too low, so do not refuse to answer because of it: judge the hits",
         examples=[True],
     ),
 ]
