@@ -9,10 +9,8 @@ import re
 from collections.abc import Set
 from typing import Final, Literal
 
-from service.language.common_words import is_common
-from service.language.gazetteer import CALENDAR
+from service.language.common_words import CALENDAR, is_common
 from service.language.lexemes import lexemes
-from service.language.quantities import numbers
 
 Kind = Literal["name", "figure"]
 
@@ -20,6 +18,11 @@ _ASKS_NAME: Final = re.compile(r"\bwho(?:m|se)?\b|\bnames?\b|\bcalled\b|\btitles
 _ASKS_FIGURE: Final = re.compile(
     r"\bhow (?:much|old|long|far|tall|big|large|heavy|deep|high|often)\b"
     r"|\b(?:price|costs?|salary|rent|fee|budget|deposit|age|number)\b",
+    re.IGNORECASE,
+)
+_FIGURE: Final = re.compile(
+    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty"
+    r"|hundred|thousand|million|dozen|half|once|twice)\b",
     re.IGNORECASE,
 )
 _CAPITALISED: Final = re.compile(r"\b[A-Z\u00c0-\u00de][\w\u2019'-]+")
@@ -35,7 +38,7 @@ def kind(question: str) -> Kind | None:
 def holds(asked: Kind, text: str, known: Set[str]) -> bool:
     """Whether a text has a figure, or a name without a lexeme of `known`: the question itself has those."""
     if asked == "figure":
-        return next(numbers(text), None) is not None
+        return _FIGURE.search(text) is not None
     return any(
         not is_common(word) and word.casefold() not in CALENDAR and known.isdisjoint(lexemes(word))
         for word in _CAPITALISED.findall(text)
