@@ -27,17 +27,18 @@ from uuid_utils.compat import uuid7
 
 from bench.queue import SETTINGS, open_database
 from bench.superuser import SUPERUSER, login_url, trusting
-from service.db import migrate
-from service.db.engine import Database
-from service.db.jobs.queue import Wakeup
-from service.db.memories import fading, stats
-from service.db.memories.stats import Use
-from service.db.roles import APP, OWNER, WORKER
-from service.db.tenants import keys
+from service.access.statements import keys
 from service.domain.job import Counts, Job
-from service.jobs import ageing
 from service.launch.postgres import EmbeddedPostgres
-from service.resources import Resources
+from service.postgres import migrate
+from service.postgres.engine import Database
+from service.postgres.roles import APP, OWNER, WORKER
+from service.queue.queue import Wakeup
+from service.runtime.resources import Resources
+from service.runtime.statements import stats
+from service.runtime.statements.stats import Use
+from service.upkeep.jobs import ageing
+from service.upkeep.statements import fading
 
 CHUNK = 10_000
 WRITERS = 4

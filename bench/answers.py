@@ -2,7 +2,7 @@
 
     python -m bench.answers
 
-`service/retrieval/answerability.py` holds the printed coefficients. The conversations of `tests/corpora/answers.jsonl`
+`service/search/answerability.py` holds the printed coefficients. The conversations of `tests/corpora/answers.jsonl`
 were written for this, each with questions that it answers and questions about the same things that it does not. They
 are measured as they are and four in one, as larger memories. Every second four of them are held out, and the figures
 are theirs; the coefficients are those of all. A hit is fitted on the questions with an answer of the other corpora,
@@ -24,9 +24,9 @@ from bench.evals import ranking
 from bench.evals.answerable import auc
 from bench.evals.ranking import IndexedText
 from bench.load_conversations import read
-from service.db.search import features
 from service.providers.caches import CachedEmbedder
-from service.retrieval import answerability, signals
+from service.search import answerability, signals
+from service.search.statements import features
 
 Numbers = NDArray[np.float64]
 

@@ -1,7 +1,7 @@
 """Checks of a database after chaos: every answer was kept, and rows that belong together are all there.
 
-The invariants of every database are those of `loxodon doctor` (service/db/sql/doctor.sql). OF_THIS_LOAD has what holds
-beside them after this load: each query returns rows that must not exist. All of it reads past row-level security.
+The invariants of every database are those of `loxodon doctor` (service/postgres/sql/doctor.sql). OF_THIS_LOAD has what
+holds beside them after this load: each query returns rows that must not exist. All of it reads past row-level security.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from types import MappingProxyType
 import asyncpg  # type: ignore[import-untyped]
 
 from bench.chaos_writes import AnswerRecord
-from service.db import doctor
+from service.postgres import doctor
 
 ANSWERED = """
 SELECT m.id AS memory_id, memory.content,

@@ -27,8 +27,8 @@ import asyncpg  # type: ignore[import-untyped]
 from bench import sentences, target
 from bench.clients import Client
 from bench.target import Service
-from service.db import doctor
-from service.memory.edits import Policy
+from service.memories.edits import Policy
+from service.postgres import doctor
 
 USERS = ("alice", "bob")
 WORD = "zq[0-9a-f]+vx"

@@ -22,8 +22,8 @@ from pgvector import HalfVector
 from pgvector.asyncpg import register_vector
 
 from bench.clients import LoadRun, TimedResponse
-from service.db.engine import Access, connect_arguments
-from service.db.roles import APP
+from service.postgres.engine import Access, connect_arguments
+from service.postgres.roles import APP
 
 Row = Mapping[str, Any]
 

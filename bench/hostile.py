@@ -19,7 +19,7 @@ from functools import partial
 
 from bench.hostile_corpus import TOKENS, HostileText, mixtures, texts
 from bench.hostile_entries import ENTRIES
-from service.errors import ServiceError
+from service.domain.errors import ServiceError
 
 MAX_GROWTH = 2.4
 """Of the CPU for twice the length; 2 is linear, and caches and allocations grow a little faster."""

@@ -8,8 +8,6 @@ from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from service.curator import checks, compare, extract, grounding
-from service.curator.sourcing import SourceTurns
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language import (
@@ -23,7 +21,6 @@ from service.language import (
     importance,
     kinds,
     lexemes,
-    pii,
     relation_labels,
     relations,
     sentences,
@@ -36,7 +33,10 @@ from service.language import (
 from service.language.forget_matching import ForgetText
 from service.language.talk import Utterance
 from service.providers import json_reply
-from service.retrieval import query_parsing
+from service.redaction import detection
+from service.search import query_parsing
+from service.understanding import checks, compare, extract, grounding
+from service.understanding.sourcing import SourceTurns
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
 ZONE = ZoneInfo("UTC")
@@ -134,8 +134,8 @@ ENTRIES: dict[str, Entry] = {
     "talk, two people": _named,
     "model's facts": _grounded,
     "a model's fact": _refusal,
-    "pii.redact": pii.redact,
-    "pii.redact_json": lambda text: pii.redact_json({"note": text, text[:500]: [text[:100]] * 3}),
+    "detection.redact": detection.redact,
+    "detection.redact_json": lambda text: detection.redact_json({"note": text, text[:500]: [text[:100]] * 3}),
     "temporal.find": _times,
     "temporal.window": lambda text: temporal.window(text, NOW, ZONE),
     "temporal.may_have_time": temporal.may_have_time,

@@ -16,17 +16,18 @@ from uuid import UUID
 import asyncpg  # type: ignore[import-untyped]
 
 from bench.job_worker import DIMENSION, AbsentLlm
-from service.db.erasure.deletion import Extent
-from service.db.jobs import queue, schedule
 from service.domain.draft import CallerFields, Draft, Options, Speech
 from service.domain.job import JobName, NewJob
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
-from service.memory import deferred, forget
-from service.memory.curate import curate
-from service.memory.record import ConversationDraft, record
-from service.memory.store import store
-from service.resources import Resources
+from service.intake import deferred
+from service.intake.curate import curate
+from service.intake.record import ConversationDraft, record
+from service.memories import forget
+from service.memories.statements.deletion import Extent
+from service.memories.store import store
+from service.queue import queue, schedule
+from service.runtime.resources import Resources
 
 CALL = WriteContext("job-chaos")
 SAID = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)

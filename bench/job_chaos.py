@@ -34,12 +34,13 @@ from bench import job_worker
 from bench.job_cases import CASES, CaseWorkspace, state
 from bench.job_worker import DIMENSION, SETTINGS, Death, StableEmbedder
 from bench.superuser import SUPERUSER, login_url, trusting
-from service.db import doctor, generations, migrate
-from service.db.roles import APP, OWNER
-from service.db.tenants import keys
+from service.access.statements import keys
 from service.domain.job import Job, JobName
 from service.domain.scope import NIL_WORKSPACE
 from service.launch.postgres import EmbeddedPostgres
+from service.postgres import doctor, migrate
+from service.postgres.roles import APP, OWNER
+from service.runtime.statements import generations
 
 WAYS = ("worker killed", "Postgres killed", "two workers", "done twice")
 DONE_S = 60.0  # for the jobs of a round

@@ -21,22 +21,23 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 
 from bench.superuser import login_url
-from service.db.engine import Access, Database
-from service.db.erasure import deletion
-from service.db.jobs.queue import Wakeup
-from service.db.memories import fading
-from service.db.roles import APP, WORKER
+from service.domain.errors import LlmError
 from service.domain.job import Job, JobName
 from service.domain.text import CleanText
-from service.errors import LlmError
-from service.jobs import upkeep
-from service.jobs.loop import Worker
-from service.jobs.registry import TASKS
-from service.memory import fade, forget
+from service.kit.settings import Settings
+from service.memories import forget
+from service.memories.statements import deletion
+from service.postgres.engine import Access, Database
+from service.postgres.roles import APP, WORKER
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import LlmReply, LlmRequest, Vector
-from service.resources import Resources
-from service.settings import Settings
+from service.queue.queue import Wakeup
+from service.runtime.resources import Resources
+from service.upkeep import fade
+from service.upkeep.jobs import upkeep
+from service.upkeep.statements import fading
+from service.worker.loop import Worker
+from service.worker.registry import TASKS
 
 P = ParamSpec("P")
 T = TypeVar("T")

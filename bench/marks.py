@@ -1,4 +1,4 @@
-"""Fits what marks a memory as perhaps outdated, and writes the weights to service/curator/outdating.json.
+"""Fits what marks a memory as perhaps outdated, and writes the weights to service/understanding/outdating.json.
 
     python -m bench.marks
 
@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from service.curator import outdating
-from service.curator.compare import LinkKind, read, relate, signs
 from service.domain.text import CleanText
 from service.providers.local import LocalEmbedder
+from service.understanding import outdating
+from service.understanding.compare import LinkKind, read, relate, signs
 
 Numbers = NDArray[np.float64]
 

@@ -15,12 +15,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 TODAYS = (
     "migrations",
-    "service/shipped.py",
-    "service/db/schema.py",
+    "service/kit/shipped.py",
+    "service/postgres/schema.py",
     "service/db/sql",
-    "service/db/migrate.py",
-    "service/db/migration_plan.py",
-    "service/db/vitals.py",
+    "service/postgres/migrate.py",
+    "service/postgres/migration_plan.py",
+    "service/postgres/vitals.py",
 )
 """What makes the schema; the rest is of the release."""
 

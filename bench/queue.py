@@ -24,19 +24,19 @@ from uuid import UUID, uuid4
 from sqlalchemy import text
 
 from bench.superuser import SUPERUSER, login_url, trusting
-from service.db import migrate
-from service.db.engine import Database
-from service.db.jobs import queue
-from service.db.jobs.queue import FIRST_LANE, Wakeup
-from service.db.rights import find_access
-from service.db.roles import APP, OWNER, WORKER
 from service.domain.job import Ending, Job, JobName, NewJob
 from service.domain.scope import NIL_WORKSPACE
-from service.jobs.loop import Worker
-from service.jobs.registry import Task
+from service.kit.settings import Settings
 from service.launch.postgres import EmbeddedPostgres
-from service.resources import Resources
-from service.settings import Settings
+from service.postgres import migrate
+from service.postgres.engine import Database
+from service.postgres.rights import find_access
+from service.postgres.roles import APP, OWNER, WORKER
+from service.queue import queue
+from service.queue.queue import FIRST_LANE, Wakeup
+from service.runtime.resources import Resources
+from service.worker.loop import Worker
+from service.worker.registry import Task
 
 CHUNK = 5_000  # jobs per enqueueing transaction
 SETTINGS = Settings.model_validate({})

@@ -30,9 +30,9 @@ import aiohttp
 from aiohttp import web
 
 from bench.superuser import SUPERUSER, login_url, trusting
-from service.db.roles import APP, OWNER, URL_VARIABLES
+from service.kit.settings import PREFIX, UNPREFIXED
 from service.launch.postgres import EmbeddedPostgres
-from service.settings import PREFIX, UNPREFIXED
+from service.postgres.roles import APP, OWNER, URL_VARIABLES
 
 ROOT = Path(__file__).parents[1]
 PROCESSES = 2

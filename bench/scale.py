@@ -41,22 +41,23 @@ from bench.numbers import mean, percentile, table
 from bench.scale_data import SHARES, Sources
 from bench.scale_store import Store
 from bench.superuser import login_url
-from service.db import scopes
-from service.db.engine import Database, driver
-from service.db.rights import find_access
-from service.db.roles import APP
-from service.db.search import approximate, candidates, exact, term_statistics, visibility
-from service.db.search.plan import MIN_ARM_LIMIT, Candidates, SearchPlan
 from service.domain import column_ranges, filter_keys, filters
 from service.domain.query import ANYTHING, EVER, Narrow, Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
+from service.kit.settings import Settings
 from service.language import lexemes
 from service.launch.run import is_ready
-from service.opening import open_resources
-from service.resources import Resources
-from service.retrieval.search import search
-from service.settings import Settings
+from service.memories.statements import visibility
+from service.postgres import scopes
+from service.postgres.engine import Database, driver
+from service.postgres.rights import find_access
+from service.postgres.roles import APP
+from service.runtime.opening import open_resources
+from service.runtime.resources import Resources
+from service.search.search import search
+from service.search.statements import approximate, candidates, exact, term_statistics
+from service.search.statements.plan import MIN_ARM_LIMIT, Candidates, SearchPlan
 
 SETTINGS = Settings.from_env({})
 EXACT_ROWS, BINARY_ROWS = SETTINGS.exact_scope_rows, SETTINGS.binary_scope_rows

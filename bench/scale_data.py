@@ -27,11 +27,11 @@ from pgvector.asyncpg import register_vector
 from uuid_utils.compat import uuid7
 
 from bench import sentences
-from service.db.tables import TERM_DIMENSIONS
 from service.domain.text import CleanText
+from service.kit.settings import Settings
 from service.language import lexemes
+from service.postgres.tables import TERM_DIMENSIONS
 from service.providers.choose import open_embedder
-from service.settings import Settings
 
 Vectors = NDArray[np.float32]
 

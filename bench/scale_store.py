@@ -17,14 +17,15 @@ from uuid import UUID
 
 from bench import scale_data
 from bench.superuser import SUPERUSER, login_url, trusting
-from service.db import generations, migrate
-from service.db.engine import Database
-from service.db.rights import find_access
-from service.db.roles import APP, MIGRATE_LOGIN
-from service.db.tenants import keys
+from service.access.statements import keys
+from service.kit.settings import Settings
 from service.launch.postgres import EmbeddedPostgres
+from service.postgres import migrate
+from service.postgres.engine import Database
+from service.postgres.rights import find_access
+from service.postgres.roles import APP, MIGRATE_LOGIN
 from service.providers.choose import embedder_model
-from service.settings import Settings
+from service.runtime.statements import generations
 
 FOLDER = Path(__file__).parent / ".data"
 

@@ -25,20 +25,21 @@ from bench import scale_data, scale_store
 from bench.numbers import percentile, table
 from bench.scale_data import Sources
 from bench.superuser import SUPERUSER, login_url, trusting
-from service.db import generations, migrate
-from service.db.engine import Database
-from service.db.rights import find_access
-from service.db.roles import APP, MIGRATE_LOGIN
-from service.db.tenants import keys
+from service.access.statements import keys
 from service.domain.query import Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
+from service.kit.settings import Settings
 from service.launch.postgres import EmbeddedPostgres
-from service.opening import open_resources
+from service.postgres import migrate
+from service.postgres.engine import Database
+from service.postgres.rights import find_access
+from service.postgres.roles import APP, MIGRATE_LOGIN
 from service.providers.choose import embedder_model
-from service.resources import Resources
-from service.retrieval.search import search
-from service.settings import Settings
+from service.runtime.opening import open_resources
+from service.runtime.resources import Resources
+from service.runtime.statements import generations
+from service.search.search import search
 
 SIZES: Final = {"exact": {}, "binary": {"exact_scope_rows": 500}}
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import asyncpg  # type: ignore[import-untyped]
 
-from service.db.roles import LOGINS, bootstrap_sql
 from service.launch.postgres import DATABASE
+from service.postgres.roles import LOGINS, bootstrap_sql
 
 SUPERUSER = "postgres"
 TRUST = "local all all trust\nlocal replication all trust\n"

@@ -24,8 +24,8 @@ from typing import Literal
 from urllib.parse import quote
 
 from bench.superuser import TRUST
+from service.kit.settings import PREFIX, UNPREFIXED
 from service.launch.run import is_ready
-from service.settings import PREFIX, UNPREFIXED
 
 ROOT = Path(__file__).parents[1]
 START_S, STOP_S = 180.0, 60.0

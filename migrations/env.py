@@ -1,4 +1,4 @@
-"""Runs the migrations as the owner role, on the connection that service/db/migrate.py hands over."""
+"""Runs the migrations as the owner role, on the connection that service/postgres/migrate.py hands over."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 import sys
 
 try:
-    from service.cli import app
+    from service.command.cli import app
 except ModuleNotFoundError as missing:
     if missing.name is None or missing.name.split(".")[0] == "service":
         raise

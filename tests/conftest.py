@@ -19,16 +19,17 @@ import hypothesis
 import pytest
 
 from bench.superuser import SUPERUSER, login_url, trusting
-from service.db import generations, migrate
-from service.db.engine import Access, Database
-from service.db.jobs.queue import Wakeup
-from service.db.rights import find_access
-from service.db.roles import APP, OWNER, WORKER
-from service.db.tenants import keys
-from service.embedding import cached
+from service.access.statements import keys
+from service.kit.settings import Settings
 from service.launch.postgres import EmbeddedPostgres
-from service.resources import Resources
-from service.settings import Settings
+from service.postgres import migrate
+from service.postgres.engine import Access, Database
+from service.postgres.rights import find_access
+from service.postgres.roles import APP, OWNER, WORKER
+from service.queue.queue import Wakeup
+from service.runtime.embedding import cached
+from service.runtime.resources import Resources
+from service.runtime.statements import generations
 from tests.fakes.embedder import AngleEmbedder
 
 # The same examples on every machine: a run says the same twice. `ARGS=--hypothesis-profile=explore` looks further.

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from service import fair_gate
-from service.errors import TooManyRequests, Unavailable
-from service.fair_gate import FairGate, RequestPlace
+from service.domain.errors import TooManyRequests, Unavailable
+from service.kit import fair_gate
+from service.kit.fair_gate import FairGate, RequestPlace
 
 
 async def settle() -> None:

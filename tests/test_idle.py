@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from bench.superuser import login_url
-from service import idle
-from service.db.engine import Database, ShrinkingPool, driver
-from service.db.rights import find_access
-from service.db.roles import APP
 from service.domain.scope import NIL_WORKSPACE
 from service.domain.text import CleanText
+from service.postgres.engine import Database, ShrinkingPool, driver
+from service.postgres.rights import find_access
+from service.postgres.roles import APP
 from service.providers.lent import LentEmbedder
 from service.providers.local import LocalEmbedder
+from service.runtime import idle
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ STEMMERS = {"snowballstemmer"}
 AGENTS = {"mcp", "mcp_types", "jwt", "cryptography", "jsonschema"}
 
 DONE_WITHOUT = {
-    "service.main": {*MODELS, *TIMES, *STEMMERS, *AGENTS},
-    "service.jobs.loop": {*SERVERS, *MODELS, *TIMES, *STEMMERS, *AGENTS},
+    "service.app.main": {*MODELS, *TIMES, *STEMMERS, *AGENTS},
+    "service.worker.loop": {*SERVERS, *MODELS, *TIMES, *STEMMERS, *AGENTS},
     "service.providers.lent": {*SERVERS, *MODELS, *DATABASE, *STEMMERS, *AGENTS},
     "service.launch.run": {*SERVERS, *MODELS, *DATABASE, *TIMES, *STEMMERS, "numpy"},
 }

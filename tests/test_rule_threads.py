@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.errors import PiiRejected, Unavailable
-from service.rule_threads import LONG_CHARS, RuleThreads
+from service.domain.errors import PiiRejected, Unavailable
+from service.kit.rule_threads import LONG_CHARS, RuleThreads
 
 
 @pytest.fixture

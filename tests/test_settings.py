@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from service.settings import PER_WORKSPACE, PREFIX, UNPREFIXED, Settings, SettingsError
+from service.kit.settings import PER_WORKSPACE, PREFIX, UNPREFIXED, Settings, SettingsError
 
 DOCUMENT = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text()
 

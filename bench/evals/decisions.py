@@ -15,11 +15,11 @@ from pathlib import Path
 from uuid import UUID
 
 from bench.evals.pairs import LABELS, Pair, cosines, read
-from service.curator.judge import judge
 from service.domain.decision import Action, Decision, Neighbour, Statement
 from service.domain.text import CleanText
-from service.pipeline import dedup
+from service.memories.stages import dedup
 from service.providers.local import LocalEmbedder
+from service.understanding.judge import judge
 
 STATE_CHANGES = "forget"
 """Part of the source's name of the pairs about memories."""

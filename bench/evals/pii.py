@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.evals.scoring import read_rows
-from service.errors import PiiRejected
-from service.language import pii
+from service.domain.errors import PiiRejected
+from service.redaction import detection
 
 GATED = ("EMAIL", "PHONE", "SSN", "CREDIT_CARD", "API_KEY", "IBAN", "IP")
 SHOWN = (*GATED, "PASSWORD")
@@ -28,7 +28,7 @@ def report(path: Path) -> str:
     """Recall per label and overall, texts wrongly touched, precision and time, as lines of text."""
     rows = read_rows(path)
     began_s = time.process_time()
-    found = [pii.find(row["text"]) for row in rows]
+    found = [detection.find(row["text"]) for row in rows]
     micros = (time.process_time() - began_s) / max(len(rows), 1) * 1e6
     lines = _recall_lines(rows, found)
     for kind in ("negative", "hard_negative"):
@@ -40,7 +40,7 @@ def report(path: Path) -> str:
     return "\n".join(lines)
 
 
-def _recall_lines(rows: list[dict[str, Any]], found: list[tuple[pii.Finding, ...]]) -> list[str]:
+def _recall_lines(rows: list[dict[str, Any]], found: list[tuple[detection.Finding, ...]]) -> list[str]:
     total, covered, labelled = Counter[str](), Counter[str](), Counter[str]()
     for row, findings in zip(rows, found, strict=True):
         for span in row["spans"]:
@@ -58,7 +58,7 @@ def _recall_line(label: str, total: int, covered: int, labelled: int) -> str:
     return f"{label:12} {total:6}  {covered / total:7.3f}  {labelled / total:8.3f}"
 
 
-def _covered(span: dict[str, Any], findings: list[pii.Finding]) -> bool:
+def _covered(span: dict[str, Any], findings: list[detection.Finding]) -> bool:
     position = span["start"]
     for item in findings:
         if item.start <= position < item.end:
@@ -66,24 +66,24 @@ def _covered(span: dict[str, Any], findings: list[pii.Finding]) -> bool:
     return bool(position >= span["end"])
 
 
-def _touched_line(rows: list[dict[str, Any]], found: list[tuple[pii.Finding, ...]], kind: str) -> str:
+def _touched_line(rows: list[dict[str, Any]], found: list[tuple[detection.Finding, ...]], kind: str) -> str:
     pairs = [(row, findings) for row, findings in zip(rows, found, strict=True) if row["kind"] == kind]
     touched = sum(_is_touched(row["text"], findings) for row, findings in pairs)
     return f"{kind:13} {touched} of {len(pairs)} touched"
 
 
-def _is_touched(text: str, findings: tuple[pii.Finding, ...]) -> bool:
+def _is_touched(text: str, findings: tuple[detection.Finding, ...]) -> bool:
     """True when something would be replaced, or the text rejected."""
     if findings:
         return True
     try:
-        pii.redact(text)
+        detection.redact(text)
     except PiiRejected:
         return True
     return False
 
 
-def _precision_line(rows: list[dict[str, Any]], found: list[tuple[pii.Finding, ...]]) -> str:
+def _precision_line(rows: list[dict[str, Any]], found: list[tuple[detection.Finding, ...]]) -> str:
     right = wrong = 0
     for row, findings in zip(rows, found, strict=True):
         for item in findings if row["kind"] == "positive" else ():

@@ -21,9 +21,6 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from bench.load_conversations import read
-from service.db.search.entity_arm import EntityMatches
-from service.db.search.features import Features, TermIdf, of_columns
-from service.db.search.plan import Candidates
 from service.domain.query import Query
 from service.domain.ranking import Factors, Ranking
 from service.domain.scope import Scope
@@ -35,9 +32,12 @@ from service.providers import model_files
 from service.providers.caches import CachedEmbedder
 from service.providers.local import Encoder, LocalEmbedder
 from service.providers.protocols import Vector
-from service.resources import Resources
-from service.retrieval import query_parsing, search, signals
-from service.retrieval.signals import QueryContext
+from service.runtime.resources import Resources
+from service.search import query_parsing, search, signals
+from service.search.signals import QueryContext
+from service.search.statements.entity_arm import EntityMatches
+from service.search.statements.features import Features, TermIdf, of_columns
+from service.search.statements.plan import Candidates
 
 CORPORA = Path(__file__).parents[2] / "tests" / "corpora"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

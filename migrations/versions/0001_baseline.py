@@ -1,16 +1,16 @@
 """The whole schema, as it was at the first release
 
-Until something is released it runs the files of service/db/sql as they are, and a change of the schema is a change of
-those files alone. At the first release `schema.script()` is frozen beside it as 0001_baseline.sql, which it then runs;
-from then on a change is a migration of its own, with a frozen copy of what it changes.
+Until something is released it runs the files of service/postgres/sql as they are, and a change of the schema is a
+change of those files alone. At the first release `schema.script()` is frozen beside it as 0001_baseline.sql, which it
+then runs; from then on a change is a migration of its own, with a frozen copy of what it changes.
 """
 
 from __future__ import annotations
 
 from alembic import op
 
-from service.db import schema
-from service.db.migrate import script
+from service.postgres import schema
+from service.postgres.migrate import script
 
 revision = "0001"
 down_revision = None

@@ -15,17 +15,16 @@ from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
 
-from service.command import archive, workspace_access
+from service.command import archive, transfer, workspace_access
 from service.command.archive import Manifest
 from service.command.output import Advance
 from service.command.problems import CommandError
-from service.db import transfer
-from service.db.generations import Generation
-from service.db.readiness import EXPECTED_REVISION
-from service.db.roles import OWNER
-from service.db.transfer import ExportedTable
+from service.command.transfer import ExportedTable
+from service.kit.settings import Settings
 from service.launch.owner import embedded_url, owner_url
-from service.settings import Settings
+from service.postgres.readiness import EXPECTED_REVISION
+from service.postgres.roles import OWNER
+from service.runtime.statements.generations import Generation
 
 HERE = "here"
 SIDES = (

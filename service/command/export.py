@@ -11,12 +11,11 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service import __version__
-from service.command import archive, workspace_access
+from service.command import archive, transfer, workspace_access
 from service.command.archive import Manifest, TableEntry
 from service.command.output import Advance
-from service.db import transfer
-from service.db.readiness import EXPECTED_REVISION
 from service.launch.data_dir import removed_on_failure
+from service.postgres.readiness import EXPECTED_REVISION
 
 
 async def export(url: str, folder: Path, named: str | None, *, with_vectors: bool, advance: Advance) -> Manifest:

@@ -30,7 +30,7 @@ RESERVED = frozenset(
         *("timestamp", "t_valid", "t_invalid", "updated_at", "last_accessed", "relevance_score"),
     }
 )
-"""Names that metadata cannot have (api/schemas.py; a test compares them)."""
+"""Names that metadata cannot have (http/schemas.py; a test compares them)."""
 
 MEMORY_TYPES = frozenset({"Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"})
 EDGE_TYPES = frozenset(

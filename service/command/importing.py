@@ -17,14 +17,13 @@ from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
 
-from service.command import archive, workspace_access
+from service.access.statements import keys
+from service.command import archive, transfer, workspace_access
 from service.command.archive import Manifest, TableEntry
 from service.command.output import Advance
 from service.command.problems import CommandError
-from service.db import transfer
-from service.db.engine import Access, Database
-from service.db.readiness import EXPECTED_REVISION
-from service.db.tenants import keys
+from service.postgres.engine import Access, Database
+from service.postgres.readiness import EXPECTED_REVISION
 
 BATCH_ROWS, BATCH_CHARS = 1_000, 4_000_000
 """A transaction writes at most so much: memory stays small, and little is done twice after a crash."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from service.kit.settings import Settings, SettingsError
 from service.launch.problems import LaunchError
 from service.providers import endpoints
-from service.settings import Settings, SettingsError
 
 if TYPE_CHECKING:
     from service.command.rest import Api
@@ -47,7 +47,7 @@ def warn(found: Settings) -> Settings:
 def errors_in_a_sentence(cannot: int = CANNOT_START) -> Iterator[None]:
     """Within the block a problem that a person can cure ends the program with a sentence, not with a traceback.
     `cannot`: the exit code where it is not the settings."""
-    from service.errors import ServiceError
+    from service.domain.errors import ServiceError
 
     try:
         yield

@@ -9,13 +9,14 @@ from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
 
-from service import postgres_url
+from service.command import transfer
 from service.command.problems import CommandError
-from service.db import rights, transfer
-from service.db.engine import NO_SCHEMA
-from service.db.readiness import EXPECTED_REVISION
-from service.db.roles import URL_VARIABLES, WORKER
 from service.domain.filters import uuid_or_none
+from service.kit import postgres_url
+from service.postgres import rights
+from service.postgres.engine import NO_SCHEMA
+from service.postgres.readiness import EXPECTED_REVISION
+from service.postgres.roles import URL_VARIABLES, WORKER
 
 SESSION_SETTINGS = {
     "timezone": "UTC",  # times are written as they are compared

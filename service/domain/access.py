@@ -11,8 +11,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from service.domain.errors import Forbidden
 from service.domain.scope import GLOBAL_CHANNEL
-from service.errors import Forbidden
 
 
 class Right(StrEnum):
@@ -46,7 +46,7 @@ WHOLE_WORKSPACE = frozenset({Right.ADMIN, Right.OPERATOR, Right.AUDIT, Right.MET
 @dataclass(frozen=True, slots=True)
 class Wall:
     """What a key cannot leave: rows with every id that is given, in one of the channels if any are. Row-level security
-    keeps it (service/db/sql/walls.sql)."""
+    keeps it (service/postgres/sql/walls.sql)."""
 
     user_id: str | None = None
     agent_id: str | None = None

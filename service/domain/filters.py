@@ -17,9 +17,9 @@ from typing import Any, Final, Literal
 from uuid import UUID
 
 from service.domain import moments
+from service.domain.errors import InvalidInput
 from service.domain.kinds import ClassificationSource, MemoryType
 from service.domain.temporal import TemporalTag, TemporalType
-from service.errors import InvalidInput
 
 Operator = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "icontains"]
 Kind = Literal["text", "number", "time", "flag", "id", "words", "any"]

@@ -37,7 +37,7 @@ JobName = Literal[
     "reembed",
     "deliver_webhook",
 ]
-"""Every kind of job; jobs/registry.py has the task of each."""
+"""Every kind of job; worker/registry.py has the task of each."""
 
 JobState = Literal["queued", "running", "failed", "dead", "done", "cancelled"]
 """As a person sees it. `failed` waits for another attempt, `dead` for a person; both waiting states are `ready` in the
@@ -99,7 +99,7 @@ Counts = Mapping[str, int]
 MAX_ATTEMPTS = 3
 LONG_MAX_ATTEMPTS = 150
 """For work of hours, whose worker may be replaced meanwhile, or its model be unavailable: with the longest wait of
-service/jobs/recorder.py, 10 minutes, about a day."""
+service/worker/recorder.py, 10 minutes, about a day."""
 NOTHING: Payload = MappingProxyType({})
 
 

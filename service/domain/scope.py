@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
-from service.errors import ScopeMissing
+from service.domain.errors import ScopeMissing
 
 GLOBAL_CHANNEL = "_global"
 NIL_WORKSPACE = UUID(int=0)

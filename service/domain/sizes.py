@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Final
 
-from service.errors import TooLarge
+from service.domain.errors import TooLarge
 
 MAX_TEXT: Final = 1_000_000
 """Characters of one text."""

@@ -18,13 +18,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from service.kit.settings import Settings
 from service.launch import accounts, data_dir
 from service.launch.binaries import environment, find_binaries, tail
 from service.launch.data_dir import KEY_FILE, FolderLock, removed_on_failure
 from service.launch.logins import BACKUP_LOGIN
 from service.launch.postgres import EmbeddedPostgres, Server, running_server
 from service.launch.problems import AlreadyRunning, LaunchError
-from service.settings import Settings
 
 BASE, LOG, MANIFEST = "base.tar.gz", "pg_wal.tar.gz", "backup_manifest"
 FAR = re.compile(r"\s*(\d+)/(\d+) kB ")

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from service import shipped
+from service.kit import shipped
 from service.launch.problems import LaunchError
 
 # importlib finds the package without importing it: its Python layer acts on import (see postgres.py)

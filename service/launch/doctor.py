@@ -6,10 +6,10 @@ import asyncio
 import json
 from collections.abc import Sequence
 
-from service.db import doctor
-from service.db.doctor import CheckResult
+from service.kit.settings import Settings
 from service.launch.owner import owner_url
-from service.settings import Settings
+from service.postgres import doctor
+from service.postgres.doctor import CheckResult
 
 
 def examine_database(settings: Settings, *, examples: int) -> list[CheckResult]:

@@ -1,6 +1,6 @@
 """uvicorn's HTTP/1.1 with limits on the head of a request, which it has none of: how long it may take, how large it may
 be, and how many connections may wait for one. What follows the head is limited by the application
-(service/api/request_body.py).
+(service/http/request_body.py).
 
 Connections that wait for a head, and have shown no good key, cost little and do not count against
 LOXODON_MAX_CONNECTIONS: closing them at once would only make a flood open them again at once. When one too many comes,
@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from service.api import errors
-from service.errors import Unavailable
+from service.domain.errors import Unavailable
+from service.http import errors
 
 HEAD_S = 10.0
 """From the opening of a connection, or the first byte of a later request on it, to the end of the head."""

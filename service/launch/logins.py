@@ -18,11 +18,11 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from service.db.roles import bootstrap_sql, new_passwords
 from service.launch.accounts import Account
 from service.launch.binaries import call, tail
 from service.launch.parent_death import ended_with_parent
 from service.launch.problems import LaunchError
+from service.postgres.roles import bootstrap_sql, new_passwords
 
 BACKUP_LOGIN = "loxodon_backup"
 # Copies the whole cluster, and may read no table. A Postgres of one's own has its own way to make backups.

@@ -10,11 +10,11 @@ import asyncio
 
 import httpx2
 
-from service import logs
+from service.kit.settings import Settings
 from service.launch import server
 from service.launch.problems import LaunchError
 from service.mcp.requests import Ask, FixedIds, RestAnswer, RestRequest
-from service.settings import Settings
+from service.observability import logs
 
 TIMEOUT_S = 60.0
 """Longer than any request takes: the service ends those that do, and says so."""

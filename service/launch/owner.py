@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from service.db.roles import LOGINS, OWNER, WORKER
+from service.kit.settings import Settings
 from service.launch.postgres import EmbeddedPostgres, running_server
 from service.launch.problems import LaunchError
-from service.settings import Settings
+from service.postgres.roles import LOGINS, OWNER, WORKER
 
 
 def owner_url(settings: Settings) -> AbstractContextManager[str]:

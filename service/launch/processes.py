@@ -10,11 +10,12 @@ import socket
 import sys
 from typing import Any
 
-from service import draining, garbage, logs, tracing
+from service.kit import draining, garbage
+from service.kit.settings import Settings
 from service.launch import listener
-from service.settings import Settings
+from service.observability import logs, tracing
 
-MAIN = "service.main"
+MAIN = "service.app.main"
 APP = f"{MAIN}:app_from_env"
 HTTP = "service.launch.http_protocol:BoundedHttp"
 DRAIN_MARGIN_S = 1  # a request at its deadline still answers
@@ -29,7 +30,7 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
     """
     import uvicorn  # the worker does without it
 
-    from service.opening import preflight
+    from service.runtime.opening import preflight
 
     if gate is not None:
         _wait_at(gate)
@@ -73,7 +74,7 @@ def _wait_at(gate: int) -> None:
 
 def work(settings: Settings, *, nice: int = 0) -> int:
     """Works until SIGTERM or Ctrl-C, then returns 0: running jobs end or are given back. `nice`: 0..19."""
-    from service.jobs.loop import run_worker
+    from service.worker.loop import run_worker
 
     os.nice(nice)
     logs.set_up(settings)

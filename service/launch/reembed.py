@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from service.db import reembedding
+from service.kit.settings import Settings
 from service.launch.owner import owner_url
 from service.providers.choose import embedder_dimension, embedder_model
-from service.settings import Settings
+from service.upkeep.statements import reembedding
 
 PROGRESS = "GET /v1/jobs/reembed?system=true (right metrics) tells how far it is."
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from service.db.roles import LOGINS, URL_VARIABLES
+from service.kit.settings import Settings
 from service.launch import data_dir, listener
 from service.launch.binaries import find_binaries
 from service.launch.data_dir import Ownership, first_key
@@ -27,10 +27,10 @@ from service.launch.postgres import EmbeddedPostgres, Server
 from service.launch.problems import LaunchError
 from service.launch.programs import ChildProcess, PostgresProgram
 from service.launch.supervisor import Stopped, Supervisor
+from service.postgres.roles import LOGINS, URL_VARIABLES
 from service.providers import model_files
 from service.providers.endpoints import secret
 from service.providers.presets import LOCAL
-from service.settings import Settings
 
 REVOKED = """The first key was revoked, or has expired. Make another with a key that has admin:
 

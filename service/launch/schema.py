@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
-from service.db import generations, migrate
-from service.db.migration_plan import described
-from service.db.roles import MIGRATE_LOGIN
-from service.db.tenants import bootstrap
-from service.db.tenants.bootstrap import FirstKey
+from service.access.statements import bootstrap
+from service.access.statements.bootstrap import FirstKey
+from service.kit.settings import Settings
 from service.launch.owner import owner_url
 from service.launch.postgres import EmbeddedPostgres
+from service.postgres import migrate
+from service.postgres.migration_plan import described
+from service.postgres.roles import MIGRATE_LOGIN
 from service.providers.choose import embedder_model
-from service.settings import Settings
+from service.runtime.statements import generations
 
 REVOKED = (
     "The first key (LOXODON_BOOTSTRAP_API_KEY, or the file first-key in the data folder) was revoked and stays so. "

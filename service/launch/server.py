@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from service.kit.settings import Settings
 from service.launch import data_dir, listener
 from service.providers.endpoints import secret
-from service.settings import Settings
 
 
 def url(settings: Settings) -> str:

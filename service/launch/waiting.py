@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 
-from service.errors import ServiceError
-from service.opening import preflight
-from service.settings import Settings
+from service.domain.errors import ServiceError
+from service.kit.settings import Settings
+from service.runtime.opening import preflight
 
 PAUSE_S = 2.0
 

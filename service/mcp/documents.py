@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from service.errors import InvalidInput
+from service.domain.errors import InvalidInput
 from service.language.untrusted import harmless_in, indented, one_line
 from service.mcp.requests import Ask, FixedIds, RestAnswer, RestRequest, Values, in_path
 from service.mcp.tools import BY_NAME, IDS

@@ -1,7 +1,7 @@
 """What tools, resources and prompts send to the REST API, and what comes back.
 
-A process that has the routes sends it to them (api/mcp.py), the command `mcp` over HTTP (launch/mcp_stdio.py). Either
-way rights, walls, limits, audit and the sentences of errors are those of the routes.
+A process that has the routes sends it to them (mcp/routes/mcp.py), the command `mcp` over HTTP (launch/mcp_stdio.py).
+Either way rights, walls, limits, audit and the sentences of errors are those of the routes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from service.errors import InvalidInput
+from service.domain.errors import InvalidInput
 
 Values = Mapping[str, Any]
 

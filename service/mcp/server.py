@@ -22,7 +22,7 @@ from mcp.shared.exceptions import MCPError
 from starlette.types import Receive, Scope, Send
 
 from service import __version__
-from service.errors import InvalidInput
+from service.domain.errors import InvalidInput
 from service.language.untrusted import harmless_in, one_line
 from service.mcp import documents
 from service.mcp.documents import CONVERSATION, PROFILE, PROMPTS, NotRead

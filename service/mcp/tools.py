@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from service.domain.errors import InvalidInput
 from service.domain.kinds import MemoryType
 from service.domain.relation import RelationType
-from service.errors import InvalidInput
 from service.mcp.requests import FixedIds, RestRequest, Values, in_path
 
 Schema = Mapping[str, Any]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, replace
 
-from service.errors import LlmError
+from service.domain.errors import LlmError
 from service.providers.protocols import Llm, LlmReply, LlmRequest, TokenUsage
 
 CHARS_PER_TOKEN = 4

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from service import metrics, tracing
 from service.domain.text import CleanText
+from service.observability import metrics, tracing
 from service.providers import budget
 from service.providers.json_reply import parse_reply
 from service.providers.protocols import Embedder, Llm, LlmReply, LlmRequest, Vector

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from service.kit.settings import Settings
 from service.providers.budget import MeteredLlm
 from service.providers.endpoints import embedder_endpoint, keys, llm_endpoint, secret
 from service.providers.lent import LentEmbedder
@@ -14,7 +15,6 @@ from service.providers.presets import Endpoint, canonical, choose_embedder
 from service.providers.protocols import Embedder, Llm
 from service.providers.reranker import HttpReranker, Reranker
 from service.providers.retry import RetryPolicy
-from service.settings import Settings
 
 LOCAL_MODEL = "local:snowflake-arctic-embed-s-int8"
 

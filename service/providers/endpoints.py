@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import SecretStr
 
+from service.kit.settings import Settings
 from service.providers.presets import OFF, Endpoint, canonical, choose_embedder, choose_llm
-from service.settings import Settings
 
 
 def check(settings: Settings, *, or_key: str | None = None) -> None:

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from service.domain.errors import ServiceError, Unavailable
 from service.domain.text import CleanText
-from service.errors import ServiceError, Unavailable
 from service.providers.local import CALIBRATION, DIMENSION, MODEL, LocalEmbedder
 from service.providers.protocols import Vector
 

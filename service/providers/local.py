@@ -25,10 +25,10 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from service import fair_gate
+from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
-from service.errors import EmbeddingError
-from service.fair_gate import FairGate
+from service.kit import fair_gate
+from service.kit.fair_gate import FairGate
 from service.providers import model_files
 from service.providers.calibration import Calibration, Curve
 from service.providers.model_files import ModelFiles

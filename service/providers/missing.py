@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
-from service.errors import EmbeddingError
 from service.providers.protocols import Vector
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from service import shipped
-from service.errors import EmbeddingError
+from service.domain.errors import EmbeddingError
+from service.kit import shipped
 from service.providers import model_wheel
 
 PLACES = ((model_wheel.FOLDER, "."), ("project_brain", "model/int8"))

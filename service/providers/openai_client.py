@@ -18,8 +18,8 @@ from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, ValidationError
 
-from service import tracing
-from service.fair_gate import outside
+from service.kit.fair_gate import outside
+from service.observability import tracing
 from service.providers.presets import Endpoint
 from service.providers.retry import LASTING, CallFailed, FailureReason, RetryPolicy, retry_after_s, run
 
@@ -226,11 +226,11 @@ def _error_fields(content: bytes) -> tuple[str | None, str | None, str]:
 
 def without_keys(message: str, key: str | None) -> str:
     """A server's sentence on one line, without our key or any other secret, at most MESSAGE_CHARS long."""
-    from service.language import pii  # only here: a process whose model answers does without
+    from service.redaction import detection  # only here: a process whose model answers does without
 
     message = " ".join(message[: 4 * MESSAGE_CHARS].split())
     message = message.replace(key, "[key]") if key and len(key) >= SECRET_CHARS else message
-    return pii.redact(message).text[:MESSAGE_CHARS]
+    return detection.redact(message).text[:MESSAGE_CHARS]
 
 
 def _reason(status: int, code: str | None, message: str) -> FailureReason:

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from pydantic import BaseModel
 
-from service import tracing
+from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
-from service.errors import EmbeddingError
+from service.observability import tracing
 from service.providers import windows
 from service.providers.openai_client import ClientOptions, OpenAiClient
 from service.providers.presets import Endpoint, prefixes

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 from pydantic import BaseModel
 
-from service import metrics, tracing
-from service.errors import AnswerCut, LlmError, PromptTooLong, UnusableAnswer
+from service.domain.errors import AnswerCut, LlmError, PromptTooLong, UnusableAnswer
+from service.observability import metrics, tracing
 from service.providers.json_reply import parse_reply
 from service.providers.openai_client import ClientOptions, OpenAiClient
 from service.providers.presets import Endpoint, JsonMode

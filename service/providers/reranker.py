@@ -13,9 +13,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from service import tracing
-from service.errors import RerankError
-from service.fair_gate import outside
+from service.domain.errors import RerankError
+from service.kit.fair_gate import outside
+from service.observability import tracing
 
 if TYPE_CHECKING:
     import httpx2

@@ -13,10 +13,10 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from service.main import create_app
+from service.app.main import create_app
+from service.kit.settings import Settings
 from service.providers.protocols import Llm
-from service.resources import Resources
-from service.settings import Settings
+from service.runtime.resources import Resources
 from tests.conftest import Tenant
 
 

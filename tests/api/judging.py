@@ -11,9 +11,9 @@ from uuid import UUID
 
 from httpx2 import AsyncClient
 
-from service.db.engine import in_transaction
+from service.postgres.engine import in_transaction
 from service.providers.protocols import LlmReply, LlmRequest
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, with_llm
 from tests.conftest import Tenant
 

@@ -8,17 +8,17 @@ from datetime import datetime
 from uuid import UUID
 
 from bench.superuser import login_url
-from service.curator.model_days import DayLimitedLlm
-from service.db.engine import Database
-from service.db.jobs.queue import Wakeup
-from service.db.rights import find_access
-from service.db.roles import APP
 from service.domain.model_budget import ModelBudget
+from service.kit.settings import Settings
+from service.postgres.engine import Database
+from service.postgres.rights import find_access
+from service.postgres.roles import APP
 from service.providers.caches import CachedEmbedder
 from service.providers.choose import open_llm
 from service.providers.protocols import LlmRequest
-from service.resources import Resources
-from service.settings import Settings
+from service.queue.queue import Wakeup
+from service.runtime.resources import Resources
+from service.understanding.model_days import DayLimitedLlm
 from tests.fakes.embedder import AngleEmbedder
 
 PROMPT = LlmRequest("annotate", "You rate.", "How important is tea?", max_tokens=100, deadline_s=5)

@@ -15,10 +15,10 @@ from typing import Any
 from httpx2 import AsyncClient
 from pydantic import SecretStr
 
+from service.kit.settings import Settings
 from service.providers.choose import open_llm
 from service.providers.protocols import Llm
-from service.resources import Resources
-from service.settings import Settings
+from service.runtime.resources import Resources
 from tests.api.conftest import with_llm
 from tests.conftest import Tenant
 from tests.fakes.http_server import HttpRequest, ScriptedAnswer

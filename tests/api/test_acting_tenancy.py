@@ -6,7 +6,7 @@ from typing import Any
 
 from httpx2 import AsyncClient
 
-from service.db.engine import Database
+from service.postgres.engine import Database
 from tests.api.conftest import Tables
 from tests.api.test_tenancy import without_tenant_predicates
 from tests.conftest import Tenant

@@ -11,7 +11,7 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from service.providers.caches import CachedEmbedder
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.scripted_model import ConversationScript, with_scripted_model
 from tests.conftest import SetClock, Tenant

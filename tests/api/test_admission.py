@@ -14,13 +14,13 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.api import request_body
-from service.api.deps import UNKNOWN_S, KeyRing
-from service.db.engine import Database
-from service.db.tenants import keys
-from service.errors import RateLimited
+from service.access.statements import keys
+from service.domain.errors import RateLimited
+from service.http import request_body
+from service.http.deps import UNKNOWN_S, KeyRing
 from service.launch import http_protocol
-from service.resources import Resources
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.api.listening import asked, connection, head, listening
 from tests.conftest import Tenant

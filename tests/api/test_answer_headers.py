@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.api import answer_headers
-from service.db.tenants import keys
-from service.errors import StoreUnavailable
-from service.resources import Resources
-from service.settings import Settings, SettingsError
+from service.access.statements import keys
+from service.domain.errors import StoreUnavailable
+from service.http import answer_headers
+from service.kit.settings import Settings, SettingsError
+from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.conftest import Tenant
 

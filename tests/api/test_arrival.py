@@ -13,8 +13,8 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.domain.job import Job
-from service.jobs import conversations
-from service.resources import Resources
+from service.intake.jobs import conversations
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, with_llm
 from tests.api.scripted_model import ConversationScript, ModelSetup, with_scripted_model
 from tests.api.working import work

@@ -8,13 +8,13 @@ from uuid import uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.db.engine import Database
-from service.db.jobs import queue
+from service.domain.errors import ServiceError
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
-from service.errors import ServiceError
-from service.jobs.recorder import ending_of_failure
-from service.resources import Resources
+from service.postgres.engine import Database
+from service.queue import queue
+from service.runtime.resources import Resources
+from service.worker.recorder import ending_of_failure
 from tests.api.conftest import Tables
 from tests.api.working import work
 from tests.conftest import Tenant
@@ -107,7 +107,7 @@ async def test_a_job_that_runs_twice_stores_once(
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patched:
-        patched.setattr("service.db.jobs.operations.finish", dies)
+        patched.setattr("service.queue.operations.finish", dies)
         with pytest.raises(RuntimeError):
             await work(resources, tables, tenant.workspace_id, "ingest")
     assert (await client.get(url)).json()["status"] == "running"
@@ -128,7 +128,7 @@ async def test_the_last_failure_fails_the_operation(
     async def refuses(*_: Any, **__: Any) -> None:
         raise ServiceError("It cannot be done.")
 
-    monkeypatch.setattr("service.db.episodes.conversations.append_turns", refuses)
+    monkeypatch.setattr("service.episodes.statements.conversations.append_turns", refuses)
     with pytest.raises(ServiceError):
         await work(resources, tables, tenant.workspace_id, "ingest")
     failed = (await client.get(url)).json()

@@ -13,8 +13,8 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service.domain.access import Right
-from service.resources import Resources
-from service.settings import Settings
+from service.kit.settings import Settings
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import SetClock, Tenant
 

@@ -430,7 +430,7 @@ async def test_an_accident_tells_nothing(
     async def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError(f"{CANARY} in SELECT * FROM memory")
 
-    monkeypatch.setattr("service.api.store.store", broken)
+    monkeypatch.setattr("service.intake.routes.store.store", broken)
     answer = await client.post(STORE, json=GOOD)
     assert answer.status_code == 500
     assert answer.json()["code"] == "internal_error"

@@ -13,13 +13,13 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.api.budgets import Budgets
-from service.db import tenants
-from service.db.engine import Database
-from service.db.roles import APP
-from service.db.tenants.budgets import TokenBucket, take
-from service.errors import RateLimited
-from service.resources import Resources
+from service.access.budgets import Budgets
+from service.access.statements import budgets
+from service.access.statements.budgets import TokenBucket, take
+from service.domain.errors import RateLimited
+from service.postgres.engine import Database
+from service.postgres.roles import APP
+from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.api.helpers import store
 from tests.conftest import Tenant, open_as
@@ -89,7 +89,7 @@ async def test_a_request_normally_costs_no_statement(
         statements.append(args)
         return await usual(*args)
 
-    monkeypatch.setattr(tenants.budgets, "take", counted)
+    monkeypatch.setattr(budgets, "take", counted)
     budget, busy, over = (
         Budgets(database),
         TokenBucket(uuid4(), "busy", 1_000.0, 2_000.0),

@@ -23,12 +23,13 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient, Response
 
+from service.domain.errors import LlmError
 from service.domain.job import Job
-from service.errors import LlmError
-from service.jobs import conversations, enrich
-from service.language.pii.cards import luhn
+from service.intake.jobs import conversations
+from service.memories.jobs import enrich
 from service.providers.protocols import LlmReply, LlmRequest
-from service.resources import Resources
+from service.redaction.detection.cards import luhn
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.api.openapi_fields import KEY, Document, TextPlace
 from tests.conftest import Tenant

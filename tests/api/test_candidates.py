@@ -15,11 +15,11 @@ from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import Text, bindparam, text
 from sqlalchemy.types import ARRAY
 
-from service.db.engine import Database
-from service.db.roles import APP
-from service.db.tables import TERM_DIMENSIONS
 from service.domain import filters, range_keys
 from service.language import lexemes
+from service.postgres.engine import Database
+from service.postgres.roles import APP
+from service.postgres.tables import TERM_DIMENSIONS
 from tests.api.conftest import Tables
 from tests.conftest import Tenant
 

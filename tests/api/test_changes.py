@@ -17,18 +17,18 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service import draining
-from service.api import change_stream, deps
-from service.api.changes import cursor_of, place_of
-from service.db import migrate
-from service.db.erasure import deletion
-from service.db.memories import history
-from service.db.memories.history import Change
 from service.domain.decision import Action
 from service.domain.feed import FeedPlace, FeedPosition, MemoryState, kind_of
 from service.domain.scope import Scope
-from service.memory import write
-from service.resources import Resources
+from service.feed.routes import change_stream
+from service.feed.routes.changes import cursor_of, place_of
+from service.http import deps
+from service.kit import draining
+from service.memories import write
+from service.memories.statements import deletion, history
+from service.memories.statements.history import Change
+from service.postgres import migrate
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import store
 from tests.api.listening import listening

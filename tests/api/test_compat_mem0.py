@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient, Response
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import client_of, with_llm
 from tests.api.helpers import listed, store
 from tests.api.judging import Judge

@@ -10,11 +10,11 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.db.engine import Database
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
-from service.jobs import conversations
-from service.resources import Resources
+from service.intake.jobs import conversations
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import opened, said, store
 from tests.api.working import work

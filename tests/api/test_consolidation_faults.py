@@ -15,10 +15,10 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from service.db.engine import Database
-from service.jobs.registry import TASKS
-from service.resources import Resources
-from service.settings import Settings
+from service.kit.settings import Settings
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from service.worker.registry import TASKS
 from tests.api.conftest import Tables
 from tests.api.scripted_model import FENCED, ModelSetup, with_scripted_model
 from tests.conftest import Tenant

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.db.scopes import ScopeLocks
-from service.resources import Resources
+from service.postgres.scopes import ScopeLocks
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, with_llm
 from tests.api.conversing import answer, past
 from tests.api.scripted_model import FENCED, NUMBERED, with_scripted_model

@@ -10,8 +10,8 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.domain.job import Job
-from service.jobs import ageing
-from service.resources import Resources
+from service.runtime.resources import Resources
+from service.upkeep.jobs import ageing
 from tests.api.conftest import Tables
 from tests.api.helpers import opened, said
 from tests.conftest import DIMENSION, SetClock, Tenant

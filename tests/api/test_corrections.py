@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conversing import answer, events, known, tell
 from tests.api.scripted_model import ConversationScript, with_scripted_model
 from tests.conftest import Tenant

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.db.engine import in_transaction
-from service.errors import LlmError
+from service.domain.errors import LlmError
+from service.postgres.engine import in_transaction
 from service.providers.protocols import LlmReply, LlmRequest
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import with_llm
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder

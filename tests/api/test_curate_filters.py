@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.working import work
 from tests.conftest import Tenant

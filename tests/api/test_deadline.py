@@ -18,7 +18,7 @@ from service.domain.text import CleanText
 from service.providers.budget import MeteredLlm
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import LlmReply, LlmRequest, Vector
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.api.helpers import store
 from tests.conftest import Tenant

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service import deadline
-from service.db import engine
+from service.domain.errors import DeadlineExceeded
 from service.domain.text import CleanText
-from service.errors import DeadlineExceeded
+from service.kit import deadline
+from service.kit.settings import Settings
+from service.postgres import engine
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Vector
-from service.resources import Resources
-from service.settings import Settings
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder

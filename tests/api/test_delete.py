@@ -7,9 +7,9 @@ from uuid import UUID, uuid4
 
 from httpx2 import AsyncClient
 
-from service.db.engine import Database
-from service.db.tenants import keys
+from service.access.statements import keys
 from service.domain.access import Right
+from service.postgres.engine import Database
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import events, store
 from tests.conftest import Tenant

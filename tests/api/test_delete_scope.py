@@ -11,11 +11,11 @@ from uuid import UUID, uuid4
 
 from httpx2 import AsyncClient
 
-from service.db.engine import Database
-from service.db.jobs import operations
-from service.jobs import forget_scope
-from service.memory import forget
-from service.resources import Resources
+from service.erasure.jobs import forget_scope
+from service.memories import forget
+from service.postgres.engine import Database
+from service.queue import operations
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import events, listed, store
 from tests.conftest import Tenant

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import listed, opened, said
 from tests.api.judging import judged, tell

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from httpx2 import AsyncClient
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conversing import events, known, tell
 from tests.api.scripted_model import ConversationScript, with_scripted_model
 from tests.conftest import Tenant

@@ -13,8 +13,8 @@ from httpx2 import AsyncClient
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
-from service.db.engine import Database
-from service.resources import Resources
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.api.helpers import opened, said, store
 from tests.api.openapi_fields import Document, TextPlace

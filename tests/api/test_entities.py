@@ -10,11 +10,11 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.db.memories import updates
 from service.domain.job import Job
-from service.jobs import enrich
+from service.memories.jobs import enrich
+from service.memories.statements import updates
 from service.providers.protocols import LlmReply, LlmRequest
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, with_llm
 from tests.api.helpers import store
 from tests.conftest import SetClock, Tenant

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.test_entities import learn, put, relate
 from tests.conftest import SetClock, Tenant

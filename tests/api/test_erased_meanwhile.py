@@ -12,7 +12,7 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from httpx2 import AsyncClient
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import listed, store
 from tests.api.judging import judged, tell

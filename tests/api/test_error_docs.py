@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from service import errors
-from service.api.error_page import HELP
-from service.api.errors import STATUS
+from service.domain import errors
+from service.http.error_page import HELP
+from service.http.errors import STATUS
 
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
 ROWS = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", PAGE.read_text(), re.MULTILINE))

@@ -7,10 +7,10 @@ from uuid import UUID
 from fastapi import FastAPI
 
 from bench.superuser import login_url
-from service.db.engine import Database
-from service.db.roles import OWNER
-from service.db.tenants import keys
-from service.db.tenants.bootstrap import FirstKey, ensure_admin_key
+from service.access.statements import keys
+from service.access.statements.bootstrap import FirstKey, ensure_admin_key
+from service.postgres.engine import Database
+from service.postgres.roles import OWNER
 from tests.api.conftest import Tables, client_of
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.errors import StoreUnavailable
-from service.memory import forget_matched
-from service.resources import Resources
+from service.domain.errors import StoreUnavailable
+from service.erasure import forget_matched
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import opened, said, store
 from tests.api.judging import judged

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.settings import Settings
+from service.kit.settings import Settings
 from tests.api.conftest import client_of
 from tests.api.helpers import events, store
 

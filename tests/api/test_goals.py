@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import store
 from tests.conftest import SetClock, Tenant

@@ -11,10 +11,10 @@ import pytest
 import structlog
 from httpx2 import AsyncClient
 
-from service.api.health import REMEMBERED_S, Probe
-from service.db.engine import Database, Session
-from service.errors import StoreUnavailable
-from service.resources import Resources
+from service.app.routes.health import REMEMBERED_S, Probe
+from service.domain.errors import StoreUnavailable
+from service.postgres.engine import Database, Session
+from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
 
 OPEN = ("/livez", "/readyz", "/health", "/v1/health")

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
+from service.domain.errors import LlmError
 from service.domain.job import Job
-from service.errors import LlmError
-from service.jobs import conversations
-from service.resources import Resources
-from service.settings import Settings
+from service.intake.jobs import conversations
+from service.kit.settings import Settings
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.conversing import answer, events, known
 from tests.api.scripted_model import FENCED, NUMBERED, ConversationScript, ModelSetup, with_scripted_model

@@ -12,9 +12,9 @@ import pytest
 from fastapi.routing import APIRoute
 from httpx2 import AsyncClient, Response
 
-from service.main import PARTS
-from service.resources import Resources
-from service.settings import Settings
+from service.app.main import PARTS
+from service.kit.settings import Settings
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import Tenant
 
@@ -117,7 +117,7 @@ async def test_a_failed_commit_is_not_kept(
 
     before = await tables.counts(tenant.workspace_id, leave_out=["embedding_cache"])
     with monkeypatch.context() as patched:
-        patched.setattr("service.db.idempotency.store_answer", broken)
+        patched.setattr("service.runtime.statements.idempotency.store_answer", broken)
         assert (await put(client, "k")).status_code == 500
     assert await tables.counts(tenant.workspace_id, leave_out=["embedding_cache"]) == before
     assert (await put(client, "k")).status_code == 201

@@ -9,11 +9,11 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.db.engine import Database
-from service.db.jobs import queue
 from service.domain.job import NewJob
 from service.domain.scope import NIL_WORKSPACE
-from service.resources import Resources
+from service.postgres.engine import Database
+from service.queue import queue
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import store
 from tests.api.test_auth import made

@@ -14,9 +14,9 @@ from fastapi import FastAPI, Request
 from fastapi.routing import APIRoute, iter_route_contexts
 from httpx2 import AsyncClient
 
-from service.api import json_body
-from service.api.json_body import JsonRoute
-from service.errors import InvalidInput
+from service.domain.errors import InvalidInput
+from service.http import json_body
+from service.http.json_body import JsonRoute
 
 BYTES_PER_BYTE = 32
 """What a parse may take at its peak for each byte of the body; what it gives back is part of it."""

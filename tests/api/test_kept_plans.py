@@ -1,7 +1,7 @@
 """A kept plan reads no whole workspace, where the average one is small and this one is not.
 
 Such a plan is made without values. The statistics are those of a database of hundreds of thousands of small workspaces;
-ANALYZE is told here what service/db/sql/statistics.sql tells it.
+ANALYZE is told here what service/postgres/sql/statistics.sql tells it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from service.db.engine import GENERIC_PLANS, Database
-from service.db.roles import APP
-from service.resources import Resources
+from service.postgres.engine import GENERIC_PLANS, Database
+from service.postgres.roles import APP
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.scripted_model import ConversationScript, with_scripted_model
 from tests.api.working import work

@@ -13,12 +13,13 @@ from pathlib import Path
 from httpx2 import AsyncClient, Response
 
 from bench.superuser import SUPERUSER, login_url, trusting
-from service.db import generations, migrate
-from service.db.roles import APP, OWNER
-from service.embedding import cached
+from service.kit.settings import Settings
 from service.launch.postgres import EmbeddedPostgres
-from service.resources import Resources
-from service.settings import Settings
+from service.postgres import migrate
+from service.postgres.roles import APP, OWNER
+from service.runtime.embedding import cached
+from service.runtime.resources import Resources
+from service.runtime.statements import generations
 from tests.api.conftest import client_of, serving
 from tests.conftest import new_tenant, open_as
 from tests.fakes.embedder import AngleEmbedder

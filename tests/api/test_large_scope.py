@@ -10,10 +10,10 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.db.engine import Session
-from service.db.search import exact
-from service.db.search.plan import Candidates, SearchPlan
-from service.resources import Resources
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+from service.search.statements import exact
+from service.search.statements.plan import Candidates, SearchPlan
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
@@ -127,7 +127,7 @@ async def test_conditions_come_first_where_prefilter_rows_would_be_read(
         tags = ["rare"] if number % 6 == 0 else ["often"]
         body = {"content": f"Note {number} about a ledger", "dedup": False, "tags": tags, **USER}
         assert (await client.post("/v1/memories", json=body)).status_code == 201
-    monkeypatch.setattr("service.db.search.candidates.PREFILTER_ROWS", prefilter_rows)
+    monkeypatch.setattr("service.search.statements.candidates.PREFILTER_ROWS", prefilter_rows)
     whole: list[bool] = []
 
     async def watched(session: Session, plan: SearchPlan) -> Candidates | None:

@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.api.buckets import REMEMBERED, Buckets
-from service.resources import Resources
+from service.http.buckets import REMEMBERED, Buckets
+from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.api.helpers import store
 from tests.conftest import Tenant

@@ -18,7 +18,7 @@ from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm
 from service.providers.presets import choose_llm
 from service.providers.retry import RetryPolicy
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder

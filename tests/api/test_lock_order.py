@@ -11,7 +11,7 @@ from uuid import UUID
 import asyncpg  # type: ignore[import-untyped]
 from httpx2 import AsyncClient
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.api.helpers import store
 from tests.api.judging import tell

@@ -14,18 +14,21 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
-from service import faults
-from service.db.memories import memories
+from service.kit import faults
+from service.memories.statements import memories
 from tests.api.conftest import client_of
 from tests.conftest import Tenant
 
 SECRET = "my-secret-text"
 ID = "01a21506-0a89-754a-b527-79e88364b055"
-LINES = "import os; from service import logs; from service.settings import Settings; import structlog, logging\n" + (
+LINES = (
+    "import os, structlog, logging\n"
+    "from service.kit.settings import Settings\n"
+    "from service.observability import logs\n"
     "logs.set_up(Settings.from_env(os.environ))\n"
     "structlog.contextvars.bind_contextvars(request_id='01a21506-0a89-754a-b527-79e88364b055')\n"
     "structlog.get_logger('a').info('request', method='GET', path='/v1/memories/{id}', status=200, workspace='w1')\n"
-    "logging.getLogger('b').warning('%s failed', 'decay', extra={'frames': ['jobs/loop.py:1 run', 'db/x.py:2 find']})\n"
+    "logging.getLogger('b').warning('%s failed', 'decay', extra={'frames': ['worker/loop.py:1', 'x.py:2']})\n"
 )
 
 
@@ -59,8 +62,8 @@ async def test_an_unexpected_error_says_where_it_came_from(
     assert line["kind"] == "ProgrammingError < UndefinedTableError"
     assert line["sqlstate"] == "42P01"
     assert (line["request_id"], line["workspace"]) == ("r-2", str(tenant.workspace_id))
-    assert any(frame.startswith("api/memories.py:") for frame in line["frames"]), line["frames"]
-    assert line["frames"][-1].startswith("db/measured.py:")
+    assert any(frame.startswith("memories/routes/memories.py:") for frame in line["frames"]), line["frames"]
+    assert line["frames"][-1].startswith("observability/measured.py:")
     assert SECRET not in repr(lines)
 
 
@@ -91,7 +94,7 @@ def test_json_lines_where_nobody_looks() -> None:
     )
     assert (first["workspace"], first["request_id"]) == ("w1", ID)
     assert (second["event"], second["request_id"]) == ("decay failed", ID)
-    assert second["frames"] == ["jobs/loop.py:1 run", "db/x.py:2 find"]
+    assert second["frames"] == ["worker/loop.py:1", "x.py:2"]
 
 
 def test_text_for_people() -> None:
@@ -102,5 +105,5 @@ def test_text_for_people() -> None:
     assert "w1" not in first
     assert len(first) < 100
     assert "decay failed" in second
-    assert [frame.strip() for frame in frames] == ["jobs/loop.py:1 run", "db/x.py:2 find"]
+    assert [frame.strip() for frame in frames] == ["worker/loop.py:1", "x.py:2"]
     assert "\x1b" not in first, "colours are for terminals"

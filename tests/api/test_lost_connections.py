@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from httpx2 import AsyncClient, Response
 
-from service.db.roles import APP
-from service.embedding import cached
-from service.resources import Resources
+from service.postgres.roles import APP
+from service.runtime.embedding import cached
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import Tenant, open_as
 from tests.fakes.embedder import AngleEmbedder

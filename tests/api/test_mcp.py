@@ -19,7 +19,7 @@ from mcp_types import TextContent, TextResourceContents
 
 from service.mcp.requests import FixedIds
 from service.mcp.tools import BY_NAME, SCOPE, TOOLS, AgentTool
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder

@@ -14,14 +14,14 @@ import yaml  # type: ignore[import-untyped]
 from httpx2 import AsyncClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.db import measured
-from service.errors import StoreUnavailable
-from service.jobs import loop
+from service.domain.errors import StoreUnavailable
+from service.observability import measured
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm
 from service.providers.presets import choose_llm
-from service.resources import Resources
-from service.scrape import KEPT_S, Scrape
+from service.runtime.resources import Resources
+from service.worker import loop
+from service.worker.scrape import KEPT_S, Scrape
 from tests.api.conftest import Tables, client_of, serving
 from tests.api.helpers import opened, said
 from tests.conftest import Tenant
@@ -94,7 +94,7 @@ async def test_what_is_counted(resources: Resources, tenant: Tenant, llm: OpenAi
     assert found["loxodon_http_request_seconds_count"][("method", "POST"), ("route", "/v1/memories")] >= 3
     assert found["loxodon_http_requests_running"][()] >= 1
     statements = {dict(labels)["statement"] for labels in found["loxodon_statement_seconds_count"]}
-    assert {"begin", "begin.locked", "commit", "direct.insert", "search.exact.find", "tenants.keys.find"} <= statements
+    assert {"begin", "begin.locked", "commit", "direct.insert", "search.exact.find", "access.keys.find"} <= statements
     assert {dict(labels)["stage"] for labels in found["loxodon_stage_seconds_count"]} >= {"pii", "embed", "type"}
     assert found["loxodon_pool_connections"][(("state", "idle"),)] > 0
     assert found["loxodon_pool_wait_seconds_count"][()] > 5

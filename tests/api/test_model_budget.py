@@ -14,19 +14,19 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.curator import model_days
-from service.curator.model_days import RESERVED_AFTER_S, DayLimitedLlm
-from service.db.engine import Database
-from service.db.tenants.model_days import account
+from service.access.statements.model_days import account
+from service.domain.errors import LlmError, ModelBudgetSpent
 from service.domain.job import Job
 from service.domain.model_budget import ModelBudget
-from service.errors import LlmError, ModelBudgetSpent
-from service.jobs import conversations
-from service.jobs.loop import Worker
-from service.jobs.recorder import ending_of_failure
-from service.jobs.registry import TASKS
+from service.intake.jobs import conversations
+from service.postgres.engine import Database
 from service.providers.budget import estimate_prompt
-from service.resources import Resources
+from service.runtime.resources import Resources
+from service.understanding import model_days
+from service.understanding.model_days import RESERVED_AFTER_S, DayLimitedLlm
+from service.worker.loop import Worker
+from service.worker.recorder import ending_of_failure
+from service.worker.registry import TASKS
 from tests.api.conftest import Tables, client_of, serving
 from tests.api.model_victim import PROMPT
 from tests.api.scripted_model import ConversationScript, ModelSetup, with_scripted_model

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
+from service.domain.errors import EmbeddingError
 from service.domain.job import Job
 from service.domain.text import CleanText
-from service.embedding import cached
-from service.errors import EmbeddingError
-from service.jobs import conversations
+from service.intake.jobs import conversations
 from service.providers.protocols import Vector
-from service.resources import Resources
+from service.runtime.embedding import cached
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.conversing import answer, events, known
 from tests.api.scripted_model import ConversationScript, ModelSetup, with_scripted_model

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from service.db.engine import Database
+from service.domain.errors import LlmError, UnusableAnswer
 from service.domain.job import Job
-from service.errors import LlmError, UnusableAnswer
-from service.jobs import conversations
-from service.jobs.conversations import UNUSABLE_ATTEMPTS
-from service.jobs.recorder import ending_of_failure
-from service.jobs.registry import TASKS
-from service.resources import Resources
-from service.settings import Settings
+from service.intake.jobs import conversations
+from service.intake.jobs.conversations import UNUSABLE_ATTEMPTS
+from service.kit.settings import Settings
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from service.worker.recorder import ending_of_failure
+from service.worker.registry import TASKS
 from tests.api.conftest import Tables
 from tests.api.conversing import answer, known
 from tests.api.scripted_model import FENCED, ModelSetup, with_scripted_model
@@ -247,7 +247,7 @@ async def test_a_content_says_who_failed(resources: Resources, tenant: Tenant, h
 
 
 async def test_the_status_follows_the_model(resources: Resources, tenant: Tenant, hasty: Settings) -> None:
-    from service.curator import model_days
+    from service.understanding import model_days
 
     async def status(setup: ModelSetup) -> tuple[str, str]:
         found = (await setup.client.get("/v1/health/details")).json()

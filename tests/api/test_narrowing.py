@@ -8,11 +8,10 @@ from uuid import UUID
 import pytest
 from httpx2 import AsyncClient
 
-from service.db import scopes
-from service.db.engine import Database
-from service.db.memories import memories
-from service.db.search import visibility
 from service.domain.scope import Scope
+from service.memories.statements import memories, visibility
+from service.postgres import scopes
+from service.postgres.engine import Database
 from tests.api.conftest import Tables
 from tests.api.helpers import store
 from tests.conftest import SetClock, Tenant

@@ -20,17 +20,18 @@ import pytest
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
-from service.db import scopes
-from service.db.engine import Database
-from service.db.scopes import typed
-from service.db.search import prefilter, visibility
-from service.db.search.plan import SearchPlan
 from service.domain import column_ranges, filter_keys, filters
 from service.domain.query import Narrow, Query, ScopeId, Window
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText, content_hash
 from service.language import lexemes, tags
-from service.resources import Resources
+from service.memories.statements import visibility
+from service.postgres import scopes
+from service.postgres.engine import Database
+from service.postgres.scopes import typed
+from service.runtime.resources import Resources
+from service.search.statements import prefilter
+from service.search.statements.plan import SearchPlan
 from tests.api.conftest import Tables, client_of, serving
 from tests.api.naive import Case, NaiveRow, moment, sees
 from tests.conftest import SetClock, Tenant
@@ -417,7 +418,7 @@ async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
     ranked; and each score adds up."""
     clock.now = NOW
     embedder.down = down
-    monkeypatch.setattr("service.db.search.candidates.PREFILTER_ROWS", prefilter_rows)
+    monkeypatch.setattr("service.search.statements.candidates.PREFILTER_ROWS", prefilter_rows)
     rows = {"exact_scope_rows": exact_rows, "binary_scope_rows": binary_rows}
     settings = resources.settings.model_copy(update=rows)
     dice = random.Random(exact_rows)

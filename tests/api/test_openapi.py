@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 from pydantic import BaseModel, TypeAdapter
 
-from service import api
+import service
 
 
 @pytest.fixture
@@ -392,7 +392,9 @@ def test_keys_are_given_in_a_header(document: dict[str, Any]) -> None:
 def models() -> list[type[BaseModel]]:
     """Every body and reply of ours."""
     found = set[type[BaseModel]]()
-    for part in pkgutil.iter_modules(api.__path__, f"{api.__name__}."):
+    for part in pkgutil.walk_packages(service.__path__, "service."):
+        if ".routes" not in part.name and not part.name.startswith("service.http"):
+            continue
         for each in vars(importlib.import_module(part.name)).values():
             if isinstance(each, type) and issubclass(each, BaseModel) and each.__module__ == part.name:
                 found.add(each)

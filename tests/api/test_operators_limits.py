@@ -11,11 +11,11 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.db.engine import Database
 from service.domain.model_budget import ModelBudget
-from service.memory import forget
-from service.resources import Resources
-from service.settings import LIMITS, PER_WORKSPACE, Settings
+from service.kit.settings import LIMITS, PER_WORKSPACE, Settings
+from service.memories import forget
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.api.helpers import listed, store
 from tests.api.judging import Judge

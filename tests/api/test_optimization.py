@@ -12,10 +12,10 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient, Response
 
-from service.db.engine import Database
-from service.db.memories import findings
 from service.domain.job import NewJob
-from service.resources import Resources
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from service.upkeep.statements import findings
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import events, listed, opened, said, store
 from tests.api.judging import decided, judged, tell

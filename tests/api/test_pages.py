@@ -11,10 +11,10 @@ import pytest
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
-from service.api import cursors
-from service.db import direct
-from service.db.engine import Database
 from service.domain import sizes
+from service.http import cursors
+from service.postgres import direct
+from service.postgres.engine import Database
 
 PAGE = 20_000
 LARGE = 4_000

@@ -11,9 +11,9 @@ import pytest
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
-from service.db.engine import Database
-from service.db.tenants import keys
+from service.access.statements import keys
 from service.domain.access import Right
+from service.postgres.engine import Database
 from tests.api.conftest import client_of
 from tests.api.helpers import events, store
 from tests.conftest import SetClock, Tenant

@@ -11,13 +11,13 @@ from uuid import UUID
 import pytest
 from httpx2 import AsyncClient
 
+from service.cognition import procedures
+from service.cognition.jobs import patterns
 from service.domain.job import Job
 from service.domain.procedure import Invocation
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
-from service.jobs import patterns
-from service.memory import procedures
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import opened, said, store
 from tests.api.working import work

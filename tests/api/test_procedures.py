@@ -12,8 +12,8 @@ from httpx2 import AsyncClient
 
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
-from service.jobs import upkeep
-from service.resources import Resources
+from service.runtime.resources import Resources
+from service.upkeep.jobs import upkeep
 from tests.api.conftest import Tables, client_of
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder

@@ -10,9 +10,9 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.domain.job import Job
-from service.jobs import promotion
-from service.memory.promote import promote_if_worthy
-from service.resources import Resources
+from service.memories.promote import promote_if_worthy
+from service.runtime.resources import Resources
+from service.upkeep.jobs import promotion
 from tests.api.conftest import Tables
 from tests.api.helpers import listed, store
 from tests.api.test_promote import promote

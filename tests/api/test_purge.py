@@ -11,13 +11,15 @@ from uuid import UUID
 import pytest
 from httpx2 import AsyncClient
 
-from service.db.engine import Database
+from service.domain.errors import LlmError
 from service.domain.job import Job
-from service.errors import LlmError
-from service.jobs import conversations, enrich, upkeep
-from service.memory.curate import TurnsGone
+from service.intake.curate import TurnsGone
+from service.intake.jobs import conversations
+from service.memories.jobs import enrich
+from service.postgres.engine import Database
 from service.providers.protocols import LlmReply, LlmRequest
-from service.resources import Resources
+from service.runtime.resources import Resources
+from service.upkeep.jobs import upkeep
 from tests.api.conftest import Tables, client_of, with_llm
 from tests.api.helpers import listed, opened, said, store
 from tests.api.judging import Judge, dump, judged, tell

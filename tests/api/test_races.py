@@ -14,9 +14,9 @@ from uuid import uuid4
 import pytest
 from httpx2 import AsyncClient, Response
 
-from service.db.scopes import ScopeLocks
+from service.postgres.scopes import ScopeLocks
 from service.providers.protocols import Llm, LlmReply, LlmRequest
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving, with_llm
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder

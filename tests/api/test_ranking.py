@@ -14,9 +14,9 @@ import pytest
 from httpx2 import AsyncClient
 from prometheus_client import REGISTRY
 
-from service.db.search.plan import MIN_ARM_LIMIT
-from service.resources import Resources
-from service.retrieval.techniques import GENERIC_REQUESTS
+from service.runtime.resources import Resources
+from service.search.statements.plan import MIN_ARM_LIMIT
+from service.search.techniques import GENERIC_REQUESTS
 from tests.api.conftest import Tables, client_of, serving, with_llm
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder

@@ -13,16 +13,17 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from bench.superuser import login_url, new_database
-from service.api.health import Probe
-from service.db import generations, migrate, readiness
-from service.db.engine import Database
-from service.db.readiness import AHEAD, EXPECTED_REVISION, SchemaRevision, write_refusal
-from service.db.rights import find_access
-from service.db.roles import APP, OWNER, WORKER
-from service.db.tenants import keys
-from service.errors import SchemaMismatch
-from service.resources import Resources
-from service.settings import Settings
+from service.access.statements import keys
+from service.app.routes.health import Probe
+from service.domain.errors import SchemaMismatch
+from service.kit.settings import Settings
+from service.postgres import migrate, readiness
+from service.postgres.engine import Database
+from service.postgres.readiness import AHEAD, EXPECTED_REVISION, SchemaRevision, write_refusal
+from service.postgres.rights import find_access
+from service.postgres.roles import APP, OWNER, WORKER
+from service.runtime.resources import Resources
+from service.runtime.statements import generations
 from tests.api.conftest import client_of, serving
 from tests.fakes.embedder import AngleEmbedder
 

@@ -15,9 +15,9 @@ from service.domain.job import Job
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.text import CleanText, content_hash
-from service.jobs import enrich
-from service.memory.associate import associate, dissociate
-from service.resources import Resources
+from service.memories.associate import associate, dissociate
+from service.memories.jobs import enrich
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import store
 from tests.conftest import SetClock, Tenant

@@ -16,12 +16,12 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from httpx2 import AsyncClient, Response
 
-from service.db import idempotency
-from service.db.engine import Database
+from service.app.main import PARTS
+from service.domain.errors import StoreUnavailable
 from service.domain.request import IdempotencyKey
-from service.errors import StoreUnavailable
-from service.main import PARTS
-from service.resources import Resources
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from service.runtime.statements import idempotency
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import store
 from tests.api.judging import judged, tell
@@ -226,7 +226,7 @@ async def test_relations_that_came_together_are_repeated(client: AsyncClient) ->
 async def test_more_than_a_page_by_tag_is_deleted_and_counted_once(
     client: AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.api.compat.automem.MOST_AT_ONCE", 2)
+    monkeypatch.setattr("service.compat.automem.MOST_AT_ONCE", 2)
     for number in range(5):
         await client.post(f"{AUTOMEM}/memory", json={"content": f"Bird {number}", "tags": ["bird"]})
     sent: dict[str, Any] = {"params": {"tags": "bird"}, "headers": {KEY: "k"}}

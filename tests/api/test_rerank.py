@@ -13,7 +13,7 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.providers.reranker import HttpReranker
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder

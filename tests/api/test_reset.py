@@ -7,10 +7,10 @@ from uuid import UUID, uuid4
 
 from httpx2 import AsyncClient
 
-from service.db.engine import Database
 from service.domain.job import Job
-from service.jobs import conversations
-from service.resources import Resources
+from service.intake.jobs import conversations
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import events, listed, store
 from tests.api.test_delete_scope import fill, work_off

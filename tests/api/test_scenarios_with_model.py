@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from httpx2 import AsyncClient
 
+from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
-from service.embedding import cached
-from service.errors import EmbeddingError
 from service.providers.protocols import Vector
-from service.resources import Resources
+from service.runtime.embedding import cached
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.conversing import answer, events, known, past, tell
 from tests.api.scripted_model import ConversationScript, ModelSetup, with_scripted_model

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.api.search_models import MemorySearchHit, SearchResponse
+from service.search.routes.search_models import MemorySearchHit, SearchResponse
 from tests.conftest import SetClock
 from tests.fakes.embedder import AngleEmbedder
 

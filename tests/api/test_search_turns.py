@@ -11,8 +11,8 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.db import direct
-from service.resources import Resources
+from service.postgres import direct
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.api.conversing import answer, known
 from tests.api.test_mcp import agent, said

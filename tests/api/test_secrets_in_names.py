@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.db.tenants import keys
+from service.access.statements import keys
 from tests.api.conftest import Tables
 from tests.api.helpers import opened, said, store
 

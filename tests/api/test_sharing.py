@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
-from service.db.engine import Database
+from service.postgres.engine import Database
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import events, listed, opened, said, store
 from tests.conftest import SetClock, Tenant
@@ -315,7 +315,7 @@ async def test_forgetting_reaches_it_only_where_it_is_asked_for(client: AsyncCli
 
 
 async def test_many_go_by_an_operation(client: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.memory.forget.AT_ONCE", 1)
+    monkeypatch.setattr("service.memories.forget.AT_ONCE", 1)
     for content in ("The kettle is red", "Lunch is at noon", "Bikes go into the yard"):
         await share(client, content)
     mine = await store(client, "My office is on floor 3")

@@ -18,11 +18,11 @@ import pytest
 from sqlalchemy import event
 
 from bench.superuser import login_url, new_database
-from service.db import migrate, vectors
-from service.db.engine import Database
-from service.db.roles import APP, OWNER, SESSION_SETTINGS
-from service.resources import Resources
-from service.settings import Settings
+from service.kit.settings import Settings
+from service.postgres import migrate, vectors
+from service.postgres.engine import Database
+from service.postgres.roles import APP, OWNER, SESSION_SETTINGS
+from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.conftest import Tenant, new_tenant, open_as
 

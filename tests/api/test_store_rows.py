@@ -11,7 +11,7 @@ import pytest
 import structlog
 from httpx2 import AsyncClient
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, with_llm
 from tests.api.working import work
 from tests.conftest import DIMENSION, SetClock, Tenant

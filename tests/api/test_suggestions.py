@@ -12,9 +12,9 @@ import pytest
 from httpx2 import AsyncClient
 from pydantic import ValidationError
 
-from service import api
-from service.api import suggestions
-from service.api.schemas import RequestModel
+import service
+from service.http import suggestions
+from service.http.schemas import RequestModel
 from tests.api.helpers import store
 
 FILTER = "known are field, operator, op, value, AND, OR, NOT."
@@ -206,8 +206,9 @@ async def test_a_missing_value_is_told_with_what_it_may_be(
 
 
 def _requests() -> list[type[RequestModel]]:
-    for each in pkgutil.iter_modules(api.__path__):
-        importlib.import_module(f"{api.__name__}.{each.name}")
+    for each in pkgutil.walk_packages(service.__path__, "service."):
+        if ".routes" in each.name:
+            importlib.import_module(each.name)
     waiting, found = [RequestModel], []
     while waiting:
         found += (below := waiting.pop().__subclasses__())

@@ -20,14 +20,14 @@ from httpx2 import AsyncClient
 from sqlalchemy import Dialect, TextClause, event, text
 
 from bench.superuser import login_url
-from service.db import direct, scopes
-from service.db.engine import Access, Database
-from service.db.memories import memories
-from service.db.rights import find_access
-from service.db.roles import APP, OWNER
+from service.domain.errors import StoreUnavailable
 from service.domain.scope import Scope
-from service.errors import StoreUnavailable
-from service.resources import Resources
+from service.memories.statements import memories
+from service.postgres import direct, scopes
+from service.postgres.engine import Access, Database
+from service.postgres.rights import find_access
+from service.postgres.roles import APP, OWNER
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import Tenant
 

@@ -10,8 +10,8 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service.domain.job import Job
-from service.jobs import enrich
-from service.resources import Resources
+from service.memories.jobs import enrich
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import opened, said, store
 from tests.conftest import SetClock, Tenant

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.db.tenants import keys
+from service.access.statements import keys
 from tests.api.conftest import client_of
 from tests.api.helpers import store
 from tests.conftest import SetClock

@@ -13,14 +13,14 @@ import pytest
 import structlog
 from httpx2 import AsyncClient
 
-from service import tracing
-from service.db.engine import Database
-from service.embedding import cached
+from service.observability import tracing
+from service.postgres.engine import Database
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm
 from service.providers.presets import choose_embedder, choose_llm
-from service.resources import Resources
+from service.runtime.embedding import cached
+from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.conftest import DIMENSION, Tenant
 from tests.fakes.collector import Collector, SeenSpan
@@ -100,7 +100,7 @@ async def test_a_store_and_a_search_are_one_tree_each(
     embeddings = [each for each in beginning(collector, "embeddings") if each.trace == CALLER]
     assert any(collector.above(each)[:2] == ["embed", "embed"] for each in embeddings), "call, embedder, stage"
     # request > stage > statement
-    compared = [each for each in beginning(collector, "search.deduplication.") if each.trace == CALLER]
+    compared = [each for each in beginning(collector, "memories.deduplication.") if each.trace == CALLER]
     assert compared
     assert all(each.attributes["db.system.name"] == "postgresql" for each in compared)
     [commit, *_] = [each for each in beginning(collector, "commit") if each.trace == CALLER]
@@ -162,11 +162,13 @@ def test_while_off_the_log_has_the_callers_trace(given: str, trace: str | None) 
     assert tracing.headers() == {}
 
 
-@pytest.mark.parametrize(("module", "loaded"), [("service.main", {"opentelemetry"}), ("service.jobs.loop", set())])
+@pytest.mark.parametrize(
+    ("module", "loaded"), [("service.app.main", {"opentelemetry"}), ("service.worker.loop", set())]
+)
 def test_while_off_nothing_of_opentelemetry_is_loaded(module: str, loaded: set[str]) -> None:
     """But for the interface without anything behind it, which FastAPI imports by itself."""
     program = (
-        f"import sys, {module}; from service import tracing; tracing.set_up({{}}, 'api')\n"
+        f"import sys, {module}; from service.observability import tracing; tracing.set_up({{}}, 'api')\n"
         "with tracing.span('x'): pass\n"
         "print(*(name for name in sys.modules if name.startswith('opentelemetry')))"
     )

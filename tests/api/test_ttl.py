@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 from httpx2 import AsyncClient
 
-from service.db.engine import Database
-from service.memory import forget
-from service.resources import Resources
+from service.memories import forget
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import events, listed, store
 from tests.conftest import SetClock

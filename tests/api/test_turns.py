@@ -11,8 +11,8 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service.domain.job import Job
-from service.jobs import embed
-from service.resources import Resources
+from service.runtime.resources import Resources
+from service.upkeep.jobs import embed
 from tests.api.conftest import Tables, client_of, serving
 from tests.api.helpers import opened, said
 from tests.conftest import SetClock, Tenant

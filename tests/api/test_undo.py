@@ -8,7 +8,7 @@ from uuid import UUID
 
 from httpx2 import AsyncClient
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import events, store
 from tests.api.judging import decided, dump, judged, tell

@@ -13,10 +13,10 @@ from httpx2 import AsyncClient
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from service.db.engine import Database
 from service.domain.job import Job
-from service.jobs import enrich
-from service.resources import Resources
+from service.memories.jobs import enrich
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import store
 from tests.api.judging import Judge, decided, dump, judged, tell

@@ -10,12 +10,12 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.db import walls
-from service.db.caches import AnswerTable
-from service.db.engine import Database
 from service.domain.access import NO_WALL, Wall
-from service.memory import forget
-from service.resources import Resources
+from service.memories import forget
+from service.postgres import walls
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from service.runtime.statements.caches import AnswerTable
 from tests.api.conftest import Tables, client_of
 from tests.api.working import work
 from tests.conftest import Tenant

@@ -19,7 +19,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient, Response
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.api.helpers import opened, said, store
 from tests.api.judging import Judge, judged, tell

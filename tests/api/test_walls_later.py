@@ -11,15 +11,15 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient, Response
 
-from service.db import walls
-from service.db.engine import Database
 from service.domain.access import Wall
+from service.domain.errors import Forbidden, LlmError
 from service.domain.job import Job
-from service.errors import Forbidden, LlmError
-from service.jobs.loop import carry_out
-from service.jobs.registry import TASKS, Task
-from service.memory import forget
-from service.resources import Resources
+from service.memories import forget
+from service.postgres import walls
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from service.worker.loop import carry_out
+from service.worker.registry import TASKS, Task
 from tests.api.conftest import Tables, client_of, with_llm
 from tests.api.helpers import opened, said, store
 from tests.api.judging import Judge

@@ -15,16 +15,16 @@ from sqlalchemy import text
 from structlog.testing import capture_logs
 
 from bench.superuser import login_url
-from service import warmup
-from service.db.engine import Database, driver
-from service.db.rights import find_access
-from service.db.roles import APP
+from service.app import warmup
+from service.app.main import create_app
 from service.domain.query import Query
 from service.domain.scope import Scope
-from service.main import create_app
-from service.resources import Resources
-from service.retrieval import search
-from service.settings import Settings
+from service.kit.settings import Settings
+from service.postgres.engine import Database, driver
+from service.postgres.rights import find_access
+from service.postgres.roles import APP
+from service.runtime.resources import Resources
+from service.search import search
 from tests.conftest import Tenant
 
 PREPARED = text("SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE '%active_' || 'goals%'")

@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.api.helpers import opened, said, store
 from tests.conftest import SetClock, Tenant

@@ -20,14 +20,14 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.db.engine import Database
 from service.domain.clock import system_clock
-from service.jobs.loop import Worker
-from service.jobs.registry import TASKS
-from service.memory.webhooks import deliver, dispatch
-from service.providers import webhook_sender
-from service.resources import Resources
-from service.settings import Settings
+from service.feed import webhook_sender
+from service.feed.webhooks import deliver, dispatch
+from service.kit.settings import Settings
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from service.worker.loop import Worker
+from service.worker.registry import TASKS
 from tests.api.conftest import Tables, client_of, serving
 from tests.api.helpers import store
 from tests.conftest import SetClock, Tenant
@@ -168,7 +168,7 @@ async def test_a_receiver_that_fails_is_tried_again_and_given_up(
     near: AsyncClient, receiver: Receiver, resources: Resources, worker_database: Database, quick: Settings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("service.memory.webhooks.FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr("service.feed.webhooks.FIRST_WAIT_S", 0.0)
     webhook, _ = await created(near, receiver)
     answers = iter([
         ScriptedAnswer(500, b"oops"),
@@ -201,7 +201,7 @@ async def test_a_webhook_is_disabled_with_a_reason_and_goes_on_where_it_was(
     near: AsyncClient, receiver: Receiver, resources: Resources, worker_database: Database, quick: Settings,
     tables: Tables, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("service.memory.webhooks.FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr("service.feed.webhooks.FIRST_WAIT_S", 0.0)
     webhook, _ = await created(near, receiver)
     receiver.how = lambda _: ScriptedAnswer(410, b"")
     await store(near, "Polishes the brass bell in June")
@@ -255,7 +255,7 @@ async def test_one_delivery_of_a_webhook_is_under_way_and_the_log_is_told_of_cha
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     """However many changes wait for a receiver that fails, the job list holds one job and the log one line."""
-    monkeypatch.setattr("service.memory.webhooks.FIRST_WAIT_S", 0.0)
+    monkeypatch.setattr("service.feed.webhooks.FIRST_WAIT_S", 0.0)
     caplog.set_level("INFO", "service")
     webhook, _ = await created(near, receiver)
     texts = [f"Waters the {plant} on Mondays" for plant in ("fern", "palm", "lemon tree", "cactus", "orchid")]

@@ -12,7 +12,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.api import welcome
+from service.app.routes import welcome
 from tests.api.conftest import client_of
 from tests.api.listening import listening
 from tests.conftest import Tenant

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from httpx2 import AsyncClient
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.helpers import store
 from tests.api.judging import judged, tell
 from tests.conftest import Tenant

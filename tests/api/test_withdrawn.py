@@ -11,13 +11,13 @@ import pytest
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
-from service.db.engine import Database
-from service.db.memories import sources
-from service.db.memories.sources import SourceLink
 from service.domain.scope import Scope
-from service.memory.forget import remove_outlived
-from service.memory.turns import embed_missing
-from service.resources import Resources
+from service.episodes.turns import embed_missing
+from service.memories.forget import remove_outlived
+from service.memories.statements import sources
+from service.memories.statements.sources import SourceLink
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.helpers import store
 from tests.api.judging import decided, judged, tell

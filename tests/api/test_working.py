@@ -10,14 +10,14 @@ from uuid import uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.db.cognition import working
-from service.db.engine import Database
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
 from service.domain.text import CleanText
 from service.domain.working import WorkingKind, WorkingLimits, WorkingScope, WorkingTurn
-from service.jobs import upkeep
-from service.resources import Resources
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from service.upkeep.jobs import upkeep
+from service.working.statements import working
 from tests.api.conftest import Tables, client_of, serving
 from tests.conftest import SetClock, Tenant
 

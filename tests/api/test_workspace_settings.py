@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from httpx2 import AsyncClient
 
-from service.resources import Resources
+from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.conversing import tell
 from tests.api.helpers import opened, said, store

@@ -7,9 +7,9 @@ from uuid import UUID
 
 from service.domain.access import Wall
 from service.domain.job import Job
-from service.jobs.loop import carry_out
-from service.jobs.registry import TASKS
-from service.resources import Resources
+from service.runtime.resources import Resources
+from service.worker.loop import carry_out
+from service.worker.registry import TASKS
 from tests.api.conftest import Tables
 
 WAITING = "SELECT id, memory_id, payload, wall FROM job WHERE workspace_id = $1 AND kind = $2 AND state = 'ready'"

@@ -10,7 +10,7 @@ import pytest
 
 from bench import job_cases
 from bench.job_chaos import difference
-from service.jobs.registry import TASKS
+from service.worker.registry import TASKS
 from tests.thorough import THOROUGH
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import pytest
 
 from bench import recall
 from bench.load_conversations import QueryResult
-from service.api.search_models import SearchRequest
+from service.search.routes.search_models import SearchRequest
 
 
 def test_every_way_is_a_request_that_the_service_takes() -> None:

@@ -19,7 +19,7 @@ from bench.target import Service
 from loxodon import AsyncMemory, Memory
 from loxodon._operations import OPERATIONS
 from loxodon.errors import BY_CODE
-from service.api.error_page import HELP
+from service.http.error_page import HELP
 from tests.clients.unreliable import Fault, UnreliableProxy, answer_cut, answer_lost, dropped, refused
 from tests.clients.wheel import build_wheel, first_session
 

@@ -14,11 +14,12 @@ from structlog.testing import capture_logs
 from typer.testing import CliRunner, Result
 
 from bench.superuser import login_url, new_database
-from service import cli
-from service.db import generations, migrate, transfer
-from service.db.roles import OWNER, WORKER
-from service.resources import Resources
-from service.settings import Settings
+from service.command import cli, transfer
+from service.kit.settings import Settings
+from service.postgres import migrate
+from service.postgres.roles import OWNER, WORKER
+from service.runtime.resources import Resources
+from service.runtime.statements import generations
 from tests.api.conftest import serving
 from tests.api.listening import listening
 from tests.conftest import DIMENSION, Tenant

@@ -14,14 +14,15 @@ from typing import Any
 import pytest
 
 from service.command import compare
-from service.db import generations, migrate
-from service.db.roles import MIGRATE_LOGIN
+from service.kit.settings import Settings
 from service.launch.accounts import Account
 from service.launch.backup import BASE, LOG, MANIFEST, backup, restore
 from service.launch.owner import owner_url
 from service.launch.postgres import EmbeddedPostgres
 from service.launch.problems import LaunchError
-from service.settings import Settings
+from service.postgres import migrate
+from service.postgres.roles import MIGRATE_LOGIN
+from service.runtime.statements import generations
 from tests.conftest import DIMENSION
 from tests.db.test_doctor import WHOLE, Names
 from tests.fakes.embedder import AngleEmbedder

@@ -11,12 +11,12 @@ from typing import Any, get_args
 
 import pytest
 
-from service.api.relations import RelationName
-from service.api.schemas import RESERVED_METADATA
 from service.command.foreign import EDGE_TYPES, MEMORY_TYPES, RESERVED
 from service.command.output import Advance
 from service.domain.kinds import MemoryType
-from service.resources import Resources
+from service.http.schemas import RESERVED_METADATA
+from service.memories.routes.relations import RelationName
+from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.command.conftest import Run
 from tests.conftest import Tenant

@@ -18,14 +18,13 @@ from uuid import UUID, uuid4
 import pytest
 from typer.testing import CliRunner, Result
 
-from service import cli
-from service.command import archive, compare
+from service.command import archive, cli, compare, transfer
 from service.command.compare import TableResult
 from service.command.export import export
 from service.command.importing import Imported, import_export
 from service.command.problems import CommandError
-from service.db import doctor, tables, transfer
-from service.settings import Settings
+from service.kit.settings import Settings
+from service.postgres import doctor, tables
 from tests.command.conftest import Moving
 
 ROOT = Path(__file__).parents[2]

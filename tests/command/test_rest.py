@@ -9,8 +9,8 @@ from pathlib import Path
 from sqlalchemy import text
 from typer.main import get_command
 
-from service import cli
-from service.db.engine import Database
+from service.command import cli
+from service.postgres.engine import Database
 from tests.command.conftest import Run
 from tests.conftest import Tenant
 

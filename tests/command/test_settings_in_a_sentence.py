@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from service.cli import app
+from service.command.cli import app
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from service.curator import checks
-from service.curator.checks import Refusal
-from service.curator.sourcing import SourceTurns
 from service.domain.text import CleanText
 from service.language.talk import Utterance
+from service.understanding import checks
+from service.understanding.checks import Refusal
+from service.understanding.sourcing import SourceTurns
 
 Turn = tuple[str, str]
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.curator.compare import differs
-from service.curator.judge import contradicts, judge, settled
 from service.domain.decision import Action, Edit, Neighbour, Reason, Statement
 from service.domain.fact import Comparison
 from service.domain.text import CleanText
+from service.understanding.compare import differs
+from service.understanding.judge import contradicts, judge, settled
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -8,14 +8,14 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from service.curator import prompts
-from service.curator.extraction_reply import CERTAINTY
-from service.curator.sourcing import SourceTurns
 from service.domain.decision import Neighbour, Statement
 from service.domain.kinds import MemoryType
 from service.domain.text import CleanText
 from service.language.talk import Utterance
-from service.retrieval.prompts import expand, hyde, rerank, self_query
+from service.search.prompts import expand, hyde, rerank, self_query
+from service.understanding import prompts
+from service.understanding.extraction_reply import CERTAINTY
+from service.understanding.sourcing import SourceTurns
 
 KINDS = ("preferences", "occupation", "goals", "technical", "milestones", "opinions", "projects", "talked to")
 RULES = ("One fact per", "context", "twice", "strongly implied", "No guesses", "Short declarative", "third person")

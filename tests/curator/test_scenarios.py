@@ -15,13 +15,13 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from service.curator import outdating
-from service.curator.compare import LinkKind, relate
-from service.curator.judge import judge
 from service.domain.decision import Action, Decision, Neighbour, Statement
 from service.domain.text import CleanText
 from service.providers import model_files
 from service.providers.local import CALIBRATION, Encoder, LocalEmbedder
+from service.understanding import outdating
+from service.understanding.compare import LinkKind, relate
+from service.understanding.judge import judge
 
 CORPORA = Path(__file__).parents[1] / "corpora" / "scenarios"
 

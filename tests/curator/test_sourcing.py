@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from service.curator.grounding import grounded
-from service.curator.sourcing import SourceTurns
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language.talk import Utterance
+from service.understanding.grounding import grounded
+from service.understanding.sourcing import SourceTurns
 
 TALK = [
     ("user", "I live in Lisbon. I have a cat."),

@@ -14,14 +14,14 @@ import pytest
 from pgvector import SparseVector
 from sqlalchemy import text
 
-from service.db import scopes
-from service.db.engine import Database, driver
-from service.db.scopes import Condition
-from service.db.search import exact
-from service.db.search.plan import SearchPlan
-from service.db.tables import TERM_DIMENSIONS
 from service.domain import bm25
 from service.domain.scope import Scope
+from service.postgres import scopes
+from service.postgres.engine import Database, driver
+from service.postgres.scopes import Condition
+from service.postgres.tables import TERM_DIMENSIONS
+from service.search.statements import exact
+from service.search.statements.plan import SearchPlan
 from tests.conftest import new_tenant
 
 ROWS, ARM = 150, 400

@@ -5,8 +5,8 @@ from uuid import UUID
 
 import numpy as np
 
-from service.db.caches import AnswerTable, VectorTable
-from service.db.engine import Database
+from service.postgres.engine import Database
+from service.runtime.statements.caches import AnswerTable, VectorTable
 from tests.conftest import DIMENSION
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sqlalchemy import DateTime, bindparam, text
 
-from service.db import direct
-from service.db.engine import Database, Session, driver, use_custom_plans
-from service.db.vectors import Half
+from service.postgres import direct
+from service.postgres.engine import Database, Session, driver, use_custom_plans
+from service.postgres.vectors import Half
 
 
 async def test_values_go_by_name_and_columns_come_as_attributes(database: Database, workspace: UUID) -> None:

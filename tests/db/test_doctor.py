@@ -15,9 +15,10 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from bench.superuser import login_url, new_database
-from service.db import doctor, generations, migrate
-from service.db.roles import APP, OWNER
-from service.settings import Settings
+from service.kit.settings import Settings
+from service.postgres import doctor, migrate
+from service.postgres.roles import APP, OWNER
+from service.runtime.statements import generations
 from tests.conftest import DIMENSION
 from tests.fakes.embedder import AngleEmbedder
 

@@ -14,11 +14,11 @@ import sqlalchemy.exc
 from asyncpg.exceptions import _base  # type: ignore[import-untyped]
 
 from bench.superuser import login_url
-from service.db import engine
-from service.db.engine import Database, Session, driver
-from service.db.rights import find_access
-from service.db.roles import APP
-from service.errors import OutcomeUnknown, StoreUnavailable
+from service.domain.errors import OutcomeUnknown, StoreUnavailable
+from service.postgres import engine
+from service.postgres.engine import Database, Session, driver
+from service.postgres.rights import find_access
+from service.postgres.roles import APP
 
 GONE: list[Exception] = [
     OSError("Network is unreachable"),

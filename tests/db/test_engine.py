@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import text
 
 from bench.superuser import login_url
-from service.db.engine import Database, driver, in_transaction
-from service.db.rights import find_access
-from service.db.roles import APP
-from service.db.tenants import keys
+from service.access.statements import keys
 from service.domain.access import Right
+from service.postgres.engine import Database, driver, in_transaction
+from service.postgres.rights import find_access
+from service.postgres.roles import APP
 
 
 async def test_a_new_key_is_found_by_its_secret_only(database: Database) -> None:

@@ -9,15 +9,15 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from service.db import scopes
-from service.db.engine import Database
-from service.db.filters import COLUMNS, any_case, compiled
-from service.db.scopes import typed
-from service.db.search import visibility
 from service.domain import filters
 from service.domain.draft import EmbeddingStatus
 from service.domain.filters import CHOICES, FIELDS, OPERATORS, Kind
 from service.domain.scope import Scope
+from service.memories.statements import visibility
+from service.postgres import scopes
+from service.postgres.engine import Database
+from service.postgres.filters import COLUMNS, any_case, compiled
+from service.postgres.scopes import typed
 
 SAMPLE: dict[Kind, Any] = {
     "text": "it's %",

@@ -19,29 +19,20 @@ import pytest
 from pgvector import HalfVector, SparseVector
 from sqlalchemy import TextClause
 
-from service.db import scopes
-from service.db.engine import Database, driver
-from service.db.search import (
-    approximate,
-    candidates,
-    deduplication,
-    entity_arm,
-    exact,
-    features,
-    nearest,
-    prefilter,
-    visibility,
-)
-from service.db.search.deduplication import Parts
-from service.db.search.features import OPTIONAL, TermIdf
-from service.db.search.nearest import NearVectors
-from service.db.search.plan import SearchPlan
-from service.db.search.term_statistics import TermStatistics
 from service.domain import column_ranges, filter_keys, filters
 from service.domain.query import Narrow, Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.settings import Settings
+from service.kit.settings import Settings
+from service.memories.statements import deduplication, nearest, visibility
+from service.memories.statements.deduplication import Parts
+from service.memories.statements.nearest import NearVectors
+from service.postgres import scopes
+from service.postgres.engine import Database, driver
+from service.search.statements import approximate, candidates, entity_arm, exact, features, prefilter
+from service.search.statements.features import OPTIONAL, TermIdf
+from service.search.statements.plan import SearchPlan
+from service.search.statements.term_statistics import TermStatistics
 
 GOLDEN = Path(__file__).with_name("golden")
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)

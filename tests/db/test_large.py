@@ -18,31 +18,22 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import TextClause, text
 
-from service.db import direct, scopes
-from service.db.engine import Database, Session, driver
-from service.db.scopes import Condition, typed
-from service.db.search import (
-    approximate,
-    candidates,
-    deduplication,
-    exact,
-    features,
-    nearest,
-    prefilter,
-    term_statistics,
-    visibility,
-)
-from service.db.search.deduplication import Parts
-from service.db.search.features import TermIdf
-from service.db.search.nearest import NearVectors
-from service.db.search.plan import SearchPlan
 from service.domain import bm25, column_ranges, filter_keys, filters
 from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.filter_keys import NO_FILTER_KEYS
 from service.domain.query import Narrow, Query, VectorStrategy, Window
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.settings import Settings
+from service.kit.settings import Settings
+from service.memories.statements import deduplication, nearest, visibility
+from service.memories.statements.deduplication import Parts
+from service.memories.statements.nearest import NearVectors
+from service.postgres import direct, scopes
+from service.postgres.engine import Database, Session, driver
+from service.postgres.scopes import Condition, typed
+from service.search.statements import approximate, candidates, exact, features, prefilter, term_statistics
+from service.search.statements.features import TermIdf
+from service.search.statements.plan import SearchPlan
 from tests.conftest import new_tenant
 
 ROWS, SMALL, EXACT_ROWS = 3_000, 200, 500

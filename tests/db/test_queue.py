@@ -13,11 +13,11 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
 
-from service.db.engine import Database
-from service.db.jobs import queue
-from service.db.jobs.queue import FIRST_LANE, Lane
 from service.domain.job import Ending, Job, JobName, NewJob
 from service.domain.scope import NIL_WORKSPACE
+from service.postgres.engine import Database
+from service.queue import queue
+from service.queue.queue import FIRST_LANE, Lane
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.db.engine import Database
-from service.db.search import term_statistics
-from service.db.search.term_statistics import MIN_WORKSPACES
 from service.domain import bm25
 from service.domain.scope import NIL_WORKSPACE
-from service.jobs import upkeep
-from service.jobs.registry import TASKS
-from service.resources import Resources
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from service.search.statements import term_statistics
+from service.search.statements.term_statistics import MIN_WORKSPACES
+from service.upkeep.jobs import upkeep
+from service.worker.registry import TASKS
 from tests.conftest import Tenant, new_tenant
 from tests.jobs.conftest import job_for, res  # noqa: F401 - a worker's resources
 

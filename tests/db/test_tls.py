@@ -11,13 +11,13 @@ import pytest
 from sqlalchemy import make_url, text
 
 from bench.superuser import login_url
-from service import postgres_url
-from service.db.engine import Access, Database
-from service.db.jobs.queue import Wakeup
-from service.db.rights import find_access
-from service.db.roles import APP
-from service.errors import StoreUnavailable
-from service.settings import Settings, SettingsError
+from service.domain.errors import StoreUnavailable
+from service.kit import postgres_url
+from service.kit.settings import Settings, SettingsError
+from service.postgres.engine import Access, Database
+from service.postgres.rights import find_access
+from service.postgres.roles import APP
+from service.queue.queue import Wakeup
 from tests.fakes.tls_postgres import Authority, TlsPostgres, tls_postgres
 
 AWAY = "postgresql://me:secret@db.example/memories"

@@ -17,19 +17,19 @@ import numpy as np
 import pytest
 from sqlalchemy import TextClause, text
 
-from service.db import scopes
-from service.db.engine import Database, Session, driver
-from service.db.memories import memories
-from service.db.scopes import Condition
-from service.db.search import approximate, candidates, deduplication, exact, term_statistics, visibility
-from service.db.search.deduplication import Parts
-from service.db.search.nearest import NearVectors
-from service.db.search.plan import SearchPlan
 from service.domain.filter_keys import NO_FILTER_KEYS
 from service.domain.query import Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.settings import Settings
+from service.kit.settings import Settings
+from service.memories.statements import deduplication, memories, visibility
+from service.memories.statements.deduplication import Parts
+from service.memories.statements.nearest import NearVectors
+from service.postgres import scopes
+from service.postgres.engine import Database, Session, driver
+from service.postgres.scopes import Condition
+from service.search.statements import approximate, candidates, exact, term_statistics
+from service.search.statements.plan import SearchPlan
 from tests.conftest import new_tenant
 
 ROWS, EXACT_ROWS = 1_200, 500

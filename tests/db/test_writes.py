@@ -7,10 +7,11 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.db import direct, writes
-from service.db.direct import InsertBatch, NewRows
-from service.db.engine import Database, Session, driver
 from service.domain.job import NewJob
+from service.postgres import direct
+from service.postgres.direct import InsertBatch, NewRows
+from service.postgres.engine import Database, Session, driver
+from service.runtime.statements import writes
 
 INTO_A = text("INSERT INTO a (n, word) VALUES (:n, :word)")
 INTO_B = text("INSERT INTO b (word, n) VALUES (:word, :n)")

@@ -26,8 +26,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.superuser import SUPERUSER, login_url, trusting
-from service.db.roles import APP, OWNER, URL_VARIABLES, WORKER
 from service.launch.postgres import EmbeddedPostgres
+from service.postgres.roles import APP, OWNER, URL_VARIABLES, WORKER
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build" / "image"

@@ -20,7 +20,7 @@ from typing import Any
 import jsonschema_rs
 import yaml  # type: ignore[import-untyped]
 
-from service.db.roles import BOOTSTRAP
+from service.postgres.roles import BOOTSTRAP
 from tests.deploy.foreign_kinds import SPECS, Schema
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from service.jobs import loop
+from service.kit.settings import Settings
 from service.launch.processes import DRAIN_MARGIN_S
-from service.settings import Settings
+from service.worker import loop
 from tests.deploy.kubernetes import BUILD, MANIFESTS, RENDERED, ROOT, Document, copies, install, problems, render
 
 pytestmark = pytest.mark.timeout(300)

@@ -18,11 +18,11 @@ import yaml  # type: ignore[import-untyped]
 from sqlalchemy import text
 
 from bench.rolling import free_port
-from service.db import readiness
-from service.db.engine import Database
-from service.db.rights import find_access
-from service.db.roles import API_LOGIN, APP
 from service.launch import accounts
+from service.postgres import readiness
+from service.postgres.engine import Database
+from service.postgres.rights import find_access
+from service.postgres.roles import API_LOGIN, APP
 from tests.deploy.kubernetes import MANIFESTS
 
 PGBOUNCER = shutil.which("pgbouncer", path="/usr/sbin:/usr/bin:/usr/local/bin")

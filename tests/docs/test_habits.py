@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.api.reference import GUIDANCE
+from service.app.routes.reference import GUIDANCE
 from tests.docs.pages import ROOT
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from service.db.engine import in_transaction
+from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
-from service.errors import EmbeddingError
+from service.postgres.engine import in_transaction
 from service.providers.protocols import Vector
 
 CHOSEN = 4

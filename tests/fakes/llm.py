@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from service.db.engine import in_transaction
-from service.errors import LlmError
+from service.domain.errors import LlmError
+from service.postgres.engine import in_transaction
 from service.providers.protocols import LlmReply, LlmRequest
 
 DEFAULTS: dict[str, Any] = {

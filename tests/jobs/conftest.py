@@ -15,16 +15,16 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from service.db.engine import Database
-from service.db.jobs import queue
-from service.db.jobs.queue import Wakeup
 from service.domain.job import Job, JobName, NewJob
 from service.domain.text import content_hash
-from service.jobs.loop import Worker
-from service.jobs.registry import Task
+from service.kit.settings import Settings
+from service.postgres.engine import Database
 from service.providers.caches import CachedEmbedder
-from service.resources import Resources
-from service.settings import Settings
+from service.queue import queue
+from service.queue.queue import Wakeup
+from service.runtime.resources import Resources
+from service.worker.loop import Worker
+from service.worker.registry import Task
 from tests.fakes.embedder import AngleEmbedder
 
 ROOT = Path(__file__).parents[2]

@@ -11,17 +11,18 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from service.db.engine import Database
-from service.db.jobs import schedule
-from service.db.memories import fading, memories, versions
-from service.db.tenants import keys
+from service.access.statements import keys
 from service.domain.job import Job
 from service.domain.request import WriteContext
 from service.domain.revision import Revision
 from service.domain.scope import NIL_WORKSPACE
-from service.jobs import ageing
-from service.memory import revise
-from service.resources import Resources
+from service.memories import revise
+from service.memories.statements import memories, versions
+from service.postgres.engine import Database
+from service.queue import schedule
+from service.runtime.resources import Resources
+from service.upkeep.jobs import ageing
+from service.upkeep.statements import fading
 from tests.jobs.conftest import fetch, insert_memory, job_for
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)

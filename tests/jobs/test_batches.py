@@ -8,10 +8,10 @@ import pytest
 
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
-from service.jobs import batches
-from service.jobs.batches import ClaimGroup
-from service.jobs.registry import Task
-from service.resources import Resources
+from service.runtime.resources import Resources
+from service.worker import batches
+from service.worker.batches import ClaimGroup
+from service.worker.registry import Task
 
 A, B = UUID(int=1), UUID(int=2)
 

@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.db.engine import Database
 from service.domain.scope import NIL_WORKSPACE
-from service.jobs import upkeep
-from service.resources import Resources
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from service.upkeep.jobs import upkeep
 from tests.jobs.conftest import fetch, job_for
 
 NOW = datetime.now(UTC)

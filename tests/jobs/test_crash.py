@@ -8,16 +8,16 @@ import tempfile
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from service.db import migrate
-from service.db.engine import Access, Database
-from service.db.jobs.queue import Wakeup
-from service.db.roles import JOBS_LOGIN, MIGRATE_LOGIN
 from service.domain.job import Job, JobName, NewJob
-from service.jobs.registry import Task
+from service.kit.settings import Settings
 from service.launch.postgres import EmbeddedPostgres
+from service.postgres import migrate
+from service.postgres.engine import Access, Database
+from service.postgres.roles import JOBS_LOGIN, MIGRATE_LOGIN
 from service.providers.caches import CachedEmbedder
-from service.resources import Resources
-from service.settings import Settings
+from service.queue.queue import Wakeup
+from service.runtime.resources import Resources
+from service.worker.registry import Task
 from tests.fakes.embedder import AngleEmbedder
 from tests.jobs.conftest import QUICK, Start, add, jobs_of, states, until, working
 

@@ -10,22 +10,23 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from service.db.cognition import goals
-from service.db.engine import Database, Session
-from service.db.episodes import contexts
-from service.db.jobs import queue
+from service.cognition import procedures
+from service.cognition.goals import NewGoal, add_goal, revise_goal
+from service.cognition.procedures import NewStrategy
+from service.cognition.statements import goals
 from service.domain.entity import EntityOwner, EntityUpsert
+from service.domain.errors import EmbeddingError
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText, content_hash
-from service.errors import EmbeddingError
-from service.jobs import embed
-from service.memory import entity, procedures
-from service.memory.goals import NewGoal, add_goal, revise_goal
-from service.memory.procedures import NewStrategy
+from service.episodes.statements import contexts
+from service.graph import entity
+from service.postgres.engine import Database, Session
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Vector
-from service.resources import Resources
+from service.queue import queue
+from service.runtime.resources import Resources
+from service.upkeep.jobs import embed
 from tests.fakes.embedder import AngleEmbedder
 from tests.jobs.conftest import fetch, insert_memory, job_for, jobs_of
 

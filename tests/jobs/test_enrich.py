@@ -10,15 +10,14 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.db.engine import Database
-from service.db.erasure import deletion
-from service.db.memories import history
 from service.domain.entity import NamedEntity
+from service.domain.errors import LockedOut
 from service.domain.job import Job
 from service.domain.text import content_hash
-from service.errors import LockedOut
-from service.jobs import enrich
-from service.resources import Resources
+from service.memories.jobs import enrich
+from service.memories.statements import deletion, history
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.jobs.conftest import fetch, insert_memory, job_for

@@ -10,10 +10,10 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from service.jobs import health_port
-from service.jobs.health_port import HealthPort, served
-from service.resources import Resources
-from service.settings import Settings, SettingsError
+from service.kit.settings import Settings, SettingsError
+from service.runtime.resources import Resources
+from service.worker import health_port
+from service.worker.health_port import HealthPort, served
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ async def test_a_schema_that_does_not_fit_is_told(
     port: HealthPort, monitor: httpx2.AsyncClient, res: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port.working(res)
-    monkeypatch.setattr("service.db.readiness.write_refusal", lambda *_: "It is newer: start the newer version.")
+    monkeypatch.setattr("service.postgres.readiness.write_refusal", lambda *_: "It is newer: start the newer version.")
     told = await monitor.get("/readyz")
     assert (told.status_code, told.json()["detail"]) == (503, "It is newer: start the newer version.")
     monkeypatch.undo()

@@ -14,15 +14,15 @@ import pytest
 from prometheus_client import REGISTRY
 from sqlalchemy import text
 
-from service.db.engine import Database, in_transaction
-from service.db.jobs import overview
-from service.db.jobs.queue import Wakeup
+from service.domain.errors import InvalidInput, StoreUnavailable
 from service.domain.job import Job, JobName, NewJob
-from service.errors import InvalidInput, StoreUnavailable
-from service.jobs import loop
-from service.jobs.registry import TASKS, Task
-from service.resources import Resources
-from service.settings import Settings
+from service.kit.settings import Settings
+from service.postgres.engine import Database, in_transaction
+from service.queue import overview
+from service.queue.queue import Wakeup
+from service.runtime.resources import Resources
+from service.worker import loop
+from service.worker.registry import TASKS, Task
 from tests.jobs.conftest import add, jobs_of, make_kind, states, until, working
 
 

@@ -7,9 +7,9 @@ from uuid import uuid4
 
 import pytest
 
+from service.domain.errors import EmbeddingError, InvalidInput, LockedOut, StoreUnavailable
 from service.domain.job import Job
-from service.errors import EmbeddingError, InvalidInput, LockedOut, StoreUnavailable
-from service.jobs import recorder
+from service.worker import recorder
 
 BACKOFF_S = 2.0
 

@@ -23,15 +23,16 @@ import pytest
 from fastapi import FastAPI
 
 from bench.superuser import login_url, new_database
-from service.db import generations, migrate
-from service.db.jobs import missing_vectors
-from service.db.roles import APP, OWNER, WORKER
-from service.db.tenants import bootstrap
-from service.jobs.registry import TASKS
+from service.access.statements import bootstrap
+from service.app.main import create_app
+from service.kit.settings import Settings
 from service.launch import reembed
-from service.main import create_app
-from service.opening import open_resources, preflight
-from service.settings import Settings
+from service.postgres import migrate
+from service.postgres.roles import APP, OWNER, WORKER
+from service.runtime.opening import open_resources, preflight
+from service.runtime.statements import generations
+from service.upkeep.statements import missing_vectors
+from service.worker.registry import TASKS
 from tests.api.conftest import client_of
 from tests.fakes.http_server import HttpRequest, ScriptedAnswer
 from tests.fakes.openai_server import EmbeddingScript, OpenAiServer

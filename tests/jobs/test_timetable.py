@@ -8,14 +8,14 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from service.db.engine import Database
-from service.db.jobs import schedule
+from service.domain.errors import InvalidInput
 from service.domain.job import Counts, Job, JobName
 from service.domain.scope import NIL_WORKSPACE
-from service.errors import InvalidInput
-from service.jobs.registry import TASKS, Task
-from service.jobs.timetable import Timetable
-from service.resources import Resources
+from service.postgres.engine import Database
+from service.queue import schedule
+from service.runtime.resources import Resources
+from service.worker.registry import TASKS, Task
+from service.worker.timetable import Timetable
 from tests.jobs.conftest import fetch, jobs_of, until, working
 
 

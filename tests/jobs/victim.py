@@ -14,17 +14,17 @@ from typing import cast
 from uuid import uuid4
 
 from bench.superuser import login_url
-from service.db.engine import Database
-from service.db.jobs.queue import Wakeup
-from service.db.rights import find_access
-from service.db.roles import WORKER
 from service.domain.job import Job, JobName
-from service.jobs.loop import Worker
-from service.jobs.registry import TASKS, Task
+from service.kit.settings import Settings
+from service.postgres.engine import Database
+from service.postgres.rights import find_access
+from service.postgres.roles import WORKER
 from service.providers.caches import CachedEmbedder
 from service.providers.choose import open_llm
-from service.resources import Resources
-from service.settings import Settings
+from service.queue.queue import Wakeup
+from service.runtime.resources import Resources
+from service.worker.loop import Worker
+from service.worker.registry import TASKS, Task
 from tests.conftest import DIMENSION
 from tests.fakes.embedder import AngleEmbedder
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from bench.evals.pii import report
 from bench.evals.scoring import read_rows
+from service.domain.errors import PiiRejected
 from service.domain.text import Redaction
-from service.errors import PiiRejected
-from service.language import pii
-from service.language.pii import names, values
+from service.redaction import detection
+from service.redaction.detection import names, values
 
 LINES = [row["text"] for row in read_rows(Path(__file__).parents[1] / "corpora" / "pii" / "untouched" / "prose.jsonl")]
 
@@ -27,7 +27,7 @@ def test_corpus_is_broad() -> None:
 def test_the_whole_corpus_at_once() -> None:
     """Neighbouring lines give no false context either."""
     text = "\n".join(LINES) + "\nThat is all."
-    assert [text[item.start - 30 : item.end] for item in pii.find(text)] == []
+    assert [text[item.start - 30 : item.end] for item in detection.find(text)] == []
 
 
 def test_lower_case_keeps_every_place() -> None:
@@ -36,21 +36,21 @@ def test_lower_case_keeps_every_place() -> None:
 
 
 def test_only_the_span_is_replaced_and_counted() -> None:
-    result = pii.redact("  mail a@b.org or c@d.org,\ncall +49 30 901820 ")
+    result = detection.redact("  mail a@b.org or c@d.org,\ncall +49 30 901820 ")
     assert result.text == "  mail [REDACTED:EMAIL] or [REDACTED:EMAIL],\ncall [REDACTED:PHONE] "
     assert result.redactions == (Redaction("EMAIL", 2), Redaction("PHONE", 1))
 
 
 def test_overlap_becomes_one_span_under_the_stronger_label() -> None:
     text = "x postgresql://bob@example.org:s3cret!@10.0.0.1/db y"
-    (found,) = pii.find("x postgresql://bob:s3cret!@10.0.0.1/db y")
-    assert found == pii.Finding(2, 38, "CONNECTION_STRING")
-    assert "s3cret" not in pii.redact(text).text
+    (found,) = detection.find("x postgresql://bob:s3cret!@10.0.0.1/db y")
+    assert found == detection.Finding(2, 38, "CONNECTION_STRING")
+    assert "s3cret" not in detection.redact(text).text
 
 
 def test_findings_ascend_without_overlap() -> None:
     text = "a@b.org 10.0.0.1 my password is Frosch99! +49 30 901820 4111 1111 1111 1111 a@b.org"
-    found = pii.find(text)
+    found = detection.find(text)
     assert len(found) == 6
     assert all(left.end <= right.start for left, right in pairwise(found))
 
@@ -83,22 +83,22 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES, max_size=12).map("".join))
 def test_redacting_twice_is_redacting_once(text: str) -> None:
     try:
-        once = pii.redact(text)
+        once = detection.redact(text)
     except PiiRejected:
         return
-    assert pii.redact(once.text) == pii.Redacted(once.text, ())
+    assert detection.redact(once.text) == detection.Redacted(once.text, ())
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_is_survived(text: str) -> None:
-    found = pii.find(text)
+    found = detection.find(text)
     assert all(0 <= item.start < item.end <= len(text) for item in found)
 
 
 def test_json_values_and_keys_are_redacted() -> None:
     value = {"a@b.org": ["c@d.org", {"note": "call +49 30 901820", "n": 7, "ok": True, "none": None}]}
-    clean, redactions = pii.redact_json(value)
+    clean, redactions = detection.redact_json(value)
     assert clean == {
         "[REDACTED:EMAIL]": ["[REDACTED:EMAIL]", {"note": "call [REDACTED:PHONE]", "n": 7, "ok": True, "none": None}]
     }
@@ -108,7 +108,7 @@ def test_json_values_and_keys_are_redacted() -> None:
 
 def test_keys_that_become_the_same_keep_their_values() -> None:
     value = {"a@b.org": 1, "c@d.org": 2, "[REDACTED:EMAIL]": 3, "e@f.org": 4, "[REDACTED:EMAIL]_3": 5}
-    clean, _ = pii.redact_json(value)
+    clean, _ = detection.redact_json(value)
     assert isinstance(clean, dict)
     assert clean == {
         "[REDACTED:EMAIL]_2": 1,
@@ -121,7 +121,7 @@ def test_keys_that_become_the_same_keep_their_values() -> None:
 
 def test_json_announcement_without_value_is_rejected() -> None:
     with pytest.raises(PiiRejected):
-        pii.redact_json({"note": "my password is"})
+        detection.redact_json({"note": "my password is"})
 
 
 def test_quotes_make_code_a_value() -> None:

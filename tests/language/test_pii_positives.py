@@ -5,7 +5,7 @@ In code rather than in a corpus file: the tokens are put together at run time, s
 
 from __future__ import annotations
 
-from service.language import pii
+from service.redaction import detection
 
 MIXED = "q7Zr2LmX9vKp4TnB8sWd3HcY6jFg1RtA5uEo0iQw7Zr2LmX9vKp4TnB8sWd3HcY6jFg1RtA5uEo0iQwZ"
 HEX = "3f9a1c7e5b2d8f604a6c9e1b7d3f5a8c2e4b6d809f1a3c5e7b9d2f4a6c8e0b1d"
@@ -260,13 +260,13 @@ CASES = [
 def check_taken_out(label: str, frame: str, value: str) -> None:
     """The value goes whole and under its label, and a second pass changes nothing."""
     before, after = frame.replace("{{", "{").split("{}")
-    redacted = pii.redact(before + value + after)
+    redacted = detection.redact(before + value + after)
     assert any(item.label == label for item in redacted.redactions), redacted
     kept = redacted.text.replace(f"[REDACTED:{label}]", "")
     assert value not in kept
     assert not any(part in kept for part in (value[:4] * (len(value) > 8), value[-4:] * (len(value) > 8)) if part)
     assert redacted.text.startswith(before[:1])
-    assert pii.redact(redacted.text).text == redacted.text
+    assert detection.redact(redacted.text).text == redacted.text
 
 
 def test_every_value_is_taken_out() -> None:
@@ -282,9 +282,9 @@ def test_every_value_is_taken_out() -> None:
 def test_aws_secret_beside_its_id() -> None:
     secret = MIXED[:20] + "+" + MIXED[:19]
     text = f"{KEYS[0]}\n{secret}\n"
-    assert pii.redact(text).text == "[REDACTED:API_KEY]\n[REDACTED:API_KEY]\n"
+    assert detection.redact(text).text == "[REDACTED:API_KEY]\n[REDACTED:API_KEY]\n"
 
 
 def test_kubernetes_secret() -> None:
     text = "apiVersion: v1\nkind: Secret\ndata:\n  username: YWRtaW5pc3Rlcg==\n  door: UzNjcmV0LWRvb3I=\n"
-    assert "UzNj" not in pii.redact(text).text
+    assert "UzNj" not in detection.redact(text).text

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from service.language import pii
+from service.redaction import detection
 from tests.language.vendor_grammars import SHAPES, samples
 
 WRAPPED = frozenset({"Azure storage", "Azure service bus", "Azure shared access"})
@@ -17,7 +17,7 @@ WRAPPED = frozenset({"Azure storage", "Azure service bus", "Azure shared access"
 
 def kept(shape: str, value: str, text: str) -> bool:
     """Whether enough of the value is left in the redacted text to be of use."""
-    clean = pii.redact(text).text
+    clean = detection.redact(text).text
     return value[-20:-4] in clean or (shape not in WRAPPED and value[: len(value) // 2] in clean)
 
 
@@ -33,7 +33,7 @@ COMMON = frozenset({"Mailgun", "Replicate"})
 
 @pytest.mark.parametrize("shape", sorted(SHAPES.keys() - WRAPPED - COMMON))
 def test_no_name_may_hold_them(shape: str) -> None:
-    passed = [value for value, _ in samples(shape, 20) if not pii.holds_secret(f"chat {value}")]
+    passed = [value for value, _ in samples(shape, 20) if not detection.holds_secret(f"chat {value}")]
     assert passed == []
 
 
@@ -70,7 +70,7 @@ NAMES: dict[str, Callable[[], str]] = {
 
 @pytest.mark.parametrize("kind", NAMES)
 def test_usual_ids_are_taken(kind: str) -> None:
-    refused = [name for name in (NAMES[kind]() for _ in range(200)) if pii.holds_secret(name)]
+    refused = [name for name in (NAMES[kind]() for _ in range(200)) if detection.holds_secret(name)]
     assert refused == []
 
 
@@ -78,14 +78,14 @@ def test_usual_ids_are_taken(kind: str) -> None:
 def test_what_only_looks_generated_stays(kind: str) -> None:
     for name in (NAMES[kind]() for _ in range(200)):
         text = f"It is {name}, as you know."
-        assert pii.redact(text).text == text
+        assert detection.redact(text).text == text
 
 
 def test_a_picture_in_base64_stays() -> None:
     body = base64.b64encode(random.Random(3).randbytes(150_000)).decode()
     lines = "\n".join(body[at : at + 76] for at in range(0, len(body), 76))
     for text in (f"data:image/png;base64,{body}", lines):
-        assert pii.find(text) == ()
+        assert detection.find(text) == ()
 
 
 AWS = "AKIAQ7ZR2LMX4VKP5TNB"
@@ -133,7 +133,7 @@ LOOK_ALIKES = [
 
 @pytest.mark.parametrize(("kind", "value"), LOOK_ALIKES, ids=[kind for kind, _ in LOOK_ALIKES])
 def test_look_alikes_are_found_and_cut_out_where_they_are(kind: str, value: str) -> None:
-    clean = pii.redact(f"Die Größe … \u200bist {value}, naïve Ωmega.").text
+    clean = detection.redact(f"Die Größe … \u200bist {value}, naïve Ωmega.").text
     assert clean.startswith("Die Größe … \u200bist ")
     assert clean.endswith(", naïve Ωmega.")
     assert "[REDACTED:" in clean
@@ -151,12 +151,12 @@ def test_text_in_other_letters_stays() -> None:
         "इस साल १५०० लोग ٢٠٢٤ आए — 1990–2000, 3️⃣ बार।",
         "See https://example.org/4242/4242/4242/4242/a and 12/03/2024 10/04/2024.",
     ):
-        assert pii.redact(text).text == text
+        assert detection.redact(text).text == text
 
 
 def test_both_ends_of_a_range_of_addresses_are_found() -> None:
     for dash in "-\u2013":
-        assert pii.redact(f"Use 10.0.0.1{dash}10.0.0.9.").text == f"Use [REDACTED:IP]{dash}[REDACTED:IP]."
+        assert detection.redact(f"Use 10.0.0.1{dash}10.0.0.9.").text == f"Use [REDACTED:IP]{dash}[REDACTED:IP]."
 
 
 GLUED = {
@@ -173,9 +173,9 @@ GLUED = {
 def test_a_letter_in_front_hides_no_key(whose: str) -> None:
     for letter in "px":
         name = letter + GLUED[whose]
-        assert pii.holds_secret(name)
-        assert pii.redact(f"It is {name}, yes.").text == f"It is {letter}[REDACTED:API_KEY], yes."
-        clean, _ = pii.redact_json({name: 1})
+        assert detection.holds_secret(name)
+        assert detection.redact(f"It is {name}, yes.").text == f"It is {letter}[REDACTED:API_KEY], yes."
+        clean, _ = detection.redact_json({name: 1})
         assert clean == {f"{letter}[REDACTED:API_KEY]": 1}
 
 
@@ -186,10 +186,10 @@ def test_words_that_end_like_a_prefix_stay() -> None:
         "task-proj-a8kq2lmx9vkp4tnb8swd",
         "XAKIAQ7ZR2LMX4VKP5TNB",
     ):
-        assert pii.redact(f"It is {name}, yes.").text == f"It is {name}, yes."
-        assert not pii.holds_secret(name)
+        assert detection.redact(f"It is {name}, yes.").text == f"It is {name}, yes."
+        assert not detection.holds_secret(name)
 
 
 def test_an_unbroken_run_of_base64_holds_no_key_by_chance() -> None:
     blob = base64.urlsafe_b64encode(random.Random(4).randbytes(60)).decode()
-    assert pii.find(f"{blob}{GLUED['GitHub']}") == ()
+    assert detection.find(f"{blob}{GLUED['GitHub']}") == ()

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from service.db.roles import MIGRATE_LOGIN
 from service.launch.binaries import call, find_binaries
 from service.launch.postgres import EmbeddedPostgres, Server
+from service.postgres.roles import MIGRATE_LOGIN
 
 ROOT = Path(__file__).parents[2]
 UNSAFE = {"fsync": "off", "shared_buffers": "16MB"}

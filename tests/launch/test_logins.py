@@ -10,9 +10,9 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from bench.superuser import SUPERUSER, TRUST
-from service.db.roles import LOGINS, MIGRATE_LOGIN
 from service.launch import logins
 from service.launch.postgres import EmbeddedPostgres, Server
+from service.postgres.roles import LOGINS, MIGRATE_LOGIN
 
 RunSql = Callable[[Server, str], str]
 

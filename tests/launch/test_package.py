@@ -16,7 +16,7 @@ import pytest
 from bench.superuser import login_url, new_database
 from bench.target import free_port
 from service import __version__
-from service.db.roles import APP, OWNER, URL_VARIABLES, WORKER
+from service.postgres.roles import APP, OWNER, URL_VARIABLES, WORKER
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "service", "migrations", "requirements")

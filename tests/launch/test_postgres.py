@@ -14,10 +14,10 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from service.db.roles import MIGRATE_LOGIN
 from service.launch import accounts, cluster
 from service.launch.postgres import EmbeddedPostgres, Server
 from service.launch.problems import AlreadyRunning, LaunchError
+from service.postgres.roles import MIGRATE_LOGIN
 
 RunSql = Callable[[Server, str], str]
 Python = Callable[..., "subprocess.Popen[str]"]

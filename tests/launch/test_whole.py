@@ -21,8 +21,8 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from bench.footprint import family, pss_mb
-from service.db.roles import API_LOGIN, APP, JOBS_LOGIN, MIGRATE_LOGIN, WALLED, WORKER
 from service.launch import cluster
+from service.postgres.roles import API_LOGIN, APP, JOBS_LOGIN, MIGRATE_LOGIN, WALLED, WORKER
 from tests.launch import mcp_agent
 
 ROOT = Path(__file__).parents[2]

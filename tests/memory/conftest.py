@@ -8,13 +8,13 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.db.memories import history, memories
 from service.domain.draft import CallerFields, Draft, Options, Speech
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
-from service.memory.store import store
-from service.resources import Resources
+from service.memories.statements import history, memories
+from service.memories.store import store
+from service.runtime.resources import Resources
 
 CALL = WriteContext("test-request")
 

@@ -7,14 +7,14 @@ from uuid import UUID, uuid4
 import pytest
 
 from service.domain.decision import Action
+from service.domain.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
 from service.domain.relation import Relation, RelationType
 from service.domain.revision import Expected, Revision
-from service.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
-from service.memory.associate import associate, dissociate
-from service.memory.promote import promote
-from service.memory.revise import restore, revise
-from service.memory.store import store
-from service.memory.undo import take_back
+from service.memories.associate import associate, dissociate
+from service.memories.promote import promote
+from service.memories.revise import restore, revise
+from service.memories.store import store
+from service.memories.undo import take_back
 from tests.fakes.embedder import AngleEmbedder
 from tests.memory.conftest import CALL, Verbs
 

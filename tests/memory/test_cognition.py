@@ -8,22 +8,15 @@ from uuid import uuid4
 
 import pytest
 
+from service.cognition import procedures
+from service.cognition.goals import NewGoal, add_goal, close_goal, remove_goal, revise_goal, tie_memories, untie_memory
+from service.cognition.procedures import NewStrategy
+from service.domain.errors import Conflict, InvalidInput, NotFound, PreconditionFailed, TooLarge
 from service.domain.goal import GoalEvent, GoalStatus
 from service.domain.procedure import Invocation
 from service.domain.revision import Expected
 from service.domain.working import WorkingKind, WorkingScope
-from service.errors import Conflict, InvalidInput, NotFound, PreconditionFailed, TooLarge
-from service.memory import procedures, working
-from service.memory.goals import (
-    NewGoal,
-    add_goal,
-    close_goal,
-    remove_goal,
-    revise_goal,
-    tie_memories,
-    untie_memory,
-)
-from service.memory.procedures import NewStrategy
+from service.working import working
 from tests.memory.conftest import CALL, Verbs
 
 NEVER = Expected(versions=frozenset({7}))

@@ -10,13 +10,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from service.db.engine import Database
-from service.db.erasure.deletion import Extent, delete_memories
-from service.db.memories import history, versions
+from service.domain.errors import NotFound, PreconditionFailed
 from service.domain.revision import Expected
-from service.errors import NotFound, PreconditionFailed
-from service.memory.forget import empty_workspace, forget, forget_many, forget_scope, remove_outlived
-from service.memory.purge import purge_memory, purge_scope
+from service.erasure.purge import purge_memory, purge_scope
+from service.memories.forget import empty_workspace, forget, forget_many, forget_scope, remove_outlived
+from service.memories.statements import history, versions
+from service.memories.statements.deletion import Extent, delete_memories
+from service.postgres.engine import Database
 from tests.api.test_erased_meanwhile import WAITING
 from tests.conftest import SetClock
 from tests.memory.conftest import CALL, Verbs

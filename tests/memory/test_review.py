@@ -8,14 +8,14 @@ from uuid import UUID, uuid4
 import pytest
 
 from service.domain.decision import Action
+from service.domain.errors import Conflict, NotFound, PreconditionFailed
 from service.domain.memory import Outcome
 from service.domain.revision import Expected
-from service.errors import Conflict, NotFound, PreconditionFailed
-from service.memory.curate import curate
-from service.memory.record import ConversationDraft
-from service.memory.review import accept, reject
-from service.resources import Resources
-from service.settings import Settings
+from service.intake.curate import curate
+from service.intake.record import ConversationDraft
+from service.kit.settings import Settings
+from service.memories.review import accept, reject
+from service.runtime.resources import Resources
 from tests.memory.conftest import CALL, Verbs
 
 OLD = "User lives in Lisbon"

@@ -11,15 +11,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from service.db.idempotency import Replay
-from service.db.scopes import ScopeLocks
 from service.domain.decision import Action
 from service.domain.draft import DedupAction
+from service.domain.errors import Conflict, PiiRejected
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
 from service.domain.scope import Scope
-from service.errors import Conflict, PiiRejected
-from service.memory.record import ConversationDraft, record
-from service.memory.store import store
+from service.intake.record import ConversationDraft, record
+from service.memories.store import store
+from service.postgres.scopes import ScopeLocks
+from service.runtime.statements.idempotency import Replay
 from tests.fakes.embedder import AngleEmbedder
 from tests.memory.conftest import CALL, Verbs
 

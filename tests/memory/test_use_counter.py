@@ -9,9 +9,9 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from service.db.engine import Database
-from service.errors import LockedOut, StoreUnavailable
-from service.memory.write_behind import UseCounter, in_background
+from service.access.write_behind import UseCounter, in_background
+from service.domain.errors import LockedOut, StoreUnavailable
+from service.postgres.engine import Database
 from tests.conftest import Tenant
 from tests.memory.test_write_behind import UnavailableDatabase
 

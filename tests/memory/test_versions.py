@@ -12,20 +12,20 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from service.db.direct import InsertBatch
-from service.db.engine import Session
-from service.db.episodes.turns import StoredTurn
-from service.db.memories import memories, versions
 from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour
 from service.domain.draft import Draft
 from service.domain.memory import Outcome
 from service.domain.text import CleanText
-from service.memory import apply
-from service.memory.transactions import write_transaction
-from service.memory.undo import take_back
-from service.pipeline import pii
-from service.pipeline.stages import FACT, run
-from service.resources import Resources
+from service.episodes.statements.turns import StoredTurn
+from service.intake import apply
+from service.memories.stages.stages import FACT, run
+from service.memories.statements import memories, versions
+from service.memories.undo import take_back
+from service.postgres.direct import InsertBatch
+from service.postgres.engine import Session
+from service.runtime import pii
+from service.runtime.resources import Resources
+from service.runtime.transactions import write_transaction
 from tests.memory.conftest import CALL, Verbs
 
 DAY = datetime(2019, 5, 1, tzinfo=UTC)

@@ -10,11 +10,11 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.db.engine import Database, Session
-from service.db.writes import AuditEntry
+from service.access.write_behind import BATCH, ReadLog, in_background
+from service.domain.errors import StoreUnavailable
 from service.domain.scope import Scope
-from service.errors import StoreUnavailable
-from service.memory.write_behind import BATCH, ReadLog, in_background
+from service.postgres.engine import Database, Session
+from service.runtime.statements.writes import AuditEntry
 from tests.conftest import Tenant
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from service.errors import LlmError
+from service.domain.errors import LlmError
 from service.providers.budget import Budget, Limits, MeteredLlm, RequestUsage, current, estimate, note, spending
 from service.providers.protocols import LlmReply, LlmRequest, TokenUsage
 

@@ -6,8 +6,8 @@ from uuid import UUID
 import numpy as np
 import pytest
 
+from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
-from service.errors import EmbeddingError
 from service.providers.budget import Limits, spending
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Vector

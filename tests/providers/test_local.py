@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
-from service.errors import EmbeddingError
 from service.providers import local, model_files, windows
 from service.providers.local import THREAD_NICE, Encoder, LocalEmbedder, window_starts
 from service.providers.protocols import Embedder, Vector

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from service import shipped
-from service.errors import EmbeddingError
+from service.domain.errors import EmbeddingError
+from service.kit import shipped
 from service.providers import model_files, model_wheel
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
-from service.errors import EmbeddingError
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder, batches
 from service.providers.presets import PRESETS, choose_embedder

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from service.errors import LlmError
+from service.domain.errors import LlmError
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm, response_format
 from service.providers.presets import PRESETS, Endpoint, JsonMode, choose_llm

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from service.kit.settings import Settings
 from service.providers.choose import embedder_dimension, embedder_model, open_embedder
 from service.providers.presets import PRESETS, choose_embedder, choose_llm, prefixes
-from service.settings import Settings
 
 KEYS = {"openai": "sk-o", "anthropic": "sk-a", "google": "g"}
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from service.errors import RerankError
+from service.domain.errors import RerankError
+from service.kit.settings import Settings
 from service.providers.choose import open_reranker
 from service.providers.reranker import MAX_ANSWER_BYTES, MAX_CHARS, HttpReranker
-from service.settings import Settings
 from tests.fakes.http_server import Cut, HttpRequest, HttpServer, ScriptedAnswer
 
 TEXTS = ["tea", "coffee", "milk"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from service.retrieval.fusion import NAMES, Column, Columns
+from service.search.fusion import NAMES, Column, Columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from service.retrieval.fusion import Ranked
+from service.search.fusion import Ranked
 
 
 def recomputed(hit: Ranked) -> float:

@@ -10,8 +10,8 @@ import pytest
 
 from service.domain import bm25
 from service.language.context import first_person, question_share
-from service.retrieval import query_parsing
-from service.retrieval.answerability import Answerability, Statements, assess, unsaid_share
+from service.search import query_parsing
+from service.search.answerability import Answerability, Statements, assess, unsaid_share
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 QUESTION = "What did Ann plant in the garden?"

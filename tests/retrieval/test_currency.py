@@ -7,8 +7,8 @@ from collections.abc import Hashable, Mapping
 import pytest
 
 from service.domain.memory import ScoreTerm
-from service.retrieval.currency import current_first
-from service.retrieval.fusion import Ranked
+from service.search.currency import current_first
+from service.search.fusion import Ranked
 from tests.retrieval.scores import recomputed
 
 

@@ -8,8 +8,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from service.retrieval import fusion
-from service.retrieval.fusion import Ranked
+from service.search import fusion
+from service.search.fusion import Ranked
 
 WORDS = range(40)
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from service.domain import bm25
 from service.domain.ranking import Fusion, Weights
-from service.retrieval import fusion
-from service.retrieval.fusion import DEFAULT, FusionContext, Ranked
+from service.search import fusion
+from service.search.fusion import DEFAULT, FusionContext, Ranked
 from tests.retrieval.candidates import OneCandidate, columns
 from tests.retrieval.scores import recomputed
 

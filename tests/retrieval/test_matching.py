@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from service.domain.temporal import Mention
-from service.retrieval import matching, query_parsing
-from service.retrieval.query_parsing import ParsedQuery, QueryTime
+from service.search import matching, query_parsing
+from service.search.query_parsing import ParsedQuery, QueryTime
 
 NOW = datetime(2026, 9, 16, 12, tzinfo=UTC)
 SPEAKERS = ("Ines", "Bram de Wit", "Will", "user")

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from service.retrieval import signals
+from service.search import signals
 
 IDS = [UUID(int=number) for number in range(3)]
 

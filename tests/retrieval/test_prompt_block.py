@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from service.language.tokens import estimate, of_bytes
 from service.language.untrusted import one_line
-from service.retrieval.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, pack
+from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, pack
 
 HEADINGS = {"facts": "## Known", "turns": "## Said"}
 ORDER = ("facts", "turns")

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from service.retrieval import query_parsing
-from service.retrieval.query_parsing import ParsedQuery
+from service.search import query_parsing
+from service.search.query_parsing import ParsedQuery
 
 NOW = datetime(2026, 9, 16, 12, tzinfo=UTC)
 ZONE = ZoneInfo("UTC")

@@ -11,7 +11,7 @@ from service.domain.conversation import Turn, TurnPlace
 from service.domain.query import SearchResult
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.retrieval.recall_bundle import RecallResults, bundle
+from service.search.recall_bundle import RecallResults, bundle
 
 NOW = datetime(2026, 9, 16, 12, tzinfo=UTC)
 SCOPE = Scope(UUID(int=1), user_id="alice", run_id="chat")

@@ -15,16 +15,16 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from service.db.memories.stats import RankingStats
-from service.db.search.entity_arm import EntityMatches
-from service.db.search.features import ALWAYS, OPTIONAL, Features, TermIdf
 from service.domain.query import Query
 from service.domain.ranking import Factors, Fusion, Ranking
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import context, lexemes
-from service.retrieval import fusion, matching, query_parsing, signals
-from service.retrieval.signals import QueryContext
+from service.runtime.statements.stats import RankingStats
+from service.search import fusion, matching, query_parsing, signals
+from service.search.signals import QueryContext
+from service.search.statements.entity_arm import EntityMatches
+from service.search.statements.features import ALWAYS, OPTIONAL, Features, TermIdf
 from tests.retrieval import candidates
 from tests.retrieval.candidates import OneCandidate
 

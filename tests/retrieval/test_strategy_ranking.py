@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
+from service.cognition.strategy_ranking import rank
 from service.domain.procedure import Strategy
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
-from service.retrieval.signals import goal_pull
-from service.retrieval.strategy_ranking import rank
+from service.search.signals import goal_pull
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 

@@ -9,8 +9,8 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from bench.superuser import login_url
-from service.db.engine import Access, Database
-from service.db.roles import OWNER
+from service.postgres.engine import Access, Database
+from service.postgres.roles import OWNER
 
 
 @pytest.fixture(scope="session")

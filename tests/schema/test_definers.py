@@ -9,14 +9,14 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from service.db.cognition import working
-from service.db.engine import Database
-from service.db.jobs import queue, schedule
-from service.db.tenants import keys
+from service.access.statements import keys
 from service.domain.access import Right
 from service.domain.job import JobName, NewJob
 from service.domain.scope import NIL_WORKSPACE
 from service.domain.working import WorkingKind, WorkingLimits, WorkingScope
+from service.postgres.engine import Database
+from service.queue import queue, schedule
+from service.working.statements import working
 from tests.conftest import Tenant
 
 DENIED = "permission denied"

@@ -15,14 +15,15 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from bench.superuser import login_url, new_database
-from service.db import generations, migrate, migration_plan
-from service.db.engine import Database
-from service.db.migration_plan import Size, described, revision_of, statements
-from service.db.rights import find_access
-from service.db.roles import APP, OWNER
-from service.db.tenants import keys
-from service.resources import Resources
-from service.settings import Settings
+from service.access.statements import keys
+from service.kit.settings import Settings
+from service.postgres import migrate, migration_plan
+from service.postgres.engine import Database
+from service.postgres.migration_plan import Size, described, revision_of, statements
+from service.postgres.rights import find_access
+from service.postgres.roles import APP, OWNER
+from service.runtime.resources import Resources
+from service.runtime.statements import generations
 from tests.api.conftest import client_of, serving
 from tests.fakes.embedder import AngleEmbedder
 
@@ -30,7 +31,7 @@ VERSIONS = migrate.MIGRATIONS / "versions"
 HEADER = '''"""Add the colour of goals"""
 
 from alembic import op
-from service.db import migrate
+from service.postgres import migrate
 
 revision = "0002"
 down_revision = "0001"

@@ -17,14 +17,14 @@ import pytest
 from sqlalchemy import make_url, text
 
 from bench.superuser import SUPERUSER, trusting
-from service.db import migrate, roles
-from service.db.engine import Access, Database
-from service.db.rights import find_access
-from service.db.roles import APP, LOGINS, MIGRATE_LOGIN, SESSION_SETTINGS, URL_VARIABLES, WORKER, bootstrap_sql
-from service.errors import StoreUnavailable
+from service.domain.errors import StoreUnavailable
+from service.kit.settings import Settings
 from service.launch.binaries import call, find_binaries
 from service.launch.postgres import EmbeddedPostgres
-from service.settings import Settings
+from service.postgres import migrate, roles
+from service.postgres.engine import Access, Database
+from service.postgres.rights import find_access
+from service.postgres.roles import APP, LOGINS, MIGRATE_LOGIN, SESSION_SETTINGS, URL_VARIABLES, WORKER, bootstrap_sql
 
 CLEAN = """
 DROP DATABASE loxodon;

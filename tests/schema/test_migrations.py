@@ -14,10 +14,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.dialects.postgresql.base import PGDialect
 
 from bench.superuser import login_url, new_database
-from service.db import migrate, schema
-from service.db.roles import OWNER
-from service.db.tables import TABLES
-from service.settings import Settings
+from service.kit.settings import Settings
+from service.postgres import migrate, schema
+from service.postgres.roles import OWNER
+from service.postgres.tables import TABLES
 from tests.schema.catalogue import snapshot
 
 OBJECTS = """

@@ -8,9 +8,9 @@ from uuid import UUID, uuid4
 
 import asyncpg  # type: ignore[import-untyped]
 
-from service.db.engine import Database
-from service.db.jobs import schedule
 from service.domain.scope import NIL_WORKSPACE
+from service.postgres.engine import Database
+from service.queue import schedule
 
 HOLDERS = "SELECT tableoid::regclass::text FROM audit_log WHERE id = $1"
 INSERT = "INSERT INTO audit_log (workspace_id, id, operation, recorded_at) VALUES ($1, $2, 'store', $3)"

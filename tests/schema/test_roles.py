@@ -12,12 +12,12 @@ import pytest
 from sqlalchemy import text
 
 from bench.superuser import SUPERUSER, login_url
-from service.db.engine import Database
-from service.db.rights import find_access
-from service.db.roles import API_LOGIN, APP, JOBS_LOGIN, LOGINS, OWNER, WALLED, WORKER
-from service.errors import StoreUnavailable
-from service.opening import open_resources
-from service.settings import Settings
+from service.domain.errors import StoreUnavailable
+from service.kit.settings import Settings
+from service.postgres.engine import Database
+from service.postgres.rights import find_access
+from service.postgres.roles import API_LOGIN, APP, JOBS_LOGIN, LOGINS, OWNER, WALLED, WORKER
+from service.runtime.opening import open_resources
 
 USUAL = "GRANT loxodon_worker TO {login}"
 

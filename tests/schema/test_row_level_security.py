@@ -7,7 +7,7 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from service.db.roles import APP, LOGINS, WALLED, WORKER
+from service.postgres.roles import APP, LOGINS, WALLED, WORKER
 
 RELATIONS = """
     SELECT c.relname, c.relkind::text AS kind, c.relispartition,

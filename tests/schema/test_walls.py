@@ -6,7 +6,7 @@ from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
 
-from service.db.roles import APP, WALLED, WORKER
+from service.postgres.roles import APP, WALLED, WORKER
 
 OWN = {  # the row has the ids and the channel, or is closed behind a wall of what it has not
     "conversation",

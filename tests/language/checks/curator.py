@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from service.curator.grounding import grounded
-from service.curator.judge import judge
-from service.curator.sourcing import SourceTurns
 from service.domain.decision import Action, Decision, Neighbour, Statement
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language.talk import Utterance
 from service.providers.json_reply import as_list, parse_reply
+from service.understanding.grounding import grounded
+from service.understanding.judge import judge
+from service.understanding.sourcing import SourceTurns
 
 CONVERSATION = [
     Utterance("user", CleanText("I live in Lisbon. I have a cat.")),

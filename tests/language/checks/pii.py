@@ -6,10 +6,10 @@ import time
 
 import pytest
 
+from service.domain.errors import PiiRejected
 from service.domain.text import Redaction
-from service.errors import PiiRejected
-from service.language import pii
-from service.language.pii import names, values
+from service.redaction import detection
+from service.redaction.detection import names, values
 
 LINEAR_CHARS = 24_000
 MOST_GROWTH = 10
@@ -17,38 +17,38 @@ MOST_GROWTH = 10
 
 
 def check_untouched(text: str) -> None:
-    redacted = pii.redact(text)
+    redacted = detection.redact(text)
     assert (redacted.text, redacted.redactions) == (text, ())
 
 
 def check_placed(text: str, secrets: list[str]) -> None:
     """Secrets known by the place they stand in."""
-    clean = pii.redact(text).text
+    clean = detection.redact(text).text
     assert [secret for secret in secrets if secret in clean] == []
 
 
 def check_mentioned(text: str) -> None:
     """A secret is spoken of, none is given."""
-    assert pii.redact(text).text == text
+    assert detection.redact(text).text == text
 
 
 def check_rejected(text: str) -> None:
     """A secret is announced and not found: nothing may be stored."""
     with pytest.raises(PiiRejected) as caught:
-        pii.redact(text)
+        detection.redact(text)
     assert caught.value.code == "pii_rejected"
     assert text.strip() not in caught.value.detail
 
 
 def check_json_keys(value: dict[str, object], label: str) -> None:
     """The key says what the value is."""
-    clean, redactions = pii.redact_json(value)
+    clean, redactions = detection.redact_json(value)
     assert redactions == (Redaction(label, 1),)
     assert f"[REDACTED:{label}]" in str(clean)
 
 
 def check_json_harmless(value: object) -> None:
-    assert pii.redact_json(value) == (value, ())
+    assert detection.redact_json(value) == (value, ())
 
 
 def check_key_strength(key: str, strength: str | None) -> None:
@@ -81,5 +81,5 @@ def check_linear(unit: str) -> None:
 
 def _cpu_s(text: str) -> float:
     began_s = time.thread_time()
-    pii.find(text)
+    detection.find(text)
     return time.thread_time() - began_s

@@ -1,0 +1,1 @@
+"""Statements on keys, budgets and the audit log."""

@@ -1,0 +1,278 @@
+"""Workspaces and API keys.
+
+A key is `lox_` and 43 url-safe characters (256 bits from the system's generator), shown once. Only its SHA-256 is
+stored: with that much entropy a slow hash would protect nothing. find_api_key() and create_workspace() are SECURITY
+DEFINER, because they run before a workspace is known.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import func, insert, select, text, update
+from uuid_utils.compat import uuid7
+
+from service.domain.access import NO_DEFAULTS, NO_WALL, Caller, Defaults, Right, Wall
+from service.domain.scope import NIL_WORKSPACE
+from service.postgres.engine import Database, Session
+from service.postgres.tables import API_KEY, WORKSPACE
+
+EVERY_RIGHT: tuple[Right, ...] = tuple(Right)
+EVERY_RIGHT_IN_WORKSPACE = tuple(right for right in Right if right not in (Right.OPERATOR, Right.METRICS))
+"""Those of a tenant: the others are over the whole service."""
+
+FIND = text("SELECT * FROM find_api_key(:hash)")
+NOTE_USES = text("""
+    UPDATE api_key k SET last_used_at = greatest(k.last_used_at, used.at)
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:times AS timestamptz[])) AS used (id, at)
+    WHERE k.workspace_id = :workspace AND k.id = used.id
+""")
+FIND_BY_ID = text("""
+    SELECT k.*, NULL::timestamptz AS old_until, w.settings FROM api_key k JOIN workspace w USING (workspace_id)
+    WHERE k.workspace_id = :workspace AND k.id = :id AND k.revoked_at IS NULL
+""")
+TOKEN_SECRET = text("SELECT token_secret(:proposed)")
+CREATE_WORKSPACE = text("SELECT create_workspace(:workspace, :name, :key, :key_name, :hash, :hint, :rights)")
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A new key; `secret` is shown once and kept nowhere."""
+
+    workspace_id: UUID
+    key_id: UUID
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyInfo:
+    """A key without its secret. `hint`: the last four characters."""
+
+    id: UUID
+    name: str
+    hint: str
+    rights: Sequence[str]
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channels: Sequence[str]
+    default_user_id: str | None
+    default_agent_id: str | None
+    default_run_id: str | None
+    default_channel: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+    old_key_until: datetime | None
+
+    @property
+    def wall(self) -> Wall:
+        return Wall(self.user_id, self.agent_id, self.run_id, tuple(self.channels))
+
+    @property
+    def defaults(self) -> Defaults:
+        return Defaults(self.default_user_id, self.default_agent_id, self.default_run_id, self.default_channel)
+
+
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key to issue."""
+
+    name: str
+    rights: Sequence[Right]
+    wall: Wall = NO_WALL
+    defaults: Defaults = NO_DEFAULTS
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceInfo:
+    id: UUID
+    name: str
+    settings: Mapping[str, Any]
+    created_at: datetime
+
+
+INFO = tuple(API_KEY.c[each.name] for each in fields(KeyInfo))
+
+
+def rights_of(names: Iterable[str]) -> frozenset[Right]:
+    """The rights with these names; one that this version does not know is none."""
+    return frozenset(Right(name) for name in names if name in set(Right))
+
+
+def digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def new_secret() -> str:
+    return "lox_" + secrets.token_urlsafe(32)
+
+
+async def find(database: Database, secret: str) -> Caller | None:
+    """The caller behind a secret; None when unknown or revoked. Expiry is the caller's to check against its clock."""
+    async with database.read() as session:
+        row = (await session.execute(FIND, {"hash": digest(secret)})).one_or_none()
+    return _caller(row) if row is not None else None
+
+
+def _caller(row: Any) -> Caller:
+    wall = Wall(row.user_id, row.agent_id, row.run_id, tuple(row.channels))
+    defaults = Defaults(row.default_user_id, row.default_agent_id, row.default_run_id, row.default_channel)
+    ends = [end for end in (row.expires_at, row.old_until) if end is not None]
+    return Caller(
+        row.workspace_id, row.id, rights_of(row.rights), wall, defaults, min(ends, default=None), row.settings
+    )
+
+
+async def find_by_id(database: Database, workspace_id: UUID, key_id: UUID) -> Caller | None:
+    """The same for a key by its id, of which a signed token speaks; without the end of an old secret."""
+    async with database.read(workspace_id) as session:
+        row = (await session.execute(FIND_BY_ID, {"workspace": workspace_id, "id": key_id})).one_or_none()
+    return _caller(row) if row is not None else None
+
+
+async def token_secret(database: Database, proposed: str) -> str:
+    """The secret that tokens are signed with: the one the database keeps, which is the first that was proposed."""
+    async with database.begin(NIL_WORKSPACE) as session:
+        return str(await session.scalar(TOKEN_SECRET, {"proposed": proposed}))
+
+
+async def create_workspace(
+    database: Database,
+    name: str,
+    *,
+    rights: Iterable[Right],
+    secret: str | None = None,
+    key_name: str = "first key",
+    workspace_id: UUID | None = None,
+) -> Issued:
+    """A new workspace with its first key; `secret` chooses the key and `workspace_id` the id, otherwise they are
+    made."""
+    issued = Issued(workspace_id or uuid7(), uuid7(), secret or new_secret())
+    async with database.begin(issued.workspace_id) as session:
+        await session.execute(
+            CREATE_WORKSPACE,
+            {
+                "workspace": issued.workspace_id,
+                "name": name,
+                "key": issued.key_id,
+                "key_name": key_name,
+                "hash": digest(issued.secret),
+                "hint": issued.secret[-4:],
+                "rights": [str(right) for right in rights],
+            },
+        )
+    return issued
+
+
+async def issue(session: Session, workspace_id: UUID, key: NewKey) -> Issued:
+    """Stores a new key of the workspace."""
+    issued = Issued(workspace_id, uuid7(), new_secret())
+    await session.execute(
+        insert(API_KEY).values(
+            workspace_id=workspace_id,
+            id=issued.key_id,
+            name=key.name,
+            key_hash=digest(issued.secret),
+            hint=issued.secret[-4:],
+            rights=[str(right) for right in key.rights],
+            expires_at=key.expires_at,
+            **_columns(key.wall, key.defaults),
+        )
+    )
+    return issued
+
+
+def _columns(wall: Wall, defaults: Defaults) -> dict[str, Any]:
+    """Wall and defaults as columns of api_key."""
+    return {
+        "user_id": wall.user_id,
+        "agent_id": wall.agent_id,
+        "run_id": wall.run_id,
+        "channels": list(wall.channels),
+        "default_user_id": defaults.user_id,
+        "default_agent_id": defaults.agent_id,
+        "default_run_id": defaults.run_id,
+        "default_channel": defaults.channel,
+    }
+
+
+async def listing(session: Session, workspace_id: UUID) -> list[KeyInfo]:
+    """Every key of the workspace, oldest first, revoked ones too."""
+    query = select(*INFO).where(API_KEY.c.workspace_id == workspace_id).order_by(API_KEY.c.created_at, API_KEY.c.id)
+    rows = await session.execute(query)
+    return [KeyInfo(*row) for row in rows]
+
+
+async def get(session: Session, workspace_id: UUID, key_id: UUID) -> KeyInfo | None:
+    """A key of the workspace, revoked or not."""
+    query = select(*INFO).where(API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id)
+    row = (await session.execute(query)).one_or_none()
+    return KeyInfo(*row) if row is not None else None
+
+
+async def change(session: Session, workspace_id: UUID, key_id: UUID, key: NewKey) -> None:
+    """Replaces name, rights, wall, defaults and expiry of a key. Its secret stays."""
+    values = {"name": key.name, "rights": [str(right) for right in key.rights], "expires_at": key.expires_at}
+    here = API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id
+    await session.execute(update(API_KEY).where(*here).values(**values, **_columns(key.wall, key.defaults)))
+
+
+async def rotate(session: Session, workspace_id: UUID, key_id: UUID, old_until: datetime | None) -> str:
+    """A new secret of a key; the one it has until now stays valid until `old_until` (None: it ends). The hash of each
+    stays, so that the first key is known by any secret it ever had, and not made anew."""
+    secret = new_secret()
+    values = {
+        "key_hash": digest(secret),
+        "hint": secret[-4:],
+        "former_key_hashes": func.array_append(API_KEY.c.former_key_hashes, API_KEY.c.key_hash),
+        "old_key_hash": API_KEY.c.key_hash if old_until is not None else None,
+        "old_key_until": old_until,
+    }
+    here = API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id
+    await session.execute(update(API_KEY).where(*here).values(**values))
+    return secret
+
+
+async def note_uses(session: Session, workspace_id: UUID, uses: Mapping[UUID, datetime]) -> None:
+    """Writes when keys were last used."""
+    await session.execute(NOTE_USES, {"workspace": workspace_id, "ids": list(uses), "times": list(uses.values())})
+
+
+async def revoke(session: Session, workspace_id: UUID, key_id: UUID) -> bool:
+    """Ends a key; False when there is none with that id. Revoking twice keeps the first time."""
+    found = await session.execute(
+        update(API_KEY)
+        .where(API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id)
+        .values(revoked_at=func.coalesce(API_KEY.c.revoked_at, func.now()))
+        .returning(API_KEY.c.id)
+    )
+    return found.first() is not None
+
+
+async def workspace(session: Session, workspace_id: UUID) -> WorkspaceInfo:
+    """Name, settings and age of a workspace."""
+    columns = WORKSPACE.c.workspace_id, WORKSPACE.c.name, WORKSPACE.c.settings, WORKSPACE.c.created_at
+    row = (await session.execute(select(*columns).where(WORKSPACE.c.workspace_id == workspace_id))).one()
+    return WorkspaceInfo(*row)
+
+
+async def change_workspace(
+    session: Session, workspace_id: UUID, *, name: str | None, settings: Mapping[str, Any] | None
+) -> None:
+    """Renames the workspace or replaces its settings."""
+    values: dict[str, Any] = {}
+    if name is not None:
+        values["name"] = name
+    if settings is not None:
+        values["settings"] = dict(settings)
+    if values:
+        await session.execute(update(WORKSPACE).where(WORKSPACE.c.workspace_id == workspace_id).values(**values))

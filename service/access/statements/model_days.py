@@ -1,0 +1,124 @@
+"""The account of what a workspace spends on the language model in a day (UTC), and the reservations on it.
+
+One row per workspace and day. A reservation is an entry of its `held`, so that one statement sees and locks all that
+counts: concurrent calls take turns at the row, and each is compared with what the one before it has left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from uuid import UUID
+
+from sqlalchemy import text
+
+from service.domain.model_budget import DayAccount, DayLimit
+from service.postgres import direct
+from service.postgres.engine import Database, Session
+
+# Uses pk_model_day. Takes away what has passed its end. No row: there is not enough left.
+RESERVE = text("""
+    INSERT INTO model_day AS d (workspace_id, day, held)
+    SELECT :workspace, CAST(:day AS date), jsonb_build_object(CAST(:call AS text), jsonb_build_array(
+           CAST(:tokens AS bigint), CAST(:cost AS float8), CAST(:ends_s AS float8)))
+    WHERE CAST(:tokens AS bigint) <= CAST(:most_tokens AS float8)
+      AND CAST(:cost AS float8) <= CAST(:most_cost AS float8)
+    ON CONFLICT ON CONSTRAINT pk_model_day DO UPDATE
+    SET held = excluded.held || (
+        SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM jsonb_each(d.held)
+        WHERE CAST(value ->> 2 AS float8) > CAST(:now_s AS float8))
+    WHERE (
+        SELECT d.prompt_tokens + d.completion_tokens + coalesce(sum(CAST(value ->> 0 AS bigint)), 0)
+               + CAST(:tokens AS bigint) <= CAST(:most_tokens AS float8)
+               AND d.cost + coalesce(sum(CAST(value ->> 1 AS float8)), 0) + CAST(:cost AS float8)
+               <= CAST(:most_cost AS float8)
+        FROM jsonb_each(d.held) WHERE CAST(value ->> 2 AS float8) > CAST(:now_s AS float8))
+    RETURNING 1 AS reserved
+""")
+
+# Uses pk_model_day.
+SETTLE = text("""
+    INSERT INTO model_day AS d (workspace_id, day, calls, prompt_tokens, completion_tokens, cost)
+    VALUES (:workspace, CAST(:day AS date), CAST(:calls AS bigint), CAST(:prompt_tokens AS bigint),
+            CAST(:completion_tokens AS bigint), CAST(:cost AS float8))
+    ON CONFLICT ON CONSTRAINT pk_model_day DO UPDATE
+    SET calls = d.calls + excluded.calls, prompt_tokens = d.prompt_tokens + excluded.prompt_tokens,
+        completion_tokens = d.completion_tokens + excluded.completion_tokens, cost = d.cost + excluded.cost,
+        held = d.held - CAST(:call AS text)
+""")
+
+# Uses pk_model_day.
+ACCOUNT = text("""
+    SELECT d.calls, d.prompt_tokens, d.completion_tokens, d.cost, held.tokens, held.cost AS held_cost
+    FROM model_day d CROSS JOIN LATERAL (
+        SELECT CAST(coalesce(sum(CAST(value ->> 0 AS bigint)), 0) AS bigint) AS tokens,
+               coalesce(sum(CAST(value ->> 1 AS float8)), 0) AS cost
+        FROM jsonb_each(d.held) WHERE CAST(value ->> 2 AS float8) > CAST(:now_s AS float8)) held
+    WHERE d.workspace_id = :workspace AND d.day = CAST(:day AS date)
+""")
+
+# Uses ix_model_day_day.
+EVERYWHERE = text("SELECT * FROM sum_model_day(CAST(:day AS date))")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """A call of the model by a workspace, on the day on which it began (UTC)."""
+
+    workspace_id: UUID
+    day: date
+    id: UUID
+
+
+async def reserve(
+    database: Database, call: ModelCall, limit: DayLimit, *, tokens: int, cost: float, now: datetime, ends_s: float
+) -> bool:
+    """Sets the estimate of a call aside until `ends_s` (seconds since 1970); False where too little is left."""
+    values = {
+        "workspace": call.workspace_id,
+        "day": call.day,
+        "call": str(call.id),
+        "tokens": tokens,
+        "cost": cost,
+        "most_tokens": float("inf") if limit.tokens is None else float(limit.tokens),
+        "most_cost": float("inf") if limit.cost is None else float(limit.cost),
+        "now_s": now.timestamp(),
+        "ends_s": ends_s,
+    }
+    async with database.begin(call.workspace_id, generic_plans=True, aside=True) as session:
+        return await direct.first(session, RESERVE, values) is not None
+
+
+async def settle(
+    database: Database, call: ModelCall, *, calls: int, prompt_tokens: int, completion_tokens: int, cost: float
+) -> None:
+    """Adds what the call used, and ends its reservation if there is one."""
+    values = {
+        "workspace": call.workspace_id,
+        "day": call.day,
+        "call": str(call.id),
+        "calls": calls,
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "cost": cost,
+    }
+    async with database.begin(call.workspace_id, generic_plans=True, aside=True) as session:
+        await direct.fetch(session, SETTLE, values)
+
+
+async def account(session: Session, workspace_id: UUID, now: datetime) -> DayAccount:
+    """What the workspace has spent and reserved on the day of `now`."""
+    day = now.astimezone(UTC).date()
+    row = await direct.first(session, ACCOUNT, {"workspace": workspace_id, "day": day, "now_s": now.timestamp()})
+    if row is None:
+        return DayAccount(day)
+    return DayAccount(
+        day, row.calls, row.prompt_tokens, row.completion_tokens, row.cost, row.tokens, float(row.held_cost)
+    )
+
+
+async def account_everywhere(session: Session, day: date) -> DayAccount:
+    """What all workspaces together have spent; without reservations."""
+    row = await direct.first(session, EVERYWHERE, {"day": day})
+    assert row is not None
+    return DayAccount(day, row.calls, row.prompt_tokens, row.completion_tokens, row.cost)

@@ -1,0 +1,132 @@
+"""Users, agents, runs and channels: which there are, how much each holds, and the profiles of users."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from sqlalchemy import DateTime, Row, TextClause, bindparam, select, text
+from sqlalchemy.dialects import postgresql
+
+from service.domain.profile import Profile, Traits
+from service.domain.scope import Scope
+from service.postgres.engine import Session
+from service.postgres.tables import USER_PROFILE
+
+OwnerKind = Literal["user", "agent", "run"]
+KINDS: tuple[OwnerKind, ...] = ("user", "agent", "run")
+
+# Walks ix_memory_user, _agent or _run in order, so a page costs as much as it shows.
+COUNT_OWNERS = """
+    SELECT m.{kind}_id AS id, count(*) AS memories, count(*) FILTER (WHERE m.archived) AS archived,
+           min(m.created_at) AS first_used, max(greatest(m.updated_at, s.last_accessed)) AS last_used
+    FROM memory m JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
+    WHERE m.workspace_id = :workspace AND m.{kind}_id IS NOT NULL
+      AND (CAST(:after AS text) IS NULL OR m.{kind}_id > :after) AND (m.expires_at IS NULL OR m.expires_at > :now)
+      AND m.version_of IS NULL
+    GROUP BY m.{kind}_id ORDER BY m.{kind}_id LIMIT :limit
+"""
+
+COUNT_BY_KIND: dict[OwnerKind, TextClause] = {kind: text(COUNT_OWNERS.format(kind=kind)) for kind in KINDS}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerUsage:
+    """One user, agent or run. `memories` includes the archived; `last_used`: last change or retrieval."""
+
+    kind: OwnerKind
+    id: str
+    memories: int
+    archived: int
+    first_used: datetime
+    last_used: datetime
+
+
+async def owners(
+    session: Session, workspace_id: UUID, kind: OwnerKind, *, after: str | None, limit: int, now: datetime
+) -> list[OwnerUsage]:
+    """The users, agents or runs of a workspace that have memories, by id, behind `after`."""
+    values = {"workspace": workspace_id, "after": after, "limit": limit, "now": now}
+    return [OwnerUsage(kind, *row) for row in await session.execute(COUNT_BY_KIND[kind], values)]
+
+
+# ix_memory_channel, ix_turn_channel, ix_conversation_channel; of a user ix_memory_user_channel.
+COUNT_CHANNELS = text("""
+    SELECT channel, sum(memories)::bigint AS memories, sum(turns)::bigint AS turns,
+           sum(conversations)::bigint AS conversations, max(last_used) AS last_used
+    FROM (
+        SELECT m.channel, count(*) AS memories, 0 AS turns, 0 AS conversations, max(m.updated_at) AS last_used
+        FROM memory m
+        WHERE m.workspace_id = :workspace AND NOT m.archived AND m.review_status IS NULL
+          AND (m.expires_at IS NULL OR m.expires_at > :now)
+          AND (CAST(:user_id AS text) IS NULL OR m.user_id = :user_id)
+          AND (CAST(:agent_id AS text) IS NULL OR m.agent_id = :agent_id)
+          AND (CAST(:run_id AS text) IS NULL OR m.run_id = :run_id)
+        GROUP BY m.channel
+        UNION ALL
+        SELECT t.channel, 0, count(*), count(DISTINCT t.conversation_id), max(t.created_at)
+        FROM turn t
+        WHERE t.workspace_id = :workspace AND NOT t.archived
+          AND (CAST(:user_id AS text) IS NULL OR t.user_id = :user_id)
+          AND (CAST(:agent_id AS text) IS NULL OR t.agent_id = :agent_id)
+          AND (CAST(:run_id AS text) IS NULL OR t.run_id = :run_id)
+        GROUP BY t.channel
+    ) each
+    WHERE CAST(:after AS text) IS NULL OR channel > :after
+    GROUP BY channel ORDER BY channel LIMIT :limit
+""").bindparams(bindparam("now", type_=DateTime(timezone=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelUsage:
+    """Live memories, turns and their conversations in a channel. `last_used`: last write."""
+
+    name: str
+    memories: int
+    turns: int
+    conversations: int
+    last_used: datetime
+
+
+async def channels(
+    session: Session, scope: Scope, *, after: str | None, limit: int, now: datetime
+) -> list[ChannelUsage]:
+    """Channels by name, behind `after`, of the given user, agent and run (none: of the whole workspace)."""
+    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
+    values = {"workspace": scope.workspace_id, **ids, "after": after, "limit": limit, "now": now}
+    return [ChannelUsage(*row) for row in await session.execute(COUNT_CHANNELS, values)]
+
+
+PROFILE_COLUMNS = tuple(USER_PROFILE.c)
+
+
+async def profile(session: Session, workspace_id: UUID, user_id: str, *, lock: bool = False) -> Profile | None:
+    """A user's profile; `lock`: locked against changes until the transaction ends."""
+    query = select(*PROFILE_COLUMNS).where(
+        USER_PROFILE.c.workspace_id == workspace_id, USER_PROFILE.c.user_id == user_id
+    )
+    row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
+    return None if row is None else _profile(row)
+
+
+async def put_profile(session: Session, workspace_id: UUID, user_id: str, traits: Traits, *, now: datetime) -> Profile:
+    """Creates or replaces a profile."""
+    values = {
+        "preferences": dict(traits.preferences),
+        "expertise_areas": list(traits.expertise_areas),
+        "communication_style": dict(traits.communication_style),
+        "metadata": dict(traits.metadata),
+        "updated_at": now,
+    }
+    made = postgresql.insert(USER_PROFILE).values(workspace_id=workspace_id, user_id=user_id, created_at=now, **values)
+    made = made.on_conflict_do_update(
+        constraint="pk_user_profile", set_={**values, "version": USER_PROFILE.c.version + 1}
+    )
+    return _profile((await session.execute(made.returning(*PROFILE_COLUMNS))).one())
+
+
+def _profile(row: Row[tuple[object, ...]]) -> Profile:
+    traits = Traits(row.preferences, row.expertise_areas, row.communication_style, row.metadata)
+    return Profile(row.user_id, traits, row.version, row.created_at, row.updated_at)

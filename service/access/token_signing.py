@@ -1,0 +1,130 @@
+"""Short-lived tokens for one end user: JSON Web Tokens (HS256) that a key minted, and who they stand for.
+
+A token says what it may do, and is held to what its key may do now: both walls count, and a right is one that both
+have. So revoking or narrowing the key ends or narrows its tokens within seconds, without a list of tokens.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from service.access.statements import keys
+from service.domain.access import NO_DEFAULTS, Caller, Right, Wall
+from service.domain.errors import Unauthenticated
+from service.kit.late_imports import load
+from service.postgres import walls
+from service.postgres.engine import Database
+
+if TYPE_CHECKING:
+    from jwt.types import Options
+
+ALGORITHM, ISSUER = "HS256", "loxodon"
+MAX_TOKEN_CHARS = 16_384
+"""A token with the longest ids and a hundred channels is shorter."""
+
+OPTIONS: Options = {"verify_exp": False, "require": ["exp", "iss"]}
+"""Whether a token has expired is for our clock to say."""
+
+MALFORMED = "The token is malformed, or was not signed by this service."
+
+
+class Claims(BaseModel):
+    """What a token holds. `key`: the key that minted it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    workspace: UUID
+    key: UUID
+    rights: Sequence[str]
+    user_id: str | None = None
+    agent_id: str | None = None
+    run_id: str | None = None
+    channels: tuple[str, ...] = ()
+    exp: int
+
+    @property
+    def wall(self) -> Wall:
+        return Wall(self.user_id, self.agent_id, self.run_id, self.channels)
+
+    @property
+    def expires_at(self) -> datetime:
+        return datetime.fromtimestamp(self.exp, UTC)
+
+
+def looks_like_token(secret: str) -> bool:
+    """Whether it is a token and no key: a JSON object in base64 begins it, and it has three parts."""
+    return secret.startswith("eyJ") and secret.count(".") == 2
+
+
+@dataclass(slots=True)
+class TokenSigner:
+    """Signs and reads tokens with the secret of the settings, or else the one that the database keeps."""
+
+    database: Database
+    secret: str | None
+
+    async def mint(self, minter: Caller, wall: Wall, rights: Sequence[Right], expires_at: datetime) -> str:
+        """A token of the caller's key."""
+        claims = Claims(
+            workspace=minter.workspace_id,
+            key=minter.key_id,
+            rights=[str(right) for right in rights],
+            user_id=wall.user_id,
+            agent_id=wall.agent_id,
+            run_id=wall.run_id,
+            channels=wall.channels,
+            exp=int(expires_at.timestamp()),
+        )
+        await load("jwt")
+        import jwt
+
+        payload = {"iss": ISSUER, **claims.model_dump(mode="json", exclude_none=True)}
+        return jwt.encode(payload, await self._secret(), algorithm=ALGORITHM)
+
+    async def read(self, token: str, now: datetime) -> Claims:
+        """What a token says; raises Unauthenticated for one that is malformed or has expired."""
+        if len(token) > MAX_TOKEN_CHARS:
+            raise Unauthenticated(MALFORMED)
+        secret = await self._secret()
+        await load("jwt")
+        import jwt
+
+        try:
+            payload = jwt.decode(token, secret, [ALGORITHM], options=OPTIONS, issuer=ISSUER)
+            claims = Claims.model_validate(payload)
+        except (jwt.InvalidTokenError, ValidationError):
+            raise Unauthenticated(MALFORMED) from None
+        if claims.expires_at <= now:
+            raise Unauthenticated("The token has expired; ask for a new one.")
+        return claims
+
+    async def _secret(self) -> str:
+        if self.secret is None:
+            with walls.apart():
+                self.secret = await keys.token_secret(self.database, secrets.token_urlsafe(48))
+        return self.secret
+
+
+def caller_of(claims: Claims, key: Caller | None, now: datetime) -> Caller:
+    """Whom a token stands for. `key`: the key that minted it, as it is now. Raises Unauthenticated where that key has
+    ended, or may no longer mint such a token."""
+    if key is None or (key.expires_at is not None and key.expires_at <= now):
+        raise Unauthenticated("The key that minted this token is revoked or has expired.")
+    wall = claims.wall
+    if not wall or any(wall.leaves(key.wall)) or not key.may(Right.TOKENS):
+        raise Unauthenticated("The key that minted this token does not reach as far any more.")
+    ends = [claims.expires_at] if key.expires_at is None else [claims.expires_at, key.expires_at]
+    return replace(
+        key,
+        rights=frozenset(right for right in keys.rights_of(claims.rights) if key.may(right)),
+        wall=wall,
+        defaults=NO_DEFAULTS if any(key.defaults.leaves(wall)) else key.defaults,
+        expires_at=min(ends),
+    )

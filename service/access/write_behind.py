@@ -1,0 +1,235 @@
+"""Writes in the background: the audit of reads, how often memories are used, and when keys were.
+
+Entries are buffered, written in batches, retried while the database is unavailable, and flushed at shutdown. A read
+never waits for its entry and never fails because of it: what does not fit the buffer is dropped and counted in the log.
+A process that is killed loses what it has buffered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import ClassVar, TypeVar
+from uuid import UUID
+
+import structlog
+
+from service.access.statements import keys
+from service.domain.errors import ServiceError
+from service.postgres import walls
+from service.postgres.engine import Database
+from service.runtime.statements import stats, writes
+from service.runtime.statements.stats import Use
+from service.runtime.statements.writes import AuditEntry
+
+log = structlog.get_logger(__name__)
+
+SHUTDOWN_S = 5.0  # for the rest, at shutdown
+BATCH = 500
+READS_CAPACITY, READS_PAUSE_S = 10_000, 0.5  # entries of about 1 kB; seconds between two writes
+USES_CAPACITY, USES_PAUSE_S = 50_000, 1.0  # memories and entities with uses to be written; more are not counted
+
+KEY_USE_EVERY = timedelta(minutes=1)
+
+
+class WriteBehind(ABC):
+    """A buffer that is written in the background. Adding sets `_pending`; `pause_s` lies between two writes."""
+
+    what: ClassVar[str]
+    """Its name in the log."""
+
+    def __init__(self, *, pause_s: float) -> None:
+        self._pause_s = pause_s
+        self._pending = asyncio.Event()
+        self._writing = asyncio.Lock()  # a flush before an erasure also waits for a write under way
+        self.dropped = 0
+
+    @abstractmethod
+    async def write(self) -> None:
+        """Writes the buffer. Raises ServiceError and keeps the rest when the database is unavailable."""
+
+    @abstractmethod
+    def clear(self) -> int:
+        """Drops the buffer; returns how much it held."""
+
+    async def flush(self) -> None:
+        """The same as `write`, one at a time. What is buffered came from many requests, so it stands behind no wall."""
+        async with self._writing:
+            with walls.apart():
+                await self.write()
+
+    async def run(self) -> None:
+        """Writes until it is cancelled."""
+        while True:
+            await self._pending.wait()
+            await asyncio.sleep(self._pause_s)  # more may come: one transaction for all
+            self._pending.clear()
+            try:
+                await self.flush()
+            except ServiceError as exc:
+                self._pending.set()
+                log.warning("write_behind_waits", what=self.what, code=exc.code, dropped=self.dropped)
+            except Exception as exc:  # a bug here must neither end the writing nor fail for ever on the same entries
+                log.error("write_behind_failed", what=self.what, kind=type(exc).__name__, lost=self.clear())
+
+
+class ReadLog(WriteBehind):
+    """Audit entries of reads."""
+
+    what = "read log"
+
+    def __init__(self, database: Database, *, capacity: int = READS_CAPACITY, pause_s: float = READS_PAUSE_S) -> None:
+        super().__init__(pause_s=pause_s)
+        self._database = database
+        self._entries: deque[AuditEntry] = deque(maxlen=capacity)
+
+    def add(self, entry: AuditEntry) -> None:
+        """Takes an entry; never waits. The oldest one goes when there are too many."""
+        if len(self._entries) == self._entries.maxlen:
+            self.dropped += 1
+        self._entries.append(entry)
+        self._pending.set()
+
+    async def write(self) -> None:
+        """A transaction per workspace and batch."""
+        while self._entries:
+            batch = [self._entries.popleft() for _ in range(min(BATCH, len(self._entries)))]
+            while batch:
+                workspace_id = batch[0].scope.workspace_id
+                own = [entry for entry in batch if entry.scope.workspace_id == workspace_id]
+                try:
+                    async with self._database.begin(workspace_id) as session:
+                        await writes.append_audit(session, own)
+                except BaseException:
+                    self._put_back(batch)
+                    raise
+                batch = [entry for entry in batch if entry.scope.workspace_id != workspace_id]
+
+    def _put_back(self, batch: list[AuditEntry]) -> None:
+        room = (self._entries.maxlen or 0) - len(self._entries)
+        self.dropped += max(0, len(batch) - room)
+        self._entries.extendleft(reversed(batch[len(batch) - min(room, len(batch)) :]))
+
+    def clear(self) -> int:
+        lost = len(self._entries)
+        self._entries.clear()
+        return lost
+
+
+UseKey = tuple[UUID, str, UUID]
+"""Workspace, "memory" or "entity", and its id."""
+
+
+class UseCounter(WriteBehind):
+    """Uses of memories and entities by reads; those of one memory add up before they are written, to one update.
+
+    They move its ranking (docs/decisions/029-reinforcement.md).
+    """
+
+    what = "uses"
+
+    def __init__(self, database: Database, *, capacity: int = USES_CAPACITY, pause_s: float = USES_PAUSE_S) -> None:
+        super().__init__(pause_s=pause_s)
+        self._database = database
+        self._capacity = capacity
+        self._uses: dict[UseKey, Use] = {}
+
+    def add(self, workspace_id: UUID, memories: Iterable[UUID], at: datetime, *, entities: Iterable[UUID] = ()) -> None:
+        """Counts one use of each; never waits."""
+        for kind, ids in (("memory", memories), ("entity", entities)):
+            for each in ids:
+                self._count((workspace_id, kind, each), Use(1, at))
+        if self._uses:
+            self._pending.set()
+
+    def _count(self, key: UseKey, use: Use) -> None:
+        known = self._uses.get(key)
+        if known is None and len(self._uses) >= self._capacity:
+            self.dropped += use.times
+            return
+        self._uses[key] = use if known is None else Use(known.times + use.times, max(known.at, use.at))
+
+    async def write(self) -> None:
+        """A transaction per workspace and batch."""
+        while self._uses:
+            workspace_id = next(iter(self._uses))[0]
+            batch = [key for key in self._uses if key[0] == workspace_id][:BATCH]
+            taken = {key: self._uses.pop(key) for key in batch}
+            try:
+                async with self._database.begin(workspace_id, gives_way=True) as session:
+                    await stats.count_uses(
+                        session,
+                        workspace_id,
+                        {key[2]: use for key, use in taken.items() if key[1] == "memory"},
+                        {key[2]: use for key, use in taken.items() if key[1] == "entity"},
+                    )
+            except BaseException:
+                for key, use in taken.items():
+                    self._count(key, use)
+                raise
+
+    def clear(self) -> int:
+        lost = len(self._uses)
+        self._uses.clear()
+        return lost
+
+
+class KeyUses(WriteBehind):
+    """When keys were last used: of each key at most one time a minute is written."""
+
+    what = "key uses"
+
+    def __init__(self, database: Database, *, pause_s: float = USES_PAUSE_S) -> None:
+        super().__init__(pause_s=pause_s)
+        self._database = database
+        self._noted: dict[UUID, datetime] = {}
+        self._uses: dict[tuple[UUID, UUID], datetime] = {}
+
+    def add(self, workspace_id: UUID, key_id: UUID, at: datetime) -> None:
+        """Notes a use; never waits."""
+        noted = self._noted.get(key_id)
+        if noted is not None and at - noted < KEY_USE_EVERY:
+            return
+        if len(self._noted) >= USES_CAPACITY:
+            self._noted.clear()
+        self._noted[key_id] = self._uses[workspace_id, key_id] = at
+        self._pending.set()
+
+    async def write(self) -> None:
+        """A transaction per workspace."""
+        while self._uses:
+            workspace_id = next(iter(self._uses))[0]
+            taken = {key: self._uses.pop(key) for key in list(self._uses) if key[0] == workspace_id}
+            try:
+                async with self._database.begin(workspace_id) as session:
+                    await keys.note_uses(session, workspace_id, {key[1]: at for key, at in taken.items()})
+            except BaseException:
+                self._uses = taken | self._uses
+                raise
+
+    def clear(self) -> int:
+        lost = len(self._uses)
+        self._uses.clear()
+        return lost
+
+
+Buffer = TypeVar("Buffer", bound=WriteBehind)
+
+
+@asynccontextmanager
+async def in_background(buffer: Buffer) -> AsyncIterator[Buffer]:
+    """Writes the buffer while the block runs, and all of it when the block is left."""
+    writing = asyncio.create_task(buffer.run())
+    try:
+        yield buffer
+    finally:
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        try:
+            await asyncio.wait_for(buffer.flush(), SHUTDOWN_S)
+        except (ServiceError, TimeoutError):
+            log.warning("write_behind_cut_short", what=buffer.what, dropped=buffer.dropped)

@@ -1,1 +1,0 @@
-"""HTTP: each route parses its request, calls one verb or query, and makes the answer."""

@@ -1,0 +1,1 @@
+"""Puts everything together: routers, jobs and the OpenAPI document."""

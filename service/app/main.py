@@ -1,0 +1,155 @@
+"""The FastAPI application: routers, middleware, error handlers, and what lives as long as it does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
+
+from service import __version__
+from service.access.budgets import Budgets
+from service.access.token_signing import TokenSigner
+from service.access.write_behind import KeyUses, ReadLog, UseCounter, in_background
+from service.app import openapi, warmup
+from service.app.routes import health, reference, welcome
+from service.cognition.routes import goals, profiles, strategies, tools
+from service.compat import automem, automem_recall, mem0
+from service.conversations.routes import conversations, turns
+from service.erasure.routes import forget, forgetting, talk_deletion
+from service.feed.routes import changes, webhooks
+from service.feed.routes.change_stream import OpenStreams
+from service.graph.routes import entities, entity_graph
+from service.http import answer_headers, errors, writes
+from service.http.admission import Admission
+from service.http.deps import KeyRing
+from service.http.middleware import RequestMiddleware
+from service.intake.routes import operations, store
+from service.jobs.routes import jobs
+from service.kit import garbage
+from service.kit.settings import Settings
+from service.mcp.routes import mcp
+from service.memories.routes import bulk, decisions, memories, relations, reviews, tags, why
+from service.observability import logs, tracing
+from service.runtime.opening import open_resources
+from service.runtime.resources import Resources
+from service.runtime.statements.idempotency import Replay
+from service.search.routes import recall, search, timeline
+from service.tenants.routes import api_keys, audit, scopes, tokens, workspaces
+from service.upkeep.routes import optimization
+from service.worker.scrape import Scrape
+from service.working.routes import working
+
+# search, tags and bulk stand before memories, or "search" would be taken for an id; so does
+# entity_graph before entities; automem takes what is left under its address
+PARTS = (
+    health,
+    search,
+    tags,
+    bulk,
+    store,
+    memories,
+    forget,
+    forgetting,
+    relations,
+    recall,
+    timeline,
+    conversations,
+    turns,
+    talk_deletion,
+    why,
+    entity_graph,
+    entities,
+    decisions,
+    reviews,
+    scopes,
+    profiles,
+    audit,
+    changes,
+    webhooks,
+    operations,
+    optimization,
+    jobs,
+    reference,
+    working,
+    goals,
+    tools,
+    strategies,
+    workspaces,
+    api_keys,
+    tokens,
+    mem0,
+    automem_recall,
+    automem,
+    mcp,
+)
+
+NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+"""FastAPI's own would record bodies and the messages of exceptions; ours is service/observability/tracing.py."""
+
+Opener = Callable[[Settings], AbstractAsyncContextManager[Resources]]
+
+
+def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
+    """The API. `opener` gives the resources for the time of the lifespan; tests bring their own."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with (
+            opener(settings) as resources,
+            in_background(ReadLog(resources.db)) as reads,
+            in_background(UseCounter(resources.db)) as uses,
+            in_background(KeyUses(resources.db)) as key_uses,
+        ):
+            app.state.resources = resources
+            app.state.reads = reads
+            app.state.uses = uses
+            app.state.key_uses = key_uses
+            app.state.admission = Admission(resources.settings)
+            app.state.tokens = TokenSigner(resources.db, resources.settings.token_secret_value)
+            app.state.streams = OpenStreams(per_key=settings.streams_per_key, in_all=settings.streams)
+            app.state.budgets = Budgets(resources.db)
+            app.state.keys = KeyRing(resources.db, failed_per_min=resources.settings.failed_keys_per_min)
+            app.state.probe = health.Probe(resources.db)
+            app.state.scrape = Scrape(resources)
+            yield
+        await asyncio.to_thread(tracing.shut_down)
+
+    app = FastAPI(
+        title="Loxodon",
+        version=__version__,
+        summary="Memory for AI agents on one Postgres database.",
+        description=openapi.DESCRIPTION,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        lifespan=lifespan,
+        redirect_slashes=False,
+        openapi_url=None,  # openapi.serve_page
+        docs_url=None,
+        redoc_url=None,  # few routes are open: docs/decisions/021-open-routes.md
+        swagger_ui_oauth2_redirect_url=None,
+        telemetry=NO_TELEMETRY,
+    )
+    errors.install(app)
+    app.add_exception_handler(Replay, writes.repeated)
+    app.add_middleware(RequestMiddleware, settings=settings)
+    answer_headers.install(app, settings)
+    for part in PARTS:
+        app.include_router(part.router)
+    openapi.install(app, key_in_query=settings.auth_allow_query)
+    welcome.install(app, documented=settings.serve_docs)
+    if settings.serve_docs:
+        openapi.serve_page(app)
+    return app
+
+
+def app_from_env() -> FastAPI:
+    """The factory that uvicorn calls."""
+    settings = Settings.from_env(os.environ)
+    logs.set_up(settings)
+    tracing.set_up(os.environ, "api")
+    app = create_app(settings, lambda settings: warmup.opened(settings, app))
+    garbage.collect_rarely()
+    return app

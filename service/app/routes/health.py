@@ -1,0 +1,202 @@
+"""Liveness, readiness, health and metrics (docs/decisions/021-open-routes.md).
+
+What needs no key says one word: is it well or not. Versions, models, the queue and the reason are told to keys with the
+right `metrics`, and the reason to the log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import structlog
+from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import JSONResponse, PlainTextResponse
+from pydantic import Field
+
+from service import __version__
+from service.domain.access import Caller, Right
+from service.domain.errors import SchemaMismatch, ServiceError
+from service.http import errors
+from service.http.deps import needs
+from service.http.json_body import JsonRoute
+from service.http.schemas import ResponseModel
+from service.observability.metrics import HTTP_WAITING
+from service.postgres import readiness
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from service.worker.scrape import CONTENT_TYPE, Scrape
+
+router = APIRouter(tags=["health"], route_class=JsonRoute)
+log = structlog.get_logger(__name__)
+
+READY_TIMEOUT_S = 2.0
+REMEMBERED_S = 1.0
+Status = Literal["ok", "unavailable"]
+NOT_DOWN = "ok, or unavailable while the database does not answer within 2 s or has another schema"
+
+
+class HealthResponse(ResponseModel):
+    """200 with `ok`, 503 with `unavailable`."""
+
+    status: Status = Field(description=NOT_DOWN)
+    detail: str | None = Field(
+        default=None,
+        description="What to run, where the schema is of another version; null: it is not, then it is left out",
+    )
+
+
+class HealthDetailsResponse(ResponseModel):
+    """200 with `ok`, 503 with `unavailable`."""
+
+    status: Status = Field(description=NOT_DOWN)
+    detail: str | None = Field(
+        default=None,
+        description="What is wrong, that only reads are served, or that the settings name another embedder than the "
+        "one that made the vectors; null: nothing is wrong",
+    )
+    version: str = Field(description="Of this service")
+    database: Literal["up", "down"] = Field(description="Whether it answers")
+    postgres: str | None = Field(default=None, description="Version of the server; null: the database is down")
+    pgvector: str | None = Field(default=None, description="Version of the extension; null: the database is down")
+    schema_version: int | None = Field(
+        default=None, description="Number of the last migration; null: the database is down"
+    )
+    queue_depth: int | None = Field(
+        default=None,
+        description="Jobs of all workspaces that are due and not begun, from 0; null: the database is down",
+    )
+    embedder: str | None = Field(default=None, description="The model in use; null: the database is down")
+    llm: str | None = Field(default=None, description="The model in use; null: there is none, or the database is down")
+    llm_status: str | None = Field(
+        default=None,
+        description="`answers`, `no answer yet`, or what the model did when it was last asked; null: as of `llm`",
+    )
+
+
+class Probe:
+    """What the open routes know of the database. All who ask within REMEMBERED_S share one look at it: without a key
+    nobody can have the database asked more often."""
+
+    def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
+        self._database = database
+        self._clock = clock
+        self._looking = asyncio.Lock()
+        self._found = HealthResponse(status="unavailable")
+        self._until = float("-inf")
+
+    async def status(self) -> Status:
+        return (await self.health()).status
+
+    async def health(self) -> HealthResponse:
+        async with self._looking:
+            if self._clock() >= self._until:
+                self._found = await self._look()
+                self._until = self._clock() + REMEMBERED_S
+            return self._found
+
+    async def _look(self) -> HealthResponse:
+        try:
+            await asyncio.wait_for(readiness.check(self._database), READY_TIMEOUT_S)
+        except (ServiceError, TimeoutError) as exc:
+            reason = exc.detail if isinstance(exc, ServiceError) else "The database does not answer."
+            log.warning("not ready", reason=reason)
+            return HealthResponse(status="unavailable", detail=exc.told if isinstance(exc, SchemaMismatch) else None)
+        if self._database.write_refusal is not None:
+            log.warning("ready for reads only", reason=self._database.write_refusal)
+        return HealthResponse(status="ok")
+
+
+WELL_OR_NOT: dict[int | str, dict[str, Any]] = {503: {"model": HealthResponse}}
+
+
+@router.get("/livez", operation_id="livez", summary="Check that the process is alive", response_model=HealthResponse)
+async def livez() -> Response:
+    """Never touches the database: a slow database must not get the process killed."""
+    return JSONResponse({"status": "ok"})
+
+
+@router.get(
+    "/readyz",
+    operation_id="readyz",
+    summary="Check that the service can answer requests",
+    response_model=HealthResponse,
+    responses=WELL_OR_NOT,
+)
+@router.get(
+    "/health",
+    operation_id="health_unversioned",
+    summary="Get the health of the service",
+    response_model=HealthResponse,
+    include_in_schema=False,
+)
+@router.get(
+    "/v1/health",
+    operation_id="health",
+    summary="Get the health of the service",
+    response_model=HealthResponse,
+    responses=WELL_OR_NOT,
+)
+async def health(request: Request) -> Response:
+    """200 while the database answers within 2 s and its schema can be read, else 503. Needs no key and says no more
+    than what to run where the schema is of another version: the log has the reason, as has `/v1/health/details`."""
+    probe: Probe = request.app.state.probe
+    found = await probe.health()
+    return JSONResponse(found.model_dump(exclude_none=True), _http_status(found.status))
+
+
+@router.get(
+    "/v1/health/details",
+    operation_id="get_health_details",
+    summary="Get the health of the service with versions, models and the queue",
+    response_model=HealthDetailsResponse,
+    responses=errors.documented(401, 403) | {503: {"model": HealthDetailsResponse}},
+)
+async def health_details(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
+    """Versions, models, the length of the queue, and what is wrong. 503 while the database does not answer within 2
+    s, or has a schema that this version cannot serve."""
+    found = await _details(request.app.state.resources.latest())
+    return JSONResponse(found.model_dump(), _http_status(found.status))
+
+
+@router.get(
+    "/metrics",
+    operation_id="metrics",
+    summary="Prometheus metrics",
+    response_class=PlainTextResponse,
+    responses=errors.documented(401, 403),
+)
+async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
+    """In the text format of Prometheus. No workspace and no user is a label. What the database tells is some seconds
+    old at most, and left as it was while the database is away."""
+    scrape: Scrape = request.app.state.scrape
+    HTTP_WAITING.set(request.app.state.admission.waiting)
+    return Response(await scrape.text(), media_type=CONTENT_TYPE)
+
+
+def _http_status(status: Status) -> int:
+    return 200 if status == "ok" else 503
+
+
+async def _details(res: Resources) -> HealthDetailsResponse:
+    try:
+        found = await asyncio.wait_for(readiness.status(res.db), READY_TIMEOUT_S)
+    except SchemaMismatch as exc:
+        return HealthDetailsResponse(status="unavailable", version=__version__, database="up", detail=exc.detail)
+    except (ServiceError, TimeoutError):
+        return HealthDetailsResponse(status="unavailable", version=__version__, database="down")
+    return HealthDetailsResponse(
+        status="ok",
+        detail=res.db.write_refusal or (res.active.note if res.active else None),
+        version=__version__,
+        database="up",
+        postgres=found.postgres,
+        pgvector=found.pgvector,
+        schema_version=found.revision,
+        queue_depth=found.queue_depth,
+        embedder=res.embedder.model,
+        llm=res.llm.model if res.llm else None,
+        llm_status=res.model_status.said if res.llm else None,
+    )

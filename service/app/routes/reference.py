@@ -1,0 +1,339 @@
+"""Configuration, statistics and reference lists over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from service.domain.access import Right
+from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
+from service.domain.relation import RelationType
+from service.http import errors, model_budget
+from service.http.deps import Admin, CallerOf, Reader, ReadScopeOf, ResourcesOf
+from service.http.json_body import JsonRoute
+from service.http.model_budget import ModelBudgetItem
+from service.http.schemas import OnePage, ResponseModel
+from service.language import relation_labels
+from service.queue import overview
+from service.runtime.statements import stats
+
+router = APIRouter(prefix="/v1", tags=["reference"], route_class=JsonRoute)
+
+
+class ConfigResponse(ResponseModel):
+    """The settings in force in the caller's workspace, secrets masked."""
+
+    version: str = Field(description="Of this service")
+    vector_store: dict[str, Any] = Field(
+        description="Where vectors are stored, their dimension, and up to how many rows a scope is searched exactly"
+    )
+    llm: dict[str, Any] = Field(description="The language model; `active` null: there is none")
+    embedder: dict[str, Any] = Field(description="The embedder; `active` is the model in use")
+    graph_store: dict[str, Any] = Field(description="Whether relations are created, and limits of graph walks")
+    history: dict[str, Any] = Field(
+        description="`audit_level`, and for how many days audit, history, uses of tools and memories are kept"
+    )
+    custom_prompts: dict[str, Any] = Field(description="Your prompts that replace the service's, by name")
+    dedup: dict[str, Any] = Field(
+        description="From which similarity on a text is a duplicate, and what happens to contradictions"
+    )
+    content: dict[str, Any] = Field(
+        description="Limits of a text in characters, time zone, and time limit of date recognition"
+    )
+    search: dict[str, Any] = Field(description="Settings of ranking, reranking and recall")
+    limits: dict[str, Any] = Field(description="Per request: bytes, page size, items, messages, seconds")
+    working: dict[str, Any] = Field(description="Time to live and size limits of working memory")
+    jobs: dict[str, Any] = Field(
+        description="The worker's pace, leases, attempts and back-off, intervals, and how memories age"
+    )
+    service: dict[str, Any] = Field(description="All other settings")
+
+
+class StatsResponse(ResponseModel):
+    """Counts of the workspace."""
+
+    name: str = Field(description="Always memories", examples=["memories"])
+    count: int = Field(description="Memories, archived ones included, from 0")
+    archived: int = Field(description="Archived memories, from 0")
+    pending_embeddings: int = Field(description="Memories whose vector is not made yet, from 0")
+    vectors: int = Field(description="Vectors of memories' texts, from 0")
+    dimension: int = Field(description="Dimension of a vector")
+    embedder: str = Field(description="The model in use")
+    conversations: int = Field(description="Conversations, archived ones included, from 0")
+    entities: int = Field(description="Entities of all users together, from 0")
+    dead_jobs: int = Field(description="Jobs that failed for good and wait for a person (`GET /v1/jobs`), from 0")
+    model_budget: ModelBudgetItem | None = Field(
+        description="Of the language model today; null without one, and for keys behind a wall"
+    )
+
+
+class CategoryItem(ResponseModel):
+    """A category, and how often it is used."""
+
+    category: str = Field(description="In lower case")
+    count: int = Field(description="Live memories of the scope in it, from 1")
+
+
+class CategoryStatsResponse(ResponseModel):
+    """Most used first."""
+
+    results: list[CategoryItem] = Field(description="The first 100")
+    next_cursor: OnePage = None
+
+
+class MemoryTypeItem(ResponseModel):
+    """A type of memory. Its importance guides people and the offline rating; it is not enforced."""
+
+    type: MemoryType = Field(description="Its name, case-sensitive")
+    meaning: str = Field(description="What is stored under it")
+    typical_importance: list[float] = Field(min_length=2, max_length=2, description="From and to, 0..1")
+
+
+class MemoryTypesResponse(ResponseModel):
+    """The seven types of memory."""
+
+    results: list[MemoryTypeItem] = Field(description="All seven")
+    next_cursor: OnePage = None
+
+
+class RelationTypesResponse(ResponseModel):
+    """Types of edges and of relations."""
+
+    memories: list[RelationType] = Field(description="All types of edges between memories")
+    entities: dict[str, list[str]] = Field(description="For each normalised type the labels that mean it")
+
+
+class TagConventionItem(ResponseModel):
+    """Suggested tags for one use."""
+
+    use: str = Field(description="What the memory is")
+    tags: list[str] = Field(description="Suggested tags; replace those in <>")
+
+
+class TagConventionsResponse(ResponseModel):
+    """Suggestions, not rules; dates like 2025-01."""
+
+    results: list[TagConventionItem] = Field(description="One for each use")
+    next_cursor: OnePage = None
+
+
+class GuidanceItem(ResponseModel):
+    """One kind of content, and whether it belongs in memory."""
+
+    content: str = Field(description="What it is")
+    store: bool = Field(description="Whether to store it")
+    typical_importance: list[float] | None = Field(description="From and to, 0..1; null for what is not to be stored")
+    why: str = Field(description="The reason, or how to write it")
+
+
+class GuidanceResponse(ResponseModel):
+    """Advice for agents and people; nothing of it is enforced, but secrets are redacted."""
+
+    results: list[GuidanceItem] = Field(description="What to store first, then what never")
+    next_cursor: OnePage = None
+
+
+SECTIONS: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "vector_store": ("vector_partitions", "exact_scope_rows", "binary_scope_rows", "database_url", "pool_size"),
+        "llm": ("llm_", "extraction_model", "decision_model", "classifier_model", "classifier_use_llm", "model_budget"),
+        "embedder": ("embedder_", "embedding_"),
+        "graph_store": ("graph_", "similar_to_", "occurred_before_window_s"),
+        "history": (
+            "audit_level",
+            "audit_retention_days",
+            "history_retention_days",
+            "invocation_retention_days",
+            "memory_retention_days",
+        ),
+        "dedup": ("dedup_", "contradiction_policy"),
+        "content": ("content_", "timezone"),
+        "search": ("search_", "rerank_", "recall_", "expired_factor", "recency_half_life_days", "reinforce"),
+        "limits": ("max_body_bytes", "max_page_size", "batch_max_items", "messages_max_items", "request_deadline_s"),
+        "working": ("working_",),
+        "jobs": ("worker_", "job_", "embed_batch", "ageing", "patterns", "promoting"),
+    }
+)
+"""Settings by section of the configuration; what no section names stands under `service`."""
+
+WHERE = frozenset({"host", "url", "webhook_networks", "trusted_proxies", "cors_origins", "worker_host"})
+"""Settings that say where the service runs and what it reaches, besides URLs, folders and files."""
+
+MEANINGS = {
+    MemoryType.DECISION: "A choice that was made.",
+    MemoryType.PATTERN: "Behaviour or structure that recurs.",
+    MemoryType.PREFERENCE: "What somebody likes or dislikes.",
+    MemoryType.STYLE: "How somebody writes, communicates or formats.",
+    MemoryType.HABIT: "A routine.",
+    MemoryType.INSIGHT: "Something learned or discovered.",
+    MemoryType.CONTEXT: "Circumstances, and whatever fits nothing else.",
+}
+
+CONVENTIONS = (
+    ("decision", ["<project>", "<platform>", "<date>", "decision"]),
+    ("bug fix", ["<project>", "<platform>", "<date>", "bug-fix", "<component>"]),
+    ("pattern", ["<project>", "<platform>", "<date>", "pattern", "<component>"]),
+    ("user preference", ["preference", "<platform>", "<date>", "<domain>"]),
+    ("personal note", ["personal", "<date>", "<category>"]),
+)
+
+GUIDANCE = (
+    ("A correction by the user", [0.9, 0.9], "Repeating a mistake costs trust: store what is right, and why."),
+    ("An architecture decision with its reasons", [0.9, 0.9], "Name the alternatives that were rejected."),
+    ("A bug fix with its root cause", [0.7, 0.8], "Symptom, cause and cure in one sentence each."),
+    ("A pattern that was found", [0.7, 0.9], "Say where it holds and where it does not."),
+    ("A preference or habit of a person", [0.6, 0.8], "Name the person; one preference per memory."),
+    ("A fact about a person, project or appointment", [0.5, 0.8], "With absolute dates, names and figures."),
+    ("Circumstances that may matter later", [0.3, 0.5], "Set ttl_s or expires_at when they will be over."),
+    ("A trivial edit", None, "A typo, whitespace or a rename says nothing later."),
+    ("What is documented elsewhere", None, "It goes out of date here; store where it is to be found."),
+    ("Temporary file content or debug output", None, "It is long, true for minutes, and hides what matters."),
+    ("Credentials and API keys", None, "They belong in a secret store; those that are recognised are redacted."),
+    ("A question, or a request to the assistant", None, "It is no knowledge; store the answer, if it lasts."),
+    ("Words without context, such as 'Fixed typo' or 'Changed config'", None, "Say what, where and why."),
+    (
+        "A type prefix in the text, such as '[DECISION]'",
+        None,
+        "Send the type as `type`: the prefix only dilutes the text.",
+    ),
+)
+
+
+@router.get(
+    "/config",
+    operation_id="get_config",
+    summary="The settings in force",
+    response_model=ConfigResponse,
+    responses=errors.documented(401, 403),
+)
+async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
+    """The service's with the workspace's own over them, secrets masked. Where the service runs and what it reaches
+    (addresses, networks, folders) is told to keys with the right `operator`, and null to others."""
+    shown = res.settings.model_dump(mode="json")  # pydantic masks secrets
+    if not caller.may(Right.OPERATOR):
+        shown |= dict.fromkeys(name for name in shown if name in WHERE or name.endswith(("_url", "_dir", "_file")))
+    version, custom_prompts = shown.pop("version"), shown.pop("custom_prompts")
+    sections = {name: _take(shown, wanted) for name, wanted in SECTIONS.items()}
+    dimension = res.embedder.dimension
+    sections["vector_store"] |= {"provider": "pgvector", "collection_name": "memories", "dimension": dimension}
+    sections["llm"] |= {"active": res.llm.model if res.llm else None}
+    sections["embedder"] |= {"active": res.embedder.model, "dimensions": dimension}
+    sections["graph_store"] |= {"provider": "postgres"}
+    return ConfigResponse(version=version, custom_prompts=custom_prompts, **sections, service=shown)
+
+
+def _take(settings: dict[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
+    """Removes the wanted settings and returns them; a name that ends in `_` means all that start with it."""
+    starts = tuple(name for name in wanted if name.endswith("_"))
+    by_start = [name for name in settings if name.startswith(starts)]
+    by_name = [name for name in wanted if name not in starts]
+    return {name: settings.pop(name) for name in (*by_start, *by_name)}
+
+
+@router.get(
+    "/stats",
+    operation_id="get_stats",
+    summary="Counts of what is stored",
+    response_model=StatsResponse,
+    responses=errors.documented(401, 403, 503),
+)
+async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
+    """Exact counts over the whole workspace, of every user."""
+    async with res.db.read(caller.workspace_id) as session:
+        found = await stats.of_workspace(session, caller.workspace_id)
+        dead_jobs = await overview.count_dead(session, caller.workspace_id)
+        budget = await model_budget.shown(session, caller, res)
+    return StatsResponse(
+        name="memories",
+        count=found.memories,
+        archived=found.archived,
+        pending_embeddings=found.pending_embeddings,
+        vectors=found.vectors,
+        dimension=res.embedder.dimension,
+        embedder=res.embedder.model,
+        conversations=found.conversations,
+        entities=found.entities,
+        dead_jobs=dead_jobs,
+        model_budget=budget,
+    )
+
+
+@router.get(
+    "/stats/categories",
+    operation_id="get_category_stats",
+    summary="Categories of a scope and how often they are used",
+    response_model=CategoryStatsResponse,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def get_category_stats(caller: Reader, scope: ReadScopeOf, res: ResourcesOf) -> CategoryStatsResponse:
+    """The 100 most used, of memories that are not archived."""
+    async with res.db.read(caller.workspace_id) as session:
+        found = await stats.categories(session, scope, limit=100)
+    return CategoryStatsResponse(results=[CategoryItem(category=name, count=count) for name, count in found])
+
+
+@router.get(
+    "/reference/types",
+    operation_id="get_memory_types",
+    summary="The seven memory types",
+    response_model=MemoryTypesResponse,
+    responses=errors.documented(401),
+)
+async def get_memory_types(caller: CallerOf) -> MemoryTypesResponse:
+    """What each is for, and how important its memories usually are."""
+    return MemoryTypesResponse(
+        results=[
+            MemoryTypeItem(type=kind, meaning=MEANINGS[kind], typical_importance=list(TYPICAL_IMPORTANCE[kind]))
+            for kind in MemoryType
+        ]
+    )
+
+
+@router.get(
+    "/reference/relation-types",
+    operation_id="get_relation_types",
+    summary="Relation types of memories and entities",
+    response_model=RelationTypesResponse,
+    responses=errors.documented(401),
+)
+async def get_relation_types(caller: CallerOf) -> RelationTypesResponse:
+    """Memories have only these types; entities take any label, of which these spellings mean the same."""
+    return RelationTypesResponse(
+        memories=list(RelationType),
+        entities={kind: sorted(labels) for kind, labels in relation_labels.SPELLINGS.items()},
+    )
+
+
+@router.get(
+    "/reference/tag-conventions",
+    operation_id="get_tag_conventions",
+    summary="Suggested tags",
+    response_model=TagConventionsResponse,
+    responses=errors.documented(401),
+)
+async def get_tag_conventions(caller: CallerOf) -> TagConventionsResponse:
+    """Any tag is accepted; these are suggestions."""
+    return TagConventionsResponse(results=[TagConventionItem(use=use, tags=tags) for use, tags in CONVENTIONS])
+
+
+@router.get(
+    "/reference/guidance",
+    operation_id="get_guidance",
+    summary="What to store, and what never",
+    response_model=GuidanceResponse,
+    responses=errors.documented(401),
+)
+async def get_guidance(caller: CallerOf) -> GuidanceResponse:
+    """Kinds of content with their typical importance. Store: corrections by the user (0.9), architecture decisions with
+    reasons (0.9), bug fixes with their root cause (0.7 to 0.8), patterns (0.7 to 0.9). Never: trivial edits, what is
+    documented elsewhere, temporary files or debug output, credentials."""
+    return GuidanceResponse(
+        results=[
+            GuidanceItem(content=content, store=typical is not None, typical_importance=typical, why=why)
+            for content, typical, why in GUIDANCE
+        ]
+    )

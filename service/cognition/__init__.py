@@ -1,0 +1,1 @@
+"""Goals, tools and strategies, working memory and user profiles."""

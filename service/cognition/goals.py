@@ -1,0 +1,295 @@
+"""Setting, changing, closing and deleting goals.
+
+Texts are redacted and embedded before the transaction. The transaction then writes the goal, its edges, its vector, an
+entry of its history, the audit entry and the answer. Whatever changes edges first takes the workspace's edge lock, so
+that two requests cannot close a cycle together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.cognition.statements import goals
+from service.cognition.statements.goals import BLOCKED_BY, SUBGOAL_OF
+from service.domain.audit import Operation
+from service.domain.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
+from service.domain.goal import Goal, GoalDetails, GoalEvent, GoalStatus
+from service.domain.request import WriteContext
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.postgres.engine import Session
+from service.runtime import pii
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit, plain_transaction, store_answer
+from service.upkeep import late_vectors
+from service.upkeep.late_vectors import embed_now
+
+Changeable = Literal["description", "priority", "deadline", "parent_id", "blocked_by", "status"]
+
+EVENT_OF_STATUS: Mapping[GoalStatus, GoalEvent] = {
+    GoalStatus.ACTIVE: GoalEvent.REOPEN,
+    GoalStatus.COMPLETED: GoalEvent.COMPLETE,
+    GoalStatus.ABANDONED: GoalEvent.ABANDON,
+    GoalStatus.BLOCKED: GoalEvent.BLOCK,
+}
+OPERATION_OF_EVENT: Mapping[GoalEvent, Operation] = {
+    GoalEvent.ADD: "goal_add",
+    GoalEvent.UPDATE: "goal_update",
+    GoalEvent.COMPLETE: "goal_complete",
+    GoalEvent.ABANDON: "goal_abandon",
+    GoalEvent.BLOCK: "goal_block",
+    GoalEvent.REOPEN: "goal_reopen",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NewGoal:
+    """A goal to add; its description is not redacted yet."""
+
+    scope: Scope
+    description: str
+    priority: int = 0
+    deadline: datetime | None = None
+    parent_id: UUID | None = None
+    blocked_by: tuple[UUID, ...] = ()
+    memory_ids: tuple[UUID, ...] = ()
+
+
+async def add_goal(new: NewGoal, res: Resources, request: WriteContext) -> GoalDetails:
+    """The new goal. Raises NotFound naming the parent, blocker or memory that does not exist or belongs to another."""
+    workspace_id, now = new.scope.workspace_id, res.clock()
+    description = await pii.clean_words(new.description, "description", res)
+    vector = await embed_now(workspace_id, description, res)
+    blocked_by = tuple(sorted(set(new.blocked_by)))
+    parents = [new.parent_id] if new.parent_id else []
+    goal = Goal(
+        id=uuid7(),
+        scope=new.scope,
+        description=description,
+        status=GoalStatus.ACTIVE,
+        priority=new.priority,
+        deadline=new.deadline,
+        result=None,
+        parent_id=new.parent_id,
+        blocked_by=blocked_by,
+        version=1,
+        created_at=now,
+        updated_at=now,
+        completed_at=None,
+    )
+    async with plain_transaction(workspace_id, res, request) as session:
+        await _check_goals(session, goal, parents, "parent_id")
+        await _check_goals(session, goal, blocked_by, "blocked_by")
+        await _check_memories(session, goal, new.memory_ids, res)
+        await goals.add(session, goal, vector, generation=res.generation)
+        if vector is None:
+            await late_vectors.embed_later(session, workspace_id, late_vectors.GOALS)
+        await goals.set_edges(session, workspace_id, goal.id, SUBGOAL_OF, parents)
+        await goals.set_edges(session, workspace_id, goal.id, BLOCKED_BY, blocked_by)
+        await goals.tie_memories(session, workspace_id, goal.id, set(new.memory_ids))
+        return await _record(session, goal, 1, GoalEvent.ADD, {"description": [None, description]}, res, request)
+
+
+async def revise_goal(
+    workspace_id: UUID,
+    goal_id: UUID,
+    given: Mapping[Changeable, Any],
+    res: Resources,
+    request: WriteContext,
+    *,
+    expected: Expected | None = None,
+) -> GoalDetails:
+    """The goal with the given fields changed; a field that is given as it was is no change. `status` can only become
+    active again, for a goal that is blocked. Raises NotFound, Conflict for a cycle or a goal that is over, or
+    PreconditionFailed."""
+    values: dict[str, Any] = {str(name): value for name, value in given.items()}
+    vector = None
+    if "description" in values:
+        values["description"] = await pii.clean_words(values["description"], "description", res)
+        vector = await embed_now(workspace_id, values["description"], res)
+    if "blocked_by" in values:
+        values["blocked_by"] = tuple(sorted(set(values["blocked_by"])))
+    async with plain_transaction(workspace_id, res, request) as session:
+        if {"parent_id", "blocked_by"} & values.keys():
+            await goals.lock_edges(session, workspace_id)
+        goal = await _lock(session, workspace_id, goal_id, expected)
+        changed = {name: value for name, value in values.items() if value != getattr(goal, name)}
+        if not changed:
+            return await _answer(session, goal, request)
+        if "status" in changed and goal.status is not GoalStatus.BLOCKED:
+            raise Conflict(f"status: the goal is {goal.status} and stays so.", field="status")
+        if "description" in changed:
+            await goals.replace_vector(session, goal, vector, generation=res.generation)
+            if vector is None:
+                await late_vectors.embed_later(session, workspace_id, late_vectors.GOALS)
+        event = GoalEvent.REOPEN if "status" in changed else GoalEvent.UPDATE
+        return await _change(session, goal, event, changed, res, request)
+
+
+async def close_goal(
+    workspace_id: UUID,
+    goal_id: UUID,
+    status: GoalStatus,
+    res: Resources,
+    request: WriteContext,
+    *,
+    result: str | None = None,
+    blocked_by: Collection[UUID] = (),
+    expected: Expected | None = None,
+) -> GoalDetails:
+    """The goal completed, abandoned or blocked, with its result. Repeating it changes nothing; `blocked_by` adds to the
+    goals it waits for. Raises NotFound, PreconditionFailed, or Conflict when it is over with another status."""
+    clean_result = await pii.clean_words(result, "result", res) if result is not None else None
+    async with plain_transaction(workspace_id, res, request) as session:
+        if blocked_by:
+            await goals.lock_edges(session, workspace_id)
+        goal = await _lock(session, workspace_id, goal_id, expected)
+        if goal.status.is_over and goal.status is not status:
+            raise Conflict(f"The goal is {goal.status} already.", field="status")
+        changed: dict[str, Any] = {}
+        blockers = tuple(sorted({*goal.blocked_by, *blocked_by}))
+        if blockers != goal.blocked_by:
+            changed["blocked_by"] = blockers
+        if goal.status is not status:
+            changed["status"] = status
+        if clean_result is not None and not goal.status.is_over and clean_result != goal.result:
+            changed["result"] = clean_result
+        if not changed:
+            return await _answer(session, goal, request)
+        return await _change(session, goal, EVENT_OF_STATUS[status], changed, res, request)
+
+
+async def tie_memories(
+    workspace_id: UUID, goal_id: UUID, ids: Collection[UUID], res: Resources, request: WriteContext
+) -> GoalDetails:
+    """The goal with these memories tied to it as well. Raises NotFound naming the goal or memory_ids."""
+    async with plain_transaction(workspace_id, res, request) as session:
+        goal = await _lock(session, workspace_id, goal_id)
+        await _check_memories(session, goal, ids, res)
+        await goals.tie_memories(session, workspace_id, goal_id, set(ids))
+        await _audit(session, "goal_tie", goal, res, request, memories=len(set(ids)))
+        return await _answer(session, goal, request)
+
+
+async def untie_memory(
+    workspace_id: UUID, goal_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
+) -> int:
+    """How many memories were untied: 0 or 1. Raises NotFound for the goal."""
+    async with plain_transaction(workspace_id, res, request) as session:
+        goal = await _lock(session, workspace_id, goal_id)
+        untied = int(await goals.untie_memory(session, workspace_id, goal_id, memory_id))
+        if untied:
+            await _audit(session, "goal_untie", goal, res, request)
+        await store_answer(session, workspace_id, untied, request)
+        return untied
+
+
+async def remove_goal(
+    workspace_id: UUID, goal_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+) -> int:
+    """Deletes the goal with its edges, vector and history, and returns 1; its subgoals stay. Raises NotFound or
+    PreconditionFailed."""
+    async with plain_transaction(workspace_id, res, request) as session:
+        goal = await _lock(session, workspace_id, goal_id, expected)
+        await goals.remove(session, workspace_id, goal_id)
+        await _audit(session, "goal_delete", goal, res, request)
+        await store_answer(session, workspace_id, 1, request)
+        return 1
+
+
+def missing() -> NotFound:
+    return NotFound("There is no goal with this id.", field="id")
+
+
+async def _lock(session: Session, workspace_id: UUID, goal_id: UUID, expected: Expected | None = None) -> Goal:
+    goal = await goals.lock(session, workspace_id, goal_id)
+    if goal is None:
+        raise missing()
+    if expected is not None and not expected.meets(goal.version):
+        raise PreconditionFailed("The goal has changed since: read it again.", field="If-Match")
+    return goal
+
+
+async def _change(
+    session: Session, goal: Goal, event: GoalEvent, changed: Mapping[str, Any], res: Resources, request: WriteContext
+) -> GoalDetails:
+    """Writes what differs, edges and columns, and records it."""
+    if "parent_id" in changed:
+        await _set_edges(session, goal, SUBGOAL_OF, [changed["parent_id"]] if changed["parent_id"] else [], "parent_id")
+    if "blocked_by" in changed:
+        await _set_edges(session, goal, BLOCKED_BY, changed["blocked_by"], "blocked_by")
+    columns = {name: value for name, value in changed.items() if name not in ("parent_id", "blocked_by")}
+    if event in (GoalEvent.COMPLETE, GoalEvent.ABANDON):
+        columns["completed_at"] = res.clock()
+    await goals.change(session, goal, columns, now=res.clock())
+    history = {name: [_json(getattr(goal, name)), _json(value)] for name, value in changed.items()}
+    return await _record(session, goal, goal.version + 1, event, history, res, request, fields=sorted(changed))
+
+
+async def _set_edges(session: Session, goal: Goal, rel_type: str, targets: Collection[UUID], field: str) -> None:
+    """Raises InvalidInput for the goal itself, NotFound, or Conflict where the edges would close a cycle."""
+    workspace_id = goal.scope.workspace_id
+    if goal.id in targets:
+        raise InvalidInput(f"{field}: a goal cannot be its own.", field=field)
+    await _check_goals(session, goal, targets, field)
+    if await goals.would_close_cycle(session, workspace_id, goal.id, rel_type, targets):
+        raise Conflict(f"{field}: that would close a cycle.", field=field)
+    await goals.set_edges(session, workspace_id, goal.id, rel_type, targets)
+
+
+async def _check_goals(session: Session, goal: Goal, ids: Collection[UUID], field: str) -> None:
+    found = await goals.lock_scopes(session, goal.scope.workspace_id, ids)
+    if any(each not in found or not goal.scope.may_link_to(found[each]) for each in ids):
+        raise NotFound(f"{field}: there is no goal with this id.", field=field)
+
+
+async def _check_memories(session: Session, goal: Goal, ids: Collection[UUID], res: Resources) -> None:
+    found = await goals.lock_memory_scopes(session, goal.scope.workspace_id, ids, now=res.clock())
+    if any(each not in found or not goal.scope.may_link_to(found[each]) for each in ids):
+        raise NotFound("memory_ids: there is no memory with this id.", field="memory_ids")
+
+
+async def _record(
+    session: Session,
+    goal: Goal,
+    version: int,
+    event: GoalEvent,
+    changes: Mapping[str, Any],
+    res: Resources,
+    request: WriteContext,
+    **metadata: Any,
+) -> GoalDetails:
+    """Adds the change to the goal's history and to the audit log; returns the goal as it is now."""
+    workspace_id = goal.scope.workspace_id
+    await goals.append_history(session, workspace_id, goal.id, version, event, changes)
+    now = await goals.get(session, workspace_id, goal.id)
+    assert now is not None, "its row was written or locked in this transaction"
+    await _audit(session, OPERATION_OF_EVENT[event], now, res, request, **metadata)
+    return await _answer(session, now, request)
+
+
+async def _answer(session: Session, goal: Goal, request: WriteContext) -> GoalDetails:
+    found = await goals.details(session, goal.scope.workspace_id, goal)
+    await store_answer(session, goal.scope.workspace_id, found, request)
+    return found
+
+
+async def _audit(
+    session: Session, operation: Operation, goal: Goal, res: Resources, request: WriteContext, **metadata: Any
+) -> None:
+    await append_audit(session, operation, goal.scope, [goal.id], request, res, kind="goal", **metadata)
+
+
+def _json(value: Any) -> Any:
+    """The value as JSON holds it."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, tuple):
+        return [str(each) for each in value]
+    return str(value) if isinstance(value, UUID | GoalStatus) else value

@@ -1,0 +1,122 @@
+"""Learning by the clock: which sequences of tools worked in several conversations of the same type of task.
+
+What is learned goes through the verb of the route, which counts a conversation once. So a run that dies, is repeated
+or meets another one counts nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from uuid import UUID
+
+from service.cognition.procedures import NewStrategy, learn
+from service.cognition.statements import tool_patterns
+from service.cognition.statements.tool_patterns import UnreadConversation
+from service.domain.errors import InvalidInput, NotFound
+from service.domain.job import Counts, Job
+from service.domain.patterns import TaskUses, description, sharing
+from service.domain.relation import Relation, RelationType
+from service.domain.request import WriteContext
+from service.domain.scope import NIL_WORKSPACE
+from service.language import examples
+from service.memories.associate import associate
+from service.memories.statements import exemplars
+from service.queue import queue
+from service.runtime import workspaces
+from service.runtime.resources import Resources
+
+FIRST = UUID(int=0)
+OVERLAP = timedelta(minutes=10)
+"""A memory written while the last run read is looked at by the next."""
+
+AT_ONCE = 100
+
+
+async def patterns(job: Job, res: Resources) -> Counts:
+    """Learns strategies from conversations that are over and not marked yet, and marks them."""
+    if job.workspace_id == NIL_WORKSPACE:
+        return await workspaces.start("patterns", res)
+    own = await workspaces.with_own_settings(job, res)
+    quiet_since = own.clock() - timedelta(minutes=own.settings.patterns.quiet_min)
+    ids, context = asdict(workspaces.scope_of(job)), workspaces.context_of(job)
+    seen = learned = 0
+    last: UUID | None = FIRST
+    while last is not None:
+        async with own.db.read(job.workspace_id) as session:
+            batch = await tool_patterns.unread(
+                session, job.workspace_id, ids, after=last, quiet_since=quiet_since, batch=AT_ONCE
+            )
+        for each in batch:
+            async with own.db.read(job.workspace_id) as session:
+                uses = await tool_patterns.uses(session, each, quiet_since=quiet_since)
+            learned += await _learn(each, uses, own, context)
+            async with own.db.begin(job.workspace_id) as session:
+                await tool_patterns.mark(session, each)
+                seen += 1
+                await queue.advance(session, job, seen, seen)
+        last = batch[-1].id if len(batch) == AT_ONCE else None
+    counts = {"conversations": seen, "learned": learned}
+    if any(ids.values()):
+        return counts
+    return {**counts, **await _exemplify(job.workspace_id, own, context)}
+
+
+async def _exemplify(workspace_id: UUID, res: Resources, context: WriteContext) -> Counts:
+    """Draws EXEMPLIFIES to memories that tell a pattern from those that tell an instance of it. Counts the edges, and
+    in `examples_until` says until when (seconds since 1970) memories were looked at: the next run goes on there."""
+    now, drawn = res.clock(), 0
+    last: UUID | None = FIRST
+    async with res.db.read(workspace_id) as session:
+        since = await exemplars.read_until(session, workspace_id) - OVERLAP
+    while last is not None:
+        async with res.db.read(workspace_id) as session:
+            found = await exemplars.candidates(session, workspace_id, after=last, since=since, now=now)
+        pairs = [(each.example or "", each.pattern) for each in found]
+        shares = await res.rules.run(examples.shares, pairs) if pairs else []
+        for each, share in zip(found, shares, strict=True):
+            if each.example_id is not None and share is not None:
+                drawn += await _draw(workspace_id, each.example_id, each.pattern_id, share, res, context)
+        ids = dict.fromkeys(each.pattern_id for each in found)
+        last = max(ids) if len(ids) == exemplars.PATTERNS_AT_ONCE else None
+    return {"examples": drawn, "examples_until": int(now.timestamp())}
+
+
+async def _draw(
+    workspace_id: UUID, example: UUID, pattern: UUID, share: float, res: Resources, context: WriteContext
+) -> int:
+    """1, or 0 where one of both is gone by now."""
+    edge = Relation(example, RelationType.EXEMPLIFIES, pattern, round(share, 4), {"extracted_by": "rules"})
+    try:
+        _, is_new = await associate(workspace_id, edge, res, context)
+    except (NotFound, InvalidInput):
+        return 0
+    return int(is_new)
+
+
+async def _learn(
+    conversation: UnreadConversation, uses: Sequence[TaskUses], res: Resources, context: WriteContext
+) -> int:
+    """Counts the sequences of this conversation, where enough conversations share them; returns how many strategies
+    are new."""
+    new = 0
+    for each in [own for own in uses if own.conversation_id == conversation.id]:
+        for shared in sharing(each, uses, at_least=res.settings.patterns.min_conversations):
+            if shared.is_counted:
+                continue
+            wanted = NewStrategy(
+                conversation.owner,
+                description(shared.sequence),
+                context_pattern=shared.task_type,
+                task_type=shared.task_type,
+                tool_sequence=shared.sequence,
+                success=shared.succeeded,
+                from_conversation_id=shared.conversation_id,
+                once=True,
+            )
+            try:
+                new += (await learn(wanted, res, context)).is_new
+            except (NotFound, InvalidInput):  # erased meanwhile, or a name that must not be stored
+                continue
+    return new

@@ -1,0 +1,261 @@
+"""Tool invocations are recorded, strategies are learned and reinforced.
+
+Texts and payloads are redacted and embedded before the transaction. A strategy that is already known (same tools, same
+type of task, and the same text or nearly so) is reinforced instead of stored twice: the comparison runs before the
+transaction, and again under the scope's lock with the strategies that were added meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.cognition.statements import invocations, strategies, tool_patterns
+from service.domain.audit import Operation
+from service.domain.errors import NotFound, PreconditionFailed
+from service.domain.procedure import Invocation, Strategy
+from service.domain.request import WriteContext
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.domain.text import Redaction
+from service.episodes import turns
+from service.episodes.statements import conversations
+from service.memories.stages.dedup import is_same
+from service.postgres.engine import Session
+from service.providers.protocols import Vector
+from service.runtime import pii
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit, plain_transaction, store_answer
+from service.upkeep import late_vectors
+from service.upkeep.late_vectors import embed_now
+
+MAX_PAYLOAD_CHARS = 262_144
+"""Of a payload as JSON: a quarter of a million, some thousand lines of output."""
+
+Candidates = Sequence[tuple[Strategy, float | None]]
+"""Strategies with their cosine to a new one; None without a vector."""
+
+
+async def record(given: Invocation, res: Resources, request: WriteContext) -> Invocation:
+    """The invocation as recorded. Raises NotFound for a conversation or turn that does not exist or is another's."""
+    workspace_id = given.scope.workspace_id
+    clean = await _redact(given, res)
+    async with plain_transaction(workspace_id, res, request) as session:
+        if clean.turn_id is not None and clean.conversation_id is not None:
+            index = await invocations.turn_index(session, workspace_id, clean.conversation_id, clean.turn_id)
+            if index is None:
+                raise NotFound("turn_id: the conversation has no turn with this id.", field="turn_id")
+            clean = replace(clean, turn_index=index)
+        row_id, recorded_at = await invocations.add(session, clean)
+        if clean.conversation_id is not None:
+            await tool_patterns.unmark(session, workspace_id, clean.conversation_id)
+        recorded = replace(clean, id=row_id, recorded_at=recorded_at)
+        if res.settings.audit_level == "verbose":
+            await append_audit(
+                *(session, "record_tool", clean.scope, [], request, res),
+                kind="procedural",
+                conversation_id=clean.conversation_id,
+                invocation=row_id,
+            )
+        await store_answer(session, workspace_id, recorded, request)
+    return recorded
+
+
+async def _redact(given: Invocation, res: Resources) -> Invocation:
+    tool_input, redactions = await pii.clean_payload(given.tool_input, "tool_input", res, most_chars=MAX_PAYLOAD_CHARS)
+    tool_output: Any = None
+    of_output: tuple[Redaction, ...] = ()
+    if given.tool_output is not None:
+        tool_output, of_output = await pii.clean_payload(
+            given.tool_output, "tool_output", res, most_chars=MAX_PAYLOAD_CHARS
+        )
+    error = given.error_message
+    return replace(
+        given,
+        tool_input=tool_input,
+        tool_output=tool_output,
+        error_message=None if error is None else await pii.clean_words(error, "error_message", res),
+        redactions=pii.add_up((*redactions, *of_output)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class NewStrategy:
+    """A strategy to learn, not redacted yet. `success` None: it has not been tried. `once`: a conversation that an
+    equal one has counted is not counted again."""
+
+    scope: Scope
+    description: str
+    context_pattern: str | None = None
+    task_type: str | None = None
+    tool_sequence: tuple[str, ...] = ()
+    success: bool | None = True
+    from_conversation_id: UUID | None = None
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedStrategy:
+    """`is_new`: it was stored; otherwise an equal one was known and is reinforced."""
+
+    strategy: Strategy
+    is_new: bool
+
+
+async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> LearnedStrategy:
+    """Raises NotFound for a conversation that does not exist or is another's."""
+    scope, workspace_id = new.scope, new.scope.workspace_id
+    strategy = await _strategy(new, res)
+    vector = await embed_now(workspace_id, strategy.embedded_text, res)
+    async with res.db.read(workspace_id) as session:
+        compared = await _candidates(session, strategy, vector, res)
+    equal = await res.rules.run(_find_equal, strategy, _rated(compared, res))
+    async with plain_transaction(workspace_id, res, request) as session:
+        await strategies.lock(session, scope)
+        await _check_conversation(session, scope, new.from_conversation_id, "from_conversation_id")
+        candidates = await _candidates(session, strategy, vector, res)
+        if equal is None or equal not in {each.id for each, _ in candidates}:
+            equal = _find_equal(strategy, _rated([each for each in candidates if each not in compared], res))
+        if new.once and equal is not None and new.from_conversation_id is not None:
+            known = await strategies.get(session, workspace_id, equal)
+            if known is not None and await strategies.is_linked(session, workspace_id, equal, new.from_conversation_id):
+                return LearnedStrategy(known, is_new=False)
+        if equal is None:
+            await strategies.add(session, strategy, vector, generation=res.generation)
+            if vector is None:
+                await late_vectors.embed_later(session, workspace_id, late_vectors.STRATEGIES)
+        elif new.success is not None:
+            await strategies.reinforce(session, workspace_id, equal, success=new.success, at=res.clock())
+        learned_id = equal or strategy.id
+        if new.from_conversation_id is not None and new.success is not None:
+            await strategies.link(session, workspace_id, learned_id, new.from_conversation_id, success=new.success)
+        stored = await strategies.get(session, workspace_id, learned_id)
+        assert stored is not None, "it was just written, or found under the lock"
+        learned = LearnedStrategy(stored, equal is None)
+        operation: Operation = "strategy_add" if learned.is_new else "strategy_reinforce"
+        await append_audit(session, operation, scope, [learned_id], request, res, kind="procedural")
+        await store_answer(session, workspace_id, learned, request)
+    return learned
+
+
+async def _strategy(new: NewStrategy, res: Resources) -> Strategy:
+    """The strategy as it is stored when none equal to it is known."""
+    description = await pii.clean_words(new.description, "description", res)
+    pattern = new.context_pattern
+    return Strategy(
+        id=uuid7(),
+        scope=new.scope,
+        description=description,
+        context_pattern=await pii.clean_words(pattern, "context_pattern", res) if pattern is not None else None,
+        task_type=new.task_type,
+        tool_sequence=new.tool_sequence,
+        success_count=int(new.success is True),
+        failure_count=int(new.success is False),
+        version=1,
+        created_at=res.clock(),
+        last_used_at=None if new.success is None else res.clock(),
+    )
+
+
+async def _candidates(session: Session, new: Strategy, vector: Vector | None, res: Resources) -> Candidates:
+    return await strategies.nearest_same_task(
+        session,
+        new.scope,
+        vector,
+        generation=res.generation,
+        limit=res.settings.dedup_candidates,
+        tool_sequence=new.tool_sequence,
+        task_type=new.task_type,
+    )
+
+
+def _rated(known: Candidates, res: Resources) -> list[tuple[Strategy, bool]]:
+    """The known strategies, and whether each is as similar as a duplicate."""
+    exact = res.settings.dedup_exact
+    return [(each, cosine is not None and res.embedder.similarity(cosine) >= exact) for each, cosine in known]
+
+
+def _find_equal(new: Strategy, known: Sequence[tuple[Strategy, bool]]) -> UUID | None:
+    """The known strategy with the same text, or one so similar that a memory would count as a duplicate."""
+    for each, similar in known:
+        if each.embedded_text.casefold() == new.embedded_text.casefold():
+            return each.id
+        if similar and is_same(new.embedded_text, each.embedded_text):
+            return each.id
+    return None
+
+
+async def reinforce(
+    workspace_id: UUID,
+    strategy_id: UUID,
+    res: Resources,
+    request: WriteContext,
+    *,
+    success: bool,
+    conversation_id: UUID | None = None,
+) -> Strategy:
+    """The strategy after one more use. Raises NotFound."""
+    async with plain_transaction(workspace_id, res, request) as session:
+        if not await strategies.reinforce(session, workspace_id, strategy_id, success=success, at=res.clock()):
+            raise missing()
+        stored = await strategies.get(session, workspace_id, strategy_id)
+        assert stored is not None, "its row is locked"
+        if conversation_id is not None:
+            await _check_conversation(session, stored.scope, conversation_id, "conversation_id")
+            await strategies.link(session, workspace_id, strategy_id, conversation_id, success=success)
+            stored = replace(stored, conversations={**stored.conversations, conversation_id: success})
+        ids = [strategy_id]
+        await append_audit(
+            session, "strategy_reinforce", stored.scope, ids, request, res, kind="procedural", success=success
+        )
+        await store_answer(session, workspace_id, stored, request)
+    return stored
+
+
+async def remove(
+    workspace_id: UUID, strategy_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+) -> int:
+    """Deletes the strategy and returns 1. Raises NotFound or PreconditionFailed."""
+    async with plain_transaction(workspace_id, res, request) as session:
+        there = await strategies.get(session, workspace_id, strategy_id)
+        if there is None:
+            raise missing()
+        if expected is not None and not expected.meets(there.version):
+            raise PreconditionFailed("The strategy has changed since: read it again.", field="If-Match")
+        await strategies.remove(session, workspace_id, strategy_id)
+        await append_audit(session, "strategy_delete", there.scope, [strategy_id], request, res, kind="procedural")
+        await store_answer(session, workspace_id, 1, request)
+    return 1
+
+
+async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given: Scope, res: Resources) -> Scope:
+    """The given scope, filled up with the ids of the conversation. Raises NotFound when the conversation does not
+    exist, or belongs to another user or agent than the given one."""
+    async with res.db.read(workspace_id) as session:
+        found = await conversations.get(session, workspace_id, conversation_id)
+    if found is None or not given.may_link_to(found.scope):
+        raise turns.missing("conversation_id")
+    own = found.scope
+    return Scope(
+        workspace_id,
+        given.user_id or own.user_id,
+        given.agent_id or own.agent_id,
+        given.run_id or own.run_id,
+        given.channel,
+    )
+
+
+def missing() -> NotFound:
+    return NotFound("There is no strategy with this id.", field="id")
+
+
+async def _check_conversation(session: Session, scope: Scope, conversation_id: UUID | None, field: str) -> None:
+    if conversation_id is None:
+        return
+    found = await conversations.get(session, scope.workspace_id, conversation_id)
+    if found is None or not scope.may_link_to(found.scope):
+        raise turns.missing(field)

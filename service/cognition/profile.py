@@ -1,0 +1,103 @@
+"""Changes of a user's profile: replaced (PUT) or merged (PATCH), redacted first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import UUID
+
+from service.access.statements import users
+from service.domain.errors import NotFound, PreconditionFailed
+from service.domain.profile import Profile, Traits
+from service.domain.request import WriteContext
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.domain.sizes import check_merged
+from service.runtime import pii
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit, store_answer, write_transaction
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileOutcome:
+    profile: Profile
+    is_new: bool
+
+
+async def put(
+    workspace_id: UUID,
+    user_id: str,
+    traits: Traits,
+    res: Resources,
+    request: WriteContext,
+    *,
+    expected: Expected | None = None,
+) -> ProfileOutcome:
+    """Replaces the whole profile. Raises PreconditionFailed or PiiRejected."""
+    parts = await _clean(asdict(traits), res)
+    return await _write(workspace_id, user_id, parts, res, request, expected, merge=False)
+
+
+async def patch(
+    workspace_id: UUID,
+    user_id: str,
+    given: Mapping[str, Any],
+    res: Resources,
+    request: WriteContext,
+    *,
+    expected: Expected | None = None,
+) -> ProfileOutcome:
+    """Changes the given parts: objects are merged key by key, where null removes the key; the list is replaced. Raises
+    NotFound, PreconditionFailed or PiiRejected."""
+    parts = await _clean(dict(given), res)
+    return await _write(workspace_id, user_id, parts, res, request, expected, merge=True)
+
+
+async def _write(
+    workspace_id: UUID,
+    user_id: str,
+    parts: Mapping[str, Any],
+    res: Resources,
+    request: WriteContext,
+    expected: Expected | None,
+    *,
+    merge: bool,
+) -> ProfileOutcome:
+    scope = Scope(workspace_id, user_id)
+    async with write_transaction(scope, res, request) as session:
+        old = await users.profile(session, workspace_id, user_id, lock=True)
+        if old is None and merge:
+            raise missing()
+        if expected is not None and (old is None or not expected.meets(old.version)):
+            raise PreconditionFailed("The profile has changed since, or is not there: read it again.", field="If-Match")
+        traits = _merged(old.traits, parts) if old and merge else Traits(**parts)
+        found = await users.put_profile(session, workspace_id, user_id, traits, now=res.clock())
+        await append_audit(session, "update" if old else "store", scope, [], request, res, kind="profile")
+        outcome = ProfileOutcome(found, old is None)
+        await store_answer(session, workspace_id, outcome, request)
+    return outcome
+
+
+def _merged(old: Traits, parts: Mapping[str, Any]) -> Traits:
+    values = asdict(old)
+    for name, new in parts.items():
+        if isinstance(new, dict):
+            both = {**values[name], **new}
+            values[name] = {key: value for key, value in both.items() if new.get(key, key) is not None}
+            check_merged(name, values[name])
+        elif new is not None:
+            values[name] = new
+    return Traits(**values)
+
+
+async def _clean(values: dict[str, Any], res: Resources) -> dict[str, Any]:
+    """Redacts each part by itself, so that a refusal names the part."""
+    clean: dict[str, Any] = {}
+    for name, value in values.items():
+        clean[name] = value if value is None else await pii.clean_json(value, name, res, key=name)
+    return clean
+
+
+def missing() -> NotFound:
+    return NotFound("There is no profile of this user.", field="user_id")

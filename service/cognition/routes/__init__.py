@@ -1,0 +1,1 @@
+"""Goals, procedures, working memory and profiles over HTTP."""

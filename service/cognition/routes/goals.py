@@ -1,0 +1,300 @@
+"""Goals over HTTP: set, listed, changed, closed, and tied to memories."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from service.cognition.goals import (
+    Changeable,
+    NewGoal,
+    add_goal,
+    close_goal,
+    missing,
+    remove_goal,
+    revise_goal,
+    tie_memories,
+    untie_memory,
+)
+from service.cognition.routes.goal_models import (
+    AbandonGoalRequest,
+    BlockGoalRequest,
+    CompleteGoalRequest,
+    CreateGoalRequest,
+    GoalDetailsResponse,
+    GoalHistoryItem,
+    GoalHistoryResponse,
+    GoalPage,
+    StatusName,
+    TieMemoriesRequest,
+    UpdateGoalRequest,
+    goal_details_response,
+    goal_response,
+)
+from service.cognition.statements import goals
+from service.domain.access import Caller
+from service.domain.goal import GoalDetails, GoalFilter, GoalStatus
+from service.domain.request import StoredAnswer, WriteContext
+from service.http import cursors, errors
+from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, Writer, scope_of
+from service.http.json_body import JsonRoute
+from service.http.preconditions import ExpectedOf, in_scope, uuid_of
+from service.http.reads import ReadOn
+from service.http.schemas import DeletedCountResponse, Id, Time
+from service.http.writes import WriteOf, answer, deleted, send
+from service.runtime.resources import Resources
+from service.runtime.transactions import memory_id
+
+router = APIRouter(prefix="/v1/goals", tags=["goals"], route_class=JsonRoute)
+
+
+IN_SCOPE = [in_scope(goals.get, missing)]
+CHANGE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
+
+
+@router.post(
+    "",
+    operation_id="create_goal",
+    summary="Set a goal",
+    status_code=201,
+    response_model=GoalDetailsResponse,
+    responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
+)
+async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+    """It starts active. While it is, memories that are tied to it or similar to it rank higher in searches of its
+    scope."""
+    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    new = NewGoal(
+        scope,
+        body.description,
+        body.priority,
+        body.deadline,
+        body.parent_id,
+        tuple(body.blocked_by),
+        tuple(body.memory_ids),
+    )
+    serialize = partial(_details, now=res.clock(), status=201)
+    return send(serialize(await add_goal(new, res, write.answered_by(serialize))))
+
+
+@router.get(
+    "",
+    operation_id="list_goals",
+    summary="The goals of a scope",
+    response_model=GoalPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_goals(
+    caller: Reader,
+    scope: ListScopeOf,
+    res: ResourcesOf,
+    status: Annotated[StatusName | None, Query(description="Only goals with this status")] = None,
+    parent_id: Annotated[Id | None, Query(description="Only subgoals of this goal")] = None,
+    due_before: Annotated[Time | None, Query(description="Only goals with an earlier deadline")] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> GoalPage:
+    """Newest first; with `channel` those of it and of _global."""
+    wanted = GoalFilter(GoalStatus(status) if status else None, parent_id, due_before)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await goals.page(session, scope, wanted, after=cursors.decode(cursor), limit=limit + 1)
+    page, last = cursors.cut(found, limit)
+    now = res.clock()
+    return GoalPage(
+        results=[goal_response(each, now) for each in page],
+        next_cursor=cursors.encode(last.created_at, last.id) if last else None,
+    )
+
+
+@router.get(
+    "/{id}",
+    operation_id="get_goal",
+    summary="A goal with its parent, blockers, subgoals and memories",
+    response_model=GoalDetailsResponse,
+    responses=errors.documented(400, 401, 403, 404, 503),
+    dependencies=IN_SCOPE,
+)
+async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
+    """At most 100 subgoals and memories. The ETag is for If-Match."""
+    async with res.db.snapshot(caller.workspace_id) as session:
+        found = await goals.get(session, caller.workspace_id, uuid_of(id, missing))
+        if found is None:
+            raise missing()
+        details = await goals.details(session, caller.workspace_id, found)
+    return send(_details(details, now=res.clock()))
+
+
+@router.patch(
+    "/{id}",
+    operation_id="update_goal",
+    summary="Change a goal",
+    response_model=GoalDetailsResponse,
+    responses=CHANGE,
+    dependencies=IN_SCOPE,
+)
+async def update_goal(
+    id: str, body: UpdateGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+) -> Response:
+    """A change that would close a cycle of goals is refused (409). A goal that is over can be edited, not reopened."""
+    given: dict[Changeable, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
+    if "status" in given:
+        given["status"] = GoalStatus.ACTIVE
+    serialize = partial(_details, now=res.clock())
+    goal = await revise_goal(
+        caller.workspace_id, uuid_of(id, missing), given, res, write.answered_by(serialize), expected=expected
+    )
+    return send(serialize(goal))
+
+
+@router.delete(
+    "/{id}",
+    operation_id="delete_goal",
+    summary="Delete a goal for good",
+    response_model=DeletedCountResponse,
+    responses=errors.documented(400, 401, 403, 404, 412, 503),
+    dependencies=IN_SCOPE,
+)
+async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+    """With its edges, its vector and its history. Its subgoals and memories stay."""
+    count = await remove_goal(
+        caller.workspace_id, uuid_of(id, missing), res, write.answered_by(deleted), expected=expected
+    )
+    return send(deleted(count))
+
+
+@router.get(
+    "/{id}/history",
+    operation_id="get_goal_history",
+    summary="Every change of a goal",
+    response_model=GoalHistoryResponse,
+    responses=errors.documented(400, 401, 403, 404, 503),
+    dependencies=IN_SCOPE,
+)
+async def get_goal_history(
+    id: str,
+    caller: Reader,
+    res: ResourcesOf,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
+    cursor: ReadOn = None,
+) -> GoalHistoryResponse:
+    """Oldest first, with the values before and after."""
+    wanted, before = uuid_of(id, missing), cursors.counts(cursor)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await goals.history(session, caller.workspace_id, wanted, skip=before[0], limit=limit + 1)
+    if not found:
+        raise missing()
+    (page,), more = cursors.cut_each(before, limit, found)
+    return GoalHistoryResponse(
+        results=[
+            GoalHistoryItem(
+                version=each.version, event=each.event.value, changes=dict(each.changes), timestamp=each.recorded_at
+            )
+            for each in page
+        ],
+        next_cursor=more,
+    )
+
+
+@router.post(
+    "/{id}/complete",
+    operation_id="complete_goal",
+    summary="Complete a goal, or give it up",
+    response_model=GoalDetailsResponse,
+    responses=CHANGE,
+    dependencies=IN_SCOPE,
+)
+async def complete_goal(
+    id: str, body: CompleteGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+) -> Response:
+    """Repeating it changes nothing; 409 when the goal is over with the other status."""
+    return await _close(id, GoalStatus(body.status), caller, res, write, expected=expected, result=body.result)
+
+
+@router.post(
+    "/{id}/abandon",
+    operation_id="abandon_goal",
+    summary="Give a goal up",
+    response_model=GoalDetailsResponse,
+    responses=CHANGE,
+    dependencies=IN_SCOPE,
+)
+async def abandon_goal(
+    id: str, body: AbandonGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+) -> Response:
+    """Repeating it changes nothing; 409 when the goal is completed."""
+    return await _close(id, GoalStatus.ABANDONED, caller, res, write, expected=expected, result=body.result)
+
+
+@router.post(
+    "/{id}/block",
+    operation_id="block_goal",
+    summary="Block a goal",
+    response_model=GoalDetailsResponse,
+    responses=CHANGE,
+    dependencies=IN_SCOPE,
+)
+async def block_goal(
+    id: str, body: BlockGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+) -> Response:
+    """It stays blocked until a PATCH makes it active again, even when the goals that it waits for are completed."""
+    return await _close(
+        id,
+        GoalStatus.BLOCKED,
+        caller,
+        res,
+        write,
+        expected=expected,
+        result=body.result,
+        blocked_by=tuple(body.blocked_by),
+    )
+
+
+@router.post(
+    "/{id}/memories",
+    operation_id="tie_memories_to_goal",
+    summary="Tie memories to a goal",
+    response_model=GoalDetailsResponse,
+    responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
+    dependencies=IN_SCOPE,
+)
+async def tie_memories_to_goal(
+    id: str, body: TieMemoriesRequest, caller: Changer, res: ResourcesOf, write: WriteOf
+) -> Response:
+    """Memories that are tied already stay tied."""
+    serialize = partial(_details, now=res.clock())
+    goal = await tie_memories(
+        caller.workspace_id, uuid_of(id, missing), body.memory_ids, res, write.answered_by(serialize)
+    )
+    return send(serialize(goal))
+
+
+@router.delete(
+    "/{id}/memories/{memory}",
+    operation_id="untie_memory_from_goal",
+    summary="Untie a memory from a goal",
+    response_model=DeletedCountResponse,
+    responses=errors.documented(400, 401, 403, 404, 503),
+    dependencies=IN_SCOPE,
+)
+async def untie_memory_from_goal(id: str, memory: str, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+    """0 when the memory is not tied."""
+    context = write.answered_by(deleted)
+    count = await untie_memory(caller.workspace_id, uuid_of(id, missing), memory_id(memory), res, context)
+    return send(deleted(count))
+
+
+async def _close(
+    id: str, status: GoalStatus, caller: Caller, res: Resources, write: WriteContext, **more: Any
+) -> Response:
+    serialize = partial(_details, now=res.clock())
+    goal = await close_goal(
+        caller.workspace_id, uuid_of(id, missing), status, res, write.answered_by(serialize), **more
+    )
+    return send(serialize(goal))
+
+
+def _details(found: GoalDetails, *, now: datetime, status: int = 200) -> StoredAnswer:
+    return answer(status, goal_details_response(found, now))

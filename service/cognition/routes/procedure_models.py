@@ -1,0 +1,264 @@
+"""Request and response models of tools and strategies."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from service.cognition.procedures import LearnedStrategy
+from service.domain.procedure import Strategy, StrategyMatch
+from service.http.free_json import Payload
+from service.http.schemas import (
+    Filled,
+    Id,
+    NextCursor,
+    OfAgent,
+    OfChannel,
+    OfRun,
+    OfUser,
+    RequestModel,
+    ResponseModel,
+    ScopeFields,
+    Secretless,
+    Time,
+    Unit,
+)
+from service.memories.routes.store_models import RedactionCount
+
+Label = Annotated[Filled, Field(min_length=1, max_length=100), Secretless]
+StrategyText = Annotated[Filled, Field(min_length=1, max_length=4_000)]
+
+
+class RecordToolInvocationRequest(ScopeFields):
+    """One use of a tool. Of user_id, agent_id, run_id and conversation_id at least one; what is left out is the
+    conversation's."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "user_id": "alice",
+                    "tool_name": "search_flights",
+                    "task_type": "travel",
+                    "tool_input": {"from": "OSL", "to": "BGO"},
+                    "tool_output": {"found": 12},
+                    "success": True,
+                    "latency_ms": 340,
+                }
+            ]
+        }
+    )
+
+    conversation_id: Id | None = Field(None, description="UUID of the conversation it was used in")
+    turn_id: Id | None = Field(None, description="A turn of the conversation, which must be given too")
+    tool_name: Label = Field(description="Name of the tool")
+    task_type: Label | None = Field(
+        None, description="Your name for the kind of task; statistics can be filtered by it"
+    )
+    tool_input: Payload = Field(description="What it was called with; redacted")
+    tool_output: Payload = Field(None, description="What it returned; redacted")
+    success: bool = Field(description="Whether it worked")
+    latency_ms: Annotated[float | None, Field(ge=0, le=1e9)] = Field(
+        None, description="How long it took, in milliseconds"
+    )
+    error_message: Annotated[Filled | None, Field(min_length=1, max_length=10_000)] = Field(
+        None, description="Its error message when it failed"
+    )
+    timestamp: Time | None = Field(None, description="When it was used; left out: now")
+
+
+class _Use(ResponseModel):
+    """What all answers about an invocation have in common."""
+
+    id: int = Field(description="Its number")
+    tool_name: str = Field(description="Name of the tool")
+    task_type: str | None = Field(description="Your name for the kind of task; null: none")
+    success: bool = Field(description="Whether it worked")
+    latency_ms: float | None = Field(description="How long it took, in milliseconds; null: not known")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: OfRun
+    channel: OfChannel
+    conversation_id: Id | None = Field(description="UUID of the conversation it was used in; null: none")
+    turn_id: Id | None = Field(description="UUID of the turn it was used in; null: none")
+    turn_index: int | None = Field(description="Index of that turn in the conversation, from 0; null: no turn")
+    timestamp: Time = Field(description="When it was used")
+
+
+class RecordedToolInvocationResponse(_Use):
+    """The invocation as recorded, without input and output."""
+
+    redactions: list[RedactionCount] = Field(description="What was redacted in input and output, by kind; may be empty")
+
+
+class ToolInvocationResponse(_Use):
+    """One use of a tool, with its input and output."""
+
+    tool_input: JsonValue = Field(description="What it was called with, redacted")
+    tool_output: JsonValue = Field(description="What it returned, redacted; null: not given")
+    error_message: str | None = Field(description="Its error message, redacted; null: none")
+    recorded_at: Time = Field(description="When it was recorded")
+
+
+class ToolInvocationPage(ResponseModel):
+    """By time of recording, newest first; send `next_cursor` back for the next page."""
+
+    results: list[ToolInvocationResponse] = Field(description="At most `limit` uses")
+    next_cursor: NextCursor = None
+
+
+class ToolResponse(ResponseModel):
+    """Running totals of a tool in the workspace; they stay when old invocations are deleted."""
+
+    name: str = Field(description="As it was recorded")
+    usage_count: int = Field(description="How often it was used")
+    success_count: int = Field(description="How often it worked, from 0")
+    success_rate: float | None = Field(description="success_count / usage_count, 0..1; null: never used")
+    avg_latency_ms: float | None = Field(
+        description="Mean of the uses whose latency is known, in milliseconds; null: none is known"
+    )
+    last_used_at: Time | None = Field(description="When it was last used, by the time of the use; null: never")
+
+
+class ToolPage(ResponseModel):
+    """By name; send `next_cursor` back for the next page."""
+
+    results: list[ToolResponse] = Field(description="At most `limit` tools")
+    next_cursor: NextCursor = None
+
+
+class ToolStatsItem(ToolResponse):
+    """Statistics of a tool over the selected uses. p50 and p95 are interpolated."""
+
+    p50_latency_ms: float | None = Field(description="Median latency in milliseconds; null: no latency is known")
+    p95_latency_ms: float | None = Field(
+        description="95th percentile of latency in milliseconds; null: no latency is known"
+    )
+
+
+class ToolStatsResponse(ResponseModel):
+    """The most used first."""
+
+    results: list[ToolStatsItem] = Field(description="One entry per tool")
+
+
+class LearnStrategyRequest(ScopeFields):
+    """At least one of user_id, agent_id, run_id."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "user_id": "alice",
+                    "description": "Look for night trains before flights",
+                    "context_pattern": "A trip within the country",
+                    "task_type": "travel",
+                    "tool_sequence": ["search_trains", "search_flights"],
+                    "success": True,
+                }
+            ],
+        }
+    )
+
+    description: StrategyText = Field(description="What to do")
+    context_pattern: StrategyText | None = Field(None, description="When it fits")
+    task_type: Label | None = Field(None, description="Your name for the kind of task it is for")
+    tool_sequence: Annotated[list[Label], Field(max_length=50)] = Field(
+        default_factory=list, description="Names of tools, in the order of their use"
+    )
+    from_conversation_id: Id | None = Field(
+        None, description="UUID of the conversation it was learned from; `success` is recorded for it"
+    )
+    success: bool | None = Field(True, description="Whether it worked there; null: not tried yet")
+
+
+class ReinforceStrategyRequest(RequestModel):
+    """The outcome of one more use of a strategy."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"success": True}]})
+
+    success: bool = Field(description="Whether it worked this time")
+    conversation_id: Id | None = Field(
+        None, description="UUID of the conversation it was used in; recorded with the strategy"
+    )
+
+
+class StrategyResponse(ResponseModel):
+    """A way to do a task, and how often it worked."""
+
+    id: Id = Field(description="UUID")
+    description: str = Field(description="What to do, redacted")
+    context_pattern: str | None = Field(description="When it fits; null: not given")
+    task_type: str | None = Field(description="Your name for the kind of task it is for; null: none")
+    tool_sequence: list[str] = Field(description="Names of tools, in the order of their use")
+    success_count: int = Field(description="How often it worked, from 0")
+    failure_count: int = Field(description="How often it did not, from 0")
+    success_rate: Unit | None = Field(description="Successes / (successes + failures); null: never tried")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: OfRun
+    channel: OfChannel
+    version: int = Field(description="From 1, counts its reinforcements; the ETag")
+    created_at: Time = Field(description="When it was learned")
+    last_used_at: Time | None = Field(description="When it was last reinforced; null: never")
+
+
+class StrategyUseItem(ResponseModel):
+    """A conversation that a strategy was used in."""
+
+    conversation_id: Id = Field(description="UUID")
+    success: bool = Field(description="Whether it worked there")
+
+
+class StrategyDetailsResponse(StrategyResponse):
+    """A strategy with at most 100 conversations that it was used in."""
+
+    conversations: list[StrategyUseItem] = Field(description="Where it was used")
+
+
+class LearnStrategyResponse(StrategyDetailsResponse):
+    """The strategy that was learned, or an equal known one that was reinforced."""
+
+    event: Literal["ADD", "REINFORCE"] = Field(description="ADD: it is new; REINFORCE: an equal one was known")
+
+
+class StrategyPage(ResponseModel):
+    """Newest first; send `next_cursor` back for the next page."""
+
+    results: list[StrategyResponse] = Field(description="At most `limit` strategies")
+    next_cursor: NextCursor = None
+
+
+class StrategySearchHit(StrategyResponse):
+    """A strategy that fits a task."""
+
+    similarity: float | None = Field(description="The calibrated cosine to the task, 0..1; null without a vector")
+    smoothed_rate: float = Field(
+        description="(successes + 1) / (successes + failures + 2), above 0 and below 1; 0.5: never tried"
+    )
+    score: float = Field(description="`similarity` times `smoothed_rate`; without a similarity the rate alone")
+
+
+class StrategySearchResponse(ResponseModel):
+    """The best first."""
+
+    results: list[StrategySearchHit] = Field(description="At most `limit` strategies")
+    warnings: list[str] = Field(description="What could not be done, each as `code: sentence`", default_factory=list)
+
+
+def strategy_details_response(found: Strategy) -> StrategyDetailsResponse:
+    return StrategyDetailsResponse.of(found, conversations=_uses(found))
+
+
+def learn_strategy_response(found: LearnedStrategy) -> LearnStrategyResponse:
+    event = "ADD" if found.is_new else "REINFORCE"
+    return LearnStrategyResponse.of(found.strategy, conversations=_uses(found.strategy), event=event)
+
+
+def strategy_search_hit(found: StrategyMatch) -> StrategySearchHit:
+    return StrategySearchHit.of(found.strategy, similarity=found.similarity, score=found.score)
+
+
+def _uses(found: Strategy) -> list[StrategyUseItem]:
+    return [StrategyUseItem(conversation_id=each, success=success) for each, success in found.conversations.items()]

@@ -1,0 +1,139 @@
+"""User profiles over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Response
+from pydantic import ConfigDict, Field
+
+from service.access.statements import users
+from service.cognition import profile
+from service.cognition.profile import ProfileOutcome
+from service.domain.profile import Profile, Traits
+from service.domain.request import StoredAnswer
+from service.http import errors
+from service.http.deps import Changer, Reader, ResourcesOf, Writer
+from service.http.free_json import JsonList, JsonObject
+from service.http.json_body import JsonRoute
+from service.http.preconditions import ExpectedOf
+from service.http.schemas import Name, RequestModel, ResponseModel, Time
+from service.http.writes import WriteOf, answer, etag, send
+
+router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"], route_class=JsonRoute)
+
+UserId = Annotated[Name, Path()]
+WRITE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
+
+
+class PutUserProfileRequest(RequestModel):
+    """The whole profile: a field that is left out becomes empty."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "preferences": {"units": "metric", "language": "pt"},
+                    "expertise_areas": ["sailing", "Rust"],
+                    "communication_style": {"tone": "brief"},
+                }
+            ]
+        }
+    )
+
+    preferences: JsonObject = Field(default_factory=dict, description="What the user likes, under names of your own")
+    expertise_areas: JsonList = Field(default_factory=list, description="What the user knows well")
+    communication_style: JsonObject = Field(
+        default_factory=dict, description="How to address the user, under names of your own"
+    )
+    metadata: JsonObject = Field(default_factory=dict, description="Anything else")
+
+
+class PatchUserProfileRequest(RequestModel):
+    """The given fields change: objects are merged key by key, null in them removes the key; the list is replaced."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"preferences": {"language": None}}]})
+
+    preferences: JsonObject | None = Field(None, description="What the user likes, under names of your own")
+    expertise_areas: JsonList | None = Field(None, description="What the user knows well")
+    communication_style: JsonObject | None = Field(None, description="How to address the user, under names of your own")
+    metadata: JsonObject | None = Field(None, description="Anything else")
+
+
+class ProfileResponse(ResponseModel):
+    """The profile of a user."""
+
+    user_id: str = Field(description="Whose profile")
+    preferences: dict[str, Any] = Field(description="What the user likes, under names of your own")
+    expertise_areas: list[Any] = Field(description="What the user knows well")
+    communication_style: dict[str, Any] = Field(description="How to address the user, under names of your own")
+    metadata: dict[str, Any] = Field(description="Whatever else you keep")
+    version: int = Field(description="From 1, one more with each change; the ETag")
+    created_at: Time = Field(description="When it was first set")
+    updated_at: Time = Field(description="When it was last changed")
+
+
+@router.get(
+    "",
+    operation_id="get_user_profile",
+    summary="The profile of a user",
+    response_model=ProfileResponse,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf, response: Response) -> ProfileResponse:
+    """404 while none was stored. The ETag is for If-Match."""
+    async with res.db.read(caller.workspace_id) as session:
+        found = await users.profile(session, caller.workspace_id, user_id)
+    if found is None:
+        raise profile.missing()
+    response.headers["ETag"] = etag(found.version)
+    return profile_response(found)
+
+
+@router.put(
+    "",
+    operation_id="put_user_profile",
+    summary="Replace the profile of a user",
+    response_model=ProfileResponse,
+    responses={201: {"model": ProfileResponse, "description": "There was none before"}, **WRITE},
+)
+async def put_user_profile(
+    user_id: UserId, body: PutUserProfileRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+) -> Response:
+    """Preferences, areas of expertise and style of communication, redacted; `POST /v1/recall` returns them as
+    user_context."""
+    traits = Traits(body.preferences, body.expertise_areas, body.communication_style, body.metadata)
+    context = write.answered_by(_stored)
+    stored = await profile.put(caller.workspace_id, user_id, traits, res, context, expected=expected)
+    return send(_stored(stored))
+
+
+@router.patch(
+    "",
+    operation_id="patch_user_profile",
+    summary="Change parts of the profile of a user",
+    response_model=ProfileResponse,
+    responses=WRITE,
+)
+async def patch_user_profile(
+    user_id: UserId,
+    body: PatchUserProfileRequest,
+    caller: Changer,
+    res: ResourcesOf,
+    write: WriteOf,
+    expected: ExpectedOf,
+) -> Response:
+    """Objects are merged key by key, null under a key removes it; the list is replaced. 404 while none was stored."""
+    given = {name: getattr(body, name) for name in body.model_fields_set}
+    context = write.answered_by(_stored)
+    stored = await profile.patch(caller.workspace_id, user_id, given, res, context, expected=expected)
+    return send(_stored(stored))
+
+
+def profile_response(found: Profile) -> ProfileResponse:
+    return ProfileResponse.of(found, **asdict(found.traits))
+
+
+def _stored(found: ProfileOutcome) -> StoredAnswer:
+    return answer(201 if found.is_new else 200, profile_response(found.profile))

@@ -1,0 +1,190 @@
+"""Strategies over HTTP: learned, listed, found for a task, reinforced."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from service.cognition import procedures, strategy_ranking
+from service.cognition.procedures import LearnedStrategy, NewStrategy, missing
+from service.cognition.routes.procedure_models import (
+    LearnStrategyRequest,
+    LearnStrategyResponse,
+    ReinforceStrategyRequest,
+    StrategyDetailsResponse,
+    StrategyPage,
+    StrategyResponse,
+    StrategySearchResponse,
+    learn_strategy_response,
+    strategy_details_response,
+    strategy_search_hit,
+)
+from service.cognition.statements import strategies
+from service.domain.procedure import Strategy
+from service.domain.request import StoredAnswer
+from service.http import cursors, errors
+from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, ScopeOf, scope_of
+from service.http.json_body import JsonRoute
+from service.http.preconditions import ExpectedOf, in_scope, uuid_of
+from service.http.query_parameters import the_limit
+from service.http.reads import RATE_LIMITED, AuditReadOf
+from service.http.schemas import Channel, DeletedCountResponse
+from service.http.writes import WriteOf, answer, deleted, send
+from service.runtime.pii import clean_words
+
+router = APIRouter(prefix="/v1/strategies", tags=["procedures"], route_class=JsonRoute)
+
+IN_SCOPE = [in_scope(strategies.get, missing)]
+Label = Annotated[str | None, Query(min_length=1, max_length=100)]
+
+
+@router.post(
+    "",
+    operation_id="learn_strategy",
+    summary="Learn a strategy",
+    status_code=201,
+    response_model=LearnStrategyResponse,
+    responses={
+        200: {"model": LearnStrategyResponse, "description": "An equal strategy was known and is reinforced"},
+        **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
+    },
+)
+async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
+    """A strategy is known when one of the same scope and channel has the same tools, the same type of task, and the
+    same text or one so similar that a memory would be a duplicate."""
+    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    new = NewStrategy(
+        scope,
+        body.description,
+        body.context_pattern,
+        body.task_type,
+        tuple(body.tool_sequence),
+        body.success,
+        body.from_conversation_id,
+    )
+    return send(_learned(await procedures.learn(new, res, write.answered_by(_learned))))
+
+
+@router.get(
+    "",
+    operation_id="list_strategies",
+    summary="The strategies of a scope",
+    response_model=StrategyPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_strategies(
+    caller: Reader,
+    scope: ListScopeOf,
+    res: ResourcesOf,
+    task_type: Label = None,
+    tool_name: Annotated[
+        str | None, Query(min_length=1, max_length=100, description="Only those that use this tool")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> StrategyPage:
+    """Newest first; with `channel` those of it and of _global."""
+    async with res.db.read(caller.workspace_id) as session:
+        found = await strategies.page(
+            session, scope, task_type=task_type, tool_name=tool_name, after=cursors.decode(cursor), limit=limit + 1
+        )
+    page, last = cursors.cut(found, limit)
+    return StrategyPage(
+        results=[StrategyResponse.of(each) for each in page],
+        next_cursor=cursors.encode(last.created_at, last.id) if last else None,
+    )
+
+
+@router.get(
+    "/search",
+    operation_id="find_strategies",
+    summary="The strategies that fit a task",
+    response_model=StrategySearchResponse,
+    responses=errors.documented(400, 401, 403, 422, 429, 503),
+    dependencies=RATE_LIMITED,
+)
+async def find_strategies(
+    request: Request,
+    caller: Reader,
+    scope: ScopeOf,
+    res: ResourcesOf,
+    note: AuditReadOf,
+    task: Annotated[str, Query(min_length=1, max_length=4_000, description="What is to be done")],
+    channels: Annotated[list[Channel] | None, Query(max_length=20, description="Also search these channels")] = None,
+    task_type: Label = None,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 5,
+    top_k: Annotated[int | None, Query(ge=1, le=100, include_in_schema=False)] = None,
+) -> StrategySearchResponse:
+    """By similarity × smoothed success rate, (successes + 1) / (tries + 2): Laplace's rule of succession."""
+    most = the_limit(request, limit, top_k)
+    clean = await clean_words(task, "task", res)
+    found, warnings = await strategy_ranking.find(
+        scope, clean, res, limit=most, channels=channels or (), task_type=task_type
+    )
+    shown = [each.strategy for each in found]
+    note("strategies/search", scope, shown, query=clean, kind="procedural", channels=channels or (), top_k=most)
+    return StrategySearchResponse(results=[strategy_search_hit(each) for each in found], warnings=list(warnings))
+
+
+@router.get(
+    "/{id}",
+    operation_id="get_strategy",
+    summary="A strategy with the conversations it was used in",
+    response_model=StrategyDetailsResponse,
+    responses=errors.documented(400, 401, 403, 404, 503),
+    dependencies=IN_SCOPE,
+)
+async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
+    """At most 100 conversations. The ETag is for If-Match."""
+    async with res.db.read(caller.workspace_id) as session:
+        found = await strategies.get(session, caller.workspace_id, uuid_of(id, missing))
+    if found is None:
+        raise missing()
+    return send(answer(200, strategy_details_response(found)))
+
+
+@router.post(
+    "/{id}/reinforce",
+    operation_id="reinforce_strategy",
+    summary="Record the outcome of a strategy",
+    response_model=StrategyDetailsResponse,
+    responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
+    dependencies=IN_SCOPE,
+)
+async def reinforce_strategy(
+    id: str, body: ReinforceStrategyRequest, caller: Changer, res: ResourcesOf, write: WriteOf
+) -> Response:
+    """Counts one more success or failure; concurrent calls all count."""
+    strategy = await procedures.reinforce(
+        caller.workspace_id,
+        uuid_of(id, missing),
+        res,
+        write.answered_by(_reinforced),
+        success=body.success,
+        conversation_id=body.conversation_id,
+    )
+    return send(_reinforced(strategy))
+
+
+@router.delete(
+    "/{id}",
+    operation_id="delete_strategy",
+    summary="Delete a strategy for good",
+    response_model=DeletedCountResponse,
+    responses=errors.documented(400, 401, 403, 404, 412, 503),
+    dependencies=IN_SCOPE,
+)
+async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+    """With its vector and its list of conversations; the conversations stay."""
+    context = write.answered_by(deleted)
+    count = await procedures.remove(caller.workspace_id, uuid_of(id, missing), res, context, expected=expected)
+    return send(deleted(count))
+
+
+def _learned(found: LearnedStrategy) -> StoredAnswer:
+    return answer(201 if found.is_new else 200, learn_strategy_response(found))
+
+
+def _reinforced(found: Strategy) -> StoredAnswer:
+    return answer(200, strategy_details_response(found))

@@ -1,0 +1,164 @@
+"""Tool invocations over HTTP: recorded, listed, counted."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from service.cognition.procedures import record, scope_of_conversation
+from service.cognition.routes.procedure_models import (
+    RecordedToolInvocationResponse,
+    RecordToolInvocationRequest,
+    ToolInvocationPage,
+    ToolInvocationResponse,
+    ToolPage,
+    ToolResponse,
+    ToolStatsItem,
+    ToolStatsResponse,
+)
+from service.cognition.statements import invocations
+from service.domain.errors import InvalidInput
+from service.domain.procedure import Invocation, InvocationFilter
+from service.domain.request import StoredAnswer
+from service.domain.scope import Scope
+from service.http import cursors, errors
+from service.http.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, optional_scope
+from service.http.json_body import JsonRoute
+from service.http.schemas import Channel, Id, Time
+from service.http.writes import WriteOf, answer, send
+from service.memories.routes.store_models import RedactionCount
+
+router = APIRouter(prefix="/v1", tags=["procedures"], route_class=JsonRoute)
+
+READ = errors.documented(400, 401, 403, 503)
+Name = Annotated[str | None, Query(min_length=1, max_length=100)]
+OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; left out: all")]
+
+
+@router.post(
+    "/tool-invocations",
+    operation_id="record_tool_invocation",
+    summary="Record a use of a tool",
+    status_code=201,
+    response_model=RecordedToolInvocationResponse,
+    responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
+)
+async def record_tool_invocation(
+    body: RecordToolInvocationRequest, caller: Writer, res: ResourcesOf, write: WriteOf
+) -> Response:
+    """Input and output are redacted, and at most 262,144 characters of JSON each. The totals of the tool are updated in
+    the same transaction."""
+    if body.turn_id is not None and body.conversation_id is None:
+        raise InvalidInput("turn_id: needs its conversation_id.", field="turn_id")
+    scope = optional_scope(
+        caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel
+    )
+    if body.conversation_id is not None:
+        scope = await scope_of_conversation(caller.workspace_id, body.conversation_id, scope, res)
+    new = Invocation(
+        scope.require_owner(),
+        body.tool_name,
+        body.tool_input,
+        body.success,
+        body.timestamp or res.clock(),
+        body.tool_output,
+        body.task_type,
+        body.latency_ms,
+        body.error_message,
+        body.conversation_id,
+        body.turn_id,
+    )
+    return send(_recorded(await record(new, res, write.answered_by(_recorded))))
+
+
+@router.get(
+    "/tool-invocations",
+    operation_id="list_tool_invocations",
+    summary="The uses of tools in a scope",
+    response_model=ToolInvocationPage,
+    responses=READ,
+)
+async def list_tool_invocations(
+    caller: Reader,
+    scope: ScopeOf,
+    res: ResourcesOf,
+    channel: OnlyChannel = None,
+    conversation_id: Annotated[Id | None, Query()] = None,
+    tool_name: Name = None,
+    task_type: Name = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> ToolInvocationPage:
+    """By time of recording, newest first, as far back as invocations are kept."""
+    wanted = InvocationFilter(task_type, channel, tool_name, conversation_id)
+    after = None if cursor is None else cursors.unpack(cursor, _time_and_number)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await invocations.page(session, scope, wanted, after=after, limit=limit + 1)
+    page, last = cursors.cut(found, limit)
+    return ToolInvocationPage(
+        results=[ToolInvocationResponse.of(each) for each in page],
+        next_cursor=cursors.pack(f"{last.recorded_at.isoformat()}|{last.id}") if last and last.recorded_at else None,
+    )
+
+
+async def _optional_scope(
+    caller: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None
+) -> Scope:
+    """A scope without ids is fine: then the numbers are of the whole workspace."""
+    return optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id)
+
+
+@router.get(
+    "/tools/stats",
+    operation_id="get_tool_stats",
+    summary="How often, how well and how fast each tool works",
+    response_model=ToolStatsResponse,
+    responses=READ,
+)
+async def get_tool_stats(
+    caller: Reader,
+    scope: Annotated[Scope, Depends(_optional_scope)],
+    res: ResourcesOf,
+    task_type: Name = None,
+    channel: OnlyChannel = None,
+    tool_name: Name = None,
+    since: Annotated[Time | None, Query(description="Only uses from then on, by their `timestamp`")] = None,
+) -> ToolStatsResponse:
+    """Counted from the invocations, as far back as they are kept."""
+    wanted = InvocationFilter(task_type, channel, tool_name, None, since)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await invocations.stats(session, scope, wanted)
+    return ToolStatsResponse(results=[ToolStatsItem.of(each) for each in found])
+
+
+@router.get(
+    "/tools", operation_id="list_tools", summary="The tools of the workspace", response_model=ToolPage, responses=READ
+)
+async def list_tools(
+    caller: Reader,
+    res: ResourcesOf,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=600)] = None,
+) -> ToolPage:
+    """Running totals, by name; they stay when old invocations are deleted."""
+    after = None if cursor is None else cursors.unpack(cursor, str)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await invocations.tools(session, caller.workspace_id, after=after, limit=limit + 1)
+    page, last = cursors.cut(found, limit)
+    return ToolPage(
+        results=[ToolResponse.of(each) for each in page], next_cursor=cursors.pack(last.name) if last else None
+    )
+
+
+def _recorded(use: Invocation) -> StoredAnswer:
+    redactions = [RedactionCount(label=each.label, count=each.count) for each in use.redactions]
+    return answer(201, RecordedToolInvocationResponse.of(use, redactions=redactions))
+
+
+def _time_and_number(text: str) -> tuple[datetime, int]:
+    moment, _, number = text.partition("|")
+    if not 0 <= int(number) < 2**63:
+        raise ValueError
+    return cursors.aware(moment), int(number)

@@ -1,0 +1,180 @@
+"""Statements on tool invocations and on the running totals of each tool.
+
+An invocation and the total of its tool are written in one transaction, whose last lock is the tool's row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, DateTime, Select, bindparam, delete, func, select, text, tuple_
+from sqlalchemy.sql.elements import TextClause
+
+from service.cognition.statements import records
+from service.domain.procedure import Invocation, InvocationFilter, ToolStats, ToolTotals
+from service.domain.scope import Scope
+from service.postgres import direct, scopes
+from service.postgres.engine import Session
+from service.postgres.tables import TOOL, TOOL_INVOCATION, TURN
+
+INSERT = text("""
+    INSERT INTO tool_invocation (workspace_id, conversation_id, turn_id, turn_index, user_id, agent_id, run_id, channel,
+                                 "timestamp", tool_name, task_type, tool_input, tool_output, success, latency_ms,
+                                 error_message)
+    VALUES (:workspace, :conversation_id, :turn_id, :turn_index, :user_id, :agent_id, :run_id, :channel, :timestamp,
+            :tool_name, :task_type, CAST(CAST(:tool_input AS text) AS jsonb), CAST(CAST(:tool_output AS text) AS jsonb),
+            :success, :latency_ms, :error_message)
+    RETURNING id, recorded_at
+""").bindparams(bindparam("timestamp", type_=DateTime(timezone=True)))
+
+COUNT = text("""
+    SELECT count_tool_use(:name, CAST(:success AS boolean), CAST(:latency_ms AS float8), :at)
+""").bindparams(bindparam("at", type_=DateTime(timezone=True)))
+
+ERASE_OF_DELETED_TURNS = text("""
+    DELETE FROM tool_invocation i
+    WHERE i.workspace_id = :workspace AND i.turn_id IS NOT NULL
+      AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = i.workspace_id AND t.id = i.turn_id)
+""")
+
+
+async def add(session: Session, new: Invocation) -> tuple[int, datetime]:
+    """Inserts it and counts the use in its tool; returns the id and time of recording."""
+    row = (
+        await session.execute(
+            INSERT,
+            {
+                "workspace": new.scope.workspace_id,
+                "conversation_id": new.conversation_id,
+                "turn_id": new.turn_id,
+                "turn_index": new.turn_index,
+                "user_id": new.scope.user_id,
+                "agent_id": new.scope.agent_id,
+                "run_id": new.scope.run_id,
+                "channel": new.scope.channel,
+                "timestamp": new.timestamp,
+                "tool_name": new.tool_name,
+                "task_type": new.task_type,
+                "tool_input": json.dumps(new.tool_input, ensure_ascii=False),
+                "tool_output": None if new.tool_output is None else json.dumps(new.tool_output, ensure_ascii=False),
+                "success": new.success,
+                "latency_ms": new.latency_ms,
+                "error_message": new.error_message,
+            },
+        )
+    ).one()
+    counted = {"name": new.tool_name, "success": new.success}
+    await session.execute(COUNT, {**counted, "latency_ms": new.latency_ms, "at": new.timestamp})
+    return row.id, row.recorded_at
+
+
+async def page(
+    session: Session, scope: Scope, wanted: InvocationFilter, *, after: tuple[datetime, int] | None, limit: int
+) -> list[Invocation]:
+    """Invocations of a scope by time of recording, newest first, from behind `after` (recorded_at, id)."""
+    query = select(*TOOL_INVOCATION.c).where(*_conditions(scope, wanted))
+    key = TOOL_INVOCATION.c.recorded_at, TOOL_INVOCATION.c.id
+    if after is not None:
+        query = query.where(tuple_(*key) < tuple_(*after))
+    query = query.order_by(*(column.desc() for column in key)).limit(limit)
+    return await direct.page(session, query, None, _invocation)
+
+
+async def stats(session: Session, scope: Scope, wanted: InvocationFilter) -> list[ToolStats]:
+    """By tool, the most used first. A scope without ids means the whole workspace."""
+    query: Select[Any] = (
+        select(
+            TOOL_INVOCATION.c.tool_name,
+            func.count().label("uses"),
+            func.count().filter(TOOL_INVOCATION.c.success).label("good"),
+            func.avg(TOOL_INVOCATION.c.latency_ms).label("mean"),
+            func.percentile_cont(0.5).within_group(TOOL_INVOCATION.c.latency_ms).label("p50"),
+            func.percentile_cont(0.95).within_group(TOOL_INVOCATION.c.latency_ms).label("p95"),
+            func.max(TOOL_INVOCATION.c.timestamp).label("last"),
+        )
+        .where(*_conditions(scope, wanted))
+        .group_by(TOOL_INVOCATION.c.tool_name)
+        .order_by(func.count().desc(), TOOL_INVOCATION.c.tool_name)
+    )
+    return [
+        ToolStats(row.tool_name, row.uses, row.good, row.mean, row.last, row.p50, row.p95)
+        for row in await session.execute(query)
+    ]
+
+
+async def tools(session: Session, workspace_id: UUID, *, after: str | None, limit: int) -> list[ToolTotals]:
+    """The running totals of the workspace, by name."""
+    query = select(*TOOL.c).where(TOOL.c.workspace_id == workspace_id)
+    if after is not None:
+        query = query.where(TOOL.c.name > after)
+    return [
+        ToolTotals(row.name, row.usage_count, row.success_count, row.avg_latency_ms, row.last_used_at)
+        for row in await session.execute(query.order_by(TOOL.c.name).limit(limit))
+    ]
+
+
+async def turn_index(session: Session, workspace_id: UUID, conversation_id: UUID, turn_id: UUID) -> int | None:
+    """The turn's index in the conversation; None when it is not one of its turns."""
+    here = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id, TURN.c.id == turn_id
+    return await session.scalar(select(TURN.c.turn_index).where(*here))
+
+
+async def erase(session: Session, scope: Scope, channel: str | None) -> int:
+    """How many were deleted, of all that have every given id (and the channel, if one is given). The totals stay."""
+    here = scopes.owned("tool_invocation", scope, channel).clause
+    return (await session.execute(delete(TOOL_INVOCATION).where(here))).rowcount
+
+
+async def erase_of_deleted_turns(session: Session, workspace_id: UUID) -> int:
+    """How many were deleted because their turn no longer exists. Uses ix_tool_invocation_turn."""
+    return (await session.execute(ERASE_OF_DELETED_TURNS, {"workspace": workspace_id})).rowcount
+
+
+async def erase_all(session: Session, workspace_id: UUID, until: datetime, *, batch: int) -> int:
+    """How many of the workspace recorded until `until` were deleted, at most `batch`. By key, because a ctid is unique
+    only within one partition."""
+    key = TOOL_INVOCATION.c.recorded_at, TOOL_INVOCATION.c.id
+    old = (
+        select(*key)
+        .where(TOOL_INVOCATION.c.workspace_id == workspace_id, TOOL_INVOCATION.c.recorded_at <= until)
+        .limit(batch)
+    )
+    here = TOOL_INVOCATION.c.workspace_id == workspace_id, tuple_(*key).in_(old)
+    return (await session.execute(delete(TOOL_INVOCATION).where(*here))).rowcount
+
+
+def _conditions(scope: Scope, wanted: InvocationFilter) -> Sequence[ColumnElement[bool] | TextClause]:
+    here = scopes.having("tool_invocation", scope, wanted.channel)
+    conditions: list[ColumnElement[bool] | TextClause] = [here.clause]
+    if wanted.task_type is not None:
+        conditions.append(TOOL_INVOCATION.c.task_type == wanted.task_type)
+    if wanted.tool_name is not None:
+        conditions.append(TOOL_INVOCATION.c.tool_name == wanted.tool_name)
+    if wanted.conversation_id is not None:
+        conditions.append(TOOL_INVOCATION.c.conversation_id == wanted.conversation_id)
+    if wanted.since is not None:
+        conditions.append(TOOL_INVOCATION.c.timestamp >= wanted.since)
+    return conditions
+
+
+def _invocation(row: Any) -> Invocation:
+    return Invocation(
+        records.scope_of(row),
+        row.tool_name,
+        row.tool_input,
+        row.success,
+        row.timestamp,
+        row.tool_output,
+        row.task_type,
+        row.latency_ms,
+        row.error_message,
+        row.conversation_id,
+        row.turn_id,
+        row.turn_index,
+        row.id,
+        row.recorded_at,
+    )

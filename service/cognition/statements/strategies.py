@@ -1,0 +1,212 @@
+"""Statements on strategies: listed, found by vector, learned, reinforced.
+
+An advisory lock per scope serialises learning (docs/decisions/006-scope-lock.md), or two equal strategies could both
+be new. The database adds to the counts itself, so that no use is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Select, func, select, text, update
+from sqlalchemy.dialects.postgresql import insert
+
+from service.cognition.statements import records
+from service.domain.procedure import Strategy
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.graph.statements.late_vectors import LateVectors
+from service.postgres import scopes
+from service.postgres.engine import Session
+from service.postgres.tables import STRATEGY, STRATEGY_CONVERSATION, STRATEGY_TOOL, STRATEGY_VECTOR
+from service.providers.protocols import Vector
+
+LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('strategies:' || CAST(:name AS text), 0))")
+
+
+async def lock(session: Session, scope: Scope) -> None:
+    """Makes this transaction the only one that learns in the scope until it ends. Alone in its statement, so that the
+    next statement sees what the previous holder committed."""
+    await session.execute(LOCK, {"name": scope.lock_name})
+
+
+async def get(session: Session, workspace_id: UUID, strategy_id: UUID) -> Strategy | None:
+    """The strategy with at most 100 of the conversations it was used in."""
+    here = STRATEGY.c.workspace_id == workspace_id, STRATEGY.c.id == strategy_id
+    row = (await session.execute(select(*STRATEGY.c).where(*here))).one_or_none()
+    if row is None:
+        return None
+    used = select(STRATEGY_CONVERSATION.c.conversation_id, STRATEGY_CONVERSATION.c.success).where(
+        STRATEGY_CONVERSATION.c.workspace_id == workspace_id, STRATEGY_CONVERSATION.c.strategy_id == strategy_id
+    )
+    return _strategy(row, {each.conversation_id: each.success for each in await session.execute(used.limit(100))})
+
+
+async def page(
+    session: Session,
+    scope: Scope,
+    *,
+    task_type: str | None = None,
+    tool_name: str | None = None,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+) -> list[Strategy]:
+    """Strategies of a scope, newest first; `tool_name`: those that use it."""
+    query = select(*STRATEGY.c).where(scopes.matching("strategy", scope.private).clause)
+    if task_type is not None:
+        query = query.where(STRATEGY.c.task_type == task_type)
+    if tool_name is not None:
+        uses = select(STRATEGY_TOOL.c.strategy_id).where(
+            STRATEGY_TOOL.c.workspace_id == scope.workspace_id, STRATEGY_TOOL.c.tool_name == tool_name
+        )
+        query = query.where(STRATEGY.c.id.in_(uses))
+    return await records.newest(session, query, STRATEGY, _strategy, after=after, limit=limit)
+
+
+async def nearest(
+    session: Session,
+    scope: Scope,
+    vector: Vector | None,
+    *,
+    generation: int,
+    limit: int,
+    channels: Sequence[str] = (),
+    task_type: str | None = None,
+) -> list[tuple[Strategy, float | None]]:
+    """Strategies that a read of this scope may see, nearest first, each with its cosine. Those without a vector come
+    last (all of them when `vector` is None), the most successful first, with None. An exact scan of the scope, which
+    its btree narrows."""
+    where: list[Any] = [scopes.matching("strategy", scope.private, channels).clause]
+    if task_type is not None:
+        where.append(STRATEGY.c.task_type == task_type)
+    return await _nearest(session, where, vector, generation=generation, limit=limit)
+
+
+async def nearest_same_task(
+    session: Session,
+    scope: Scope,
+    vector: Vector | None,
+    *,
+    generation: int,
+    limit: int,
+    tool_sequence: Sequence[str],
+    task_type: str | None,
+) -> list[tuple[Strategy, float | None]]:
+    """The same among strategies of exactly this scope and channel, with exactly these tools and this type of task."""
+    same_task = STRATEGY.c.task_type.is_not_distinct_from(task_type)
+    where = [scopes.exactly("strategy", scope).clause, STRATEGY.c.tool_sequence == list(tool_sequence), same_task]
+    return await _nearest(session, where, vector, generation=generation, limit=limit)
+
+
+async def _nearest(
+    session: Session, where: Sequence[Any], vector: Vector | None, *, generation: int, limit: int
+) -> list[tuple[Strategy, float | None]]:
+    columns = STRATEGY.c
+    rate = (STRATEGY.c.success_count + 1.0) / (STRATEGY.c.success_count + STRATEGY.c.failure_count + 2.0)
+    query: Select[Any]
+    if vector is None:
+        query = select(*columns).where(*where).order_by(rate.desc(), STRATEGY.c.id).limit(limit)
+        return [(_strategy(row), None) for row in await session.execute(query)]
+    cosine = (1 - STRATEGY_VECTOR.c.embedding.cosine_distance(vector)).label("cosine")
+    joined = (
+        (STRATEGY_VECTOR.c.workspace_id == STRATEGY.c.workspace_id)
+        & (STRATEGY_VECTOR.c.strategy_id == STRATEGY.c.id)
+        & (STRATEGY_VECTOR.c.generation == generation)
+    )
+    query = (
+        select(*columns, cosine)
+        .outerjoin(STRATEGY_VECTOR, joined)
+        .where(*where)
+        .order_by((cosine + 0).desc().nulls_last(), rate.desc(), STRATEGY.c.id)
+        .limit(limit)
+    )
+    return [(_strategy(row), row.cosine) for row in await session.execute(query)]
+
+
+async def add(session: Session, new: Strategy, vector: Vector | None, *, generation: int) -> None:
+    """Inserts a strategy with its tools and its vector."""
+    workspace_id = new.scope.workspace_id
+    await session.execute(
+        insert(STRATEGY).values(
+            **records.scope_columns(new.scope),
+            id=new.id,
+            description=new.description,
+            context_pattern=new.context_pattern,
+            task_type=new.task_type,
+            tool_sequence=list(new.tool_sequence),
+            success_count=new.success_count,
+            failure_count=new.failure_count,
+            last_used_at=new.last_used_at,
+        )
+    )
+    if new.tool_sequence:
+        tools = [
+            {"workspace_id": workspace_id, "strategy_id": new.id, "place": place, "tool_name": name}
+            for place, name in enumerate(new.tool_sequence)
+        ]
+        await session.execute(insert(STRATEGY_TOOL).values(tools))
+    await records.put_vector(session, LATE_VECTORS, workspace_id, new.id, vector, generation=generation)
+
+
+async def reinforce(session: Session, workspace_id: UUID, strategy_id: UUID, *, success: bool, at: datetime) -> bool:
+    """Counts one more success or failure. False when there is no such strategy."""
+    counter = STRATEGY.c.success_count if success else STRATEGY.c.failure_count
+    changed = update(STRATEGY).where(STRATEGY.c.workspace_id == workspace_id, STRATEGY.c.id == strategy_id)
+    changed = changed.values(
+        {counter: counter + 1, STRATEGY.c.last_used_at: func.greatest(STRATEGY.c.last_used_at, at)}
+    )
+    return bool((await session.execute(changed.values(version=STRATEGY.c.version + 1))).rowcount)
+
+
+async def link(
+    session: Session, workspace_id: UUID, strategy_id: UUID, conversation_id: UUID, *, success: bool
+) -> None:
+    """Records that it was used in the conversation; a later outcome replaces an earlier one."""
+    made = insert(STRATEGY_CONVERSATION).values(
+        workspace_id=workspace_id, strategy_id=strategy_id, conversation_id=conversation_id, success=success
+    )
+    made = made.on_conflict_do_update(constraint="pk_strategy_conversation", set_={"success": success})
+    await session.execute(made)
+
+
+async def is_linked(session: Session, workspace_id: UUID, strategy_id: UUID, conversation_id: UUID) -> bool:
+    """Whether it is recorded that the strategy was used in the conversation."""
+    key = (
+        STRATEGY_CONVERSATION.c.workspace_id == workspace_id,
+        STRATEGY_CONVERSATION.c.strategy_id == strategy_id,
+        STRATEGY_CONVERSATION.c.conversation_id == conversation_id,
+    )
+    return await session.scalar(select(STRATEGY_CONVERSATION.c.success).where(*key)) is not None
+
+
+async def remove(session: Session, workspace_id: UUID, strategy_id: UUID) -> None:
+    """Deletes the strategy with its tools, conversations and vector."""
+    await records.remove(session, STRATEGY, workspace_id, strategy_id)
+
+
+async def erase(session: Session, scope: Scope, channel: str | None) -> int:
+    """How many strategies were deleted, of all that have every given id (and the channel, if one is given)."""
+    return await records.erase(session, STRATEGY, scope, channel)
+
+
+def _strategy(row: Any, conversations: dict[UUID, bool] | None = None) -> Strategy:
+    return Strategy(
+        row.id,
+        records.scope_of(row),
+        CleanText(row.description),
+        CleanText(row.context_pattern) if row.context_pattern is not None else None,
+        row.task_type,
+        tuple(row.tool_sequence),
+        row.success_count,
+        row.failure_count,
+        row.version,
+        row.created_at,
+        row.last_used_at,
+        conversations or {},
+    )
+
+
+LATE_VECTORS = LateVectors(STRATEGY, STRATEGY_VECTOR, "strategy_id", lambda row: _strategy(row).embedded_text)

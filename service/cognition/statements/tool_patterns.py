@@ -1,0 +1,161 @@
+"""The tools that conversations used, task by task, for learning strategies from them.
+
+A conversation is marked (`patterns_extracted`) by the job alone. A turn or a use of a tool that comes later takes the
+mark back: the job locks the conversation, waits for the uses that are being written, and marks it only as it was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+
+from service.domain.patterns import TaskUses
+from service.domain.scope import Scope
+from service.postgres.engine import Session
+
+MAX_PEERS = 1_000
+"""Conversations of an owner, the newest, that one is compared with."""
+
+# What is over: quiet, and without an open goal. A goal belongs to a conversation by its run.
+OPEN_GOAL = """
+    EXISTS (SELECT FROM goal g WHERE g.workspace_id = c.workspace_id AND g.run_id = c.external_id
+            AND g.user_id IS NOT DISTINCT FROM c.user_id AND g.status IN ('active', 'blocked'))
+"""
+
+UNREAD = text(f"""
+    SELECT c.id, c.user_id, c.agent_id, c.channel, c.turn_count, used.last_id
+    FROM conversation c CROSS JOIN LATERAL (
+        SELECT max(i."timestamp") AS at, max(i.id) AS last_id FROM tool_invocation i
+        WHERE i.workspace_id = c.workspace_id AND i.conversation_id = c.id
+    ) used
+    WHERE c.workspace_id = :workspace AND c.id > :after AND NOT c.patterns_extracted
+      AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
+      AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
+      AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
+      AND (c.user_id IS NOT NULL OR c.agent_id IS NOT NULL)  -- no strategy is shared
+      AND used.at <= :quiet_since AND NOT {OPEN_GOAL}
+    ORDER BY c.id LIMIT :batch
+""")  # noqa: S608 - our own part
+
+# Each task of each conversation of the same owner and channel that is over. Uses without a type of task are of no kind
+# that another conversation could share.
+USES = text(f"""
+    WITH peer AS (
+        SELECT c.* FROM conversation c
+        WHERE c.workspace_id = :workspace AND c.user_id IS NOT DISTINCT FROM :user_id
+          AND c.agent_id IS NOT DISTINCT FROM :agent_id AND c.channel = :channel AND NOT {OPEN_GOAL}
+          AND EXISTS (SELECT FROM tool_invocation i
+                      WHERE i.workspace_id = c.workspace_id AND i.conversation_id = c.id AND i.task_type IS NOT NULL)
+        ORDER BY (c.id = :conversation) DESC, c.created_at DESC, c.id LIMIT :peers
+    ), used AS (
+        SELECT c.id, c.external_id, c.user_id, i.task_type,
+               array_agg(i.tool_name ORDER BY i."timestamp", i.id) AS tools,
+               array_agg(i.success ORDER BY i."timestamp", i.id) AS successes,
+               max(i."timestamp") AS last_at
+        FROM peer c JOIN tool_invocation i ON i.workspace_id = c.workspace_id AND i.conversation_id = c.id
+        WHERE i.task_type IS NOT NULL GROUP BY 1, 2, 3, 4
+    )
+    SELECT u.id AS conversation_id, u.task_type, u.tools, u.successes,
+           EXISTS (SELECT FROM goal g WHERE g.workspace_id = :workspace AND g.run_id = u.external_id
+                   AND g.user_id IS NOT DISTINCT FROM u.user_id AND g.status = 'abandoned') AS abandoned,
+           (SELECT coalesce(jsonb_agg(s.tool_sequence), '[]') FROM strategy_conversation l
+            JOIN strategy s ON s.workspace_id = l.workspace_id AND s.id = l.strategy_id
+            WHERE l.workspace_id = :workspace AND l.conversation_id = u.id AND s.task_type = u.task_type) AS learned
+    FROM used u WHERE u.last_at <= :quiet_since ORDER BY u.id, u.task_type
+""")  # noqa: S608 - our own part
+
+LOCK = text("SELECT FROM conversation WHERE workspace_id = :workspace AND id = :id FOR UPDATE")
+
+MARK = text("""
+    UPDATE conversation c SET patterns_extracted = true
+    WHERE c.workspace_id = :workspace AND c.id = :id AND c.turn_count = :turn_count AND NOT EXISTS (
+        SELECT FROM tool_invocation i
+        WHERE i.workspace_id = c.workspace_id AND i.conversation_id = c.id AND i.id > :last_id)
+""")
+
+# Two statements: the second must see what the holder of the lock has committed.
+HOLD = text("SELECT FROM conversation WHERE workspace_id = :workspace AND id = :id FOR KEY SHARE")
+UNMARK = text("""
+    UPDATE conversation SET patterns_extracted = false
+    WHERE workspace_id = :workspace AND id = :id AND patterns_extracted
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadConversation:
+    """A conversation to learn from. `owner` has no run: what was learned is for the owner's other conversations. The
+    last two say in which state it was read."""
+
+    id: UUID
+    owner: Scope
+    turn_count: int
+    last_id: int
+
+
+async def unread(
+    session: Session,
+    workspace_id: UUID,
+    ids: Mapping[str, str | None],
+    *,
+    after: UUID,
+    quiet_since: datetime,
+    batch: int,
+) -> list[UnreadConversation]:
+    """The next conversations that used tools, were not learned from, and are over. `ids`: user_id, agent_id and run_id,
+    each None or what the conversation must have."""
+    values = {"workspace": workspace_id, "after": after, "quiet_since": quiet_since, "batch": batch, **ids}
+    rows = await session.execute(UNREAD, values)
+    return [
+        UnreadConversation(
+            row.id,
+            Scope(workspace_id, row.user_id, row.agent_id, channel=row.channel),
+            row.turn_count,
+            row.last_id,
+        )
+        for row in rows
+    ]
+
+
+async def uses(session: Session, conversation: UnreadConversation, *, quiet_since: datetime) -> Sequence[TaskUses]:
+    """What this conversation and others of its owner and channel did, task by task."""
+    owner = conversation.owner
+    values: dict[str, Any] = {
+        "workspace": owner.workspace_id,
+        "user_id": owner.user_id,
+        "agent_id": owner.agent_id,
+        "channel": owner.channel,
+        "conversation": conversation.id,
+        "quiet_since": quiet_since,
+        "peers": MAX_PEERS,
+    }
+    return [
+        TaskUses(
+            row.conversation_id,
+            row.task_type,
+            tuple(row.tools),
+            tuple(row.successes),
+            row.abandoned,
+            tuple(tuple(each) for each in row.learned),
+        )
+        for row in await session.execute(USES, values)
+    ]
+
+
+async def mark(session: Session, conversation: UnreadConversation) -> None:
+    """Marks it as learned from, unless it went on since it was read."""
+    key = {"workspace": conversation.owner.workspace_id, "id": conversation.id}
+    await session.execute(LOCK, key)
+    seen = {"turn_count": conversation.turn_count, "last_id": conversation.last_id}
+    await session.execute(MARK, {**key, **seen})
+
+
+async def unmark(session: Session, workspace_id: UUID, conversation_id: UUID) -> None:
+    """Takes the mark back, in the transaction of a use of a tool that was written after it."""
+    key = {"workspace": workspace_id, "id": conversation_id}
+    await session.execute(HOLD, key)
+    await session.execute(UNMARK, key)

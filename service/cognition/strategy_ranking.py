@@ -1,0 +1,77 @@
+"""Ranks strategies for a task by similarity times smoothed success rate.
+
+What is close to the task but failed each time comes behind what is a little less close and works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from service.cognition.statements import strategies
+from service.domain.errors import EmbeddingError
+from service.domain.procedure import Strategy, StrategyMatch
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.postgres.engine import Session
+from service.providers.protocols import Vector
+from service.runtime.resources import Resources
+
+MIN_CANDIDATES = 200
+"""The nearest that are ranked: what is farther is hardly about the task, however well it works."""
+
+
+async def find(
+    scope: Scope,
+    task: CleanText,
+    res: Resources,
+    *,
+    limit: int,
+    channels: Sequence[str] = (),
+    task_type: str | None = None,
+) -> tuple[list[StrategyMatch], tuple[str, ...]]:
+    """Returns at most `limit` strategies, best first, and warnings: without an embedder only success counts."""
+    warnings: tuple[str, ...] = ()
+    try:
+        vector = await res.embedder.embed_query(scope.workspace_id, task)
+    except EmbeddingError:
+        vector, warnings = None, ("embedding_unavailable: ranked by success alone.",)
+    async with res.db.read(scope.workspace_id) as session:
+        matches = await within(session, scope, vector, res, limit=limit, channels=channels, task_type=task_type)
+    return matches, warnings
+
+
+async def within(
+    session: Session,
+    scope: Scope,
+    vector: Vector | None,
+    res: Resources,
+    *,
+    limit: int,
+    channels: Sequence[str] = (),
+    task_type: str | None = None,
+) -> list[StrategyMatch]:
+    """The same in the caller's transaction, with the vector of the task; None without an embedder."""
+    candidates = await strategies.nearest(
+        session,
+        scope,
+        vector,
+        generation=res.generation,
+        limit=max(MIN_CANDIDATES, limit),
+        channels=channels,
+        task_type=task_type,
+    )
+    return rank(candidates, res.embedder.query_similarity, limit=limit)
+
+
+def rank(
+    candidates: Sequence[tuple[Strategy, float | None]], similarity: Callable[[float], float], *, limit: int
+) -> list[StrategyMatch]:
+    """Returns strategies with their cosines ranked, best first, equal ones by id. Without a cosine a strategy counts
+    as unlike where others have one, and as alike as any where none has."""
+    no_cosines = all(cosine is None for _, cosine in candidates)
+    matches = []
+    for strategy, cosine in candidates:
+        alike = None if cosine is None else similarity(cosine)
+        weight = alike if alike is not None else float(no_cosines)
+        matches.append(StrategyMatch(strategy, alike, weight * strategy.smoothed_rate))
+    return sorted(matches, key=lambda each: (-each.score, str(each.strategy.id)))[:limit]

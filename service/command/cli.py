@@ -1,0 +1,214 @@
+"""Commands of `loxodon`.
+
+`run` is for one machine and does everything. `api`, `worker` and `migrate` are its parts, for containers: they expect
+DATABASE_URL. Imports stand inside the commands: the supervisor must start at once and stay small.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from service import __version__
+from service.command import copies, jobs, keys, memories, moving, workspaces
+from service.command.problems import errors_in_a_sentence, settings, warn
+from service.launch import parent_death
+
+app = typer.Typer(
+    name="loxodon",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+BROKEN, CANNOT_LOOK = 1, 3  # of the doctor
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"loxodon {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False,
+) -> None:
+    """A memory service for AI agents on one Postgres database with pgvector."""
+
+
+@app.command()
+def run(
+    reload: Annotated[bool, typer.Option("--reload", help="Restart the API when a source file changes.")] = False,
+    parent: Annotated[int, typer.Option(hidden=True, help="Stop when this process dies: make, killed with -9.")] = 0,
+) -> None:
+    """Start everything on this machine: Postgres, migrations, a first key, API and worker."""
+    from service.launch import run
+
+    if parent:
+        parent_death.arm(signal.SIGTERM, parent)
+    try:
+        with errors_in_a_sentence():
+            raise typer.Exit(run.run(warn(settings(serving=True)), reload=reload))
+    except typer.Exit as ended:
+        if parent and ended.exit_code:
+            os.kill(os.getppid(), signal.SIGPIPE)  # so that make ends without printing an error after ours
+        raise
+
+
+@app.command()
+def api(
+    fd: Annotated[int | None, typer.Option(hidden=True, help="A listening socket to take over.")] = None,
+    gate: Annotated[int | None, typer.Option(hidden=True, help="A pipe to wait at.")] = None,
+    reload: Annotated[bool, typer.Option("--reload", help="Restart when a source file changes.")] = False,
+) -> None:
+    """Serve the REST API on LOXODON_HOST and LOXODON_PORT."""
+    _without_rich()
+    from service.launch.processes import serve
+
+    with errors_in_a_sentence():
+        found = settings(serving=True)
+        if gate is None:  # else the supervisor has
+            warn(found)
+        raise typer.Exit(serve(found, fd=fd, gate=gate, reload=reload))
+
+
+@app.command()
+def worker(
+    nice: Annotated[int, typer.Option(min=0, max=19, help="How far to stand back when the processors are busy.")] = 0,
+) -> None:
+    """Work off the jobs: enrichment, decay, partitions."""
+    _without_rich()
+    from service.launch.processes import work
+
+    with errors_in_a_sentence():
+        raise typer.Exit(work(settings(serving=True), nice=nice))
+
+
+@app.command()
+def migrate(
+    revision: Annotated[str, typer.Option(help="Where to go to.")] = "head",
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Only say what would run, with which locks, for how long.")
+    ] = False,
+) -> None:
+    """Bring the database to the newest revision; ensure LOXODON_BOOTSTRAP_API_KEY when it is set."""
+    from service.launch.schema import migrate_database, migration_plan
+
+    with errors_in_a_sentence():
+        if plan:
+            print(migration_plan(settings()))
+        else:
+            migrate_database(settings(), revision)
+
+
+@app.command("wait-for-schema")
+def wait_for_schema(
+    worker: Annotated[bool, typer.Option("--worker", help="Wait as the worker, with its login.")] = False,
+    timeout: Annotated[float, typer.Option(min=0, help="Seconds; then exit code 1.")] = 600,
+) -> None:
+    """Wait until the API, or the worker, could start: the database answers and is migrated."""
+    _without_rich()
+    from service.launch import waiting
+    from service.postgres.roles import APP, WORKER
+
+    with errors_in_a_sentence():
+        waiting.wait_for_schema(settings(), role=WORKER if worker else APP, timeout_s=timeout)
+
+
+@app.command()
+def mcp() -> None:
+    """Serve the Model Context Protocol on standard input and output, for the service at LOXODON_URL."""
+    from service.launch import mcp_stdio
+
+    with errors_in_a_sentence():
+        mcp_stdio.serve(settings())
+
+
+@app.command()
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    examples: Annotated[int, typer.Option(min=0, max=1_000, help="Rows that are named of each broken check.")] = 5,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="A B",
+            help="Say what differs instead: each a Postgres URL, the folder of an export, a data folder, or here; "
+            "#WORKSPACE behind it names one workspace.",
+        ),
+    ] = None,
+) -> None:
+    """Look whether the database is whole; exit code 1 when something is broken, 3 when it cannot be looked at."""
+    if compare is not None:
+        with errors_in_a_sentence(CANNOT_LOOK):
+            is_equal = moving.compare(*compare, examples=examples, as_json=as_json)
+        raise typer.Exit(0 if is_equal else BROKEN)
+    _without_rich()
+    from service.launch import doctor
+    from service.postgres.doctor import is_whole
+
+    with errors_in_a_sentence(CANNOT_LOOK):
+        found = doctor.examine_database(settings(), examples=examples)
+    print(doctor.as_json(found) if as_json else doctor.table(found))
+    if not is_whole(found):
+        raise typer.Exit(BROKEN)
+
+
+@app.command()
+def reembed(
+    rollback: Annotated[bool, typer.Option("--rollback", help="Go back to the vectors of before.")] = False,
+    drop_old: Annotated[bool, typer.Option("--drop-old", help="Delete the vectors that are not in use.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Make all vectors anew with the embedder in use.")] = False,
+) -> None:
+    """Change over to the embedder that the settings name: its vectors are made by the worker while searches go on."""
+    from service.launch import reembed
+
+    if rollback + drop_old + again > 1:
+        raise typer.BadParameter("--rollback, --drop-old and --again exclude each other")
+    with errors_in_a_sentence():
+        found = settings()
+        if rollback:
+            print(reembed.roll_back(found))
+        elif drop_old:
+            print(reembed.drop_old(found))
+        else:
+            print(reembed.begin(found, again=again))
+
+
+@app.command("bootstrap-sql")
+def bootstrap_sql(
+    passwords: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST/DATABASE", help="Give the logins new passwords; their URLs there go to standard error."
+        ),
+    ] = "",
+) -> None:
+    """Print the SQL that an administrator runs once in a Postgres of one's own, before the first start."""
+    from service.postgres import roles
+
+    made = roles.new_passwords() if passwords else {}
+    print(roles.bootstrap_sql(made))
+    for role, login in roles.LOGINS.items() if passwords else ():
+        print(f"{roles.URL_VARIABLES[role]}=postgresql://{login}:{made[login]}@{passwords}", file=sys.stderr)
+
+
+app.add_typer(keys.app, name="keys")
+app.add_typer(workspaces.app, name="workspaces")
+app.add_typer(jobs.app, name="jobs")
+for command in (memories.add, memories.search, memories.recall, memories.users):
+    app.command()(command)
+app.command("list")(memories.list_memories)
+app.command("export")(moving.export)
+app.command("import")(moving.import_)
+app.command()(copies.backup)
+app.command()(copies.restore)
+
+
+def _without_rich() -> None:
+    """Lets structlog find no such library: it would load 4 MB for tracebacks in colour, and ours are JSON."""
+    sys.modules.setdefault("rich", None)  # type: ignore[arg-type]

@@ -1,0 +1,280 @@
+"""The rows of one workspace as JSON, table by table, and back into a database.
+
+Tables and columns come from service/postgres/sql, parents before children; what stays behind is named below. A line
+is a row without what the target gives: its workspace, the number of its vectors' generation, its position in the
+change feed. So two workspaces that hold the same have the same lines. Rows come in the order of their primary key,
+text by code points.
+
+The connection is asyncpg's own, in a transaction of the caller: rows are never parsed on their way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+import asyncpg  # type: ignore[import-untyped]
+from pgvector.sqlalchemy import HALFVEC
+from sqlalchemy import ColumnClause, DateTime, Integer, TableClause, Uuid
+from sqlalchemy.dialects.postgresql import JSONB
+
+from service.domain.job import MAX_ATTEMPTS
+from service.episodes.statements.turns import TURNS_OF
+from service.postgres.tables import TABLES, primary_key
+from service.runtime.statements.generations import Generation
+
+Connection = Any  # asyncpg has no types
+
+LEFT_OUT: Mapping[str, str] = {
+    "workspace": "its id, name and settings stand in the manifest",
+    "api_key": "secrets do not travel: the target gives keys of its own",
+    "erased_memory": "tells followers of the change feed what to forget; the feed of another database begins anew",
+    "webhook": "has a secret, and its receiver would be told by two services",
+    "webhook_delivery": "belongs to its webhook",
+    "job_run": "tells when jobs ran at the place where they ran",
+    "budget": "what is left of a minute's requests",
+    "model_day": "what was spent at the old place",
+    "llm_cache": "answers that can be asked for again",
+    "embedding_cache": "vectors that can be made again",
+}
+"""Tables of a workspace that are not exported, with the reason."""
+
+PASSING = frozenset({"job", "operation", "idempotency", "working_item", "term_stat"})
+"""Exported, and not compared: a service at work changes them by itself within seconds or hours."""
+
+PAGE = 500
+"""Rows fetched at once. With vectors a row is some 10 kB."""
+
+# Rows that go along, where it is not all of them.
+ONLY: Mapping[str, str] = {
+    "job": "t.state IN ('ready', 'running', 'dead')",
+    "operation": "t.kind <> 'import'",
+}
+
+# What stands in a line instead of the column. A job that runs is begun anew at the other place.
+INSTEAD: Mapping[tuple[str, str], str] = {
+    ("job", "state"): "CASE t.state WHEN 'running' THEN 'ready' ELSE t.state END",
+    ("job", "worker"): "CASE t.state WHEN 'dead' THEN t.worker END",
+    ("job", "lease_until"): "NULL::timestamptz",
+    ("job", "attempts"): "CASE t.state WHEN 'running' THEN greatest(t.attempts - 1, 0) ELSE t.attempts END",
+}
+
+GIVEN = frozenset({"workspace_id", "generation", "before_generation", "position"})
+"""Columns whose value the target gives. The position in the change feed is the number of a transaction of its own."""
+
+OWN = {"memory": ("version_of",)}
+"""Columns that lead to a row of the same table, which has to be there before."""
+
+NUMBERED = {"memory_history": "seq", "tool_invocation": "id", "working_item": "seq"}
+"""Columns that a sequence numbers; its name is the table's with `_seq`."""
+
+LAST = "job"  # a worker takes a job as soon as it is there, so what it works on comes before
+
+ACTIVE = "SELECT generation, model, dimension FROM embedding_generation WHERE state = 'active'"
+WORKSPACE = "SELECT workspace_id, name, settings::text FROM workspace WHERE workspace_id = $1"
+SIZE = """
+    SELECT (SELECT count(*) FROM memory WHERE workspace_id = $1) AS memories,
+           (SELECT count(*) FROM conversation WHERE workspace_id = $1) AS conversations,
+           (SELECT created_at FROM workspace WHERE workspace_id = $1) AS created_at
+"""
+WORKSPACES = "SELECT workspace_id FROM find_workspaces() ORDER BY 1"
+ALL_WORKSPACES = "SELECT workspace_id FROM workspace ORDER BY 1"  # as the owner
+REVISION = "SELECT revision FROM schema_revision()"
+PARTITIONS = "SELECT ensure_partitions(now() + interval '7 days')"
+
+# One import of a workspace at a time, for as long as its connection lives.
+LOCK = "SELECT pg_try_advisory_lock(hashtextextended('loxodon:import:' || $1::text, 0))"
+
+# How far an import has come, written with the rows. Until it is done it counts as failed: an operation that is not over
+# would need a job.
+BEGIN_IMPORT = """
+    INSERT INTO operation (workspace_id, id, kind, state, error, progress, finished_at)
+    VALUES ($1, $2, 'import', 'failed', '{"code": "unfinished", "detail": "The import has not ended."}',
+            '{"table": null, "rows": 0}', now())
+    ON CONFLICT DO NOTHING
+"""
+IMPORT = "SELECT state, progress::text FROM operation WHERE workspace_id = $1 AND id = $2 AND kind = 'import'"
+NOTE_IMPORT = """
+    UPDATE operation SET progress = jsonb_build_object('table', $3::text, 'rows', $4::bigint), finished_at = now()
+    WHERE workspace_id = $1 AND id = $2
+"""
+END_IMPORT = """
+    UPDATE operation SET state = 'done', error = NULL, result = $3::jsonb, finished_at = now()
+    WHERE workspace_id = $1 AND id = $2
+"""
+
+# The names of jobs without vectors: of memories, and of the turns of a conversation (upkeep/jobs/embed.py).
+EMBED_LATER = f"""
+    INSERT INTO job (workspace_id, id, kind, memory_id, payload, max_attempts)
+    SELECT $1, gen_random_uuid(), 'embed', m.id, '{{}}'::jsonb, {MAX_ATTEMPTS} FROM memory m
+    WHERE m.workspace_id = $1 AND m.embedding_status <> 'stored' AND NOT EXISTS (
+        SELECT FROM job j WHERE j.workspace_id = m.workspace_id AND j.memory_id = m.id AND j.kind = 'embed')
+    UNION ALL
+    SELECT $1, gen_random_uuid(), 'embed', NULL, jsonb_build_object('{TURNS_OF}', c.id), {MAX_ATTEMPTS}
+    FROM conversation c WHERE c.workspace_id = $1 AND EXISTS (
+        SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id
+            AND t.shown IS DISTINCT FROM '' AND NOT EXISTS (
+                SELECT FROM turn_vector v WHERE v.workspace_id = t.workspace_id AND v.turn_id = t.id))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedTable:
+    """A table whose rows travel. `columns`: of its lines; `key`: by which they are ordered, nulls first."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    is_vectors: bool
+    select: str
+    select_without_vectors: str
+
+    @property
+    def is_compared(self) -> bool:
+        return self.name not in PASSING
+
+    def place(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Where a row stands in the order of the table; comparable with any other of the same table."""
+        return tuple(
+            (row[name] is not None, row[name] or "") if name in OWN.get(self.name, ()) else row[name]
+            for name in self.key
+        )
+
+
+@cache
+def tables() -> tuple[ExportedTable, ...]:
+    """All tables that travel, in the order in which they are written."""
+    found = [each for each in TABLES.values() if "workspace_id" in each.c and each.name not in LEFT_OUT]
+    return tuple(_exported(each) for each in sorted(found, key=lambda each: each.name == LAST))
+
+
+def _exported(table: TableClause) -> ExportedTable:
+    columns = [each for each in table.c if each.name not in GIVEN]
+    key = [*OWN.get(table.name, ()), *_key(table)]
+    return ExportedTable(
+        table.name,
+        tuple(each.name for each in columns),
+        tuple(key),
+        "generation" in table.c,
+        _select(table, columns, with_vectors=True),
+        _select(table, columns, with_vectors=False),
+    )
+
+
+def _select(table: TableClause, columns: Sequence[ColumnClause[Any]], *, with_vectors: bool) -> str:
+    """`$1` is the workspace, `$2` the generation whose vectors travel."""
+    shown = [f'{_shown(table.name, each, with_vectors=with_vectors)} AS "{each.name}"' for each in columns]
+    nulls = [f"CASE WHEN t.\"{each.name}\" = 'null' THEN '{each.name}' END" for each in columns if _is_json(each)]
+    if nulls:  # a column that holds the JSON null is another thing than an empty one
+        shown.append(f"nullif(array_remove(ARRAY[{', '.join(nulls)}], NULL), '{{}}') AS json_null")
+    where = ["t.workspace_id = $1", "$2::smallint IS NOT NULL"]
+    where += ["t.generation = $2"] if "generation" in table.c else []
+    where += [ONLY[table.name]] if table.name in ONLY else []
+    return (
+        f"SELECT row_to_json(line)::text FROM {table.name} t CROSS JOIN LATERAL (SELECT {', '.join(shown)}) line "
+        f"WHERE {' AND '.join(where)} ORDER BY {', '.join(_order(table))}"
+    )
+
+
+def _shown(table: str, column: ColumnClause[Any], *, with_vectors: bool) -> str:
+    if (table, column.name) in INSTEAD:
+        return INSTEAD[table, column.name]
+    if column.name == "before_embedding":
+        return "CASE WHEN t.before_generation = $2 THEN t.before_embedding END" if with_vectors else "NULL::halfvec"
+    if column.name == "embedding_status" and not with_vectors:
+        return "'queued'::text"
+    return f't."{column.name}"'
+
+
+def _order(table: TableClause) -> list[str]:
+    parents = [f'(t."{name}" IS NOT NULL), t."{name}"' for name in OWN.get(table.name, ())]
+    return [*parents, *(f't."{name}"{_collation(table.c[name])}' for name in _key(table))]
+
+
+def _key(table: TableClause) -> list[str]:
+    return [name for name in primary_key(table.name) if name not in GIVEN]
+
+
+def _collation(column: ColumnClause[Any]) -> str:
+    return "" if isinstance(column.type, Uuid | Integer | DateTime) else ' COLLATE "C"'
+
+
+def _is_json(column: ColumnClause[Any]) -> bool:
+    return isinstance(column.type, JSONB)
+
+
+@cache
+def insert(name: str, columns: tuple[str, ...], *, with_vectors: bool) -> str:
+    """Adds the lines of a JSON array. `$1` is the workspace, `$2` the array, `$3` the generation of its vectors."""
+    table = TABLES[name]
+    values = {column: _value(table.c[column], with_vectors=with_vectors) for column in columns}
+    if "generation" in table.c:
+        values["generation"] = "$3::smallint"
+    if "before_generation" in table.c:
+        known = "CASE WHEN r.before_embedding IS NOT NULL THEN $3::smallint END"
+        values["before_generation"] = known if with_vectors else "NULL::smallint"
+    names = ", ".join(f'"{column}"' for column in values)
+    return (
+        f"INSERT INTO {name} (workspace_id, {names}) SELECT $1, {', '.join(values.values())} "
+        "FROM json_array_elements($2::json) AS e (line) "
+        f"CROSS JOIN LATERAL json_populate_record(NULL::{name}, e.line) AS r WHERE $3::smallint IS NOT NULL"
+    )
+
+
+def _value(column: ColumnClause[Any], *, with_vectors: bool) -> str:
+    if _is_json(column):
+        null = f"(e.line -> 'json_null')::jsonb ? '{column.name}'"
+        return f"CASE WHEN {null} THEN 'null'::jsonb ELSE r.\"{column.name}\" END"
+    if not with_vectors and column.name == "embedding_status":
+        return "'queued'"
+    if not with_vectors and isinstance(column.type, HALFVEC):
+        return "NULL::halfvec"
+    return f'r."{column.name}"'
+
+
+async def lines(
+    connection: Connection, table: ExportedTable, workspace_id: UUID, generation: int, *, with_vectors: bool
+) -> AsyncIterator[str]:
+    """The rows of a workspace, each a JSON object on one line, a page in memory at a time."""
+    statement = table.select if with_vectors else table.select_without_vectors
+    async for row in connection.cursor(statement, workspace_id, generation, prefetch=PAGE):
+        yield row[0]
+
+
+async def active(connection: Connection) -> Generation:
+    """The generation that searches use."""
+    return Generation(*await connection.fetchrow(ACTIVE))
+
+
+async def filled(connection: Connection, workspace_id: UUID) -> str | None:
+    """A table of a workspace in which there is something already; None for an empty workspace. What the workspace
+    has audited does not count, nor what jobs have counted."""
+    for table in tables():
+        if table.name in {"audit_log", "operation", "job", "idempotency", "term_stat"}:
+            continue
+        if await connection.fetchval(f"SELECT EXISTS (SELECT FROM {table.name} WHERE workspace_id = $1)", workspace_id):
+            return table.name
+    return None
+
+
+async def raise_sequences(connection: Connection, workspace_id: UUID) -> None:
+    """Lets the next numbers of all sequences follow those that were written. nextval() is what the worker may call."""
+    for table, column in NUMBERED.items():
+        number = f"nextval('{table}_seq')"
+        highest = await connection.fetchval(f"SELECT max({column}) FROM {table} WHERE workspace_id = $1", workspace_id)
+        reached = 0 if highest is None else await connection.fetchval(f"SELECT {number}")
+        while highest is not None and reached < highest:
+            step = min(highest - reached, 100_000)
+            reached = await connection.fetchval(f"SELECT max({number}) FROM generate_series(1, $1::bigint)", step)
+
+
+def clash(error: Exception) -> str | None:
+    """What to say of an insert that the database refused; None for another error."""
+    if isinstance(error, asyncpg.UniqueViolationError):
+        return f"the target has a row with the same id already ({error.constraint_name}): {error.detail}"
+    if isinstance(error, asyncpg.IntegrityConstraintViolationError):
+        return f"the target refuses a row ({error.constraint_name})"
+    return None

@@ -1,0 +1,485 @@
+"""The HTTP API of AutoMem, for its MCP server and other clients (`AUTOMEM_API_URL=…/v1/compat/automem`).
+
+Whose memories these are says automem_scope.py; recall is in automem_recall.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+from uuid import UUID
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+
+from service.compat import automem_words
+from service.compat.automem_scope import one, owner, read, tagged, uuid_of
+from service.compat.foreign import (
+    EVERY_METHOD,
+    ForeignRoute,
+    numbered_page,
+    object_of,
+    only,
+    present,
+    refuse_other,
+    whole_number,
+)
+from service.domain.access import Caller, Right
+from service.domain.clock import elapsed_ms
+from service.domain.errors import InvalidInput, ServiceError
+from service.domain.job import WORKSPACE_JOBS, JobName
+from service.domain.memory import Memory, StoreResult
+from service.domain.relation import Relation, RelationType
+from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
+from service.graph.statements import edges
+from service.http.deps import Admin, CallerOf, Changer, Forgetter, Reader, ResourcesOf, Writer, budget
+from service.http.problems import AUTOMEM
+from service.http.query_parameters import body_of
+from service.http.reads import AuditReadOf, CountUseOf
+from service.http.schemas import iso
+from service.http.writes import BatchOf, WriteOf, of_item, refuse_repeated, send, stored_name
+from service.intake.routes.store import StoreSerializer, store_memories
+from service.intake.routes.store_drafts import text_draft
+from service.jobs.routes import jobs
+from service.memories.associate import associate
+from service.memories.forget import ForgottenMemory, forget, forget_many
+from service.memories.revise import revise
+from service.memories.routes.change_models import PatchMemoryRequest
+from service.memories.routes.memories import revision
+from service.memories.routes.relations import CreateRelationRequest
+from service.memories.routes.store_models import StoreBatchRequest, StoreBatchResponse, StoreRequest
+from service.memories.statements import memories
+from service.memories.statements.memories import SortOrder
+from service.memories.store import store
+from service.runtime.resources import Resources
+from service.runtime.statements import caches
+from service.runtime.statements.idempotency import Replay
+from service.runtime.transactions import missing
+
+router = APIRouter(prefix=AUTOMEM, route_class=ForeignRoute, include_in_schema=False)
+
+MOST_TAGGED: Final = 200
+MOST_AT_ONCE: Final = 500
+RETRIED_S: Final = 60.0
+"""How long the same memory, stored again, counts as the same request: clients repeat a POST whose answer was lost."""
+
+MODES: Final[Mapping[str, tuple[JobName, ...]]] = {
+    "decay": ("relevance", "decay"),
+    "creative": ("patterns",),
+    "cluster": ("promote",),
+    "forget": ("forget",),
+    "full": tuple(WORKSPACE_JOBS),
+}
+"""What each mode of a consolidation is here."""
+
+NOT_OFFERED: Final[Mapping[str, str]] = {
+    "graph": "The graph is read per memory here: GET /v1/memories/{id}/related and /v1/entities.",
+    "viewer": "There is no viewer.",
+    "stream": "Events of AutoMem's form are not sent.",
+    "documents": "Files are not kept: store their text.",
+    "enrichment/reprocess": "What is enriched again is what changes: PATCH the memory's content.",
+}
+"""By the beginning of the path."""
+
+
+# -- health ------------------------------------------------------------------------------------------------------------
+
+
+@router.get("/health")
+async def health(request: Request) -> Response:
+    """Open, so it counts nothing. FalkorDB and Qdrant are one Postgres here."""
+    state = request.app.state
+    is_well = await state.probe.status() == "ok"
+    known = "connected" if is_well else "disconnected"
+    dimension = state.resources.embedder.dimension
+    body = {
+        "status": "healthy" if is_well else "unhealthy",
+        "falkordb": known,
+        "qdrant": known,
+        "graph": "loxodon",
+        "timestamp": iso(state.resources.clock()),
+        "memory_count": None,
+        "vector_count": None,
+        "sync_status": "synced",
+        "vector_dimensions": {"configured": dimension, "effective": dimension, "collection": dimension},
+        "enrichment": {"status": "running"},
+    }
+    return JSONResponse(body, 200 if is_well else 503)
+
+
+# -- storing -----------------------------------------------------------------------------------------------------------
+
+
+@router.post("/memory")
+async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write: BatchOf) -> Response:
+    """201, also for a repetition within a minute, which gets the first answer again as long as that memory is as it
+    was."""
+    began, sent = time.perf_counter(), await object_of(request)
+    given, warnings = automem_words.stored(sent, res.embedder.dimension)
+    body = body_of(StoreRequest, {**given, **owner(caller)})
+    context = write if write.idempotency else _retry(write, caller, sent)
+    try:
+        await refuse_repeated(context, caller.workspace_id, res)
+    except Replay as replay:
+        if write.idempotency or await _is_untouched(caller, replay.answer.body["memory_id"], res):
+            raise
+        context = write
+    with budget(res) as spending, caches.deferred():
+        native = StoreSerializer(body, spending, may_read=caller.may(Right.READ))
+
+        def answer(result: StoreResult) -> StoredAnswer:
+            return _stored(result, native(result).body, body, warnings, elapsed_ms(began))
+
+        outcome = await store(text_draft(body, caller, res, later=False), res, context.answered_by(answer))
+        return send(answer(StoreResult((outcome,))))
+
+
+def _stored(
+    result: StoreResult, native: Mapping[str, Any], body: StoreRequest, warnings: Sequence[str], took_ms: float
+) -> StoredAnswer:
+    (outcome,), shown = result.outcomes, native["results"][0]
+    moment = iso(outcome.draft.timestamp)
+    more = {"summarized": True, **present(shown, "original_length", "summarized_length")} if shown["summarized"] else {}
+    status = "provided" if body.embedding is not None else shown["embedding"]
+    found = {
+        "status": "success",
+        "memory_id": shown["id"],
+        "message": "Memory stored successfully",
+        "stored_at": moment,
+        "timestamp": moment,
+        "updated_at": iso(body.updated_at or outcome.draft.timestamp),
+        "last_accessed": iso(body.last_accessed or body.updated_at or outcome.draft.timestamp),
+        "type": shown["type"],
+        "confidence": shown["type_confidence"],
+        "importance": shown["importance"],
+        "tags": shown["tags"],
+        "metadata": dict(outcome.draft.metadata),
+        "qdrant": "queued" if status == "queued" else "stored",
+        "embedding_status": status,
+        "enrichment": "queued",
+        "query_time_ms": took_ms,
+        **more,
+    }
+    return StoredAnswer(201, {**found, "warnings": [*warnings, *shown["warnings"]]} if warnings else found)
+
+
+def _retry(write: WriteContext, caller: Caller, sent: Any) -> WriteContext:
+    """The request under a key made of its body."""
+    digest = hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
+    name = stored_name(caller, f"automem:{caller.key_id}:{digest}")
+    whose = caller.ids(owner(caller).get("user_id"), None, None)
+    return replace(write, idempotency=IdempotencyKey(name, digest, RETRIED_S, whose))
+
+
+async def _are_there(caller: Caller, done: StoreBatchResponse, res: Resources) -> bool:
+    """Of a batch that may have been answered before; one that is gone since makes all of it a new request."""
+    ids = {each.results[0].id for each in done.results if each.error is None} - {None}
+    return len(await read(caller, [each for each in ids if each is not None], res)) == len(ids)
+
+
+async def _is_untouched(caller: Caller, id: str, res: Resources) -> bool:
+    found = (await read(caller, [UUID(id)], res)).get(UUID(id))
+    return found is not None and found.version == 1
+
+
+@router.post("/memory/batch")
+async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write: BatchOf) -> Response:
+    """Nothing is stored when one of them cannot be."""
+    began, sent = time.perf_counter(), await object_of(request)
+    given = _list_of(sent, "memories")
+    items = []
+    for index, each in enumerate(given):
+        fields, _ = automem_words.stored(each, res.embedder.dimension, f"memories[{index}].")
+        try:
+            items.append(body_of(StoreRequest, {**fields, **owner(caller)}))
+        except InvalidInput as exc:
+            where = f"memories[{index}]"
+            raise InvalidInput(f"{where}.{exc.detail}", field=f"{where}.{exc.field}") from None
+    context = write if write.idempotency else _retry(write, caller, sent)
+    ids: list[str] = []
+    failed: list[dict[str, Any]] = []
+    for begin in range(0, len(items), res.settings.batch_max_items):
+        part = items[begin : begin + res.settings.batch_max_items]
+        done = await store_memories(StoreBatchRequest(items=part), caller, res, _from(context, begin))
+        if context is not write and not await _are_there(caller, done, res):
+            done = await store_memories(StoreBatchRequest(items=part), caller, res, write)
+        ids += [str(each.results[0].id) for each in done.results if each.error is None]
+        failed += [
+            {"index": begin + each.index, "message": each.error.detail}
+            for each in done.results
+            if each.error is not None
+        ]
+    body = {
+        "status": "success" if not failed else "partial",
+        "memory_ids": ids,
+        "stored": len(ids),
+        "failed": failed,
+        "qdrant": "stored",
+        "enrichment": "queued",
+        "query_time_ms": elapsed_ms(began),
+    }
+    return JSONResponse(body, 201 if ids else 400)
+
+
+def _list_of(sent: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """The objects under this name; raises InvalidInput."""
+    given = sent.get(name)
+    if not isinstance(given, list) or not given or not all(isinstance(each, dict) for each in given):
+        raise InvalidInput(f"{name}: must be a list of objects that is not empty.", field=name)
+    if len(given) > MOST_AT_ONCE:
+        raise InvalidInput(f"{name}: {len(given)} were sent, at most {MOST_AT_ONCE} are taken at once.", field=name)
+    return given
+
+
+def _from(context: WriteContext, begin: int) -> WriteContext:
+    """The context of a later part of a batch: its items are numbered from 0 again."""
+    key = context.idempotency
+    if key is None or begin == 0:
+        return context
+    return replace(context, idempotency=replace(key, key=hashlib.sha256(f"{key.key}:{begin}".encode()).hexdigest()))
+
+
+# -- by id -------------------------------------------------------------------------------------------------------------
+
+
+@router.get("/memory/by-tag")
+async def list_by_tag(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
+    """Those that have one of the tags, the most important first."""
+    asked = request.query_params
+    wanted = _tags(request)
+    limit = whole_number(asked.get("limit"), "limit", default=20, most=MOST_TAGGED)
+    offset = whole_number(asked.get("offset"), "offset", default=0, least=0, most=10**9)
+    found = await numbered_page(
+        request, tagged(caller, wanted), caller, res, SortOrder("importance"), skip=offset, limit=limit
+    )
+    return {
+        "status": "success",
+        "tags": wanted,
+        "count": len(found.memories),
+        "limit": limit,
+        "offset": offset,
+        "has_more": found.total.value > offset + len(found.memories),
+        "memories": [automem_words.memory_item(each) for each in found.memories],
+    }
+
+
+def _tags(request: Request) -> list[str]:
+    wanted = automem_words.normalised(automem_words.words(request.query_params.getlist("tags")))
+    if not wanted:
+        raise InvalidInput("tags: name at least one tag.", field="tags")
+    return wanted
+
+
+@router.delete("/memory/by-tag")
+async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, write: WriteOf) -> Response:
+    """All that have one of the tags. The answer is kept with the last of them."""
+    only(request, "tags", "api_key")
+    wanted, count, last = _tags(request), 0, False
+
+    def answer(gone: Sequence[ForgottenMemory]) -> StoredAnswer:
+        total = count + sum(each.deleted for each in gone)
+        return StoredAnswer(200, {"status": "success", "deleted_count": total, "tags": wanted})
+
+    while True:
+        page = await numbered_page(
+            request, tagged(caller, wanted), caller, res, SortOrder(), skip=0, limit=MOST_AT_ONCE
+        )
+        last = len(page.memories) < MOST_AT_ONCE
+        context = write.answered_by(answer) if last else replace(write, idempotency=None)
+        gone = await forget_many(caller.workspace_id, [each.id for each in page.memories], res, context)
+        if last:
+            return send(answer(gone))
+        count += sum(each.deleted for each in gone)
+
+
+@router.get("/memory/{id}")
+async def get_memory(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used: CountUseOf) -> dict[str, Any]:
+    found = await one(caller, id, res)
+    note("get", found.scope, [found])
+    used([found])
+    return {"status": "success", "memory": automem_words.memory_item(found)}
+
+
+@router.patch("/memory/{id}")
+async def update_memory(id: str, request: Request, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
+    """A new text is found at once; metadata is merged key by key."""
+    there = await one(caller, id, res)
+    change = revision(body_of(PatchMemoryRequest, automem_words.patched(await object_of(request))), caller, res.clock())
+    change = replace(change, embed_now=change.text is not None)
+    return send(_updated(await revise(caller.workspace_id, there.id, change, res, write.answered_by(_updated))))
+
+
+def _updated(found: Memory) -> StoredAnswer:
+    body = {"status": "success", "memory_id": str(found.id), "message": "Memory updated successfully"}
+    return StoredAnswer(200, {**body, "memory": automem_words.memory_item(found)})
+
+
+@router.delete("/memory/{id}")
+async def delete_memory(id: str, caller: Forgetter, res: ResourcesOf, write: WriteOf) -> Response:
+    there = await one(caller, id, res)
+    gone = await forget(caller.workspace_id, there.id, res, write.answered_by(_deleted))
+    if gone.already_deleted:
+        raise missing()
+    return send(_deleted(gone))
+
+
+def _deleted(gone: ForgottenMemory) -> StoredAnswer:
+    body = {"status": "success", "memory_id": str(gone.id), "message": "Memory deleted successfully"}
+    return StoredAnswer(200, body)
+
+
+# -- relations ---------------------------------------------------------------------------------------------------------
+
+OF_A_RELATION: Final = frozenset({"memory1_id", "memory2_id", "type", "strength", "associations"})
+
+
+@router.post("/associate")
+async def associate_memories(request: Request, caller: Writer, res: ResourcesOf, write: BatchOf) -> Response:
+    """One relation, or several under `associations`: 207 when some could not be made."""
+    sent = await object_of(request)
+    if "associations" not in sent:
+        await refuse_repeated(write, caller.workspace_id, res)
+        return JSONResponse(await _associated(sent, caller, res, write), 201)
+    made: list[dict[str, Any]] = []
+    failed: list[dict[str, Any]] = []
+    for index, each in enumerate(_list_of(sent, "associations")):
+        ends = {"index": index, **present(each, "memory1_id", "memory2_id", "type")}
+        try:
+            item = of_item(write, index)
+            await refuse_repeated(item, caller.workspace_id, res)
+            answer = await _associated(each, caller, res, item)
+        except Replay as replay:
+            answer = dict(replay.answer.body)
+        except ServiceError as exc:
+            failed.append({**ends, "error": exc.detail, "message": exc.detail})
+            continue
+        made.append({**ends, "type": answer["relation_type"], "strength": answer["strength"]})
+    body = {
+        "status": "partial_success" if failed else "success",
+        "message": f"Created {len(made)} of {len(made) + len(failed)} associations",
+        "created_count": len(made),
+        "failed_count": len(failed),
+        "succeeded": made,
+        "failed": failed,
+        "summary": {"requested": len(made) + len(failed), "created": len(made), "failed": len(failed)},
+    }
+    return JSONResponse(body, 207 if failed else 201)
+
+
+async def _associated(sent: Mapping[str, Any], caller: Caller, res: Resources, write: WriteContext) -> dict[str, Any]:
+    for name in ("memory1_id", "memory2_id"):
+        if not isinstance(sent.get(name), str) or not sent[name].strip():
+            raise InvalidInput(f"{name}: is missing.", field=name)
+    source, target = (uuid_of(sent[name], name) for name in ("memory1_id", "memory2_id"))
+    if source == target:
+        raise InvalidInput("memory2_id: a memory has no relation to itself.", field="memory2_id")
+    kind = automem_words.relation_type(sent.get("type"))
+    strength = automem_words.unit(sent.get("strength", 0.5), "strength")
+    properties = {name: value for name, value in sent.items() if name not in OF_A_RELATION and value is not None}
+    checked = body_of(
+        CreateRelationRequest, {"target_id": target, "type": kind, "strength": strength, "properties": properties}
+    )
+    if len(await read(caller, [source, target], res)) < 2:
+        raise missing()
+    asked = Relation(source, RelationType(kind), target, checked.strength, checked.properties)
+
+    def answer(found: tuple[Relation, bool]) -> StoredAnswer:
+        made = found[0]
+        message = f"Association created between {source} and {target}"
+        head = {"status": "success", "message": message, "relation_type": kind, "strength": made.strength}
+        return StoredAnswer(201, {**made.properties, **head})
+
+    return dict(answer(await associate(caller.workspace_id, asked, res, write.answered_by(answer))).body)
+
+
+@router.get("/memories/{id}/related")
+async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, note: AuditReadOf) -> dict[str, Any]:
+    """The nearest first, then the strongest."""
+    asked, start = request.query_params, await one(caller, id, res)
+    named = [each.upper() for each in automem_words.words(asked.getlist("relationship_types"))]
+    types = tuple(RelationType(each) for each in named if each in set(RelationType))
+    depth = whole_number(asked.get("max_depth"), "max_depth", default=1, most=3)
+    limit = whole_number(asked.get("limit"), "limit", default=5, most=MOST_TAGGED)
+    way = edges.WalkOptions(depth, limit, types=types, include_archived=False)
+    async with res.db.snapshot(caller.workspace_id) as session:
+        walk = await edges.walk(session, caller.workspace_id, start.id, way, now=res.clock())
+        ids = [step.memory_id for step in walk.steps]
+        found, _ = await memories.get_page(session, caller.workspace_id, ids)
+    shown = [found[step.memory_id] for step in walk.steps if step.memory_id in found]
+    note("related", start.scope, shown, start=str(start.id), depth=depth, limit=limit)
+    return {
+        "status": "success",
+        "memory_id": str(start.id),
+        "count": len(shown),
+        "related_memories": [automem_words.memory_item(each) for each in shown],
+        "relationship_types": [str(each) for each in types],
+        "max_depth": depth,
+        "limit": limit,
+    }
+
+
+# -- upkeep ------------------------------------------------------------------------------------------------------------
+
+
+@router.post("/consolidate")
+async def consolidate(request: Request, caller: Admin, res: ResourcesOf) -> dict[str, Any]:
+    """Queues the jobs that keep memories here; with dry_run it only says which."""
+    sent = await object_of(request) if getattr(request.state, "json", None) else {}
+    mode, dry_run = str(sent.get("mode") or "full").lower(), sent.get("dry_run", True)
+    if mode not in MODES:
+        raise InvalidInput(f"mode: must be one of {', '.join(sorted(MODES))}.", field="mode")
+    steps: dict[str, Any] = {}
+    for name in MODES[mode]:
+        steps[name] = {"status": "dry_run"}
+        if not dry_run:
+            job = await jobs.run_job(name, caller, res, request)
+            steps[name] = {"status": job.state, "job_id": str(job.id)}
+    done = {"mode": mode, "dry_run": bool(dry_run), "success": True, "started_at": iso(res.clock()), "steps": steps}
+    return {"status": "success", "consolidation": done}
+
+
+@router.get("/consolidate/status")
+async def consolidation_status(caller: Admin, res: ResourcesOf) -> dict[str, Any]:
+    next_runs, past = {}, []
+    for name in WORKSPACE_JOBS:
+        found = await jobs.get_job(name, caller, res)
+        next_runs[name] = iso(found.next_run) if found.next_run else None
+        past += [{"task": name, **each.model_dump(mode="json")} for each in found.runs[:3]]
+    return {"status": "success", "next_runs": next_runs, "history": past, "tasks": list(WORKSPACE_JOBS)}
+
+
+@router.get("/enrichment/status")
+async def enrichment_status(caller: Admin, res: ResourcesOf) -> dict[str, Any]:
+    found = await jobs.get_job("enrich", caller, res)
+    by_state = {each.state: each.jobs for each in found.states}
+    waiting = by_state.get("queued", 0) + by_state.get("failed", 0)
+    return {
+        "status": "running",
+        "queue_size": waiting,
+        "pending": waiting,
+        "inflight": by_state.get("running", 0),
+        "failed": by_state.get("dead", 0),
+        "max_attempts": res.settings.job_max_attempts,
+        "stats": {"queued": waiting, "running": by_state.get("running", 0), "dead": by_state.get("dead", 0)},
+    }
+
+
+@router.post("/admin/reembed")
+async def reembed(caller: Admin) -> dict[str, Any]:
+    """Nothing to do: what has no vector yet gets one from a job of the service's own (`/v1/jobs/embed`)."""
+    message = "Vectors that are missing are made in the background; see GET /v1/jobs/embed."
+    return {"status": "complete", "processed": 0, "failed": 0, "total": 0, "message": message}
+
+
+@router.post("/admin/sync")
+async def sync(caller: Admin) -> dict[str, Any]:
+    return {"status": "complete", "synced": 0, "missing": 0, "message": "There is one database: nothing can differ."}
+
+
+@router.api_route("/{path:path}", methods=EVERY_METHOD)
+async def other(path: str, caller: CallerOf) -> None:
+    refuse_other(path, NOT_OFFERED)

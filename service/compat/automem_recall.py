@@ -1,0 +1,292 @@
+"""What AutoMem's clients recall, and what they read at the start of a session."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+
+from service.compat import automem_words
+from service.compat.automem_scope import owner, read, tagged
+from service.compat.foreign import ForeignRoute, numbered_page, whole_number
+from service.domain.access import Caller
+from service.domain.clock import elapsed_ms
+from service.domain.errors import InvalidInput
+from service.domain.memory import Hit
+from service.domain.query import Window
+from service.http import narrowing
+from service.http.deps import Reader, ResourcesOf
+from service.http.narrowing import NarrowingFields
+from service.http.problems import AUTOMEM
+from service.http.query_parameters import body_of
+from service.http.reads import RATE_LIMITED
+from service.http.schemas import iso
+from service.memories.routes.connected import ConnectedMemoryItem
+from service.memories.statements.memories import SortOrder
+from service.runtime.resources import Resources
+from service.search.routes.search import carried_out
+from service.search.routes.search_models import SearchRequest
+
+router = APIRouter(prefix=AUTOMEM, route_class=ForeignRoute, include_in_schema=False)
+
+MOST_RECALLED: Final = 100
+MOST_EXPANDED: Final = 500
+ANALYSED: Final = 1_000
+
+
+@dataclass(slots=True)
+class RecalledHits:
+    """The hits of one query after another, each memory once, with its better score."""
+
+    hits: dict[UUID, Hit] = field(default_factory=dict)
+    items: dict[UUID, dict[str, Any]] = field(default_factory=dict)
+    repeated: int = 0
+    window: Window = field(default_factory=Window)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, found: Sequence[Hit], match: str, connected: Mapping[UUID, Sequence[ConnectedMemoryItem]]) -> None:
+        for hit in found:
+            known = self.hits.get(hit.memory.id)
+            self.repeated += known is not None
+            if known is None or known.score < hit.score:
+                self.hits[hit.memory.id] = hit
+                relations = [automem_words.relation_item(each) for each in connected.get(hit.memory.id, ())]
+                kind = "keyword" if match == "vector" and hit.similarity is None else match
+                self.items[hit.memory.id] = automem_words.hit_item(hit, kind, relations)
+
+
+@router.get("/recall", dependencies=RATE_LIMITED)
+async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
+    """Ranked as every search here. What has no meaning here (context, language, active_path, embedding, ...) is left
+    out."""
+    began, asked = time.perf_counter(), request.query_params
+    limit = whole_number(asked.get("limit"), "limit", default=5, most=MOST_RECALLED)
+    offset = whole_number(asked.get("offset"), "offset", default=0, least=0, most=1_000 - MOST_RECALLED)
+    query = (asked.get("query") or "").strip()
+    queries = [each.strip() for each in asked.getlist("queries") if each.strip()]
+    state_mode, sort = _state_mode(asked), _sort(asked, has_query=bool(query or queries))
+    given = _narrowed(request, caller, state_mode, res)
+    recalled = RecalledHits()
+    for text in queries or [query]:
+        if text or sort == "score":
+            await _search(recalled, request, {**given, "query": text or None, "limit": limit + offset}, caller, res)
+        else:
+            await _list(recalled, request, given, sort, caller, res, limit=limit + offset)
+    ordered = _sorted(list(recalled.hits.values()), sort)[offset:][:limit]
+    results = [recalled.items[hit.memory.id] for hit in ordered]
+    asks = bool(query or queries)
+    fills = asks and bool(given["tags"]) and len(results) < limit and automem_words.flag(asked.get("scope_fallback"))
+    if fills:
+        outside = {"tags": [], "exclude_tags": [*given["exclude_tags"], *given["tags"]]}
+        room = {"query": query or queries[0], "limit": limit - len(results)}
+        found = RecalledHits()
+        await _search(found, request, {**given, **outside, **room}, caller, res)
+        results += [{**item, "outside_tag_scope": True} for item in found.items.values()]
+    expansion = await _expanded(request, results, caller, res)
+    return {
+        "status": "success",
+        "query": query,
+        "results": [*results, *expansion],
+        "count": len(results) + len(expansion),
+        "dedup_removed": recalled.repeated,
+        "sort": sort,
+        "state_mode": state_mode,
+        "vector_search": {"enabled": True, "matched": any(hit.similarity is not None for hit in ordered)},
+        "tag_mode": given["tag_mode"],
+        "tag_match": given["tag_match"],
+        **_echoed(given, recalled.window, queries, offset),
+        **({"tag_scope": _tag_scope(len(recalled.hits) if asks else None)} if given["tags"] else {}),
+        **({"scope_fallback": True} if fills else {}),
+        **({"expansion": _expansion(results, expansion, asked)} if _expands(asked) else {}),
+        "warnings": list(dict.fromkeys(recalled.warnings)),
+        "query_time_ms": elapsed_ms(began),
+    }
+
+
+async def _search(
+    recalled: RecalledHits, request: Request, given: Mapping[str, Any], caller: Caller, res: Resources
+) -> None:
+    body = body_of(SearchRequest, {**given, "connected": True, "turns": False})
+    done = await carried_out(request, body, caller, res, may_list=True)
+    match = "vector" if body.query else "tags" if body.tags else "trending"
+    recalled.add(done.found.hits, match, done.connected or {})
+    recalled.window = done.window
+    recalled.warnings += [*done.warnings, *done.found.warnings]
+
+
+async def _list(
+    recalled: RecalledHits,
+    request: Request,
+    given: Mapping[str, Any],
+    sort: str,
+    caller: Caller,
+    res: Resources,
+    *,
+    limit: int,
+) -> None:
+    """Without a query, in the order of time."""
+    body = body_of(NarrowingFields, {name: each for name, each in given.items() if name not in OF_A_SEARCH})
+    order = SortOrder(_column(sort), ascending=sort.endswith("_asc"))
+    page = await numbered_page(request, body, caller, res, order, skip=0, limit=limit)
+    recalled.add([Hit(each, each.importance.value, None) for each in page.memories], "trending", {})
+    recalled.window, _ = await narrowing.window(body, res)
+
+
+def _tag_scope(hits: int | None) -> dict[str, Any]:
+    """What the tags left to choose from."""
+    return {"filtered": True, "pool_size_hint": hits, "gated_low_evidence": 0}
+
+
+OF_A_SEARCH: Final = frozenset({"prefer_tags", "min_score", "validity"})
+
+
+def _state_mode(asked: Mapping[str, str]) -> str:
+    mode = (asked.get("state_mode") or "current").strip().lower()
+    if mode not in ("current", "history"):
+        raise InvalidInput("state_mode: must be current or history.", field="state_mode")
+    if asked.get("current_only") is not None:
+        return "current" if automem_words.flag(asked["current_only"]) else "history"
+    return mode
+
+
+def _sort(asked: Mapping[str, str], *, has_query: bool) -> str:
+    """Of a time alone the newest come first, as AutoMem has it."""
+    sort = (asked.get("sort") or asked.get("order_by") or "").strip().lower()
+    if sort not in automem_words.SORTS:
+        sort = "score"
+    return "time_desc" if sort == "score" and _is_timed(asked) and not has_query else sort
+
+
+def _is_timed(asked: Mapping[str, str]) -> bool:
+    return any(asked.get(name) for name in ("start", "end", "time_query", "time"))
+
+
+def _narrowed(request: Request, caller: Caller, state_mode: str, res: Resources) -> dict[str, Any]:
+    """The fields of a search that a recall names."""
+    asked = request.query_params
+    said_so = asked.get("state_mode") or asked.get("current_only")
+    holds = state_mode == "current" and bool(said_so or not _is_timed(asked))  # a time is asked for what held then
+    given: dict[str, Any] = {
+        **owner(caller),
+        "tags": automem_words.normalised(automem_words.words(asked.getlist("tags"))),
+        "exclude_tags": automem_words.normalised(automem_words.words(asked.getlist("exclude_tags"))),
+        "prefer_tags": automem_words.normalised(automem_words.words(asked.getlist("context_tags"))),
+        "tag_mode": "all" if (asked.get("tag_mode") or "").strip().lower() == "all" else "any",
+        "tag_match": "exact" if (asked.get("tag_match") or "").strip().lower() == "exact" else "prefix",
+        "validity": "exclude" if holds else "ignore",
+        "include_archived": state_mode == "history",
+    }
+    given |= {name: asked[name] for name in ("start", "end") if asked.get(name)}
+    if not given.keys() & {"start", "end"} and (said := asked.get("time_query") or asked.get("time")):
+        given["time_query"] = said
+    if asked.get("min_score"):
+        given["min_score"] = automem_words.unit(asked["min_score"], "min_score")
+    if holds:  # a time that is named would show also what has ended
+        given["filters"] = _holds(res.clock())
+    return given
+
+
+def _holds(now: datetime) -> dict[str, Any]:
+    """A condition that holds for what is valid now."""
+    begun = [{"field": "t_valid", "operator": "eq", "value": None}]
+    begun.append({"field": "t_valid", "operator": "lte", "value": iso(now)})
+    open_end = [{"field": "t_invalid", "operator": "eq", "value": None}]
+    open_end.append({"field": "t_invalid", "operator": "gt", "value": iso(now)})
+    return {"AND": [{"OR": begun}, {"OR": open_end}]}
+
+
+def _column(sort: str) -> Literal["updated_at", "timestamp"]:
+    return "updated_at" if sort.startswith("updated") else "timestamp"
+
+
+def _sorted(hits: list[Hit], sort: str) -> list[Hit]:
+    if sort == "score":
+        return sorted(hits, key=lambda hit: -hit.score)
+    return sorted(hits, key=lambda hit: getattr(hit.memory, _column(sort)), reverse=sort.endswith("_desc"))
+
+
+def _echoed(given: Mapping[str, Any], window: Window, queries: Sequence[str], offset: int) -> dict[str, Any]:
+    """What AutoMem repeats of a request, where it was said."""
+    found: dict[str, Any] = {name: given[name] for name in ("tags", "exclude_tags") if given[name]}
+    if not window.is_open:
+        times = {"start": window.start, "end": window.end}
+        found["time_window"] = {name: iso(each) if each else None for name, each in times.items()}
+    if queries:
+        found["queries"] = list(queries)
+    if given.get("min_score"):
+        found["score_filter"] = {"min_score": given["min_score"]}
+    return {**found, **({"offset": offset} if offset else {})}
+
+
+def _expands(asked: Mapping[str, str]) -> bool:
+    return any(automem_words.flag(asked.get(name)) for name in ("expand_relations", "expand_associations", "expand"))
+
+
+async def _expanded(
+    request: Request, results: Sequence[Mapping[str, Any]], caller: Caller, res: Resources
+) -> list[dict[str, Any]]:
+    """The memories that the hits are connected to, where that was asked for; each once, below the hit it came by."""
+    asked = request.query_params
+    if not _expands(asked):
+        return []
+    most = whole_number(asked.get("expansion_limit"), "expansion_limit", default=25, most=MOST_EXPANDED)
+    strength = automem_words.unit(asked.get("expand_min_strength") or 0, "expand_min_strength")
+    importance = automem_words.unit(asked.get("expand_min_importance") or 0, "expand_min_importance")
+    seen = {result["id"] for result in results}
+    ways: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
+    for result in results:
+        for edge in result["relations"]:
+            if edge["memory"]["id"] not in seen and edge["strength"] >= strength:
+                ways.setdefault(edge["memory"]["id"], (result, edge))
+    found = await read(caller, [UUID(each) for each in ways], res)
+    items = []
+    for far, (result, edge) in ways.items():
+        there = found.get(UUID(far))
+        if there is not None and there.importance.value >= importance:
+            by = {"type": edge["type"], "strength": edge["strength"], "from": result["id"]}
+            items.append(automem_words.hit_item(Hit(there, result["score"] * edge["strength"], None), "relation", [by]))
+    return items[:most]
+
+
+def _expansion(
+    results: Sequence[Mapping[str, Any]], expansion: Sequence[Mapping[str, Any]], asked: Mapping[str, str]
+) -> dict[str, Any]:
+    limits = {name: int(asked[name]) for name in ("relation_limit", "expansion_limit") if asked.get(name, "").isdigit()}
+    return {"enabled": True, "seed_count": len(results), "expanded_count": len(expansion), **limits}
+
+
+@router.get("/startup-recall")
+async def startup_recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
+    """What AutoMem's assistants read first, by its tags."""
+    lessons = await _with_tags(request, caller, res, ["critical", "lesson", "ai-assistant"], 10)
+    rules = await _with_tags(request, caller, res, ["system", "memory-recall"], 5)
+    return {
+        "status": "success",
+        "critical_lessons": lessons,
+        "system_rules": rules,
+        "lesson_count": len(lessons),
+        "has_critical": any(each["importance"] >= 0.9 for each in lessons),
+        "summary": f"Recalled {len(lessons)} lesson(s) and {len(rules)} system rule(s)",
+    }
+
+
+async def _with_tags(
+    request: Request, caller: Caller, res: Resources, wanted: list[str], limit: int
+) -> list[dict[str, Any]]:
+    order = SortOrder("importance")
+    page = await numbered_page(request, tagged(caller, wanted), caller, res, order, skip=0, limit=limit)
+    return [automem_words.memory_item(each) for each in page.memories]
+
+
+@router.get("/analyze")
+async def analyze(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
+    """Over the newest thousand memories."""
+    began = time.perf_counter()
+    body = body_of(NarrowingFields, owner(caller))
+    page = await numbered_page(request, body, caller, res, SortOrder(), skip=0, limit=ANALYSED)
+    return {"status": "success", "analytics": automem_words.analysis(page.memories), "elapsed_ms": elapsed_ms(began)}

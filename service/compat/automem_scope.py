@@ -1,0 +1,61 @@
+"""Whose memories a client of AutoMem sees.
+
+AutoMem has one store for everybody. Here it is that of the key: its own user, agent or run, or the user `automem`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+from uuid import UUID
+
+from service.domain.access import Caller
+from service.domain.errors import InvalidInput
+from service.domain.memory import Memory
+from service.http.narrowing import NarrowingFields
+from service.http.query_parameters import body_of
+from service.memories.statements import memories
+from service.runtime.resources import Resources
+from service.runtime.transactions import missing
+
+ONE_STORE: Final = "automem"
+"""The user of whom everything is, for a key that is nobody's."""
+
+
+def owner(caller: Caller) -> dict[str, str]:
+    """Whose memories these are, as fields of a request: the key says so, or it is the one store."""
+    return {} if any(caller.ids(None, None, None)) else {"user_id": ONE_STORE}
+
+
+def _is_here(found: Memory, caller: Caller) -> bool:
+    user_id, agent_id, run_id = caller.ids(None, None, None)
+    if not any((user_id, agent_id, run_id)):
+        user_id = ONE_STORE
+    return found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id)
+
+
+async def read(caller: Caller, ids: Iterable[UUID], res: Resources) -> dict[UUID, Memory]:
+    """Those of the memories that are there and in the key's store."""
+    async with res.db.read(caller.workspace_id) as session:
+        found = await memories.get_many(session, caller.workspace_id, list(ids), alive_at=res.clock())
+    return {key: each for key, each in found.items() if _is_here(each, caller)}
+
+
+def uuid_of(given: str, field: str = "id") -> UUID:
+    """The id of a memory; raises InvalidInput for what is none."""
+    try:
+        return UUID(given.strip())
+    except ValueError:
+        raise InvalidInput(f"{field}: must be a UUID.", field=field) from None
+
+
+async def one(caller: Caller, id: str, res: Resources) -> Memory:
+    wanted = uuid_of(id)
+    if (found := (await read(caller, [wanted], res)).get(wanted)) is None:
+        raise missing()
+    return found
+
+
+def tagged(caller: Caller, wanted: Sequence[str]) -> NarrowingFields:
+    """The memories that have one of the tags."""
+    return body_of(NarrowingFields, {**owner(caller), "tags": list(wanted), "tag_match": "exact"})

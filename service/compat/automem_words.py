@@ -1,0 +1,224 @@
+"""What clients of AutoMem say, in the words of this service, and memories as they expect them; pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final, get_args
+from uuid import UUID
+
+from service.compat.foreign import present
+from service.domain.errors import InvalidInput
+from service.domain.memory import Hit, Memory
+from service.http.schemas import TypeName, iso
+from service.language import tags
+from service.memories.routes.connected import ConnectedMemoryItem
+from service.memories.routes.memory_models import memory_fields
+
+AUTHORABLE: Final = (
+    *("RELATES_TO", "LEADS_TO", "OCCURRED_BEFORE", "PREFERS_OVER", "EXEMPLIFIES", "CONTRADICTS", "REINFORCES"),
+    *("INVALIDATED_BY", "EVOLVED_INTO", "DERIVED_FROM", "PART_OF"),
+)
+"""Types of relations that a client may make. The others are the service's."""
+
+TYPES: Final[Mapping[str, str]] = {name.lower(): name for name in get_args(TypeName)}
+SYSTEM: Final = ("timestamp", "updated_at", "last_accessed")
+NEW_SYSTEM: Final = ("updated_at", "last_accessed")
+SORTS: Final = ("score", "time_desc", "time_asc", "updated_desc", "updated_asc")
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+
+def stored(sent: Mapping[str, Any], dimension: int, where: str = "") -> tuple[dict[str, Any], list[str]]:
+    """The body of POST /v1/memories for a memory of AutoMem, and warnings; raises InvalidInput. Every text is kept,
+    also beside one that says nearly the same, as AutoMem does. `where`: stands before the names of fields."""
+    if not isinstance(sent.get("content"), str) or not sent["content"].strip():
+        raise InvalidInput(f"{where}content: is missing.", field=f"{where}content")
+    body = present(sent, "content", "tags", "metadata", "timestamp", "t_valid", "t_invalid", *NEW_SYSTEM)
+    body |= {"dedup": False, **_numbers(sent, where), **_type(sent, where)}
+    if any(name in body for name in NEW_SYSTEM):
+        body["allow_system_fields"] = True
+    warnings = []
+    if sent.get("id") is not None:
+        if is_uuid(sent["id"]):
+            body["id"] = sent["id"]
+        else:
+            warnings.append("id: is no UUID; the memory has got one.")
+    if isinstance(vector := sent.get("embedding"), list) and vector:
+        if len(vector) == dimension:
+            body["embedding"] = vector
+        else:
+            warnings.append(f"embedding: must contain exactly {dimension} values; the service has made its own.")
+    return body, warnings
+
+
+def patched(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of PATCH /v1/memories/{id}; raises InvalidInput. An empty time takes it away."""
+    body = present(sent, "content", "tags", "metadata", *SYSTEM)
+    body |= {**_numbers(sent, ""), **_type(sent, "")}
+    body |= {name: sent[name] or None for name in ("t_valid", "t_invalid") if name in sent}
+    if any(name in body for name in SYSTEM):
+        body["allow_system_fields"] = True
+    return body
+
+
+def _numbers(sent: Mapping[str, Any], where: str) -> dict[str, float]:
+    found = {}
+    for name in ("importance", "confidence"):
+        if sent.get(name) is not None:
+            found[name] = unit(sent[name], f"{where}{name}")
+    return found
+
+
+def unit(given: object, field: str) -> float:
+    """A number 0..1, also in a string; raises InvalidInput."""
+    try:
+        number = float(str(given)) if not isinstance(given, bool) else -1.0
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise InvalidInput(f"{field}: must be a number between 0 and 1.", field=field)
+    return number
+
+
+def _type(sent: Mapping[str, Any], where: str) -> dict[str, str]:
+    if not sent.get("type"):
+        return {}
+    found = TYPES.get(str(sent["type"]).strip().lower())
+    if found is None:
+        known = ", ".join(TYPES.values())
+        raise InvalidInput(f"{where}type: must be one of {known}.", field=f"{where}type")
+    return {"type": found}
+
+
+def is_uuid(given: object) -> bool:
+    try:
+        return UUID(str(given)) is not None
+    except ValueError:
+        return False
+
+
+def relation_type(given: object) -> str:
+    """RELATES_TO unless named; raises InvalidInput for one that is not for clients."""
+    found = str(given or "RELATES_TO").strip().upper()
+    if found not in AUTHORABLE:
+        raise InvalidInput(f"type: must be one of {', '.join(sorted(AUTHORABLE))}.", field="type")
+    return found
+
+
+def words(given: Sequence[str]) -> list[str]:
+    """Of a parameter that may be repeated, and hold several between commas."""
+    return [part.strip() for each in given for part in each.split(",") if part.strip()]
+
+
+def flag(given: str | None, *, default: bool = False) -> bool:
+    return default if given is None else given.strip().lower() in ("1", "true", "yes", "on")
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def memory_item(found: Memory) -> dict[str, Any]:
+    """A memory as AutoMem shows it."""
+    fields = memory_fields(found)
+    return {
+        "id": str(found.id),
+        "content": found.text,
+        "summary": found.summary,
+        "type": fields["type"],
+        "confidence": fields["type_confidence"],
+        "importance": found.importance.value,
+        "tags": list(found.tags),
+        "tag_prefixes": list(found.tag_prefixes),
+        "metadata": dict(found.metadata),
+        "entities": fields["entities"],
+        "timestamp": iso(found.timestamp),
+        "updated_at": iso(found.updated_at),
+        "last_accessed": _iso(found.last_accessed),
+        "t_valid": iso(found.t_valid or found.timestamp),
+        "t_invalid": _iso(found.t_invalid),
+        "relevance_score": found.relevance,
+        "archived": found.archived,
+        "enriched": found.enriched_at is not None,
+        "processed": found.enriched_at is not None,
+    }
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else iso(moment)
+
+
+COMPONENTS: Final[Mapping[str, str]] = {
+    "vector": "text_vector",
+    "keyword": "context_lexical",
+    "tag": "tag",
+    "importance": "importance",
+    "relation": "goal",
+}
+"""Parts of AutoMem's score by the signal here that is nearest to it."""
+
+
+def hit_item(hit: Hit, match_type: str, relations: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """A hit of a recall; its parts are those of the ranking here."""
+    terms = {name: round(term.value, 4) for name, term in hit.terms.items() if term.weight > 0}
+    parts = {name: terms.get(signal, 0.0) for name, signal in COMPONENTS.items()}
+    if hit.similarity is not None:
+        parts["vector"] = hit.similarity
+    parts["importance"] = hit.memory.importance.value
+    score = min(hit.score, 1.0)
+    return {
+        "id": str(hit.memory.id),
+        "match_type": match_type,
+        "match_score": score,
+        "score": score,
+        "original_score": hit.score,
+        "final_score": score,
+        "score_components": {**parts, **terms},
+        "source": "graph" if match_type == "relation" else "qdrant",
+        "relations": list(relations),
+        "memory": memory_item(hit.memory),
+    }
+
+
+def relation_item(found: ConnectedMemoryItem) -> dict[str, Any]:
+    """A relation of a hit, with the memory at its other end."""
+    memory = {"id": str(found.id), "content": found.memory}
+    return {"type": str(found.type), "strength": found.strength, "memory": memory}
+
+
+def analysis(found: Sequence[Memory]) -> dict[str, Any]:
+    """Counts over the memories; patterns and preferences are not told."""
+    types: dict[str, list[float]] = defaultdict(list)
+    hours: dict[str, list[float]] = defaultdict(list)
+    names: Counter[str] = Counter()
+    for each in found:
+        types[str(each.kind.type)].append(each.kind.confidence)
+        hours[f"hour_{each.timestamp.hour:02d}"].append(each.importance.value)
+        names.update(name.lower() for among in each.entities.values() for name in among)
+    sure = [each.kind.confidence for each in found]
+    return {
+        "memory_types": {
+            name: {"count": len(each), "average_confidence": _mean(each)}
+            for name, each in sorted(types.items(), key=lambda pair: -len(pair[1]))
+        },
+        "patterns": [],
+        "preferences": [],
+        "temporal_insights": {
+            hour: {"count": len(each), "avg_importance": _mean(each)} for hour, each in sorted(hours.items())
+        },
+        "entity_frequency": dict(names.most_common(50)),
+        "confidence_distribution": {
+            "low": sum(each < 0.4 for each in sure),
+            "medium": sum(0.4 <= each < 0.7 for each in sure),
+            "high": sum(each >= 0.7 for each in sure),
+        },
+    }
+
+
+def _mean(numbers: Sequence[float]) -> float:
+    return round(sum(numbers) / len(numbers), 3)
+
+
+def normalised(given: Sequence[str]) -> list[str]:
+    return list(tags.normalise(given))

@@ -1,0 +1,131 @@
+"""What the adapters share: bodies without a model of their own, pages by number, and calls that are not offered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NoReturn
+
+from fastapi import HTTPException, Request
+
+from service.domain import moments
+from service.domain.access import Caller
+from service.domain.errors import InvalidInput
+from service.domain.memory import Memory
+from service.http import narrowing
+from service.http.deps import listed, read_scope
+from service.http.json_body import JsonRoute
+from service.http.narrowing import NarrowingFields
+from service.http.reads import AuditRead
+from service.memories.routes.memories import visible
+from service.memories.statements import memories, visibility
+from service.memories.statements.memories import RowCount, SortOrder
+from service.runtime.resources import Resources
+
+EVERY_METHOD: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+
+MOST_PAGED: Final = 10_000
+"""How far pages by number reach: the places before a page are read again for each of them."""
+
+
+class ForeignRoute(JsonRoute):
+    """A route of another system's API. Its clients add query parameters that mean nothing here, so unknown ones are
+    left out; routes that delete by query refuse them themselves (`only`). Those of mem0 end every path with a slash."""
+
+    any_parameter = True
+    reads_its_body = True
+    slash_is_optional = True
+
+
+async def object_of(request: Request) -> dict[str, Any]:
+    """The JSON object in the body; raises InvalidInput."""
+    if not hasattr(request.state, "json"):
+        raise InvalidInput("body: send a JSON object with Content-Type: application/json.", field="body")
+    found = request.state.json
+    if not isinstance(found, dict):
+        raise InvalidInput("body: must be a JSON object.", field="body")
+    return found
+
+
+def only(request: Request, *names: str) -> None:
+    """Raises InvalidInput for a query parameter that is not among `names`: of a deletion it might be what limits it."""
+    for name in request.query_params:
+        if name not in names:
+            raise InvalidInput(f"{name[:100]}: is not a parameter of this request.", field=name[:100])
+
+
+def whole_number(given: object, field: str, *, default: int, least: int = 1, most: int) -> int:
+    """A number of a query or body, cut to its range; raises InvalidInput for anything else."""
+    if given is None or given == "":
+        return default
+    try:
+        number = int(str(given))
+    except ValueError:
+        raise InvalidInput(f"{field}: must be a whole number.", field=field) from None
+    return max(least, min(number, most))
+
+
+def moment(given: object, field: str) -> datetime:
+    """A time as seconds since 1970, a date or ISO 8601; raises InvalidInput."""
+    try:
+        return moments.parsed(given)
+    except ValueError as exc:
+        fault = moments.BEYOND if str(exc) == moments.BEYOND else "must be an ISO 8601 time, or seconds since 1970"
+        raise InvalidInput(f"{field}: {fault}.", field=field) from None
+
+
+def not_offered(sentence: str) -> HTTPException:
+    """501, for a call that this service has nothing for."""
+    return HTTPException(501, sentence)
+
+
+def refuse_other(path: str, sentences: Mapping[str, str]) -> NoReturn:
+    """Raises 501 with the sentence of a known call that is not offered, by how its path begins, else 404."""
+    for begin, sentence in sentences.items():
+        if path == begin or path.startswith(f"{begin}/"):
+            raise not_offered(sentence)
+    raise HTTPException(404)
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedPage:
+    memories: Sequence[Memory]
+    total: RowCount
+
+
+async def numbered_page(
+    request: Request,
+    body: NarrowingFields,
+    caller: Caller,
+    res: Resources,
+    order: SortOrder,
+    *,
+    skip: int,
+    limit: int,
+) -> NumberedPage:
+    """The memories of a scope behind the first `skip`, and how many there are; raises InvalidInput beyond
+    MOST_PAGED."""
+    if skip + limit > MOST_PAGED:
+        detail = f"page: ends behind {MOST_PAGED:,} memories; read on with GET /v1/memories, which has a cursor."
+        raise InvalidInput(detail, field="page")
+    note = AuditRead(request)
+    scope = listed(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
+    window, _ = await narrowing.window(body, res)
+    rows = visibility.filtered("m", narrowing.narrow(body, scope), window, visible(scope, body, res.clock()))
+    async with res.db.snapshot(caller.workspace_id) as session:
+        places = await memories.page(session, rows, order, after=None, limit=skip + limit)
+        ids = [each.id for each in places[skip:]]
+        found, read = await memories.get_page(session, caller.workspace_id, ids)
+        if read < len(ids):
+            detail = f"page_size: the first {read} memories of this page fill an answer; ask for fewer at once."
+            raise InvalidInput(detail, field="page_size")
+        total = await memories.count(session, rows)
+    shown = [found[each] for each in ids if each in found]
+    note("list", scope, shown, limit=limit, narrowed_by=body.narrowed_by)
+    return NumberedPage(shown, total)
+
+
+def present(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Those of the fields that are there and not null."""
+    return {name: given[name] for name in names if given.get(name) is not None}

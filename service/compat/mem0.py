@@ -1,0 +1,539 @@
+"""The API of mem0's platform, for `MemoryClient(host="…/v1/compat/mem0")` of its clients in Python and JavaScript."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Final
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+from uuid_utils.compat import uuid7
+
+from service.access.statements import keys
+from service.compat import mem0_words
+from service.compat.foreign import (
+    EVERY_METHOD,
+    ForeignRoute,
+    moment,
+    numbered_page,
+    object_of,
+    only,
+    present,
+    refuse_other,
+    whole_number,
+)
+from service.domain.access import Caller, Right
+from service.domain.errors import InvalidInput, NotFound, ScopeMissing, ServiceError
+from service.domain.memory import Hit, Memory, StoreResult
+from service.domain.request import StoredAnswer, WriteContext
+from service.domain.revision import Revision
+from service.domain.sizes import MAX_ITEMS
+from service.http import cursors
+from service.http.deps import CallerOf, Changer, Deleter, Reader, ResourcesOf, Writer, budget, scope_of
+from service.http.narrowing import NarrowingFields
+from service.http.preconditions import uuid_of
+from service.http.problems import MEM0
+from service.http.query_parameters import body_of
+from service.http.reads import RATE_LIMITED, AuditReadOf, CountUseOf
+from service.http.schemas import iso
+from service.http.writes import BatchOf, WriteOf, of_item, refuse_repeated, send
+from service.intake.curate import curate
+from service.intake.deferred import KIND, accept
+from service.intake.record import record
+from service.intake.routes.store import StoreSerializer
+from service.intake.routes.store_drafts import conversation_draft
+from service.memories.forget import ForgottenMemory, ForgottenScope, forget, forget_many, forget_scope
+from service.memories.revise import revise
+from service.memories.routes.change_models import PatchMemoryRequest
+from service.memories.routes.memories import revision
+from service.memories.routes.store_models import StoreRequest
+from service.memories.statements import history, memories
+from service.memories.statements.deletion import Extent
+from service.memories.statements.memories import SortOrder
+from service.queue import operations
+from service.queue.operations import OperationRecord
+from service.runtime.resources import Resources
+from service.runtime.statements import caches
+from service.runtime.statements.idempotency import Replay
+from service.runtime.transactions import memory_id, missing
+from service.search.routes.search import carried_out
+from service.search.routes.search_models import RankingTuning, SearchRequest
+from service.tenants.routes.scopes import ScopeItem, list_scopes
+
+router = APIRouter(prefix=MEM0, route_class=ForeignRoute, include_in_schema=False)
+
+TOP_K: Final = 10
+PAGE_SIZE: Final = 100
+MOST_ENTITIES: Final = 10_000
+MAX_REPR: Final = 2_000
+"""Characters of `filters` in a query, where mem0's client in Python sends the repr of its dictionary."""
+
+NOT_OFFERED: Final[Mapping[str, str]] = {
+    "api/v1/orgs": "Organizations, projects and members are workspaces and keys here: /v1/workspaces and /v1/api-keys. "
+    "Instructions and categories of a project are not kept; extraction is set per workspace.",
+    "api/v1/webhooks": "Webhooks of mem0 are not offered under this address.",
+    "v1/exports": "Exports by a schema are not offered: read all with get_all, or GET /v1/memories, page by page.",
+    "v1/summary": "Summaries of memories are not offered: POST /v1/recall gives a text that fits a prompt.",
+    "v2/profiles": "Profiles need no settings and no jobs here: see GET /v1/users/{user_id}/profile.",
+    "v2/entities": "A profile of mem0's form is not offered: see GET /v1/users/{user_id}/profile.",
+}
+"""By the beginning of the path."""
+
+
+@router.get("/v1/ping")
+async def ping(caller: CallerOf) -> dict[str, Any]:
+    """Clients refuse to start without an organization and a project: both are the workspace."""
+    workspace = str(caller.workspace_id)
+    return {"status": "ok", "org_id": workspace, "project_id": workspace, "user_email": None}
+
+
+# -- adding ------------------------------------------------------------------------------------------------------------
+
+
+@router.post("/v1/memories")
+@router.post("/v3/memories/add")
+async def add(request: Request, caller: Writer, res: ResourcesOf, write: WriteOf) -> Any:
+    """With a language model the facts are read later, unless async_mode is false: PENDING, and the event tells when
+    they are. Without one reading them takes milliseconds, and they stand in the answer: SUCCEEDED."""
+    sent = await object_of(request)
+    given, unused = mem0_words.conversation(sent)
+    body = body_of(StoreRequest, given)
+    draft, warnings = await conversation_draft(body, caller, res)
+    if sent.get("async_mode") is not False and body.infer and res.llm is not None:
+        return send(_pending(await accept(draft, res, write.answered_by(_pending))))
+    event_id = uuid7()
+    with budget(res) as spending, caches.deferred():
+        serialize = StoreSerializer(body, spending, [*unused, *warnings], may_read=caller.may(Right.READ))
+
+        def added(result: StoreResult) -> StoredAnswer:
+            return _added(event_id, serialize(result).body)
+
+        context = write.answered_by(added)
+        if body.infer:
+            done = await curate(draft, res, context)
+        else:
+            done = StoreResult(tuple(await record(draft, res, context)))
+    answer = added(done)
+    await _keep_event(caller, event_id, answer, res)
+    return send(answer)
+
+
+def _pending(operation_id: UUID) -> StoredAnswer:
+    message = "The messages are kept, and memories are made of them; the event tells when that is done."
+    return StoredAnswer(200, {"message": message, "status": "PENDING", "event_id": str(operation_id)})
+
+
+def _added(event_id: UUID, stored: Mapping[str, Any]) -> StoredAnswer:
+    results = [mem0_words.added_item(each) for each in stored["results"] if each["event"] != "NONE"]
+    body = {"message": "Memories were made.", "status": "SUCCEEDED", "event_id": str(event_id), "results": results}
+    return StoredAnswer(200, {**body, "warnings": stored["warnings"]})
+
+
+async def _keep_event(caller: Caller, event_id: UUID, answer: StoredAnswer, res: Resources) -> None:
+    """Clients ask for the event of an add that is done, too. It holds no text."""
+    made = [{"event": each["event"], "id": each["id"]} for each in answer.body["results"]]
+    result = {"results": made, "warnings": answer.body["warnings"]}
+    async with res.db.begin(caller.workspace_id) as session:
+        await operations.add(session, caller.workspace_id, event_id, KIND, {})
+        await operations.finish(session, caller.workspace_id, event_id, result=result)
+
+
+@router.get("/v1/events")
+async def list_events(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
+    """The newest first; of adds, and of deletions that take long."""
+    limit = whole_number(request.query_params.get("page_size"), "page_size", default=PAGE_SIZE, most=PAGE_SIZE)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await operations.newest(session, caller.workspace_id, limit=limit)
+    return {"count": len(found), "next": None, "previous": None, "results": [_event(each, {}) for each in found]}
+
+
+@router.get("/v1/event/{id}")
+@router.get("/v1/events/{id}")
+async def get_event(id: str, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
+    async with res.db.read(caller.workspace_id) as session:
+        found = await operations.get(session, caller.workspace_id, uuid_of(id, _no_event))
+        if found is None:
+            raise _no_event()
+        made = [UUID(each["id"]) for each in (found.result or {}).get("results", []) if each.get("id")]
+        texts = await memories.get_many(session, caller.workspace_id, made)
+    return _event(found, texts)
+
+
+def _no_event() -> NotFound:
+    return NotFound("There is no event with this id; they are kept for a week.", field="id")
+
+
+def _event(found: OperationRecord, texts: Mapping[UUID, Memory]) -> dict[str, Any]:
+    results = [
+        {**each, "data": {"memory": texts[UUID(each["id"])].text}}
+        for each in (found.result or {}).get("results", [])
+        if each.get("id") and UUID(each["id"]) in texts
+    ]
+    warnings = (found.result or {}).get("warnings", [])
+    return {
+        "id": str(found.id),
+        "event_type": "ADD" if found.kind == KIND else "DELETE",
+        "status": mem0_words.STATUS[found.state],
+        "results": results,
+        "error": (found.error or {}).get("detail") or next(filter(mem0_words.is_fault, warnings), None),
+        "warnings": warnings,
+        "created_at": iso(found.created_at),
+        "updated_at": iso(found.finished_at or found.created_at),
+    }
+
+
+# -- finding -----------------------------------------------------------------------------------------------------------
+
+
+@router.post("/v1/memories/search", dependencies=RATE_LIMITED)
+@router.post("/v2/memories/search", dependencies=RATE_LIMITED)
+@router.post("/v3/memories/search", dependencies=RATE_LIMITED)
+async def search(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
+    """`threshold` counts against the score here, and the keywords of a query always count."""
+    sent = await object_of(request)
+    _refuse_expired(sent)
+    most = res.settings.max_page_size
+    top_k = whole_number(sent.get("top_k", sent.get("limit")), "top_k", default=TOP_K, least=0, most=most)
+    if top_k < 1:
+        raise InvalidInput("top_k: must be at least 1.", field="top_k")
+    given = {"query": sent.get("query"), "limit": top_k, "categories": sent.get("categories") or []}
+    given["turns"] = False
+    if not isinstance(given["query"], str) or not given["query"].strip():
+        raise InvalidInput("query: must be a text that is not blank.", field="query")
+    if sent.get("threshold") is not None:
+        given["min_score"] = sent["threshold"]
+    if sent.get("reference_date") is not None:
+        given["timestamp"] = moment(sent["reference_date"], "reference_date")
+    if sent.get("rerank") is not None:
+        given["tuning"] = RankingTuning(rerank=bool(sent["rerank"]))
+    hits: list[Hit] = []
+    for scope in mem0_words.scopes(sent):
+        body = body_of(SearchRequest, {**given, **scope, "filters": mem0_words.narrowed(sent, scope)})
+        hits += (await carried_out(request, body, caller, res)).found.hits
+    best = sorted(hits, key=lambda hit: -hit.score)[:top_k]
+    return {"results": [_chosen(mem0_words.memory_item(hit.memory, score=min(hit.score, 1.0)), sent) for hit in best]}
+
+
+def _chosen(item: dict[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
+    """The item, or of it the `fields` that were asked for, and what every client needs."""
+    wanted = sent.get("fields")
+    if not isinstance(wanted, list) or not wanted:
+        return item
+    return {name: value for name, value in item.items() if name in {"id", "memory", "score", *map(str, wanted)}}
+
+
+def _refuse_expired(sent: Mapping[str, Any]) -> None:
+    if sent.get("show_expired"):
+        raise InvalidInput("show_expired: what has expired is gone here, and nobody is shown it.", field="show_expired")
+
+
+@router.post("/v2/memories")
+@router.post("/v3/memories")
+async def get_all(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
+    return await _listed(request, await object_of(request), caller, res)
+
+
+@router.get("/v1/memories")
+async def get_all_by_query(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
+    return await _listed(request, dict(request.query_params), caller, res)
+
+
+async def _listed(request: Request, sent: Mapping[str, Any], caller: Caller, res: Resources) -> dict[str, Any]:
+    """The newest first. Of several users each has its own page, so they are read from the first on and cut."""
+    _refuse_expired(sent)
+    asked = {**sent, **request.query_params}
+    size = whole_number(asked.get("page_size"), "page_size", default=PAGE_SIZE, most=res.settings.max_page_size)
+    page = whole_number(asked.get("page"), "page", default=1, most=MAX_ITEMS)
+    wanted = mem0_words.scopes(sent)
+    alone = len(wanted) == 1
+    skip, limit = (size * (page - 1), size) if alone else (0, size * page)
+    found: list[Memory] = []
+    total = 0
+    for scope in wanted:
+        given = {"categories": sent.get("categories") or [], "filters": mem0_words.narrowed(sent, scope)}
+        body = body_of(NarrowingFields, {**given, **scope})
+        part = await numbered_page(request, body, caller, res, SortOrder("timestamp"), skip=skip, limit=limit)
+        found += part.memories
+        total += part.total.value
+    if not alone:
+        found = sorted(found, key=lambda each: each.timestamp, reverse=True)[size * (page - 1) :][:size]
+    return {
+        "count": total,
+        **_around(request, page, more=total > size * page),
+        "results": [_chosen(mem0_words.memory_item(each), sent) for each in found],
+    }
+
+
+@router.get("/v1/memories/{id}")
+async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used: CountUseOf) -> dict[str, Any]:
+    async with res.db.read(caller.workspace_id) as session:
+        found = await memories.get(session, caller.workspace_id, memory_id(id), alive_at=res.clock())
+    if found is None:
+        raise missing()
+    note("get", found.scope, [found])
+    used([found])
+    return mem0_words.memory_item(found)
+
+
+@router.get("/v1/memories/{id}/history")
+async def get_history(id: str, caller: Reader, res: ResourcesOf) -> list[dict[str, Any]]:
+    """Oldest first; also of a memory that is gone."""
+    async with res.db.read(caller.workspace_id) as session:
+        entries = await history.of_memory(session, caller.workspace_id, memory_id(id), limit=MOST_ENTITIES)
+    if not entries:
+        raise missing()
+    page, _ = cursors.cut(entries, MOST_ENTITIES)
+    return [mem0_words.history_entry(each) for each in page]
+
+
+# -- changing ----------------------------------------------------------------------------------------------------------
+
+
+class ForeignPatch(PatchMemoryRequest):
+    """The metadata may have any names, as those of an add may."""
+
+    reserves_names: ClassVar = False
+
+
+@router.put("/v1/memories/{id}")
+async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, write: WriteOf) -> Any:
+    """A new text is found at once; metadata is merged key by key."""
+    change = _revision(await object_of(request), caller, res)
+    changed = await revise(caller.workspace_id, memory_id(id), change, res, write.answered_by(_memory_answer))
+    return send(_memory_answer(changed))
+
+
+def _memory_answer(found: Memory) -> StoredAnswer:
+    return StoredAnswer(200, mem0_words.memory_item(found))
+
+
+def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revision:
+    given = present(sent, "metadata")
+    if sent.get("text", sent.get("data")) is not None:
+        given["content"] = sent.get("text", sent.get("data"))
+    if "expiration_date" in sent:
+        given["expires_at"] = mem0_words.expiry(sent["expiration_date"])
+    if sent.get("timestamp") is not None:
+        given |= {"timestamp": moment(sent["timestamp"], "timestamp"), "allow_system_fields": True}
+    if not given:
+        raise InvalidInput("text: give text, metadata, timestamp or expiration_date.", field="text")
+    change = revision(body_of(ForeignPatch, given), caller, res.clock())
+    return replace(change, embed_now=change.text is not None)
+
+
+@router.put("/v1/batch")
+async def batch_update(request: Request, caller: Changer, res: ResourcesOf, write: BatchOf) -> dict[str, Any]:
+    """One after the other; the first that fails is the answer where none succeeds."""
+    items = _items(await object_of(request), res)
+    failed: list[tuple[str, ServiceError]] = []
+    for index, item in enumerate(items):
+        context = of_item(write, index).answered_by(_memory_answer)
+        try:
+            await refuse_repeated(context, caller.workspace_id, res)
+            await revise(caller.workspace_id, memory_id(item["memory_id"]), _revision(item, caller, res), res, context)
+        except Replay:
+            pass  # done before
+        except ServiceError as exc:
+            failed.append((item["memory_id"], exc))
+    if len(failed) == len(items):
+        raise failed[0][1]
+    message = f"Successfully updated {len(items) - len(failed)} memories"
+    return {"message": message, "failed": [{"memory_id": each, "detail": exc.detail} for each, exc in failed]}
+
+
+def _items(sent: Mapping[str, Any], res: Resources) -> list[dict[str, Any]]:
+    """The members of `memories`, or of `memory_ids`; raises InvalidInput."""
+    given = sent.get("memories", sent.get("memory_ids"))
+    if not isinstance(given, list) or not given:
+        raise InvalidInput('memories: must be a list of {"memory_id"}.', field="memories")
+    if len(given) > res.settings.batch_max_items:
+        detail = f"memories: {len(given)} were sent, at most {res.settings.batch_max_items} are taken at once."
+        raise InvalidInput(detail, field="memories")
+    items = [each if isinstance(each, dict) else {"memory_id": each} for each in given]
+    for index, each in enumerate(items):
+        if not isinstance(each.get("memory_id"), str):
+            raise InvalidInput(f"memories[{index}].memory_id: is missing.", field=f"memories[{index}].memory_id")
+    return items
+
+
+@router.post("/v1/feedback")
+async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: WriteOf) -> Any:
+    """Kept with the memory, and shown and filtered with it; it does not change what is found."""
+    sent = await object_of(request)
+    said = sent.get("feedback")
+    if said not in (None, "POSITIVE", "NEGATIVE", "VERY_NEGATIVE"):
+        detail = "feedback: must be POSITIVE, NEGATIVE, VERY_NEGATIVE, or null to take it back."
+        raise InvalidInput(detail, field="feedback")
+    kept = {"feedback": said, "feedback_reason": sent.get("feedback_reason") if said else None}
+    change = revision(body_of(PatchMemoryRequest, {"metadata": kept}), caller, res.clock())
+    wanted = memory_id(str(sent.get("memory_id", "")))
+
+    def answer(found: Memory) -> StoredAnswer:
+        return StoredAnswer(200, {"id": str(found.id), "memory_id": str(found.id), **kept})
+
+    return send(answer(await revise(caller.workspace_id, wanted, change, res, write.answered_by(answer))))
+
+
+# -- deleting ----------------------------------------------------------------------------------------------------------
+
+
+@router.delete("/v1/memories/{id}")
+async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Any:
+    only(request, "org_id", "project_id", "delete_linked", "source", "api_key")
+    if request.query_params.get("delete_linked", "false").lower() == "true":
+        detail = (
+            "delete_linked: what this memory said before goes with it; other memories are deleted by their own "
+            "ids (GET /v1/memories/{id}/relations names them)."
+        )
+        raise InvalidInput(detail, field="delete_linked")
+    gone = await forget(caller.workspace_id, memory_id(id), res, write.answered_by(_deleted))
+    if gone.already_deleted:
+        raise missing()
+    return send(_deleted(gone))
+
+
+def _deleted(_: ForgottenMemory) -> StoredAnswer:
+    return StoredAnswer(200, {"message": "Memory deleted successfully!"})
+
+
+@router.delete("/v1/memories")
+async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Any:
+    """Never of everybody: at least one user, agent or run has to be named."""
+    only(request, *mem0_words.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
+    named = {
+        **_named_by_repr(request.query_params.get("filters")),
+        **present(request.query_params, *mem0_words.ENTITIES),
+    }
+    if "app_id" in request.query_params or named.keys() - set(mem0_words.ENTITIES):
+        detail = (
+            "filters: a deletion is limited by user_id, agent_id and run_id alone; others are deleted by their ids."
+        )
+        raise InvalidInput(detail, field="filters")
+    if not named:
+        raise ScopeMissing
+    return send(await _forgotten(named, "Memories deleted successfully!", caller, res, write))
+
+
+def _named_by_repr(given: str | None) -> dict[str, Any]:
+    """`{'user_id': 'alice'}` as mem0's client in Python writes it; raises InvalidInput for anything else."""
+    if given is None:
+        return {}
+    try:
+        found = ast.literal_eval(given) if len(given) <= MAX_REPR else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(each, str) for pair in found.items() for each in pair):
+        detail = "filters: must be an object of ids, such as {'user_id': 'alice'}."
+        raise InvalidInput(detail, field="filters")
+    return found
+
+
+async def _forgotten(
+    named: Mapping[str, str], message: str, caller: Caller, res: Resources, write: WriteContext
+) -> StoredAnswer:
+    for name, value in named.items():
+        if value == "*":
+            detail = f"{name}: * would delete everybody's; name one, or empty the workspace with POST /v1/reset."
+            raise InvalidInput(detail, field=name)
+
+    def answer(found: ForgottenScope) -> StoredAnswer:
+        event = {"event_id": str(found.operation_id), "status": "PENDING"} if found.operation_id else {}
+        return StoredAnswer(200, {"message": message, **event})
+
+    body = body_of(NarrowingFields, dict(named))  # checks the names
+    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id)
+    return answer(await forget_scope(Extent(scope, caller.own_channel), res, write.answered_by(answer)))
+
+
+@router.delete("/v1/batch")
+async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Any:
+    """All in one transaction; unknown ones do not stop the others."""
+    ids = [memory_id(each["memory_id"]) for each in _items(await object_of(request), res)]
+
+    def answer(found: list[ForgottenMemory]) -> StoredAnswer:
+        count = sum(each.deleted for each in found)
+        unknown = [str(each.id) for each in found if not each.deleted]
+        return StoredAnswer(200, {"message": f"Successfully deleted {count} memories", "not_found": unknown})
+
+    unique = list(dict.fromkeys(ids))
+    return send(answer(await forget_many(caller.workspace_id, unique, res, write.answered_by(answer))))
+
+
+# -- entities ----------------------------------------------------------------------------------------------------------
+
+
+@router.get("/v1/entities")
+async def entities(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
+    """Users, agents and runs that have memories; apps are not told apart."""
+    found: list[ScopeItem] = []
+    cursor: str | None = None
+    while len(found) < MOST_ENTITIES:
+        page = await list_scopes(caller, res, limit=1_000, cursor=cursor)
+        found += page.results
+        if (cursor := page.next_cursor) is None:
+            break
+    size = whole_number(request.query_params.get("page_size"), "page_size", default=MOST_ENTITIES, most=MOST_ENTITIES)
+    number = whole_number(request.query_params.get("page"), "page", default=1, most=MOST_ENTITIES)
+    results = [
+        {
+            "id": each.id,
+            "name": each.id,
+            "type": each.type,
+            "total_memories": each.memories,
+            "created_at": iso(each.first_used),
+            "updated_at": iso(each.last_used),
+        }
+        for each in found[size * (number - 1) :][:size]
+    ]
+    return {
+        "count": len(found),
+        **_around(request, number, more=len(found) > size * number),
+        "results": results,
+    }
+
+
+@router.delete("/v1/entities/{type}/{name:path}")
+@router.delete("/v2/entities/{type}/{name:path}")
+async def delete_entity(
+    type: str, name: str, request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf
+) -> Any:
+    only(request, "org_id", "project_id", "source", "api_key")
+    if type not in ("user", "agent", "run"):
+        raise InvalidInput("type: is user, agent or run; apps are not told apart here.", field="type")
+    return send(await _forgotten({f"{type}_id": name}, "Entity deleted successfully.", caller, res, write))
+
+
+# -- the rest ----------------------------------------------------------------------------------------------------------
+
+
+@router.get("/api/v1/orgs/organizations/{org}/projects/{project}")
+async def get_project(org: str, project: str, request: Request, caller: CallerOf, res: ResourcesOf) -> dict[str, Any]:
+    """The workspace, which has no instructions or categories."""
+    workspace = str(caller.workspace_id)
+    async with res.db.read(caller.workspace_id) as session:
+        name = (await keys.workspace(session, caller.workspace_id)).name
+    found = {
+        "id": workspace,
+        "org_id": workspace,
+        "project_id": workspace,
+        "name": name,
+        "custom_instructions": None,
+        "custom_categories": None,
+    }
+    wanted = [part for each in request.query_params.getlist("fields") for part in each.split(",")]
+    return {name: found.get(name) for name in wanted} if wanted else found
+
+
+def _around(request: Request, page: int, *, more: bool) -> dict[str, str | None]:
+    """The addresses of the pages behind and before a page."""
+    return {
+        "next": str(request.url.include_query_params(page=page + 1)) if more else None,
+        "previous": str(request.url.include_query_params(page=page - 1)) if page > 1 else None,
+    }
+
+
+@router.api_route("/{path:path}", methods=EVERY_METHOD)
+async def other(path: str, caller: CallerOf) -> None:
+    refuse_other(path, NOT_OFFERED)

@@ -1,0 +1,280 @@
+"""What clients of mem0 say, in the words of this service, and memories as they expect them; pure.
+
+A filter of mem0 is an object of fields, with AND, OR and NOT over lists. The entities in it (user_id, agent_id,
+run_id) decide whose memories are read: those which every match must have become the scope. An app_id is kept in the
+metadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, get_args
+
+from service.compat.foreign import moment, present
+from service.domain import filters
+from service.domain.errors import InvalidInput
+from service.domain.memory import HistoryEntry, Memory
+from service.http.schemas import iso
+
+ENTITIES: Final = ("user_id", "agent_id", "run_id")
+NAMES: Final[Mapping[str, str]] = {
+    **{name: name for name in (*ENTITIES, "memory", "updated_at")},
+    "created_at": "timestamp",
+    "app_id": "metadata.app_id",
+    "categories": "category",
+    "feedback": "metadata.feedback",
+    "keywords": "memory",
+    "memory_ids": "id",
+}
+"""Fields of mem0's memories, as they are called here. Every other name is one of the metadata."""
+
+KEPT_IN_METADATA: Final = ("app_id", "feedback", "feedback_reason")
+MOST_OWNERS: Final = 10
+"""Scopes that one request may read, one after the other."""
+
+Owner = dict[str, str]
+"""An id by its name: one of several ways in which a filter can hold."""
+
+# -- filters -----------------------------------------------------------------------------------------------------------
+
+
+def tree(given: object, where: str = "filters") -> dict[str, Any] | None:
+    """The filter as this service takes it, None for an empty one; raises InvalidInput."""
+    if not isinstance(given, dict):
+        raise InvalidInput(f'{where}: must be an object, such as {{"user_id": "alice"}}.', field=where)
+    parts = [part for name, value in given.items() for part in _parts(name, value, f"{where}.{name[:100]}")]
+    return parts[0] if len(parts) == 1 else {"AND": parts} if parts else None
+
+
+def _parts(name: str, value: Any, where: str) -> list[dict[str, Any]]:
+    if name in ("AND", "OR"):
+        return [{name: _members(value, where)}]
+    if name == "NOT":
+        inner = _members(value if isinstance(value, list) else [value], where)
+        return [{"NOT": inner[0] if len(inner) == 1 else {"OR": inner}}]
+    if name == "metadata" and isinstance(value, dict):
+        return [each for key, wanted in value.items() for each in _conditions(f"metadata.{key}", wanted, where)]
+    own = _conditions(f"metadata.{name.removeprefix('metadata.')}", value, where)
+    if name == "timestamp" and all(each["operator"] in filters.ORDER for each in own):  # mem0's, or one of the metadata
+        return [{"OR": [{"AND": _conditions(name, value, where)}, {"AND": own}]}]
+    return _conditions(NAMES[name], value, where) if name in NAMES else own
+
+
+def _members(value: Any, where: str) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not value:
+        raise InvalidInput(f"{where}: must be a list of conditions.", field=where)
+    found = [tree(each, f"{where}[{place}]") for place, each in enumerate(value)]
+    if any(each is None for each in found):
+        raise InvalidInput(f"{where}: holds an empty condition.", field=where)
+    return [each for each in found if each is not None]
+
+
+def _conditions(field: str, value: Any, where: str) -> list[dict[str, Any]]:
+    if not isinstance(value, dict):
+        return [_condition(field, "in" if isinstance(value, list) else "eq", value)]
+    for operator in value:
+        if operator not in get_args(filters.Operator):
+            known = ", ".join(get_args(filters.Operator))
+            raise InvalidInput(f"{where}.{operator[:100]}: operators are {known}.", field=where)
+    if not value:
+        raise InvalidInput(f"{where}: names no operator.", field=where)
+    return [_condition(field, operator, wanted) for operator, wanted in value.items()]
+
+
+def _condition(field: str, operator: str, value: Any) -> dict[str, Any]:
+    if value == "*":  # anything that is there
+        return {"field": field, "operator": "ne", "value": None}
+    return {"field": field, "operator": operator, "value": value}
+
+
+# -- whose memories ----------------------------------------------------------------------------------------------------
+
+
+def scopes(sent: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The scopes that a search or list looks at, as fields of a request; none where the filter contradicts itself.
+    Raises InvalidInput where they cannot be told from the filter, or are too many."""
+    given = sent.get("filters")
+    if given is not None:
+        tree(given)  # also where it then matches nothing
+    owners = _joined([present(sent, *ENTITIES)], _owners(given) if isinstance(given, dict) else [{}])
+    kinds = {tuple(sorted(each)) for each in owners}
+    if len(owners) <= 1 or () in kinds:
+        return [{}] if () in kinds else list(owners)
+    if len(kinds) == len(owners) and all(len(kind) == 1 for kind in kinds):
+        return [{"scope_match": "any", **{name: value for each in owners for name, value in each.items()}}]
+    if len(kinds) > 1 or len(owners) > MOST_OWNERS:
+        detail = f"filters: names users, agents and runs in too many ways; send a request for each ({MOST_OWNERS} ids "
+        raise InvalidInput(f"{detail}of one kind, or one id of each kind, are taken together).", field="filters")
+    return list(owners)
+
+
+def _owners(given: Mapping[str, Any]) -> list[Owner]:
+    found: list[Owner] = [{}]
+    for name, value in given.items():
+        if name == "AND" and isinstance(value, list):
+            for each in value:
+                found = _joined(found, _owners(each) if isinstance(each, dict) else [{}])
+        elif name == "OR" and isinstance(value, list):
+            found = _joined(found, [way for each in value if isinstance(each, dict) for way in _owners(each)])
+        elif name in ENTITIES and (named := _named(value)):
+            found = _joined(found, [{name: each} for each in named])
+    return found
+
+
+def _named(value: Any) -> list[str]:
+    """The ids that a condition leaves; empty where it leaves all."""
+    if isinstance(value, dict):
+        value = value.get("eq", value.get("in"))
+    ids = value if isinstance(value, list) else [value]
+    return [each for each in ids if isinstance(each, str)] if "*" not in ids else []
+
+
+def _joined(one: Sequence[Owner], other: Sequence[Owner]) -> list[Owner]:
+    """Both at once, in every way that does not contradict itself; each way once."""
+    if len(one) * len(other) > filters.MAX_CONDITIONS:
+        raise InvalidInput("filters: names too many users, agents and runs.", field="filters")
+    ways = [{**a, **b} for a in one for b in other if all(b.get(name, value) == value for name, value in a.items())]
+    return [way for place, way in enumerate(ways) if way not in ways[:place]]
+
+
+def narrowed(sent: Mapping[str, Any], scope: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The filter of a search or list, without what its only scope says already."""
+    given = sent.get("filters")
+    found = [] if given is None else [tree(_without(given, scope) if isinstance(given, dict) else given)]
+    for name, operator, field in (("start_date", "gte", NAMES["created_at"]), ("end_date", "lte", NAMES["created_at"])):
+        if sent.get(name) is not None:
+            found.append(_condition(field, operator, iso(moment(sent[name], name))))
+    if isinstance(sent.get("app_id"), str):
+        found.append(_condition(NAMES["app_id"], "eq", sent["app_id"]))
+    parts = [each for each in found if each is not None]
+    return parts[0] if len(parts) == 1 else {"AND": parts} if parts else None
+
+
+def _without(given: Mapping[str, Any], scope: Mapping[str, Any]) -> dict[str, Any]:
+    if "scope_match" in scope:
+        return dict(given)
+    left = {name: each for name, each in given.items() if not (name in ENTITIES and scope.get(name) == each)}
+    if isinstance(left.get("AND"), list):
+        inner = [_without(each, scope) if isinstance(each, dict) else each for each in left.pop("AND")]
+        if inner := [each for each in inner if each != {}]:
+            left["AND"] = inner
+    return left
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+TAKEN: Final = frozenset({"messages", "filters", "metadata", "infer", "timestamp", "expiration_date", "async_mode"})
+WITHOUT_MEANING: Final = frozenset(
+    {"api_version", "app_id", "enable_graph", "org_id", "org_name", "output_format", "project_id", "project_name"}
+    | {"source", "version"}
+)
+"""Fields of an add that clients send and that change nothing here, and app_id, which is kept."""
+
+
+def conversation(sent: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The body of POST /v1/memories for what is added, and warnings about what was left out; raises InvalidInput."""
+    if sent.get("messages") in (None, []):
+        raise InvalidInput('messages: are missing: send a list of {"role", "content"}.', field="messages")
+    named = sent.get("filters")
+    named = named if isinstance(named, dict) else {}
+    body = {**present(named, *ENTITIES), **present(sent, *ENTITIES), "messages": _messages(sent["messages"])}
+    body["metadata"] = sent.get("metadata") or {}
+    app_id = sent.get("app_id") or named.get("app_id")
+    if isinstance(body["metadata"], dict) and app_id:
+        body["metadata"] = {**body["metadata"], "app_id": app_id}
+    if sent.get("infer") is not None:
+        body["infer"] = sent["infer"]
+    if sent.get("timestamp") is not None:
+        body["timestamp"] = moment(sent["timestamp"], "timestamp")
+    if sent.get("expiration_date") is not None:
+        body["expires_at"] = expiry(sent["expiration_date"])
+    unused = [name for name, value in sent.items() if value is not None and name not in TAKEN | WITHOUT_MEANING]
+    unused = [name for name in unused if name not in ENTITIES]
+    return body, [f"not_used: {name[:100]} has no meaning here and was left out." for name in unused[:20]]
+
+
+def _messages(given: Any) -> Any:
+    if isinstance(given, dict):
+        given = [given]
+    return [_message(each) for each in given] if isinstance(given, list) else given
+
+
+def _message(given: Any) -> Any:
+    if not isinstance(given, dict):
+        return given
+    found = present(given, "role", "content", "name", "timestamp", "created_at")
+    if isinstance(found.get("content"), dict):
+        found["content"] = [found["content"]]
+    return found
+
+
+def expiry(given: object) -> datetime | None:
+    """The moment after the day on which a memory is there for the last time; None for null."""
+    if given is None:
+        return None
+    found = moment(given, "expiration_date").astimezone(UTC)
+    return found.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def memory_item(found: Memory, **more: Any) -> dict[str, Any]:
+    """A memory as mem0 shows it."""
+    metadata = dict(found.metadata)
+    kept = {name: metadata.pop(name, None) for name in KEPT_IN_METADATA}
+    last_day = None if found.expires_at is None else (found.expires_at - timedelta(microseconds=1)).date().isoformat()
+    return {
+        "id": str(found.id),
+        "memory": found.text,
+        "hash": found.hash,
+        "user_id": found.scope.user_id,
+        "agent_id": found.scope.agent_id,
+        "run_id": found.scope.run_id,
+        **kept,
+        "metadata": metadata,
+        "categories": list(found.categories),
+        "expiration_date": last_day,
+        "created_at": iso(found.timestamp),
+        "updated_at": iso(found.updated_at),
+        **more,
+    }
+
+
+def history_entry(found: HistoryEntry, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A change of a memory as mem0 shows it."""
+    return {
+        "id": str(found.id),
+        "memory_id": str(found.memory_id),
+        "event": found.event,
+        "input": None,
+        "old_memory": found.old_memory,
+        "new_memory": found.new_memory,
+        "user_id": found.user_id,
+        "metadata": dict(metadata or {}),
+        "created_at": iso(found.recorded_at),
+        "updated_at": iso(found.recorded_at),
+    }
+
+
+def added_item(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """What became of one fact of an add; `outcome`: as POST /v1/memories answers it."""
+    found = {"id": outcome["id"], "event": outcome["event"], "memory": outcome["memory"]}
+    if outcome.get("old_memory"):
+        found["previous_memory"] = outcome["old_memory"]
+    return {**found, "data": {"memory": outcome["memory"]}}
+
+
+def is_fault(warning: str) -> bool:
+    """Whether it says that the language model did not do its part."""
+    return warning.startswith("llm_")
+
+
+STATUS: Final[Mapping[str, str]] = {
+    "queued": "PENDING",
+    "running": "RUNNING",
+    "done": "SUCCEEDED",
+    "failed": "FAILED",
+}
+"""Of an event, by the state of its operation."""

@@ -1,0 +1,1 @@
+"""Conversations as callers see them: made, read, continued."""

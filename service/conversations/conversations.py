@@ -1,0 +1,131 @@
+"""Opening, finding and changing conversations.
+
+A conversation is identified by its id, or by its user, agent and the name the caller gave it
+(docs/decisions/015-conversation-identity.md). Opening one that exists changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from service.domain.conversation import Conversation, ConversationChanges
+from service.domain.errors import InvalidInput, PreconditionFailed
+from service.domain.filters import uuid_or_none
+from service.domain.request import WriteContext
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.domain.sizes import check_merged
+from service.episodes.statements import conversations
+from service.episodes.turns import missing
+from service.postgres.engine import Session
+from service.runtime import pii
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit, store_answer, write_transaction
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedConversation:
+    conversation: Conversation
+    is_new: bool
+
+
+async def open_conversation(
+    scope: Scope,
+    *,
+    title: str | None,
+    started_at: datetime | None,
+    metadata: Mapping[str, Any],
+    res: Resources,
+    request: WriteContext,
+) -> OpenedConversation:
+    """The conversation named `scope.run_id`, created if there is none. Raises PiiRejected."""
+    clean_title = None if title is None else await pii.clean_words(title, "title", res)
+    clean_metadata, _ = await pii.clean_object(metadata, "metadata", res)
+    async with write_transaction(scope, res, request) as session:
+        found = await conversations.of_scope(session, scope)
+        opened = OpenedConversation(
+            found
+            or await conversations.create(
+                session, scope, title=clean_title, started_at=started_at or res.clock(), metadata=clean_metadata
+            ),
+            is_new=found is None,
+        )
+        if opened.is_new:
+            made = opened.conversation.id
+            await append_audit(session, "open", scope, [made], request, res, kind="episodic", conversation_id=made)
+        await store_answer(session, scope.workspace_id, opened, request)
+    return opened
+
+
+async def find(session: Session, owner: Scope, wanted: str, field: str = "id") -> Conversation:
+    """The conversation with this id, or else with this name, of the user and agent of `owner` (None: any). Raises
+    NotFound, or InvalidInput when several have this name and the owner does not tell which."""
+    workspace_id = owner.workspace_id
+    as_id = uuid_or_none(wanted)
+    found = await conversations.get(session, workspace_id, as_id) if as_id else None
+    if found is not None and _is_owned(found, owner):
+        return found
+    named = await conversations.by_external_id(
+        session, workspace_id, wanted, user_id=owner.user_id, agent_id=owner.agent_id
+    )
+    if len(named) > 1:
+        raise InvalidInput(
+            f"{field}: several conversations have this name; say whose with user_id or agent_id.", field="user_id"
+        )
+    if not named or not _is_owned(named[0], owner):
+        raise missing(field)
+    return named[0]
+
+
+async def change(
+    conversation: Conversation,
+    changes: ConversationChanges,
+    res: Resources,
+    request: WriteContext,
+    *,
+    expected: Expected | None = None,
+) -> Conversation:
+    """The conversation as it is afterwards. Raises NotFound, PreconditionFailed or PiiRejected."""
+    title = None if changes.title is None else await pii.clean_words(changes.title, "title", res)
+    metadata, _ = await pii.clean_object(changes.metadata or {}, "metadata", res)
+    clean = replace(changes, title=title, metadata=metadata)
+    workspace_id, scope, now = conversation.scope.workspace_id, conversation.scope, res.clock()
+    async with write_transaction(scope, res, request) as session:
+        old = await conversations.lock(session, workspace_id, conversation.id)
+        if old is None:
+            raise missing()
+        if expected is not None and not expected.meets(old.version):
+            raise PreconditionFailed("The conversation has changed since: read it again.", field="If-Match")
+        values = _columns(old, clean, now)
+        found = await conversations.change(session, workspace_id, old.id, values, now=now) if values else old
+        fields = sorted(values)
+        await append_audit(
+            session, "update", scope, [old.id], request, res, kind="episodic", conversation_id=old.id, fields=fields
+        )
+        await store_answer(session, workspace_id, found, request)
+    return found
+
+
+def _columns(old: Conversation, changes: ConversationChanges, now: datetime) -> dict[str, Any]:
+    """The columns to set."""
+    values: dict[str, Any] = {}
+    if changes.title_given:
+        values["title"] = changes.title
+    if changes.archived is not None:
+        values["archived"] = changes.archived
+    if changes.consolidated is not None:
+        values["consolidated_at"] = (old.consolidated_at or now) if changes.consolidated else None
+        values["consolidated_turns"] = old.next_index if changes.consolidated else 0
+    if changes.metadata:
+        merged = {**old.metadata, **changes.metadata}
+        values["metadata"] = {key: value for key, value in merged.items() if changes.metadata.get(key, key) is not None}
+        check_merged("metadata", values["metadata"])
+    return values
+
+
+def _is_owned(found: Conversation, owner: Scope) -> bool:
+    """Ids of a scope are optional here; one that is given must be the conversation's."""
+    return found.scope.has_ids(user_id=owner.user_id, agent_id=owner.agent_id, run_id=owner.run_id)

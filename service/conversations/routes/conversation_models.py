@@ -1,0 +1,269 @@
+"""Request and response models of conversations and turns."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from service.conversations.transcript import TranscriptTurn
+from service.domain.conversation import Conversation, Turn, TurnHit
+from service.episodes.statements.turns import digest
+from service.http.free_json import JsonObject
+from service.http.schemas import (
+    Filled,
+    Id,
+    Name,
+    NextCursor,
+    OfAgent,
+    OfChannel,
+    OfUser,
+    RequestModel,
+    ResponseModel,
+    Role,
+    ScopeFields,
+    Secretless,
+    Speaker,
+    Text,
+    Time,
+    Vector,
+)
+from service.memories.routes.memory_models import MemoryResponse
+from service.memories.routes.store_models import RedactionCount
+from service.search.routes.answers import Answerable, AnswerProbability, HitProbability
+
+MAX_TITLE = 500
+MAX_INDEX = 2**31 - 2
+
+
+class CreateConversationRequest(ScopeFields):
+    """A conversation to open. Its name is `external_id` (or `run_id`, which means the same); left out, it gets one."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"user_id": "alice", "external_id": "chat-17", "title": "Moving to Lisbon"}]}
+    )
+
+    external_id: Name | None = Field(None, description="Your own name for it; opening the same twice is fine")
+    title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
+    started_at: Time | None = Field(None, description="Default now")
+    metadata: JsonObject = Field(default_factory=dict, description="Any JSON to keep with it")
+
+    @model_validator(mode="after")
+    def _one_name(self) -> Self:
+        if self.external_id is not None and self.run_id is not None and self.external_id != self.run_id:
+            raise ValueError("external_id: is the same name as run_id: give one of them")
+        return self
+
+
+class PatchConversationRequest(RequestModel):
+    """Only the given fields change. `title` takes null; a metadata key sent as null is removed."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Moving to Porto", "archived": False}]})
+
+    title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
+    archived: bool | None = Field(
+        None,
+        description="true: lists and searches leave it and its turns out, until a new turn or false brings it back",
+    )
+    consolidated: bool | None = Field(None, description="Whether facts were extracted; a new turn resets it")
+    metadata: JsonObject = Field(default_factory=dict, description="Merged key by key; null under a key removes it")
+
+
+class StoreTurnRequest(RequestModel):
+    """One turn. With `turn_index` a repetition is the same turn (200) and another text there a conflict (409)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"role": "user", "content": "I moved to Lisbon last week.", "turn_index": 0}]}
+    )
+
+    role: Role = Field(description="user, assistant, system or tool; any word is taken")
+    content: Text = Field(description="What was said; redacted")
+    name: Speaker | None = Field(None, description="Name of the speaker")
+    turn_index: int | None = Field(None, ge=0, le=MAX_INDEX, description="Its index, from 0; default the end")
+    timestamp: Time | None = Field(None, description="When it was said; default now")
+    token_count: int | None = Field(None, ge=0, le=2**31 - 1, description="Default: estimated")
+    model: Annotated[str, Field(min_length=1, max_length=100), Secretless] | None = Field(
+        None, description="The model that wrote it"
+    )
+    metadata: JsonObject = Field(default_factory=dict, description="Any JSON to keep with it")
+    embedding: Vector | None = Field(None, description="Your own vector, of the service's dimension")
+
+
+class ConversationResponse(ResponseModel):
+    """A conversation without its turns."""
+
+    id: Id = Field(description="UUID")
+    external_id: str = Field(description="Its name: yours, or a generated one")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: str = Field(description="The same as external_id")
+    channel: OfChannel
+    title: str | None = Field(description="For people; null: none")
+    started_at: Time = Field(description="As given when it was opened; default: the time of opening")
+    turn_count: int = Field(description="How many turns it has, from 0")
+    next_index: int = Field(
+        description="The `turn_index` of the next turn without one; above turn_count where indexes leave gaps"
+    )
+    consolidated: bool = Field(description="Whether facts were extracted from all its turns; a new turn resets it")
+    consolidated_at: Time | None = Field(description="When they were extracted; null: not yet")
+    patterns_extracted: bool = Field(
+        description="Whether `patterns` looked at it; a new turn or use of a tool resets it"
+    )
+    archived: bool = Field(
+        description="true: lists and searches leave it and its turns out, until a new turn or false brings it back"
+    )
+    metadata: dict[str, Any] = Field(description="As you stored it")
+    version: int = Field(description="From 1, counts changes of it and of its turns; the ETag")
+    created_at: Time = Field(description="When it was opened")
+    updated_at: Time = Field(description="When it or its turns last changed")
+
+
+class WithdrawnSpanItem(ResponseModel):
+    """A part of a turn that is no longer so."""
+
+    start: int = Field(description="The first character of it in `content`, from 0")
+    end: int = Field(description="The character behind it")
+    reason: Literal["deleted", "expired", "updated", "superseded"] = Field(description="What became of its memory")
+    memory_id: Id | None = Field(description="UUID of the memory that rested on it; null: none did")
+    replaced_by: Id | None = Field(description="UUID of the memory that says what is so now; null: none does")
+
+
+class TurnResponse(ResponseModel):
+    """A turn as stored."""
+
+    id: Id = Field(description="UUID")
+    conversation_id: Id = Field(description="UUID of its conversation")
+    external_id: str | None = Field(description="The name of its conversation; null: not known")
+    turn_index: int = Field(description="Its index in the conversation, from 0; there may be gaps")
+    next_turn_id: Id | None = Field(description="UUID of the turn after it; null: it is the last one")
+    role: str = Field(description="user, assistant, system, tool, or any word it came with")
+    name: str | None = Field(description="Name of the speaker; null: not given")
+    content: str = Field(
+        description="What was said, redacted. Where its facts were deleted, their sentences are left out; where they "
+        "were changed or superseded they are left out as well, except in a conversation's own transcript, which marks "
+        "them in `withdrawn`"
+    )
+    withdrawn: list[WithdrawnSpanItem] = Field(
+        description="Parts of `content` that are no longer so; only in a conversation's transcript",
+        default_factory=list,
+    )
+    content_hash: str = Field(description="SHA-256 of the content, in hexadecimal")
+    token_count: int | None = Field(description="As given, else estimated as bytes of UTF-8 / 4; null: not known")
+    model: str | None = Field(description="The model that wrote it; null: not given")
+    metadata: dict[str, Any] = Field(description="As you stored it")
+    timestamp: Time = Field(description="When it was said")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: str | None = Field(description="The same as external_id; null: not known")
+    channel: OfChannel
+    archived: bool = Field(description="Whether its conversation is archived")
+    embedding: Literal["stored", "queued"] = Field(
+        description="stored, or queued: found by its words until its vector is made"
+    )
+    created_at: Time = Field(description="When it was stored")
+
+
+class StoreTurnResponse(TurnResponse):
+    """The stored turn, with what was redacted."""
+
+    redactions: list[RedactionCount] = Field(
+        description="What was redacted, by kind; may be empty", default_factory=list
+    )
+    warnings: list[str] = Field(
+        description="What could not be done at once, each as `code: sentence`", default_factory=list
+    )
+
+
+class ConversationDetailsResponse(ConversationResponse):
+    """A conversation with a page of its turns, in order; send `next_cursor` back for the next page."""
+
+    turns: list[TurnResponse] = Field(description="At most `limit`, by turn_index")
+    next_cursor: NextCursor = None
+
+
+class ConversationPage(ResponseModel):
+    """Newest first."""
+
+    results: list[ConversationResponse] = Field(description="At most `limit` conversations")
+    next_cursor: NextCursor = None
+
+
+class TurnList(ResponseModel):
+    """Newest first."""
+
+    results: list[TurnResponse] = Field(description="At most `limit` turns")
+    next_cursor: NextCursor = None
+
+
+class TurnSearchHit(TurnResponse):
+    """A turn found by a search."""
+
+    score: float = Field(description="Ranks the hits of this answer; higher is better")
+    similarity: float | None = Field(
+        description="The calibrated cosine to the query, 0..1; null for a hit found by its words only"
+    )
+    answer_probability: HitProbability = None
+
+
+class TurnSearchResponse(ResponseModel):
+    """Best first."""
+
+    results: list[TurnSearchHit] = Field(description="At most `limit` turns")
+    next_cursor: NextCursor = None
+    answerable: Answerable = None
+    answer_probability: AnswerProbability = None
+    warnings: list[str] = Field(description="What could not be done, each as `code: sentence`", default_factory=list)
+
+
+class ContextMemoryItem(MemoryResponse):
+    """A memory that is relevant to the conversation."""
+
+    score: float = Field(description="As in a search: 0..1, times the factors")
+    similarity: float | None = Field(description="The calibrated cosine to the query, 0..1; null without a vector")
+
+
+class ConversationContextResponse(ResponseModel):
+    """Turns and memories for a prompt, as lists and as one text."""
+
+    conversation_id: Id = Field(description="UUID")
+    turns: list[TurnResponse] = Field(description="The latest turns that fit, without gaps")
+    memories: list[ContextMemoryItem] = Field(
+        description="Relevant memories of the same user or agent; none of its own turns"
+    )
+    context: str = Field(description="Ready to put in a prompt")
+    tokens: int = Field(description="Of `context`, estimated as bytes of UTF-8 / 4")
+    max_tokens: int = Field(description="As requested")
+    warnings: list[str] = Field(description="What could not be done, each as `code: sentence`", default_factory=list)
+
+
+def conversation_fields(found: Conversation, turn_count: int) -> dict[str, Any]:
+    """Fields whose names or values differ from the domain's."""
+    return {"run_id": found.external_id, "turn_count": turn_count, "consolidated": found.consolidated_at is not None}
+
+
+def turn_fields(found: Turn) -> dict[str, Any]:
+    """Fields whose names differ from the domain's."""
+    return {
+        "external_id": found.scope.run_id,
+        "turn_index": found.index,
+        "name": found.speaker,
+        "content": found.text,
+        "withdrawn": [],
+        "content_hash": found.hash if found.whole is None else digest(found.text),
+        "embedding": "stored" if found.embedded else "queued",
+    }
+
+
+def transcript_turn(found: TranscriptTurn) -> TurnResponse:
+    marked = [WithdrawnSpanItem.of(each) for each in found.withdrawn]
+    return TurnResponse.of(found.turn, **{**turn_fields(found.turn), "withdrawn": marked})
+
+
+def turn_search_hit(found: TurnHit) -> TurnSearchHit:
+    return TurnSearchHit.of(
+        found.turn,
+        **turn_fields(found.turn),
+        score=found.score,
+        similarity=found.similarity,
+        answer_probability=found.answer_probability,
+    )

@@ -1,0 +1,308 @@
+"""Conversations and their turns over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+
+from service.conversations import transcript
+from service.conversations.conversation_context import context
+from service.conversations.conversations import OpenedConversation, change, find, open_conversation
+from service.conversations.routes.conversation_models import (
+    MAX_INDEX,
+    ContextMemoryItem,
+    ConversationContextResponse,
+    ConversationDetailsResponse,
+    ConversationPage,
+    ConversationResponse,
+    CreateConversationRequest,
+    PatchConversationRequest,
+    StoreTurnRequest,
+    StoreTurnResponse,
+    TurnResponse,
+    conversation_fields,
+    transcript_turn,
+    turn_fields,
+)
+from service.domain.conversation import Conversation, ConversationChanges
+from service.domain.request import StoredAnswer
+from service.domain.scope import Scope
+from service.episodes.statements import conversations, turns
+from service.episodes.turns import IncomingTurn, TurnOutcome, store
+from service.http import cursors, errors
+from service.http.deps import (
+    AgentId,
+    CallerOf,
+    Changer,
+    IncludeShared,
+    ListScopeOf,
+    Reader,
+    ResourcesOf,
+    RunId,
+    UserId,
+    budget,
+    scope_of,
+)
+from service.http.json_body import JsonRoute
+from service.http.preconditions import ExpectedOf
+from service.http.query_parameters import the_query
+from service.http.reads import RATE_LIMITED, AuditReadOf, CountUseOf
+from service.http.schemas import embedding_vector
+from service.http.writes import WriteOf, answer, etag, send
+from service.memories.routes.memory_models import memory_fields
+from service.memories.routes.store_models import RedactionCount
+from service.runtime.pii import clean_words
+
+router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
+
+WRITE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
+
+ConversationId = Annotated[str, Path(min_length=1, max_length=255, description="Its id, or the name you gave it")]
+PageLimit = Annotated[int, Query(ge=1, le=1_000)]
+
+
+async def _owner(caller: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
+    """Whose conversation it must be. Ids are optional, except for a name that several conversations have."""
+    caller.check_ids(user_id, agent_id, run_id)
+    return Scope(caller.workspace_id, user_id, agent_id, run_id)
+
+
+OwnerOf = Annotated[Scope, Depends(_owner)]
+
+
+@router.post(
+    "/conversations",
+    operation_id="create_conversation",
+    summary="Open a conversation",
+    status_code=201,
+    response_model=ConversationResponse,
+    responses={200: {"model": ConversationResponse, "description": "It exists already"}, **WRITE},
+)
+async def create_conversation(
+    body: CreateConversationRequest, caller: Changer, res: ResourcesOf, write: WriteOf
+) -> Response:
+    """A conversation belongs to one user and agent; two users may use the same name. Opening it again changes
+    nothing."""
+    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    name = body.external_id or body.run_id or scope.run_id or conversations.new_external_id()
+    opened = await open_conversation(
+        replace(scope, run_id=name),
+        title=body.title,
+        started_at=body.started_at,
+        metadata=body.metadata,
+        res=res,
+        request=write.answered_by(_opened),
+    )
+    return send(_opened(opened))
+
+
+@router.get(
+    "/conversations",
+    operation_id="list_conversations",
+    summary="The conversations of a scope, newest first",
+    response_model=ConversationPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_conversations(
+    caller: Reader,
+    scope: ListScopeOf,
+    res: ResourcesOf,
+    limit: PageLimit = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    include_archived: bool = False,
+    consolidated: Annotated[bool | None, Query(description="Only those whose facts are, or are not, extracted")] = None,
+    entity_id: Annotated[UUID | None, Query(description="Only those that mention this entity")] = None,
+) -> ConversationPage:
+    """With `run_id` the one of this name. Archived ones only with `include_archived`. A conversation mentions the
+    entities that the memories read from it name."""
+    after = cursors.decode(cursor)
+    async with res.db.snapshot(caller.workspace_id) as session:
+        found = await conversations.page(
+            session,
+            scope,
+            after=after,
+            limit=limit + 1,
+            include_archived=include_archived,
+            consolidated=consolidated,
+            entity_id=entity_id,
+        )
+        turn_counts = await conversations.turn_counts(session, caller.workspace_id, [each.id for each in found])
+    page, last = cursors.cut(found, limit)
+    results = [ConversationResponse.of(each, **conversation_fields(each, turn_counts.get(each.id, 0))) for each in page]
+    return ConversationPage(results=results, next_cursor=cursors.encode(last.created_at, last.id) if last else None)
+
+
+@router.get(
+    "/conversations/{id}",
+    operation_id="get_conversation",
+    summary="A conversation with its turns, in order",
+    response_model=ConversationDetailsResponse,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def get_conversation(
+    id: ConversationId,
+    caller: Reader,
+    res: ResourcesOf,
+    owner: OwnerOf,
+    response: Response,
+    limit: PageLimit = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> ConversationDetailsResponse:
+    """By id or by name; a name that several users have needs `user_id` or `agent_id`. The ETag is for
+    If-Match."""
+    after = None if cursor is None else cursors.unpack(cursor, _index)
+    async with res.db.snapshot(caller.workspace_id) as session:
+        found = await find(session, owner, id)
+        stored = await turns.page(session, caller.workspace_id, found.id, after=after, limit=limit + 1)
+        turn_counts = await conversations.turn_counts(session, caller.workspace_id, [found.id])
+        page, last = cursors.cut(stored, limit)
+        shown = await transcript.of(session, page)
+    response.headers["ETag"] = etag(found.version)
+    return ConversationDetailsResponse.of(
+        found,
+        **conversation_fields(found, turn_counts.get(found.id, 0)),
+        turns=[transcript_turn(each) for each in shown],
+        next_cursor=cursors.pack(f"turn|{last.index}") if last else None,
+    )
+
+
+@router.patch(
+    "/conversations/{id}",
+    operation_id="patch_conversation",
+    summary="Change a conversation",
+    response_model=ConversationResponse,
+    responses=WRITE,
+)
+async def patch_conversation(
+    id: ConversationId,
+    body: PatchConversationRequest,
+    caller: Changer,
+    res: ResourcesOf,
+    owner: OwnerOf,
+    write: WriteOf,
+    expected: ExpectedOf,
+) -> Response:
+    """Title, metadata, archive, and which jobs are done. Turns of an archived conversation are not searched."""
+    changes = ConversationChanges(
+        title=body.title,
+        title_given="title" in body.model_fields_set,
+        archived=body.archived,
+        consolidated=body.consolidated,
+        metadata=body.metadata,
+    )
+    async with res.db.snapshot(caller.workspace_id) as session:
+        conversation = await find(session, owner, id)
+        turn_counts = await conversations.turn_counts(session, caller.workspace_id, [conversation.id])
+    serialize = partial(_conversation, turn_count=turn_counts.get(conversation.id, 0))
+    return send(serialize(await change(conversation, changes, res, write.answered_by(serialize), expected=expected)))
+
+
+@router.post(
+    "/conversations/{id}/turns",
+    operation_id="store_turn",
+    summary="Store a turn",
+    status_code=201,
+    response_model=StoreTurnResponse,
+    responses={200: {"model": StoreTurnResponse, "description": "This turn was stored already"}, **WRITE},
+)
+async def store_turn(
+    id: ConversationId, body: StoreTurnRequest, caller: Changer, res: ResourcesOf, owner: OwnerOf, write: WriteOf
+) -> Response:
+    """The turn is redacted, embedded and can be found at once. The same text at the same `turn_index` is the same turn.
+    Without `turn_index`, a turn that equals the last one counts as its repetition: to store "Yes." twice, number it."""
+    new = IncomingTurn(
+        body.role,
+        body.content,
+        body.name,
+        body.turn_index,
+        body.timestamp,
+        body.token_count,
+        body.model,
+        body.metadata,
+        embedding_vector(body.embedding, res.embedder.dimension),
+    )
+    async with res.db.read(caller.workspace_id) as session:
+        conversation = await find(session, owner, id)
+    return send(_stored_turn(await store(conversation, new, res, write.answered_by(_stored_turn))))
+
+
+@router.get(
+    "/conversations/{id}/context",
+    operation_id="get_conversation_context",
+    summary="Turns and memories for the prompt of a conversation",
+    response_model=ConversationContextResponse,
+    responses=errors.documented(400, 401, 403, 404, 422, 429, 503),
+    dependencies=RATE_LIMITED,
+)
+async def get_conversation_context(
+    id: ConversationId,
+    caller: Reader,
+    res: ResourcesOf,
+    owner: OwnerOf,
+    note: AuditReadOf,
+    used: CountUseOf,
+    max_tokens: Annotated[int, Query(ge=50, le=200_000, description="Estimated, of `context`")] = 2_000,
+    query: Annotated[
+        str | None, Query(min_length=1, max_length=20_000, description="Default: the last turn of the user")
+    ] = None,
+    q: Annotated[str | None, Query(min_length=1, max_length=20_000, include_in_schema=False)] = None,
+    include_shared: IncludeShared = None,
+    reinforce: Annotated[bool, Query(description="Count the memories as used; false for previews")] = True,
+) -> ConversationContextResponse:
+    """The last turns, and memories of the same user or agent that are relevant to them, as many as fit; `context` is
+    ready for a prompt."""
+    asked = None
+    if query is not None or q is not None:
+        name, words = the_query(query, q)
+        asked = await clean_words(words, name, res)
+    async with res.db.read(caller.workspace_id) as session:
+        conversation = await find(session, owner, id)
+    with budget(res):
+        shared = res.settings.include_shared if include_shared is None else include_shared
+        found = await context(conversation, asked, max_tokens, res, include_shared=shared)
+    memories = [hit.memory for hit in found.memories]
+    note("context", conversation.scope, memories, query=asked, max_tokens=max_tokens)
+    if reinforce:
+        used(memories)
+    return ConversationContextResponse(
+        conversation_id=conversation.id,
+        turns=[TurnResponse.of(each, **turn_fields(each)) for each in found.turns],
+        memories=[
+            ContextMemoryItem(**memory_fields(each.memory), score=each.score, similarity=each.similarity)
+            for each in found.memories
+        ],
+        context=found.text,
+        tokens=found.tokens,
+        max_tokens=max_tokens,
+        warnings=list(found.warnings),
+    )
+
+
+def _conversation(found: Conversation, *, turn_count: int, status: int = 200) -> StoredAnswer:
+    return answer(status, ConversationResponse.of(found, **conversation_fields(found, turn_count)))
+
+
+def _opened(found: OpenedConversation) -> StoredAnswer:
+    conversation = found.conversation
+    return _conversation(conversation, turn_count=conversation.next_index, status=201 if found.is_new else 200)
+
+
+def _stored_turn(found: TurnOutcome) -> StoredAnswer:
+    body = StoreTurnResponse.of(
+        found.turn,
+        **turn_fields(found.turn),
+        redactions=[RedactionCount(label=each.label, count=each.count) for each in found.redactions],
+        warnings=list(found.warnings),
+    )
+    return answer(201 if found.is_new else 200, body)
+
+
+def _index(text: str) -> int:
+    kind, _, index = text.partition("|")
+    if kind != "turn" or not 0 <= int(index) <= MAX_INDEX:
+        raise ValueError
+    return int(index)

@@ -1,0 +1,121 @@
+"""Turns of a scope over HTTP, across conversations: the latest ones, and those that answer a query."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+
+from service.conversations.conversations import find
+from service.conversations.routes.conversation_models import (
+    TurnList,
+    TurnResponse,
+    TurnSearchResponse,
+    turn_fields,
+    turn_search_hit,
+)
+from service.domain.query import is_answerable, is_probable
+from service.episodes.statements import turns
+from service.episodes.statements.turns import TurnFilter
+from service.http import cursors, errors
+from service.http.deps import ListScopeOf, Reader, ResourcesOf, ScopeOf
+from service.http.json_body import JsonRoute
+from service.http.query_parameters import the_query
+from service.http.reads import RATE_LIMITED, AuditReadOf, ReadOn, in_time
+from service.http.schemas import Channel
+from service.runtime.pii import clean_words
+from service.search.routes.answers import MIN_PROBABILITY
+from service.search.turn_search import search
+
+router = APIRouter(prefix="/v1/turns", tags=["conversations"], route_class=JsonRoute)
+
+MAX_QUERY = 20_000
+MAX_HOURS = 24 * 366 * 100
+
+Hours = Annotated[
+    float | None, Query(gt=0, le=MAX_HOURS, description="Only turns of the last so many hours; default no limit")
+]
+Channels = Annotated[
+    list[Channel] | None, Query(max_length=50, description="Repeatable: searched in addition to channel and _global")
+]
+
+
+@router.get(
+    "/recent",
+    operation_id="list_recent_turns",
+    summary="The latest turns of a scope",
+    response_model=TurnList,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_recent_turns(
+    caller: Reader,
+    res: ResourcesOf,
+    note: AuditReadOf,
+    scope: ListScopeOf,
+    channels: Channels = None,
+    hours: Hours = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
+    cursor: ReadOn = None,
+) -> TurnList:
+    """Newest first, by the time they were said, without those of archived conversations."""
+    since = None if hours is None else res.clock() - timedelta(hours=hours)
+    async with res.db.read(caller.workspace_id) as session:
+        before = cursors.counts(cursor)
+        wanted = TurnFilter(scope, since, channels=tuple(channels or ()), now=res.clock())
+        read = await turns.recent(session, wanted, skip=before[0], limit=limit + 1)
+    (found,), more = cursors.cut_each(before, limit, read)
+    note("turns/recent", scope, found, kind="episodic", channels=channels or (), hours=hours, limit=limit)
+    return TurnList(results=[TurnResponse.of(each, **turn_fields(each)) for each in found], next_cursor=more)
+
+
+@router.get(
+    "/search",
+    operation_id="search_turns",
+    summary="The turns that answer a query",
+    response_model=TurnSearchResponse,
+    responses=errors.documented(400, 401, 403, 404, 422, 429, 503),
+    dependencies=RATE_LIMITED,
+)
+async def search_turns(
+    request: Request,
+    caller: Reader,
+    res: ResourcesOf,
+    note: AuditReadOf,
+    scope: ScopeOf,
+    query: Annotated[
+        str | None, Query(min_length=1, max_length=MAX_QUERY, description="The query text; needed")
+    ] = None,
+    q: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, include_in_schema=False)] = None,
+    channels: Channels = None,
+    time_window_hours: Hours = None,
+    conversation_id: Annotated[
+        str | None, Query(min_length=1, max_length=255, description="Only this conversation: its id, or its name")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
+    min_probability: Annotated[float, Query(ge=0, le=1, description=MIN_PROBABILITY)] = 0.0,
+    cursor: ReadOn = None,
+) -> TurnSearchResponse:
+    """By meaning and by words, of a turn and of those before it; who speaks and when counts too. A turn is found as
+    soon as the request that stored it was answered."""
+    name, asked = the_query(query, q)
+    text = await clean_words(asked, name, res)
+    only: UUID | None = None
+    if conversation_id is not None:
+        async with res.db.read(caller.workspace_id) as session:
+            only = (await find(session, scope, conversation_id)).id
+    since = None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours)
+    wanted = TurnFilter(scope, since, conversation_id=only, channels=tuple(channels or ()), now=res.clock())
+    async with in_time(res, request):
+        ranked = await search(wanted, text, limit, res, skip=cursors.counts(cursor)[0])
+    hits = [hit for hit in ranked.hits if is_probable(hit.answer_probability, min_probability)]
+    found = [hit.turn for hit in hits]
+    note("turns/search", scope, found, query=text, kind="episodic", channels=channels or (), limit=limit)
+    return TurnSearchResponse(
+        results=[turn_search_hit(each) for each in hits],
+        next_cursor=None if ranked.read_on is None else cursors.after_counts(ranked.read_on),
+        answerable=is_answerable(ranked.answer_probability),
+        answer_probability=ranked.answer_probability,
+        warnings=list(ranked.warnings),
+    )

@@ -1,0 +1,50 @@
+"""A conversation as it was spoken: what was deleted is left out, what was changed or superseded since is marked.
+
+Search, recall and context show less (episodes/statements/withdrawn.py): there, what no longer counts would be
+taken for true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from service.domain.conversation import Turn, WithdrawnSpan
+from service.domain.text import CleanText
+from service.episodes.statements import withdrawn
+from service.language import withdrawal
+from service.postgres.engine import Session
+
+GONE = frozenset({"deleted", "expired"})
+
+
+@dataclass(frozen=True, slots=True)
+class TranscriptTurn:
+    """A turn whose text is what was said, less what was deleted; `withdrawn`: the spans of it that no longer count."""
+
+    turn: Turn
+    withdrawn: tuple[WithdrawnSpan, ...] = ()
+
+
+async def of(session: Session, turns: Sequence[Turn]) -> list[TranscriptTurn]:
+    """The turns as a transcript, in their order."""
+    touched = [turn.id for turn in turns if turn.whole is not None]
+    if not touched:
+        return [TranscriptTurn(turn) for turn in turns]
+    workspace_id = turns[0].scope.workspace_id
+    spans = await withdrawn.of_turns(session, workspace_id, touched)
+    kept = await withdrawn.kept_of(session, workspace_id, touched)
+    return [_transcribed(turn, spans.get(turn.id, []), kept.get(turn.id, [])) for turn in turns]
+
+
+def _transcribed(turn: Turn, spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> TranscriptTurn:
+    if turn.whole is None:
+        return TranscriptTurn(turn)
+    removed = withdrawn.hidden_of([each for each in spans if each.reason in GONE], kept)
+    marked = []
+    for each in spans:
+        if each.reason not in GONE:
+            parts = (withdrawal.moved(part, removed) for part in withdrawn.hidden_of([each], kept))
+            marked += [replace(each, start=start, end=end) for start, end in parts if start < end]
+    text = CleanText(withdrawal.cut(turn.whole, removed))
+    return TranscriptTurn(replace(turn, text=text), tuple(marked))

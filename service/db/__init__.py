@@ -1,1 +1,0 @@
-"""Every SQL statement. Functions take a session and never commit."""

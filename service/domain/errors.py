@@ -1,0 +1,202 @@
+"""The tree of errors.
+
+    ServiceError
+    ├── InvalidInput          the caller sent something we cannot use (names the field)
+    │   ├── ScopeMissing      no user_id, agent_id or run_id
+    │   ├── TooLarge          content beyond a hard limit
+    │   │   └── BodyTooLarge  the whole body is
+    │   └── PiiRejected       a secret was announced that cannot be cut out
+    ├── Unauthenticated       no key, or an unknown, expired or revoked one
+    ├── Forbidden             a good key without the right
+    ├── NotFound              no such row in the caller's workspace
+    ├── Conflict              the request collides with what is stored
+    │   └── IdempotencyMismatch
+    ├── PlaceLost             the feed cannot be read on from there
+    ├── PreconditionFailed    If-Match names another version
+    ├── RequestTimeout        the body came too slowly
+    ├── TooManyRequests       as many of the workspace's requests wait already as may
+    │   └── RateLimited       a budget is used up, or too many keys were wrong
+    └── Unavailable           try again later
+        ├── StoreUnavailable  Postgres cannot be reached, or is overloaded
+        │   ├── LockedOut         others had locked what it needs; nothing was written
+        │   └── SchemaMismatch    its schema is of another version
+        ├── OutcomeUnknown    the connection was lost during COMMIT
+        ├── DeadlineExceeded  what was asked took longer than it may
+        └── ProviderError     a model did not do its part
+            ├── EmbeddingError
+            ├── LlmError
+            │   ├── PromptTooLong, AnswerCut, UnusableAnswer
+            │   └── ModelBudgetSpent  what the workspace may use of it in a day
+            └── RerankError
+
+No HTTP status here: http/errors.py maps a class to one. `detail` is a sentence for the caller; it never
+holds memory text, SQL or a secret.
+"""
+
+from __future__ import annotations
+
+
+class ServiceError(Exception):
+    """Base of every error of ours. `code` is stable and for machines. The job loop reads `retryable`, and `pauses`: the
+    job waits for `retry_after_s` and loses no attempt."""
+
+    code = "service_error"
+    retryable = False
+    pauses = False
+
+    def __init__(self, detail: str, *, field: str | None = None, retry_after_s: float | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.field = field
+        self.retry_after_s = retry_after_s
+
+
+class InvalidInput(ServiceError):
+    code = "invalid_input"
+
+
+class ScopeMissing(InvalidInput):
+    code = "scope_error"
+
+    def __init__(self, *, field: str = "user_id") -> None:
+        super().__init__("At least one of user_id, agent_id, or run_id must be provided.", field=field)
+
+
+class TooLarge(InvalidInput):
+    code = "too_large"
+
+
+class BodyTooLarge(TooLarge):
+    """The code of TooLarge, with a status of its own."""
+
+
+class PiiRejected(InvalidInput):
+    code = "pii_rejected"
+
+
+class Unauthenticated(ServiceError):
+    code = "unauthenticated"
+
+
+class Forbidden(ServiceError):
+    code = "forbidden"
+
+
+class NotFound(ServiceError):
+    code = "not_found"
+
+
+class Conflict(ServiceError):
+    code = "conflict"
+
+
+class IdempotencyMismatch(Conflict):
+    code = "idempotency_mismatch"
+
+
+class PlaceLost(ServiceError):
+    code = "place_lost"
+
+
+class PreconditionFailed(ServiceError):
+    code = "precondition_failed"
+
+
+class TooManyRequests(ServiceError):
+    code = "too_many_requests"
+    retryable = True
+
+
+class RateLimited(TooManyRequests):
+    code = "rate_limited"
+
+
+class RequestTimeout(ServiceError):
+    code = "request_timeout"
+    retryable = True
+
+
+class Unavailable(ServiceError):
+    code = "unavailable"
+    retryable = True
+
+
+class StoreUnavailable(Unavailable):
+    code = "store_unavailable"
+
+
+class LockedOut(StoreUnavailable):
+    """No fault of what was to be done, so a job is done again however often it happens."""
+
+    pauses = True
+
+
+class SchemaMismatch(StoreUnavailable):
+    """`told`: a sentence about what to run that everybody may read."""
+
+    code = "schema_mismatch"
+    told: str | None = None
+
+
+class OutcomeUnknown(Unavailable):
+    code = "outcome_unknown"
+
+
+class DeadlineExceeded(Unavailable):
+    code = "deadline_exceeded"
+
+
+class ClientGone(Unavailable):
+    """The client hung up; only the log shows it."""
+
+    code = "client_gone"
+
+
+class ProviderError(Unavailable):
+    code = "provider_error"
+
+
+class EmbeddingError(ProviderError):
+    code = "embedding_error"
+
+
+class LlmError(ProviderError):
+    """`tokens`: what the failed call used, of prompt and answer; None where nobody knows, as after a time-out: it may
+    have to be paid for. `warning`: what the warning of a request that does without the model begins with.
+    `provider_message`: the provider's own sentence, without keys. It may quote the prompt, so no log and no job has it.
+    """
+
+    code = "llm_error"
+    warning = "llm_unavailable"
+    tokens: tuple[int, int] | None = (0, 0)
+    provider_message = ""
+
+    def as_warning(self, consequence: str) -> str:
+        """For the caller whose request does without the model."""
+        return f"{self.warning}: {' '.join(filter(None, (self.detail, self.provider_message, consequence)))}"
+
+
+class PromptTooLong(LlmError):
+    """The model has no room for the prompt. It has for a shorter one."""
+
+    retryable = False
+
+
+class AnswerCut(LlmError):
+    """The model had no room for its whole answer. It has for the answer about a part."""
+
+
+class UnusableAnswer(LlmError):
+    """The model answered, and nothing can be made of it. Asking again costs as much, and seldom helps."""
+
+
+class ModelBudgetSpent(LlmError):
+    """Nothing was sent. `retry_after_s`: until the next day begins, in UTC."""
+
+    code = "model_budget"
+    warning = "model_budget"
+    pauses = True
+
+
+class RerankError(ProviderError):
+    code = "rerank_error"

@@ -1,0 +1,1 @@
+"""Turns of conversations, as they are stored."""

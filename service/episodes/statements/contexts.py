@@ -1,0 +1,216 @@
+"""Contexts of turns: columns and vectors made of a turn and the turns before it.
+
+They belong to memories that are turns of a conversation. When the text of one changes or is deleted, the context
+columns of the turns after it are rebuilt in the same transaction, and their vectors are deleted: a job makes new ones,
+because nothing is embedded with a transaction open. See docs/decisions/014-context-columns.md.
+
+A turn is part of a context as long as a memory has its text. All statements go from turn to turn by the unique key of
+conversation and index, and from a turn to its memory by ix_memory_source_turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import TypeAlias
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import SparseVector
+from pgvector.sqlalchemy import SPARSEVEC
+from sqlalchemy import bindparam, text
+
+from service.domain.bm25 import AVERAGE_CONTEXT_LENGTH
+from service.domain.job import NewJob
+from service.domain.text import CleanText
+from service.language import context, lexemes
+from service.language.context import PRECEDING, ContextTurn
+from service.postgres.engine import Session
+from service.postgres.tables import TERM_DIMENSIONS
+from service.postgres.vectors import Half
+from service.queue import queue
+
+PAYLOAD = {"context": True}
+"""Payload of a job `embed` that makes a context, not the vector of a text."""
+
+TurnPlace: TypeAlias = tuple[UUID, int]
+"""A conversation and the index of a turn in it."""
+
+PLACES = text("""
+    SELECT conversation_id, turn_index FROM memory
+    WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
+      AND conversation_id IS NOT NULL AND turn_index IS NOT NULL
+""")
+
+MEMORY_OF_TURN = "m.workspace_id = :workspace AND m.conversation_id = t.conversation_id AND m.turn_index = t.turn_index"
+
+DEPENDENTS = text(
+    f"""
+    SELECT DISTINCT m.id
+    FROM unnest(CAST(:conversations AS uuid[]), CAST(:indexes AS integer[])) AS p (conversation, at)
+    JOIN turn t ON t.workspace_id = :workspace AND t.conversation_id = p.conversation
+        AND t.turn_index BETWEEN p.at AND p.at + {PRECEDING}
+    JOIN memory_source s ON s.workspace_id = :workspace AND s.turn_id = t.id
+    JOIN memory m ON m.id = s.memory_id AND {MEMORY_OF_TURN}
+    ORDER BY m.id
+    """  # noqa: S608 - constants of ours
+)
+
+OF_CONVERSATIONS = text(
+    f"""
+    SELECT DISTINCT m.id FROM turn t
+    JOIN memory_source s ON s.workspace_id = :workspace AND s.turn_id = t.id
+    JOIN memory m ON m.id = s.memory_id AND {MEMORY_OF_TURN}
+    WHERE t.workspace_id = :workspace AND t.conversation_id = ANY (CAST(:conversations AS uuid[])) ORDER BY m.id
+    """  # noqa: S608 - constants of ours
+)
+
+CONVERSATIONS = text("""
+    SELECT DISTINCT t.conversation_id FROM turn t
+    WHERE t.workspace_id = :workspace AND t.id IN (
+        SELECT turn_id FROM memory_source WHERE workspace_id = :workspace AND memory_id = :id
+        UNION
+        SELECT (was ->> 'turn_id')::uuid FROM memory_history h
+            CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) was
+        WHERE h.workspace_id = :workspace AND h.memory_id = :id)
+""")
+
+TURNS_BEFORE = text(
+    f"""
+    SELECT m.id, m.content, coalesce(m.speaker, m.role) AS speaker, b.content AS before, b.speaker AS before_by
+    FROM memory m LEFT JOIN LATERAL (
+        SELECT t.turn_index, o.content, coalesce(t.speaker, t.role) AS speaker
+        FROM turn t CROSS JOIN LATERAL (
+            SELECT other.content FROM memory_source s
+            JOIN memory other ON other.workspace_id = :workspace AND other.id = s.memory_id
+            WHERE s.workspace_id = :workspace AND s.turn_id = t.id
+              AND ((other.conversation_id = t.conversation_id AND other.turn_index = t.turn_index) IS TRUE
+                   OR other.content = t.content)
+            ORDER BY (other.conversation_id = t.conversation_id AND other.turn_index = t.turn_index) IS TRUE DESC
+            LIMIT 1) o
+        WHERE t.workspace_id = :workspace AND t.conversation_id = m.conversation_id
+          AND t.turn_index BETWEEN m.turn_index - {PRECEDING} AND m.turn_index - 1) b ON true
+    WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[])) AND m.turn_index IS NOT NULL
+    ORDER BY m.id, b.turn_index
+    """  # noqa: S608 - constants of ours
+)
+
+WRITE = text("""
+    UPDATE memory SET context_terms = CAST(:terms AS integer[]), context_bm25 = :bm25
+    WHERE workspace_id = :workspace AND id = :id
+""").bindparams(bindparam("bm25", type_=SPARSEVEC(TERM_DIMENSIONS)))
+
+NO_VECTORS = text("""
+    DELETE FROM memory_vector
+    WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) AND kind = 'context'
+""")
+
+# A vector of another generation was made of the text before.
+VECTOR = text("""
+    WITH outdated AS (
+        DELETE FROM memory_vector WHERE workspace_id = :workspace AND memory_id = :id AND kind = 'context'
+            AND generation <> :generation
+    )
+    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
+    SELECT workspace_id, id, :generation, 'context', user_id, agent_id, run_id, channel, :embedding
+    FROM memory WHERE workspace_id = :workspace AND id = :id
+    ON CONFLICT (workspace_id, memory_id, generation, kind) DO UPDATE SET embedding = excluded.embedding
+""").bindparams(bindparam("embedding", type_=Half()))
+
+LOCK = text("""
+    SELECT id FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id
+    FOR NO KEY UPDATE
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextTexts:
+    """The texts that the context columns and the context vector of a turn are made of."""
+
+    lexical: CleanText
+    embedded: CleanText
+
+
+async def places(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[TurnPlace]:
+    """The places of those memories that are turns."""
+    rows = await session.execute(PLACES, {"workspace": workspace_id, "ids": list(ids)})
+    return [(row.conversation_id, row.turn_index) for row in rows]
+
+
+async def dependents(session: Session, workspace_id: UUID, there: Sequence[TurnPlace]) -> list[UUID]:
+    """Ids, ascending, of the memories whose context contains these turns, which includes the turns' own memories."""
+    if not there:
+        return []
+    values = {"conversations": [place[0] for place in there], "indexes": [place[1] for place in there]}
+    return list(await session.scalars(DEPENDENTS, {"workspace": workspace_id, **values}))
+
+
+async def conversations_of(session: Session, workspace_id: UUID, memory_id: UUID) -> list[UUID]:
+    """The conversations whose turns a memory comes from, or came from before it was deleted."""
+    return list(await session.scalars(CONVERSATIONS, {"workspace": workspace_id, "id": memory_id}))
+
+
+async def rebuild(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
+    """Rebuilds the context columns of these memories; deletes their context vectors and enqueues jobs that make new
+    ones. Locks the memories by ascending id."""
+    if not ids:
+        return
+    await session.execute(LOCK, {"workspace": workspace_id, "ids": list(ids)})
+    found = await texts_of(session, workspace_id, ids)
+    await session.execute(NO_VECTORS, {"workspace": workspace_id, "ids": list(ids)})
+    for memory_id, texts in found.items():
+        await _columns(session, workspace_id, memory_id, texts)
+    await enqueue(session, workspace_id, list(found))
+
+
+async def enqueue(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
+    """Enqueues jobs that make the contexts of these memories, columns and vectors."""
+    jobs = [NewJob("embed", memory_id=memory_id, payload=PAYLOAD) for memory_id in ids]
+    if jobs:
+        await queue.enqueue(session, workspace_id, jobs)
+
+
+async def enqueue_conversations(session: Session, workspace_id: UUID, conversations: Sequence[UUID]) -> None:
+    """The same for every turn of these conversations."""
+    values = {"workspace": workspace_id, "conversations": list(conversations)}
+    await enqueue(session, workspace_id, list(await session.scalars(OF_CONVERSATIONS, values)))
+
+
+async def texts_of(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, ContextTexts]:
+    """The texts by memory, of those that exist and are turns."""
+    rows = (await session.execute(TURNS_BEFORE, {"workspace": workspace_id, "ids": list(ids)})).all()
+    found = {}
+    for memory_id, group in groupby(rows, key=attrgetter("id")):
+        lines = list(group)
+        turn = ContextTurn(CleanText(lines[0].content), lines[0].speaker)
+        before = [ContextTurn(CleanText(line.before), line.before_by) for line in lines if line.before is not None]
+        found[memory_id] = ContextTexts(context.lexical(turn, before), context.embedded(turn, before))
+    return found
+
+
+async def store(
+    session: Session,
+    workspace_id: UUID,
+    made: Mapping[UUID, tuple[ContextTexts, NDArray[np.float32]]],
+    *,
+    generation: int,
+) -> None:
+    """Stores contexts with their vectors, where the texts are still those they were made of."""
+    await session.execute(LOCK, {"workspace": workspace_id, "ids": list(made)})
+    there = await texts_of(session, workspace_id, list(made))
+    for memory_id, (texts, vector) in made.items():
+        if there.get(memory_id) != texts:
+            continue
+        await _columns(session, workspace_id, memory_id, texts)
+        values = {"workspace": workspace_id, "id": memory_id, "generation": generation, "embedding": vector}
+        await session.execute(VECTOR, values)
+
+
+async def _columns(session: Session, workspace_id: UUID, memory_id: UUID, texts: ContextTexts) -> None:
+    weights = lexemes.weights(texts.lexical, average_length=AVERAGE_CONTEXT_LENGTH)
+    bm25 = SparseVector(weights, TERM_DIMENSIONS) if weights else None
+    values = {"workspace": workspace_id, "id": memory_id, "terms": sorted(weights), "bm25": bm25}
+    await session.execute(WRITE, values)

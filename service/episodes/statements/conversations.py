@@ -1,0 +1,416 @@
+"""Conversations: their rows, the places of new turns in them, and their last turns.
+
+A conversation is identified by its user, agent and external id, so two users with a run "S1" have two of them; behind
+a wall of channels also by its channel. Turn indexes are given under the scope lock. See
+docs/decisions/015-conversation-identity.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    DateTime,
+    Row,
+    TextClause,
+    and_,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects.postgresql import distinct_on
+from uuid_utils.compat import uuid7
+
+from service.domain.conversation import Conversation
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.episodes.statements.turns import NewTurn, StoredTurn, new_rows
+from service.graph.statements.entities import mentioning
+from service.language.context import ContextTurn
+from service.postgres import direct, scopes
+from service.postgres.direct import NewRows
+from service.postgres.engine import Session
+from service.postgres.tables import CONVERSATION, TURN
+
+INSERT = text("""
+    INSERT INTO conversation (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
+                              consolidated_at, consolidated_turns)
+    VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at,
+            :consolidated_turns)
+""")
+
+# New turns make a consolidated conversation unconsolidated, unless their facts are extracted with them; a conversation
+# with older turns whose facts are still to be extracted stays unconsolidated in any case.
+# The one in the channel if there is one, else the first. Uses uq_conversation_identity.
+NAMED = """
+    FROM conversation WHERE workspace_id = :workspace_id AND {owner} AND external_id = :external_id
+    ORDER BY channel = :channel DESC, id LIMIT 1
+"""
+
+EXTEND = """
+    INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
+                                   consolidated_at, consolidated_turns)
+    VALUES (:workspace_id, :id, :user_id, :agent_id, coalesce((SELECT channel {named}), :channel), :external_id,
+            :started_at, :turn_count, :consolidated_at, :consolidated_turns)
+    ON CONFLICT ON CONSTRAINT uq_conversation_identity DO UPDATE
+    SET turn_count = c.turn_count + :turn_count, patterns_extracted = false, archived = false, version = c.version + 1,
+        updated_at = now(),
+        consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL THEN :consolidated_at END,
+        consolidated_turns = CASE WHEN (c.turn_count = 0 OR c.consolidated_at IS NOT NULL)
+                                   AND CAST(:consolidated_at AS timestamptz) IS NOT NULL
+                                  THEN c.turn_count + :turn_count ELSE c.consolidated_turns END
+    RETURNING id, turn_count
+"""
+
+
+def naming(sql: str, scope: Scope) -> TextClause:
+    """The statement with the conversation that a name means in place of {named}."""
+    return _naming(sql, scope.user_id is not None, scope.agent_id is not None)
+
+
+@lru_cache
+def _naming(sql: str, user: bool, agent: bool) -> TextClause:
+    ids = {"user_id": user, "agent_id": agent}
+    owner = " AND ".join(f"{name} = :{name}" if has else f"{name} IS NULL" for name, has in ids.items())
+    return text(sql.format(named=NAMED.format(owner=owner)))
+
+
+async def append_turns(
+    session: Session,
+    scope: Scope,
+    external_id: str | None,
+    turns: Sequence[NewTurn],
+    *,
+    generation: int,
+    consolidated_at: datetime | None = None,
+) -> tuple[list[StoredTurn], tuple[NewRows, ...]]:
+    """Gives at least one turn places at the end of a conversation, which is created when it is new. Under the scope
+    lock. The caller inserts the returned rows in the same transaction, before anything that refers to the conversation.
+
+    `external_id` None: a new conversation, among the rows. `consolidated_at`: now, when the facts of these turns are
+    stored with them.
+    """
+    name = external_id or new_external_id()
+    new: dict[str, Any] = {
+        "workspace_id": scope.workspace_id,
+        "id": uuid7(),
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "channel": scope.channel,
+        "external_id": name,
+        "started_at": turns[0].timestamp,
+        "turn_count": len(turns),
+        "consolidated_at": consolidated_at,
+        "consolidated_turns": len(turns) if consolidated_at else 0,
+    }
+    created: tuple[NewRows, ...] = ()
+    if external_id is None:
+        created, conversation_id, first = (NewRows(INSERT, [new]),), new["id"], 0
+    else:
+        [row] = await direct.fetch(session, naming(EXTEND, scope), new)
+        conversation_id, first = row.id, row.turn_count - len(turns)
+    session.info["new_turns"] = True
+    stored = [StoredTurn(uuid7(), conversation_id, first + place) for place in range(len(turns))]
+    placed = list(zip(turns, stored, strict=True))
+    return stored, (*created, *new_rows(replace(scope, run_id=name), placed, generation=generation))
+
+
+def new_external_id() -> str:
+    """For a conversation that the caller did not name."""
+    return str(uuid7())
+
+
+async def insert_turn(
+    session: Session, conversation: Conversation, new: NewTurn, index: int, *, generation: int
+) -> StoredTurn:
+    """Adds one turn at a free index; the conversation's next index lies behind it. Under the scope lock."""
+    place = StoredTurn(uuid7(), conversation.id, index)
+    await session.execute(
+        update(CONVERSATION)
+        .where(CONVERSATION.c.workspace_id == conversation.scope.workspace_id, CONVERSATION.c.id == conversation.id)
+        .values(
+            {
+                **CHANGED_BY_A_TURN,
+                "turn_count": func.greatest(CONVERSATION.c.turn_count, index + 1),
+                "consolidated_turns": func.least(CONVERSATION.c.consolidated_turns, index),
+            }
+        )
+    )
+    session.info["new_turns"] = True
+    await direct.insert(session, *new_rows(conversation.scope, [(new, place)], generation=generation))
+    return place
+
+
+CHANGED_BY_A_TURN: Mapping[str, Any] = MappingProxyType(
+    {
+        "consolidated_at": None,
+        "patterns_extracted": False,
+        "archived": False,
+        "version": CONVERSATION.c.version + 1,
+        "updated_at": func.now(),
+    }
+)
+"""What a new turn does to its conversation."""
+
+
+LOCK_TURNS = text("SELECT id FROM turn WHERE workspace_id = :workspace AND id = ANY (:ids) ORDER BY id FOR KEY SHARE")
+
+
+async def lock_turns(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> bool:
+    """Locks turns against deletion until the transaction ends; whether all of them exist."""
+    values = {"workspace": scope.workspace_id, "ids": [each.id for each in turns]}
+    return len(await direct.fetch(session, LOCK_TURNS, values)) == len(turns)
+
+
+# Nothing between what was read before and these turns may be left unread: they would be skipped for good.
+MARK_READ = text("""
+    UPDATE conversation c SET consolidated_turns = :last + 1, consolidated_at = CASE WHEN NOT EXISTS (
+        SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id
+        AND t.turn_index > :last AND t.shown IS DISTINCT FROM '') THEN now() END
+    WHERE c.workspace_id = :workspace AND c.id = :conversation AND c.consolidated_turns <= :last
+      AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id
+                      AND t.turn_index >= c.consolidated_turns AND t.turn_index < :first
+                      AND t.shown IS DISTINCT FROM '')
+""")
+
+
+async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> None:
+    """Notes that the facts of these turns, in order, are stored; the conversation is consolidated when none is left."""
+    values = {
+        "workspace": scope.workspace_id,
+        "conversation": turns[0].conversation_id,
+        "first": turns[0].index,
+        "last": turns[-1].index,
+    }
+    await direct.fetch(session, MARK_READ, values)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationTail:
+    """How many turns a conversation has, and the last of them, oldest first."""
+
+    count: int
+    turns: tuple[ContextTurn, ...]
+
+
+async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) -> ConversationTail:
+    """The last turns of a conversation, which may not exist yet, of which something is shown."""
+    found = await of_scope(session, replace(scope, run_id=external_id))
+    if found is None:
+        return ConversationTail(0, ())
+    turns = await session.execute(
+        select(func.coalesce(TURN.c.shown, TURN.c.content), TURN.c.speaker, TURN.c.role)
+        .where(TURN.c.workspace_id == scope.workspace_id, TURN.c.conversation_id == found.id)
+        .where(TURN.c.shown.is_distinct_from(""))
+        .order_by(TURN.c.turn_index.desc())
+        .limit(limit)
+    )
+    last = [ContextTurn(CleanText(text), speaker or role) for text, speaker, role in turns]
+    return ConversationTail(found.next_index, tuple(reversed(last)))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContent:
+    """What was said in a turn, by whom and when."""
+
+    place: StoredTurn
+    role: str
+    speaker: str | None
+    text: CleanText
+    timestamp: datetime
+
+
+async def turn_contents(
+    session: Session, workspace_id: UUID, conversation_id: UUID, first: int, last: int
+) -> tuple[Scope, list[TurnContent]] | None:
+    """The scope (without a run) and the turns with indexes `first` to `last`, in order; None when there are none."""
+    owner = select(CONVERSATION.c.user_id, CONVERSATION.c.agent_id, CONVERSATION.c.channel)
+    here = owner.where(CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id)
+    row = (await session.execute(here)).one_or_none()
+    if row is None:
+        return None
+    said = func.coalesce(TURN.c.shown, TURN.c.content)
+    turns = await session.execute(
+        select(TURN.c.id, TURN.c.turn_index, TURN.c.role, TURN.c.speaker, said, TURN.c.timestamp)
+        .where(TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id)
+        .where(TURN.c.shown.is_distinct_from(""))
+        .where(TURN.c.turn_index.between(first, last))
+        .order_by(TURN.c.turn_index)
+    )
+    contents = [
+        TurnContent(StoredTurn(row_id, conversation_id, index), role, speaker, CleanText(text), timestamp)
+        for row_id, index, role, speaker, text, timestamp in turns
+    ]
+    return (Scope(workspace_id, row.user_id, row.agent_id, channel=row.channel), contents) if contents else None
+
+
+# -- rows of conversations ------------------------------------------------------------------------------------------
+
+
+async def create(
+    session: Session,
+    scope: Scope,
+    *,
+    title: CleanText | None,
+    started_at: datetime,
+    metadata: Mapping[str, Any],
+) -> Conversation:
+    """The new conversation, of a name (`scope.run_id`) that `of_scope` does not find. Under the scope lock."""
+    row = {
+        "workspace_id": scope.workspace_id,
+        "id": uuid7(),
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "channel": scope.channel,
+        "external_id": scope.run_id,
+        "title": title,
+        "started_at": started_at,
+        "metadata": dict(metadata),
+    }
+    made = await session.execute(insert(CONVERSATION).values(row).returning(*COLUMNS))
+    return _conversation(made.one())
+
+
+async def get(session: Session, workspace_id: UUID, conversation_id: UUID) -> Conversation | None:
+    here = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
+    row = (await session.execute(select(*COLUMNS).where(*here))).one_or_none()
+    return None if row is None else _conversation(row)
+
+
+async def by_external_id(
+    session: Session, workspace_id: UUID, external_id: str, *, user_id: str | None, agent_id: str | None, limit: int = 2
+) -> list[Conversation]:
+    """Conversations with this external id, of the given user and agent, of each user and agent the first. Uses
+    ix_conversation_external."""
+    query = select(*COLUMNS).where(
+        CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.external_id == external_id
+    )
+    if user_id is not None:
+        query = query.where(CONVERSATION.c.user_id == user_id)
+    if agent_id is not None:
+        query = query.where(CONVERSATION.c.agent_id == agent_id)
+    owner = CONVERSATION.c.user_id, CONVERSATION.c.agent_id
+    query = query.ext(distinct_on(*owner)).order_by(*owner, CONVERSATION.c.id).limit(limit)
+    return [_conversation(row) for row in await session.execute(query)]
+
+
+async def of_scope(session: Session, scope: Scope) -> Conversation | None:
+    """The conversation of exactly this user and agent that the external id (`scope.run_id`) means."""
+    query = select(*COLUMNS).where(
+        CONVERSATION.c.workspace_id == scope.workspace_id,
+        CONVERSATION.c.user_id == scope.user_id,
+        CONVERSATION.c.agent_id == scope.agent_id,
+        CONVERSATION.c.external_id == scope.run_id,
+    )
+    order = (CONVERSATION.c.channel == scope.channel).desc(), CONVERSATION.c.id
+    found = (await session.execute(query.order_by(*order).limit(1))).one_or_none()
+    return None if found is None else _conversation(found)
+
+
+async def page(
+    session: Session,
+    scope: Scope,
+    *,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+    include_archived: bool = False,
+    consolidated: bool | None = None,
+    entity_id: UUID | None = None,
+) -> list[Conversation]:
+    """Conversations of a scope, the newest first, behind the key `after`."""
+    named = {"user_id": scope.user_id, "agent_id": scope.agent_id, "external_id": scope.run_id}
+    given = [CONVERSATION.c[name] == value for name, value in named.items() if value is not None]
+    query = select(*COLUMNS).where(
+        CONVERSATION.c.workspace_id == scope.workspace_id,
+        scopes.seen_channels("conversation", scope).clause,
+        *given,
+    )
+    if entity_id is not None:
+        query = query.where(mentioning(scope.workspace_id, entity_id).clause)
+    if not include_archived:
+        query = query.where(~CONVERSATION.c.archived)
+    if consolidated is not None:
+        query = query.where(CONVERSATION.c.consolidated_at.is_not(None) == consolidated)
+    if after is not None:
+        at, last = after
+        older = and_(CONVERSATION.c.created_at == at, CONVERSATION.c.id < last)
+        query = query.where(or_(CONVERSATION.c.created_at < at, older))
+    order = CONVERSATION.c.created_at.desc(), CONVERSATION.c.id.desc()
+    return await direct.page(session, query.order_by(*order).limit(limit), None, _conversation)
+
+
+async def lock(session: Session, workspace_id: UUID, conversation_id: UUID) -> Conversation | None:
+    """Locks the row of a conversation until the transaction ends."""
+    here = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
+    row = (await session.execute(select(*COLUMNS).where(*here).with_for_update())).one_or_none()
+    return None if row is None else _conversation(row)
+
+
+async def change(
+    session: Session, workspace_id: UUID, conversation_id: UUID, values: Mapping[str, Any], *, now: datetime
+) -> Conversation:
+    """Sets columns and counts the version up."""
+    here = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
+    changed = {**values, "version": CONVERSATION.c.version + 1, "updated_at": now}
+    row = (await session.execute(update(CONVERSATION).where(*here).values(changed).returning(*COLUMNS))).one()
+    return _conversation(row)
+
+
+# An archive is no change of the conversation: it keeps the time of its last one.
+ARCHIVE_IDLE = text("""
+    UPDATE conversation c SET archived = true, version = c.version + 1
+    WHERE c.workspace_id = :workspace AND c.id IN (
+        SELECT i.id FROM conversation i
+        WHERE i.workspace_id = :workspace AND NOT i.archived AND i.updated_at < :before
+          AND (CAST(:user_id AS text) IS NULL OR i.user_id = :user_id)
+          AND (CAST(:agent_id AS text) IS NULL OR i.agent_id = :agent_id)
+          AND (CAST(:run_id AS text) IS NULL OR i.external_id = :run_id)
+        ORDER BY i.id LIMIT :batch FOR UPDATE SKIP LOCKED)
+    RETURNING c.id
+""").bindparams(bindparam("before", type_=DateTime(timezone=True)))
+
+
+async def archive_idle(
+    session: Session, workspace_id: UUID, ids: Mapping[str, str | None], *, before: datetime, batch: int
+) -> list[UUID]:
+    """Archives conversations that did not change since `before`; `ids`: only those with this user, agent and run."""
+    values = {"workspace": workspace_id, **ids, "before": before, "batch": batch}
+    return list(await session.scalars(ARCHIVE_IDLE, values))
+
+
+async def turn_counts(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:
+    """How many turns each conversation holds."""
+    held = select(TURN.c.conversation_id, func.count()).where(
+        TURN.c.workspace_id == workspace_id, TURN.c.conversation_id.in_(ids)
+    )
+    return {row[0]: row[1] for row in await session.execute(held.group_by(TURN.c.conversation_id))}
+
+
+COLUMNS = tuple(CONVERSATION.c)
+
+
+def _conversation(row: Row[Any]) -> Conversation:
+    return Conversation(
+        id=row.id,
+        scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.external_id, row.channel),
+        title=row.title,
+        started_at=row.started_at,
+        next_index=row.turn_count,
+        consolidated_at=row.consolidated_at,
+        patterns_extracted=row.patterns_extracted,
+        archived=row.archived,
+        metadata=row.metadata,
+        version=row.version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )

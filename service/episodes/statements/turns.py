@@ -1,0 +1,300 @@
+"""Turns of conversations, written and read back.
+
+A turn is written with its BM25 terms, its vector (if there is one yet) and a line in the log of conversations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+
+from pgvector import SparseVector
+from pgvector.sqlalchemy import SPARSEVEC
+from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, select, text
+from sqlalchemy.dialects import postgresql
+from uuid_utils.compat import uuid7
+
+from service.domain.conversation import Turn
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.language import lexemes
+from service.postgres import direct, scopes
+from service.postgres.direct import NewRows
+from service.postgres.engine import Session
+from service.postgres.scopes import Condition
+from service.postgres.tables import TERM_DIMENSIONS, TURN, TURN_VECTOR
+from service.postgres.vectors import Half
+from service.providers.protocols import Vector
+
+TURNS_OF = "conversation_id"
+"""In the payload of a job `embed`: make the missing vectors of this conversation's turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    """A turn to store, redacted. `vector` None: a job makes it. `weights`: BM25 by term id; None: computed here."""
+
+    role: str
+    speaker: str | None
+    text: CleanText
+    timestamp: datetime
+    vector: Vector | None = None
+    token_count: int | None = None
+    model: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    weights: Mapping[int, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """The identity of a turn, and its index in the conversation."""
+
+    id: UUID
+    conversation_id: UUID
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFilter:
+    """Turns of a scope, from `since` on and before `until`, stored up to `stored_by`, of one conversation; never
+    archived ones, nor those of which nothing is shown or (with `now`) what they say has expired. `channels`: in
+    addition to the scope's own and `_global`."""
+
+    scope: Scope
+    since: datetime | None = None
+    until: datetime | None = None
+    conversation_id: UUID | None = None
+    channels: tuple[str, ...] = ()
+    stored_by: datetime | None = None
+    now: datetime | None = None
+
+    def place(self, alias: str) -> Condition:
+        """The condition of the scope, on any table that has its columns."""
+        return scopes.matching(alias, self.scope.private, self.channels)
+
+    def rows(self, alias: str) -> Condition:
+        """The other conditions, on `turn`."""
+        found = Condition(f"NOT {alias}.archived AND {alias}.shown IS DISTINCT FROM ''")
+        if self.since is not None:
+            found &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": self.since})
+        if self.until is not None:
+            found &= Condition(f'{alias}."timestamp" < :window_end', {"window_end": self.until})
+        if self.stored_by is not None:
+            found &= Condition(f"{alias}.created_at <= :stored_by", {"stored_by": self.stored_by})
+        if self.now is not None:
+            found &= scopes.of_nothing_expired(alias, self.now)
+        if self.conversation_id is not None:
+            found &= Condition(f"{alias}.conversation_id = :conversation", {"conversation": self.conversation_id})
+        return found
+
+
+def digest(text: str) -> str:
+    """SHA-256 of the UTF-8 text, 64 hexadecimal characters."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def term_weights(text: CleanText) -> Mapping[int, float]:
+    """BM25 weights of a turn by term id; takes milliseconds for a long text."""
+    return lexemes.weights(text)
+
+
+INSERT = text("""
+    INSERT INTO turn (
+        workspace_id, id, conversation_id, turn_index, user_id, agent_id, run_id, channel, role, speaker, content,
+        content_hash, token_count, model, metadata, terms, bm25, "timestamp")
+    VALUES (
+        :workspace_id, :id, :conversation_id, :turn_index, :user_id, :agent_id, :run_id, :channel, :role, :speaker,
+        :content, :content_hash, :token_count, :model, :metadata, :terms, :bm25, :timestamp)
+""").bindparams(bindparam("metadata", type_=postgresql.JSONB()), bindparam("bm25", type_=SPARSEVEC(TERM_DIMENSIONS)))
+
+INSERT_VECTOR = text("""
+    INSERT INTO turn_vector (workspace_id, turn_id, generation, user_id, agent_id, run_id, channel, embedding)
+    VALUES (:workspace_id, :id, :generation, :user_id, :agent_id, :run_id, :channel, :embedding)
+""").bindparams(bindparam("embedding", type_=Half()))
+
+INSERT_LOG = text("""
+    INSERT INTO conversation_log (
+        workspace_id, id, turn_id, conversation_id, turn_index, user_id, agent_id, run_id, channel, role, content,
+        content_hash, token_count, model, metadata, "timestamp")
+    VALUES (
+        :workspace_id, :log_id, :id, :conversation_id, :turn_index, :user_id, :agent_id, :run_id, :channel, :role,
+        :content, :content_hash, :token_count, :model, :metadata, :timestamp)
+""").bindparams(bindparam("metadata", type_=postgresql.JSONB()))
+
+
+def new_rows(scope: Scope, turns: Sequence[tuple[NewTurn, StoredTurn]], *, generation: int) -> tuple[NewRows, ...]:
+    """The rows of turns, vectors and log lines. `scope.run_id`: the conversation's external id."""
+    rows = [
+        {**_values(scope, new, place), "log_id": uuid7(), "generation": generation, "embedding": new.vector}
+        for new, place in turns
+    ]
+    vectors = [row for row in rows if row["embedding"] is not None]
+    return NewRows(INSERT, rows), NewRows(INSERT_VECTOR, vectors), NewRows(INSERT_LOG, rows)
+
+
+async def page(
+    session: Session, workspace_id: UUID, conversation_id: UUID, *, after: int | None = None, limit: int
+) -> list[Turn]:
+    """Turns of a conversation in their order, behind index `after`."""
+    query = _select().where(TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id)
+    if after is not None:
+        query = query.where(TURN.c.turn_index > after)
+    return await direct.page(session, query.order_by(TURN.c.turn_index).limit(limit), None, _turn)
+
+
+async def latest(
+    session: Session, workspace_id: UUID, conversation_id: UUID, *, limit: int, now: datetime | None = None
+) -> list[Turn]:
+    """The last turns of a conversation, in their order; with `now` without those of which nothing is shown or what
+    they say has expired."""
+    query = _select().where(TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id)
+    if now is not None:
+        query = query.where(TURN.c.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now))
+    found = await direct.page(session, query.order_by(TURN.c.turn_index.desc()).limit(limit), None, _turn)
+    return found[::-1]
+
+
+async def recent(session: Session, wanted: TurnFilter, *, skip: int = 0, limit: int) -> list[Turn]:
+    """The latest of these turns by their timestamp, newest first, behind the first `skip`."""
+    query = _select().where((wanted.place("turn") & wanted.rows("turn")).clause)
+    order = TURN.c.timestamp.desc(), TURN.c.conversation_id, TURN.c.turn_index.desc()
+    return await direct.page(session, query.order_by(*order).offset(skip).limit(limit), None, _turn)
+
+
+async def at_index(session: Session, workspace_id: UUID, conversation_id: UUID, index: int) -> Turn | None:
+    """The turn at this place, if there is one."""
+    here = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id, TURN.c.turn_index == index
+    row = (await session.execute(_select().where(*here))).one_or_none()
+    return None if row is None else _turn(row)
+
+
+async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Turn]:
+    found = await session.execute(_select().where(TURN.c.workspace_id == workspace_id, TURN.c.id.in_(ids)))
+    return {row.id: _turn(row) for row in found}
+
+
+async def matching(session: Session, workspace_id: UUID, wanted: ColumnElement[bool], *, now: datetime) -> list[Turn]:
+    """The turns of the workspace that meet a condition, are not archived, and of which something is shown that has not
+    expired."""
+    visible = ~TURN.c.archived, TURN.c.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now)
+    query = _select().where(TURN.c.workspace_id == workspace_id, wanted, *visible)
+    return [_turn(row) for row in await session.execute(query)]
+
+
+async def unembedded(
+    session: Session, workspace_id: UUID, conversation_id: UUID, *, generation: int, limit: int
+) -> list[Turn]:
+    """Turns of a conversation that have no vector of this generation, in their order."""
+    here = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id
+    wanted = ~_has_vector(generation), TURN.c.shown.is_distinct_from("")
+    query = _select(generation).where(*here, *wanted).order_by(TURN.c.turn_index).limit(limit)
+    return [_turn(row) for row in await session.execute(query)]
+
+
+async def store_vectors(
+    session: Session, workspace_id: UUID, vectors: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
+) -> int:
+    """How many turns got their vector, which comes with the text it was made of. Those that were deleted meanwhile,
+    show another text, or have a vector already get none."""
+    locked = select(TURN.c.id).where(TURN.c.workspace_id == workspace_id, TURN.c.id.in_(vectors)).order_by(TURN.c.id)
+    there = list(await session.scalars(locked.with_for_update(key_share=True)))
+    kept = await get_many(session, workspace_id, there)
+    made = [
+        _vector(turn.scope, turn.id, vector, generation)
+        for turn in kept.values()
+        for text, vector in [vectors[turn.id]]
+        if turn.text == text
+    ]
+    if made:
+        await session.execute(postgresql.insert(TURN_VECTOR).on_conflict_do_nothing(), made)
+    return len(made)
+
+
+COLUMNS = tuple(column for column in TURN.c if column.name not in {"terms", "bm25"})
+
+_later = TURN.alias()
+
+
+def _select(generation: int | None = None) -> Select[Any]:
+    behind = and_(
+        _later.c.workspace_id == TURN.c.workspace_id,
+        _later.c.conversation_id == TURN.c.conversation_id,
+        _later.c.turn_index > TURN.c.turn_index,
+    )
+    following = select(_later.c.id).where(behind).order_by(_later.c.turn_index).limit(1).scalar_subquery()
+    return select(*COLUMNS, following.label("next_turn_id"), _has_vector(generation).label("embedded"))
+
+
+def _of_nothing_expired(workspace_id: UUID, now: datetime) -> ColumnElement[bool]:
+    found = scopes.of_nothing_expired("turn", now) & Condition("true", {"workspace": workspace_id})
+    return cast(ColumnElement[bool], found.clause)
+
+
+def _has_vector(generation: int | None) -> Any:
+    same_turn = and_(TURN_VECTOR.c.workspace_id == TURN.c.workspace_id, TURN_VECTOR.c.turn_id == TURN.c.id)
+    if generation is not None:
+        same_turn = and_(same_turn, TURN_VECTOR.c.generation == generation)
+    return select(TURN_VECTOR.c.turn_id).where(same_turn).exists()
+
+
+def _values(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:
+    weights = term_weights(new.text) if new.weights is None else new.weights
+    return {
+        "workspace_id": scope.workspace_id,
+        "id": place.id,
+        "conversation_id": place.conversation_id,
+        "turn_index": place.index,
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "run_id": scope.run_id,
+        "channel": scope.channel,
+        "role": new.role,
+        "speaker": new.speaker,
+        "content": new.text,
+        "content_hash": digest(new.text),
+        "token_count": new.token_count,
+        "model": new.model,
+        "metadata": dict(new.metadata),
+        "terms": sorted(weights),
+        "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
+        "timestamp": new.timestamp,
+    }
+
+
+def _vector(scope: Scope, turn_id: UUID, vector: Vector, generation: int) -> dict[str, Any]:
+    return {
+        "workspace_id": scope.workspace_id,
+        "turn_id": turn_id,
+        "generation": generation,
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "run_id": scope.run_id,
+        "channel": scope.channel,
+        "embedding": vector,
+    }
+
+
+def _turn(row: Row[Any]) -> Turn:
+    return Turn(
+        id=row.id,
+        conversation_id=row.conversation_id,
+        index=row.turn_index,
+        scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
+        role=row.role,
+        speaker=row.speaker,
+        text=CleanText(row.content if row.shown is None else row.shown),
+        hash=row.content_hash,
+        token_count=row.token_count,
+        model=row.model,
+        metadata=row.metadata,
+        timestamp=row.timestamp,
+        archived=row.archived,
+        created_at=row.created_at,
+        next_turn_id=row.next_turn_id,
+        embedded=row.embedded,
+        whole=None if row.shown is None else CleanText(row.content),
+    )

@@ -1,0 +1,94 @@
+"""Conversations with turns whose facts nobody has read yet.
+
+`consolidated_turns` says up to which turn they were: the transaction that stores the facts moves it. A turn that was
+taken out (`shown` is empty) is nothing to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Interval, bindparam, text
+
+from service.domain.scope import Scope
+from service.postgres import direct
+from service.postgres.engine import Session
+
+LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('loxodon:consolidate:' || :workspace, 0))")
+
+# What a conversation's own memories say of their run is what its facts get.
+UNREAD = text("""
+    SELECT c.id, c.user_id, c.agent_id, c.channel, c.external_id, said.first, said.last,
+           (SELECT m.run_id FROM memory_source s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+            WHERE s.workspace_id = c.workspace_id AND s.turn_id = said.last_id LIMIT 1) AS run_id
+    FROM conversation c CROSS JOIN LATERAL (
+        SELECT min(t.turn_index) AS first, max(t.turn_index) AS last, max(t.created_at) AS at,
+               (array_agg(t.id ORDER BY t.turn_index DESC))[1] AS last_id
+        FROM turn t
+        WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id
+          AND t.turn_index >= c.consolidated_turns AND t.shown IS DISTINCT FROM ''
+    ) said
+    WHERE c.workspace_id = :workspace AND c.id > :after AND c.consolidated_at IS NULL AND NOT c.archived
+      AND (c.user_id IS NOT NULL OR c.agent_id IS NOT NULL)  -- nobody's facts would be everybody's
+      AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
+      AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
+      AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
+      AND said.at <= now() - :quiet
+      AND (:kept OR NOT EXISTS (
+          SELECT FROM memory_source s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+          WHERE s.workspace_id = c.workspace_id AND s.turn_id = said.last_id AND m.turn_index IS NOT NULL))
+      AND NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = c.workspace_id AND j.kind = 'consolidate'
+                      AND j.state IN ('ready', 'running', 'dead') AND j.payload ->> 'conversation_id' = c.id::text)
+    ORDER BY c.id LIMIT :batch
+""").bindparams(bindparam("quiet", type_=Interval()))
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadTurns:
+    """Turns `first` to `last` of a conversation; `scope` is that of the facts, `name` the conversation's own."""
+
+    conversation_id: UUID
+    scope: Scope
+    name: str
+    first: int
+    last: int
+
+
+async def find(
+    session: Session,
+    workspace_id: UUID,
+    owner: Mapping[str, str | None],
+    *,
+    after: UUID,
+    quiet: timedelta,
+    kept: bool,
+    batch: int,
+) -> list[UnreadTurns]:
+    """At most `batch` conversations behind the id `after`; `owner`: user_id, agent_id and run_id, None for any;
+    `quiet`: since their last turn was stored; `kept`: also messages that are memories word for word. One that has a job
+    already is left out, also when that job is dead: a person decides about it. Another run that looks waits until the
+    transaction ends, and sees the jobs of this one."""
+    await session.execute(LOCK, {"workspace": str(workspace_id)})
+    values: dict[str, Any] = {
+        "workspace": workspace_id,
+        "after": after,
+        "quiet": quiet,
+        "kept": kept,
+        "batch": batch,
+        **owner,
+    }
+    rows = await direct.fetch(session, UNREAD, values)
+    return [
+        UnreadTurns(
+            row.id,
+            Scope(workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
+            row.external_id,
+            row.first,
+            row.last,
+        )
+        for row in rows
+    ]

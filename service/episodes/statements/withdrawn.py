@@ -1,0 +1,235 @@
+"""Sentences of turns that no longer count, because the memory that rested on them was deleted, changed or superseded.
+
+A row of withdrawn_span for each, written with the change that withdraws it. In the same transaction `refresh` writes
+what readers see of the turn (turn.shown), with the words and the vector of that text, so that nothing finds a turn by
+what it no longer says. A sentence that another live memory rests on is shown. See docs/decisions/040-forgetting.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+from uuid import UUID
+
+from pgvector import SparseVector
+from pgvector.sqlalchemy import SPARSEVEC
+from sqlalchemy import bindparam, text
+from uuid_utils.compat import uuid7
+
+from service.domain.conversation import WithdrawnSpan
+from service.domain.job import NewJob
+from service.domain.text import CleanText
+from service.episodes.statements.turns import TURNS_OF
+from service.graph.statements.late_vectors import EMBED_MAX_ATTEMPTS
+from service.language import lexemes, withdrawal
+from service.postgres import direct
+from service.postgres.direct import NewRows
+from service.postgres.engine import Session
+from service.postgres.tables import TERM_DIMENSIONS
+from service.queue import queue
+
+Reason = Literal["deleted", "expired", "updated", "superseded"]
+
+SOURCES = text("""
+    SELECT s.memory_id, s.turn_id, s.start, s."end", t.content, m.content AS memory
+    FROM memory_source s
+    JOIN turn t ON t.workspace_id = :workspace AND t.id = s.turn_id
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id
+    WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[]))
+      AND NOT EXISTS (SELECT FROM withdrawn_span w
+                      WHERE w.workspace_id = :workspace AND w.memory_id = s.memory_id AND w.turn_id = s.turn_id)
+    ORDER BY s.turn_id, s.memory_id
+""")
+
+INSERT = text("""
+    INSERT INTO withdrawn_span (workspace_id, id, turn_id, start, "end", reason, memory_id, replaced_by, history_id)
+    VALUES (:workspace, :id, :turn_id, :start, :end, :reason, :memory_id, :replaced_by, :history_id)
+""")
+
+# What is undone is the change of one entry of history; a memory that is there again is not deleted any more.
+TAKE_BACK = text("""
+    DELETE FROM withdrawn_span
+    WHERE workspace_id = :workspace AND memory_id = :id
+      AND (history_id = :entry OR (history_id IS NULL AND reason IN ('deleted', 'expired')) OR CAST(:all AS boolean))
+    RETURNING turn_id
+""")
+
+SHARED_TURNS = text("""
+    SELECT DISTINCT s.turn_id FROM memory_source s
+    JOIN withdrawn_span w ON w.workspace_id = :workspace AND w.turn_id = s.turn_id
+    WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[])) ORDER BY s.turn_id
+""")
+
+LOCK = text("""
+    SELECT id, conversation_id, content, shown FROM turn
+    WHERE workspace_id = :workspace AND id = ANY (CAST(:turns AS uuid[])) ORDER BY id FOR NO KEY UPDATE
+""")
+
+SPANS = text("""
+    SELECT turn_id, start, "end", reason, memory_id, replaced_by FROM withdrawn_span
+    WHERE workspace_id = :workspace AND turn_id = ANY (CAST(:turns AS uuid[])) ORDER BY turn_id, start, "end"
+""")
+
+# What live memories still rest on: where the span is not known, the place of their text.
+KEPT = text("""
+    SELECT s.turn_id, coalesce(s.start, strpos(t.content, m.content) - 1) AS start,
+           coalesce(s."end", strpos(t.content, m.content) - 1 + length(m.content)) AS "end"
+    FROM memory_source s
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id AND m.version_of IS NULL
+    JOIN turn t ON t.workspace_id = :workspace AND t.id = s.turn_id
+    WHERE s.workspace_id = :workspace AND s.turn_id = ANY (CAST(:turns AS uuid[]))
+      AND NOT s.memory_id = ANY (CAST(:besides AS uuid[]))
+      AND (s.start IS NOT NULL OR strpos(t.content, m.content) > 0)
+      AND NOT EXISTS (SELECT FROM withdrawn_span w
+                      WHERE w.workspace_id = :workspace AND w.memory_id = s.memory_id AND w.turn_id = s.turn_id)
+""")
+
+SHOW = text("""
+    UPDATE turn SET shown = :shown, terms = CAST(:terms AS integer[]), bm25 = :bm25
+    WHERE workspace_id = :workspace AND id = :id
+""").bindparams(bindparam("bm25", type_=SPARSEVEC(TERM_DIMENSIONS)))
+
+NO_VECTOR = text("""
+    DELETE FROM turn_vector WHERE workspace_id = :workspace AND turn_id = ANY (CAST(:turns AS uuid[]))
+""")
+
+NO_COPY = text("DELETE FROM working_item WHERE workspace_id = :workspace AND turn_id = ANY (CAST(:turns AS uuid[]))")
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """Why sentences are withdrawn: by which change of their memory, and what replaces it, as far as they are known."""
+
+    reason: Reason
+    history_id: UUID | None = None
+    replaced_by: UUID | None = None
+
+
+async def withdraw(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], why: Withdrawal, *, old_text: str | None = None
+) -> list[UUID]:
+    """Withdraws the sentences that these memories rest on; returns the turns, which the caller refreshes. Before the
+    memories are deleted. `old_text`: what the memory said, when its text has changed already."""
+    rows = await direct.fetch(session, SOURCES, {"workspace": workspace_id, "ids": list(ids)})
+    spans = [
+        WithdrawnSpan(row.turn_id, *place(row, old_text), why.reason, row.memory_id, why.replaced_by) for row in rows
+    ]
+    await add(session, workspace_id, spans, history_id=why.history_id)
+    return sorted({each.turn_id for each in spans})
+
+
+async def add(
+    session: Session, workspace_id: UUID, spans: Sequence[WithdrawnSpan], *, history_id: UUID | None = None
+) -> None:
+    """Writes withdrawn spans. The caller refreshes their turns."""
+    rows = [
+        {
+            "workspace": workspace_id,
+            "id": uuid7(),
+            "turn_id": each.turn_id,
+            "start": each.start,
+            "end": each.end,
+            "reason": each.reason,
+            "memory_id": each.memory_id,
+            "replaced_by": each.replaced_by,
+            "history_id": history_id,
+        }
+        for each in spans
+    ]
+    await direct.insert(session, NewRows(INSERT, rows))
+
+
+async def add_to_present(session: Session, workspace_id: UUID, spans: Sequence[WithdrawnSpan]) -> None:
+    """The same for turns that may be gone by now, which are left out."""
+    here = {"workspace": workspace_id, "turns": sorted({each.turn_id for each in spans})}
+    there = {row.id: len(row.content) for row in await direct.fetch(session, LOCK, here)}
+    await add(
+        session,
+        workspace_id,
+        [replace(each, end=min(each.end, there[each.turn_id])) for each in spans if each.turn_id in there],
+    )
+
+
+async def take_back(
+    session: Session, workspace_id: UUID, memory_id: UUID, *, entry: UUID | None, everything: bool = False
+) -> None:
+    """Brings back the sentences that this change of a memory withdrew (`everything`: that any change did), and shows
+    them again."""
+    values = {"workspace": workspace_id, "id": memory_id, "entry": entry, "all": everything}
+    found = await direct.fetch(session, TAKE_BACK, values)
+    await refresh(session, workspace_id, {row.turn_id for row in found})
+
+
+async def turns_shared_with(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
+    """Turns of these memories in which something is withdrawn."""
+    found = await direct.fetch(session, SHARED_TURNS, {"workspace": workspace_id, "ids": list(ids)})
+    return [row.turn_id for row in found]
+
+
+async def of_turns(session: Session, workspace_id: UUID, turn_ids: Sequence[UUID]) -> dict[UUID, list[WithdrawnSpan]]:
+    """The withdrawn spans by turn, in order, whether another memory still rests on them or not."""
+    found: dict[UUID, list[WithdrawnSpan]] = {}
+    for row in await direct.fetch(session, SPANS, {"workspace": workspace_id, "turns": list(turn_ids)}):
+        found.setdefault(row.turn_id, []).append(WithdrawnSpan(*row))
+    return found
+
+
+async def kept_of(
+    session: Session, workspace_id: UUID, turn_ids: Sequence[UUID], *, besides: Sequence[UUID] = ()
+) -> dict[UUID, list[withdrawal.Span]]:
+    """The spans by turn that memories still rest on, other than `besides`."""
+    found: dict[UUID, list[withdrawal.Span]] = {}
+    values = {"workspace": workspace_id, "turns": list(turn_ids), "besides": list(besides)}
+    for row in await direct.fetch(session, KEPT, values):
+        found.setdefault(row.turn_id, []).append((row.start, row.end))
+    return found
+
+
+def hidden_of(spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> list[withdrawal.Span]:
+    """What is not shown of a turn. A sentence that was withdrawn itself, and not with a memory, is never kept."""
+    resting = [(each.start, each.end) for each in spans if each.memory_id is not None]
+    alone = [(each.start, each.end) for each in spans if each.memory_id is None]
+    return withdrawal.without([*withdrawal.without(resting, kept), *alone], [])
+
+
+async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID], *, rewritten: bool = False) -> None:
+    """Writes anew what is shown of these turns. Locks them by ascending id; those that are gone are left out.
+    `rewritten`: their own text changed as well."""
+    wanted = {"workspace": workspace_id, "turns": sorted(turn_ids)}
+    if not wanted["turns"]:
+        return
+    rows = await direct.fetch(session, LOCK, wanted)
+    spans = await of_turns(session, workspace_id, [row.id for row in rows])
+    kept = await kept_of(session, workspace_id, list(spans))
+    changed = []
+    for row in rows:
+        hidden = hidden_of(spans.get(row.id, []), kept.get(row.id, []))
+        now = withdrawal.shown(row.content, hidden) if hidden else None
+        if rewritten or now != row.shown:
+            changed.append((row, now))
+    if not changed:
+        return
+    await direct.many(session, SHOW, [_shown(workspace_id, row.id, row.content, now) for row, now in changed])
+    touched = {"workspace": workspace_id, "turns": [row.id for row, _ in changed]}
+    await session.execute(NO_VECTOR, touched)
+    await session.execute(NO_COPY, touched)  # working memory has copies of the last turns
+    conversations = sorted({row.conversation_id for row, now in changed if now != ""})
+    jobs = [NewJob("embed", payload={TURNS_OF: str(each)}, max_attempts=EMBED_MAX_ATTEMPTS) for each in conversations]
+    if jobs:
+        await queue.enqueue(session, workspace_id, jobs)
+
+
+def _shown(workspace_id: UUID, turn_id: UUID, content: str, now: str | None) -> Mapping[str, Any]:
+    weights = lexemes.weights(CleanText(content if now is None else now)) if now != "" else {}
+    bm25 = SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None
+    return {"workspace": workspace_id, "id": turn_id, "shown": now, "terms": sorted(weights), "bm25": bm25}
+
+
+def place(row: direct.DriverRow, old_text: str | None = None) -> withdrawal.Span:
+    """The span of a turn that a memory rests on, of a row of SOURCES: where none is stored, the place of its text."""
+    length = len(row.content)
+    if row.start is None or row.end is None:
+        return withdrawal.located(row.memory if old_text is None else old_text, row.content)
+    start = min(row.start, length)
+    return start, max(start, min(row.end, length))

@@ -1,0 +1,176 @@
+"""Storing the turns of a conversation, and making the vectors that were missing when they were stored.
+
+Redaction and embedding happen before the transaction, which then writes the turn with its vector, the conversation
+log, the audit entry and the copy in working memory. A turn is identified by its index: the same text at the same index
+is the same turn, another text there a conflict. Without an index, a turn equal to the last one is taken as a repetition
+of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from service.domain.conversation import Conversation, Turn
+from service.domain.errors import Conflict, NotFound
+from service.domain.job import NewJob
+from service.domain.request import WriteContext
+from service.domain.text import CleanText, Redaction
+from service.domain.working import WorkingKind, WorkingScope, WorkingTurn
+from service.episodes.statements import conversations, turns
+from service.episodes.statements.turns import TURNS_OF, NewTurn, StoredTurn
+from service.graph.statements.late_vectors import EMBED_MAX_ATTEMPTS
+from service.language.tokens import estimate
+from service.memories.stages.embed import unit
+from service.postgres.engine import Session
+from service.providers.protocols import Vector
+from service.queue import queue
+from service.runtime import pii
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit, store_answer, write_transaction
+from service.upkeep.late_vectors import embed_now
+from service.working.statements import working
+from service.working.working import limits_of
+
+BATCH = 100
+"""Turns per call of the embedder in a job."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingTurn:
+    """A turn as the caller sent it. `index` None: at the end. `timestamp` None: now. `token_count` None: estimated."""
+
+    role: str
+    text: str
+    speaker: str | None = None
+    index: int | None = None
+    timestamp: datetime | None = None
+    token_count: int | None = None
+    model: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOutcome:
+    """The stored turn, whether it is new, what was redacted, and warnings about what could not be done at once."""
+
+    turn: Turn
+    is_new: bool
+    redactions: tuple[Redaction, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+async def store(conversation: Conversation, given: IncomingTurn, res: Resources, request: WriteContext) -> TurnOutcome:
+    """Stores one turn. Raises PiiRejected, NotFound when the conversation was deleted meanwhile, or Conflict."""
+    text, in_text = await pii.clean(given.text, "content", res)
+    metadata, in_metadata = await pii.clean_object(given.metadata, "metadata", res)
+    redactions = pii.add_up((*in_text, *in_metadata))
+    vector, warnings = await _vector(conversation, text, given, res)
+    weights = await res.rules.run_if_long(len(text), turns.term_weights, text)
+    new = NewTurn(
+        given.role,
+        given.speaker,
+        text,
+        given.timestamp or res.clock(),
+        vector,
+        estimate(text) if given.token_count is None else given.token_count,
+        given.model,
+        metadata,
+        weights,
+    )
+    workspace_id = conversation.scope.workspace_id
+    async with write_transaction(conversation.scope, res, request) as session:
+        locked = await conversations.lock(session, workspace_id, conversation.id)
+        if locked is None:
+            raise missing()
+        repeated = await _repeated(session, locked, new, given)
+        turn = repeated or await _insert(session, locked, new, given.index, res, request)
+        outcome = TurnOutcome(turn, repeated is None, redactions, () if repeated else warnings)
+        await store_answer(session, workspace_id, outcome, request)
+    return outcome
+
+
+async def _insert(
+    session: Session, conversation: Conversation, new: NewTurn, index: int | None, res: Resources, request: WriteContext
+) -> Turn:
+    workspace_id, scope = conversation.scope.workspace_id, conversation.scope
+    place = conversation.next_index if index is None else index
+    stored = await conversations.insert_turn(session, conversation, new, place, generation=res.generation)
+    await embed_later(session, workspace_id, conversation.id, [new])
+    ids = [stored.id]
+    await append_audit(
+        session, "store_turn", scope, ids, request, res, kind="episodic", conversation_id=conversation.id
+    )
+    await _copy_to_working_memory(session, conversation, new, stored, res)
+    return (await turns.get_many(session, workspace_id, ids))[stored.id]
+
+
+async def _copy_to_working_memory(
+    session: Session, conversation: Conversation, new: NewTurn, stored: StoredTurn, res: Resources
+) -> None:
+    """Takes the last lock of the transaction."""
+    scope = conversation.scope
+    here = WorkingScope(scope.workspace_id, str(conversation.id), scope.user_id, scope.agent_id, scope.channel)
+    copy = WorkingTurn(new.role, new.text, new.speaker, new.timestamp, stored.id, stored.index)
+    await working.copy_turns(session, here, [copy], limits_of(WorkingKind.TURN, res))
+
+
+async def _repeated(session: Session, conversation: Conversation, new: NewTurn, given: IncomingTurn) -> Turn | None:
+    """The stored turn that this one repeats; raises Conflict when another turn has its index."""
+    workspace_id = conversation.scope.workspace_id
+    if given.index is not None:
+        found = await turns.at_index(session, workspace_id, conversation.id, given.index)
+        if found is not None and not _is_equal(found, new):
+            raise Conflict(
+                f"turn_index: turn {given.index} of the conversation says something else.", field="turn_index"
+            )
+        return found
+    last = await turns.latest(session, workspace_id, conversation.id, limit=1)
+    repeated = last and _is_equal(last[0], new) and given.timestamp in (None, last[0].timestamp)
+    return last[0] if repeated else None
+
+
+def _is_equal(stored: Turn, new: NewTurn) -> bool:
+    return (stored.role, stored.speaker, stored.hash) == (new.role, new.speaker, turns.digest(new.text))
+
+
+async def _vector(
+    conversation: Conversation, text: CleanText, given: IncomingTurn, res: Resources
+) -> tuple[Vector | None, tuple[str, ...]]:
+    if given.vector is not None:
+        return unit(given.vector), ()
+    vector = await embed_now(conversation.scope.workspace_id, text, res)
+    if vector is None:
+        return None, ("embedding_unavailable: stored without a vector, which follows later.",)
+    return vector, ()
+
+
+async def embed_later(session: Session, workspace_id: UUID, conversation_id: UUID, new: Sequence[NewTurn]) -> None:
+    """Queues the job that makes missing vectors; until then the turns are found by their words."""
+    if any(each.vector is None for each in new):
+        payload = {TURNS_OF: str(conversation_id)}
+        await queue.enqueue(session, workspace_id, [NewJob("embed", payload=payload, max_attempts=EMBED_MAX_ATTEMPTS)])
+
+
+async def embed_missing(workspace_id: UUID, conversation_id: UUID, res: Resources) -> int:
+    """How many turns of the conversation got a missing vector. Safe to run twice."""
+    made = 0
+    while True:
+        async with res.db.read(workspace_id) as session:
+            waiting = await turns.unembedded(
+                session, workspace_id, conversation_id, generation=res.generation, limit=BATCH
+            )
+        if not waiting:
+            return made
+        vectors = await res.embedder.embed(workspace_id, [turn.text for turn in waiting])
+        by_id = {turn.id: (turn.text, vector) for turn, vector in zip(waiting, vectors, strict=True)}
+        async with res.db.begin(workspace_id) as session:
+            made += await turns.store_vectors(session, workspace_id, by_id, generation=res.generation)
+
+
+def missing(field: str = "id") -> NotFound:
+    return NotFound("There is no conversation with this id.", field=field)

@@ -1,0 +1,1 @@
+"""Deleting, forgetting and purging."""

@@ -1,0 +1,200 @@
+"""What a user asks to forget in a message: planned before the transaction, deleted in it, and said in the answer.
+
+It deletes and never purges, and takes nothing where it is not clear what is meant: then the answer says what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from service.domain.conversation import WithdrawnSpan
+from service.domain.decision import Action
+from service.domain.draft import Dedup, DedupAction, Draft
+from service.domain.forgetting import ForgetPlan, ForgetScope
+from service.domain.memory import Outcome
+from service.domain.request import WriteContext
+from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.domain.text import CleanText
+from service.episodes.statements import withdrawn
+from service.episodes.statements.turns import StoredTurn
+from service.erasure import forget_matched, forget_plan
+from service.erasure.forget_plan import CLEAR_SIMILARITY, SEVERAL
+from service.language import forget_matching, forget_query, forget_requests
+from service.language.forget_matching import ForgetText
+from service.language.forget_requests import ForgetWish
+from service.language.talk import Utterance
+from service.language.withdrawal import Span
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+
+NO_RIGHT = "forget_refused: this key may not delete, so nothing was forgotten."
+UNCLEAR = (
+    "forget_unclear: nothing was forgotten, for several memories may be meant: {found}. POST /v1/forget takes ids."
+)
+UNKNOWN = "forget_unclear: nothing that is known says what was to be forgotten."
+DONE = "forgotten: {memories} memories and {sentences} sentences of turns."
+SHOWN = 3
+
+MOST_ASKED = 10
+"""Requests to forget of one conversation that are carried out: each reads all texts of the scope."""
+
+MOST_COMPARED = 20
+"""Sentences before a request, in the same messages, that it may mean."""
+
+TOO_MANY = f"forget_unclear: more than {MOST_ASKED} things were to be forgotten; only the first {MOST_ASKED} count."
+
+
+@dataclass(frozen=True, slots=True)
+class AskedToForget:
+    """A request in the message at this place. `plan`: what goes, None where nothing does. `here`: what it means in the
+    messages of the request themselves, as message and span."""
+
+    message: int
+    wish: ForgetWish
+    plan: ForgetPlan | None
+    warning: str
+    here: tuple[tuple[int, int, int], ...] = ()
+
+    @property
+    def spans(self) -> tuple[tuple[int, int, int], ...]:
+        """Message and span of the request and of what it means in the messages; nothing of it is kept or shown."""
+        return (self.message, self.wish.start, self.wish.end), *self.here
+
+
+@dataclass(frozen=True, slots=True)
+class ForgettingInTalk:
+    """The requests of a conversation's messages, and its scope."""
+
+    asked: Sequence[AskedToForget]
+    messages: Sequence[Draft]
+    scope: Scope
+
+
+async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple[AskedToForget, ...]:
+    """The requests of the messages, each with what it means; none where two people talk to each other."""
+    names = {draft.speech.speaker for draft in messages if draft.speech is not None and draft.speech.role == "user"}
+    if len(names) > 1:
+        return ()
+    asked: list[AskedToForget] = []
+    for place, draft in enumerate(messages):
+        if draft.speech is None or draft.speech.role != "user":
+            continue
+        for wish in await res.rules.run_if_long(len(draft.clean), forget_requests.find, draft.clean):
+            if len(asked) < MOST_ASKED:
+                asked.append(await _planned(place, wish, messages, scope, res))
+            else:
+                asked.append(AskedToForget(place, wish, None, TOO_MANY))
+    return tuple(asked)
+
+
+def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) -> list[Utterance]:
+    """The messages without their requests, which are no facts, and without what they mean."""
+    spans: dict[int, list[Span]] = {}
+    for each in asked:
+        for place, start, end in each.spans:
+            spans.setdefault(place, []).append((start, end))
+    return [
+        replace(one, text=CleanText(forget_requests.masked(one.text, spans[place]))) if place in spans else one
+        for place, one in enumerate(said)
+    ]
+
+
+async def carry_out(
+    session: Session,
+    forgetting: ForgettingInTalk,
+    places: Sequence[StoredTurn],
+    res: Resources,
+    request: WriteContext,
+) -> list[Outcome]:
+    """Deletes what was asked for, and withdraws the sentences that ask, also where nothing was found. In the
+    transaction in which the turns were written; one outcome per memory."""
+    outcomes, scope = [], forgetting.scope
+    spans = [
+        WithdrawnSpan(places[message].id, start, end, "deleted")
+        for each in forgetting.asked
+        for message, start, end in each.spans
+    ]
+    if spans:
+        await withdrawn.add_to_present(session, scope.workspace_id, spans)
+        await withdrawn.refresh(session, scope.workspace_id, {each.turn_id for each in spans})
+    for each in forgetting.asked:
+        if each.plan is None:
+            continue
+        plan, warnings = await forget_matched.unchanged(session, scope.workspace_id, each.plan)
+        await forget_matched.delete(session, _where(scope), plan, res, request)
+        draft = replace(forgetting.messages[each.message], warnings=warnings)
+        outcomes += _outcomes(draft, plan, places[each.message])
+    return outcomes
+
+
+def previews(asked: Sequence[AskedToForget], messages: Sequence[Draft]) -> list[Outcome]:
+    """The same for a dry run."""
+    return [
+        one for each in asked if each.plan is not None for one in _outcomes(messages[each.message], each.plan, None)
+    ]
+
+
+def _outcomes(draft: Draft, plan: ForgetPlan, place: StoredTurn | None) -> list[Outcome]:
+    talk = (place.conversation_id, place.index) if place is not None else (None, None)
+    return [
+        Outcome(
+            draft,
+            Action.UPDATE if each.remaining else Action.DELETE,
+            Dedup(DedupAction.UPDATED_EXISTING, each.id),
+            each.id,
+            each.remaining or None,
+            each.text,
+            *talk,
+        )
+        for each in plan.memories
+    ]
+
+
+async def _planned(
+    place: int, wish: ForgetWish, messages: Sequence[Draft], scope: Scope, res: Resources
+) -> AskedToForget:
+    draft = messages[place]
+    here = await _said_here(place, wish, messages, res)
+    if wish.sort == "said":
+        plan = ForgetPlan("nothing", "") if here else await forget_plan.last_said(_where(scope), draft, res)
+    else:
+        plan = await forget_plan.by_query(_where(scope), wish.query, CleanText(wish.query), res, sort=wish.sort)
+    if plan.is_empty:
+        warning = DONE.format(memories=0, sentences=len(here)) if here else _not_clear(plan)
+        return AskedToForget(place, wish, None, warning, here)
+    if not draft.options.may_delete:
+        return AskedToForget(place, wish, None, NO_RIGHT, here)
+    done = DONE.format(memories=len(plan.memories), sentences=len(plan.sentences) + len(here))
+    return AskedToForget(place, wish, plan, done, here)
+
+
+def _not_clear(plan: ForgetPlan) -> str:
+    several = plan.explanation == SEVERAL
+    may_be = [each for each in plan.near if several or (each.probability or 0) >= CLEAR_SIMILARITY]
+    found = [f"{each.text[:80]} ({each.id})" for each in may_be]
+    return UNCLEAR.format(found="; ".join(found[:SHOWN])) if found else UNKNOWN
+
+
+async def _said_here(
+    place: int, wish: ForgetWish, messages: Sequence[Draft], res: Resources
+) -> tuple[tuple[int, int, int], ...]:
+    """What a request means in the user's messages up to it, as message and span."""
+    said = [
+        (number, start, min(end, wish.start) if number == place else end)
+        for number, each in enumerate(messages[: place + 1])
+        if each.speech is not None and each.speech.role == "user"
+        for start, end in forget_requests.own_sentences(each.clean)
+        if number < place or start < wish.start
+    ][-MOST_COMPARED:]
+    if wish.sort == "said" or not said:
+        return tuple(said[-1:])
+    texts = [ForgetText(each, str(messages[each[0]].clean)[each[1] : each[2]]) for each in said]
+    if found := forget_matching.match(forget_query.parse(wish.query), texts).meant:
+        return tuple(found)
+    nearest = await forget_plan.nearest_of(wish.query, [each.text for each in texts], messages[0].scope, res)
+    return () if nearest is None else (said[nearest],)
+
+
+def _where(scope: Scope) -> ForgetScope:
+    return ForgetScope(scope, None if scope.channel == GLOBAL_CHANNEL else scope.channel)

@@ -1,0 +1,162 @@
+"""Deleting a conversation or one turn: its text goes, and the memories that are turns of it.
+
+Facts that were read in it are the user's own by then and stay, unless the caller wants those gone that rest on it
+alone. A purge takes these in any case, with history, log and everything else that has words of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from service.domain.conversation import Conversation
+from service.domain.errors import NotFound, PreconditionFailed
+from service.domain.request import WriteContext
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.episodes.statements import contexts, conversations
+from service.episodes.statements.turns import get_many
+from service.erasure.purge import PurgeReceipt, receipt_of
+from service.erasure.statements import purge, turns
+from service.memories.statements import deletion
+from service.memories.statements.deletion import BATCH
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit, store_answer, write_transaction
+from service.working.statements import working
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedTalk:
+    """What went: `turns` and `memories` are counts. `already_deleted`: it had gone before."""
+
+    id: UUID
+    already_deleted: bool = False
+    turns: int = 0
+    memories: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A conversation, or (`turn_id`) one turn of it, there or deleted before."""
+
+    scope: Scope
+    conversation_id: UUID
+    turn_id: UUID | None = None
+    is_there: bool = True
+
+    @property
+    def id(self) -> UUID:
+        return self.turn_id or self.conversation_id
+
+
+async def find_turn(session: Session, owner: Scope, turn_id: UUID) -> Talk:
+    """The turn with this id, there or deleted before, of the user, agent and run of `owner` (None: any)."""
+    workspace_id = owner.workspace_id
+    found = (await get_many(session, workspace_id, [turn_id])).get(turn_id)
+    if found is not None and _is_owned(found.scope, owner):
+        return Talk(found.scope, found.conversation_id, turn_id)
+    logged = await turns.logged(session, workspace_id, turn_id)
+    if found is not None or logged is None or logged.turn_id != turn_id or not _is_owned(logged.scope, owner):
+        raise NotFound("There is no turn with this id.", field="id")
+    return Talk(logged.scope, logged.conversation_id, turn_id, is_there=False)
+
+
+async def find_deleted(session: Session, owner: Scope, wanted: UUID) -> Talk | None:
+    """The conversation with this id that was deleted before."""
+    logged = await turns.logged(session, owner.workspace_id, wanted)
+    if logged is None or logged.conversation_id != wanted or not _is_owned(logged.scope, owner):
+        return None
+    return Talk(logged.scope, logged.conversation_id, is_there=False)
+
+
+def of(conversation: Conversation) -> Talk:
+    return Talk(conversation.scope, conversation.id)
+
+
+async def delete(
+    talk: Talk, res: Resources, request: WriteContext, *, with_facts: bool, expected: Expected | None = None
+) -> DeletedTalk:
+    """Deletes it, once. Raises PreconditionFailed."""
+    workspace_id = talk.scope.workspace_id
+    async with write_transaction(talk.scope, res, request) as session:
+        there = await _lock(session, talk, expected)
+        ids = await _turn_ids(session, talk) if there else []
+        gone = await turns.records(session, workspace_id, ids)
+        if with_facts:
+            gone = sorted({*gone, *await turns.resting_on(session, workspace_id, ids)})
+        for first in range(0, len(gone), BATCH):
+            part = gone[first : first + BATCH]
+            await deletion.delete_memories(session, workspace_id, part, generation=res.generation)
+        deleted = DeletedTalk(talk.id, already_deleted=True)
+        if there:
+            whole = talk.turn_id is None
+            await turns.delete(session, workspace_id, ids, conversation_id=talk.conversation_id, whole=whole)
+            deleted = DeletedTalk(talk.id, False, len(ids), len(gone))
+            await _audit(session, talk, gone, res, request)
+        await store_answer(session, workspace_id, deleted, request)
+    return deleted
+
+
+async def purge_talk(
+    talk: Talk, res: Resources, request: WriteContext, *, expected: Expected | None = None
+) -> PurgeReceipt:
+    """Erases it with the memories that rest on it alone, there or deleted before."""
+    workspace_id = talk.scope.workspace_id
+    async with write_transaction(talk.scope, res, request) as session:
+        await session.execute(purge.LONG_TIMEOUT)
+        await _lock(session, talk, expected)
+        ids = await _turn_ids(session, talk, ever=True)
+        gone = {
+            *await turns.records(session, workspace_id, ids),
+            *await turns.resting_on(session, workspace_id, ids),
+            *await turns.rested_on(session, workspace_id, ids),
+        }
+        whole = talk.turn_id is None
+        # answers kept for an Idempotency-Key name the conversation by its id
+        named = [*ids, talk.conversation_id] if whole else ids
+        if whole:  # before the conversation goes: by its name the notes are found
+            await working.erase_of_conversation(session, workspace_id, talk.conversation_id)
+        counts = await purge.purge_memories(session, workspace_id, sorted(gone), turns=named)
+        await turns.delete(session, workspace_id, ids, conversation_id=talk.conversation_id, whole=whole)
+        if not whole:
+            await contexts.enqueue_conversations(session, workspace_id, [talk.conversation_id])
+        subject = ("turn" if talk.turn_id else "conversation", str(talk.id))
+        receipt = await receipt_of(session, workspace_id, subject, counts, res, request)
+        await store_answer(session, workspace_id, receipt, request)
+    res.embedder.forget(workspace_id)
+    return receipt
+
+
+async def _lock(session: Session, talk: Talk, expected: Expected | None) -> bool:
+    """Locks the conversation; whether the talk is still there."""
+    workspace_id = talk.scope.workspace_id
+    found = await conversations.lock(session, workspace_id, talk.conversation_id)
+    if found is None:
+        return False
+    if expected is not None and not expected.meets(found.version):
+        raise PreconditionFailed("The conversation has changed since: read it again.", field="If-Match")
+    if talk.turn_id is None:
+        return True
+    return bool(await get_many(session, workspace_id, [talk.turn_id]))
+
+
+async def _turn_ids(session: Session, talk: Talk, *, ever: bool = False) -> list[UUID]:
+    if talk.turn_id is not None:
+        return [talk.turn_id]
+    of_conversation = turns.ever_of_conversation if ever else turns.of_conversation
+    return await of_conversation(session, talk.scope.workspace_id, talk.conversation_id)
+
+
+async def _audit(session: Session, talk: Talk, gone: Sequence[UUID], res: Resources, request: WriteContext) -> None:
+    conversation = talk.conversation_id
+    await append_audit(
+        session, "delete", talk.scope, [talk.id], request, res, kind="episodic", conversation_id=conversation
+    )
+    if gone:
+        await append_audit(session, "delete", talk.scope, gone, request, res, conversation_id=conversation)
+
+
+def _is_owned(scope: Scope, owner: Scope) -> bool:
+    return scope.has_ids(user_id=owner.user_id, agent_id=owner.agent_id, run_id=owner.run_id)

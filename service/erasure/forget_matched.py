@@ -1,0 +1,154 @@
+"""Removing what a plan names, and nothing else: memories, and sentences of turns, in one transaction.
+
+A memory that changed since the plan was made stays, and the answer says so. With a purge the words go for good: a
+sentence is cut out of its turn and of the log, and the turn goes with it when no word is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.domain.conversation import WithdrawnSpan
+from service.domain.decision import Neighbour, Strike
+from service.domain.forgetting import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget
+from service.domain.request import WriteContext
+from service.domain.scope import Scope
+from service.domain.text import CleanText, content_hash
+from service.episodes.statements import contexts, withdrawn
+from service.erasure.purge import PurgeReceipt, receipt_of
+from service.erasure.statements import purge, targets
+from service.language import withdrawal
+from service.language.withdrawal import Span
+from service.memories import write
+from service.memories.statements import deduplication, deletion, sources, updates
+from service.memories.statements.deletion import BATCH
+from service.postgres.engine import Session
+from service.queue import queue
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit, store_answer, write_transaction
+
+CHANGED = "changed: memory {id} has changed since it was chosen, and stays."
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The plan as it was carried out: what is left in it is gone. `receipt`: of a purge."""
+
+    plan: ForgetPlan
+    carried_out: bool = False
+    receipt: PurgeReceipt | None = None
+    warnings: tuple[str, ...] = ()
+
+
+async def remove(
+    wanted: ForgetScope, plan: ForgetPlan, res: Resources, request: WriteContext, *, for_good: bool = False
+) -> Forgotten:
+    """Deletes what the plan names (`for_good`: purges it). An empty plan removes nothing."""
+    scope = wanted.scope
+    async with write_transaction(scope, res, request) as session:
+        plan, warnings = await unchanged(session, scope.workspace_id, plan)
+        receipt = None
+        if for_good and not plan.is_empty:
+            receipt = await _purge(session, wanted, plan, res, request)
+        elif not plan.is_empty:
+            await delete(session, wanted, plan, res, request)
+        forgotten = Forgotten(plan, not plan.is_empty, receipt, warnings)
+        await store_answer(session, scope.workspace_id, forgotten, request)
+    if receipt is not None:
+        res.embedder.forget(scope.workspace_id)
+    return forgotten
+
+
+async def delete(
+    session: Session, wanted: ForgetScope, plan: ForgetPlan, res: Resources, request: WriteContext
+) -> None:
+    """Deletes the memories of the plan and withdraws its sentences, in the caller's transaction."""
+    workspace_id = wanted.scope.workspace_id
+    struck = {each.id for each in plan.memories if each.remaining and await _strike(session, wanted.scope, each, res)}
+    ids = sorted(each.id for each in plan.memories if each.version and each.id not in struck)
+    for first in range(0, len(ids), BATCH):
+        await deletion.delete_memories(session, workspace_id, ids[first : first + BATCH], generation=res.generation)
+    alone = [
+        WithdrawnSpan(each.turn_id, each.start, each.end, "deleted")
+        for each in plan.sentences
+        if each.memory_id is None
+    ]
+    await withdrawn.add_to_present(session, workspace_id, alone)
+    await withdrawn.refresh(session, workspace_id, {each.turn_id for each in alone})
+    turns = len({each.turn_id for each in plan.sentences})
+    touched = sorted({*ids, *struck})
+    await append_audit(session, "delete", wanted.scope, touched, request, res, by="forget", turns=turns)
+
+
+async def _strike(session: Session, scope: Scope, target: ForgetTarget, res: Resources) -> bool:
+    """Takes the sentences that are meant out of a memory; False where another memory says the rest already."""
+    text = CleanText(target.remaining)
+    memory = Neighbour(target.id, CleanText(target.text), "", target.version, 1.0)
+    return await write.strike(session, scope, Strike(memory, text), res, at=None, evidence=None)
+
+
+async def _keep_rest(session: Session, wanted: ForgetScope, target: ForgetTarget, res: Resources) -> None:
+    """Keeps what is left of a memory that is purged as a new memory, unless another one says it already."""
+    workspace_id, text, new_id = wanted.scope.workspace_id, CleanText(target.remaining), uuid7()
+    digest = content_hash(text)
+    if await deduplication.with_hash(session, wanted.scope, digest, now=res.clock()) is not None:
+        return
+    await updates.copy_with_text(session, workspace_id, target.id, new_id, text, now=res.clock())
+    await sources.copy(session, workspace_id, target.id, new_id)
+    await queue.enqueue(session, workspace_id, write.follow_up(new_id, res, embed=True))
+
+
+async def unchanged(session: Session, workspace_id: UUID, plan: ForgetPlan) -> tuple[ForgetPlan, tuple[str, ...]]:
+    """The plan without memories that changed or went since it was made, and the sentences that rest on them alone."""
+    versions = {each.id: each.version for each in plan.memories if each.version}
+    same = set(await targets.lock_unchanged(session, workspace_id, versions))
+    lost = [each.id for each in plan.memories if each.version and each.id not in same]
+    if not lost:
+        return plan, ()
+    memories = tuple(each for each in plan.memories if each.id not in lost)
+    sentences = tuple(each for each in plan.sentences if each.memory_id not in lost)
+    warnings = tuple(CHANGED.format(id=each) for each in lost)
+    return replace(plan, memories=memories, sentences=sentences), warnings
+
+
+async def _purge(
+    session: Session, wanted: ForgetScope, plan: ForgetPlan, res: Resources, request: WriteContext
+) -> PurgeReceipt:
+    workspace_id = wanted.scope.workspace_id
+    ids = sorted(each.id for each in plan.memories)
+    touched = {each.turn_id for each in plan.sentences}
+    touched |= {each.turn_id for each in await targets.spans(session, workspace_id, ids)}
+    for each in plan.memories:
+        if each.remaining:
+            await _keep_rest(session, wanted, each, res)
+    kept = await _cut_out(session, workspace_id, touched, plan.sentences)
+    conversations = [each for one in ids for each in await contexts.conversations_of(session, workspace_id, one)]
+    counts = await purge.purge_memories(
+        session, workspace_id, ids, turns=sorted(touched - kept), keep_turns=sorted(kept)
+    )
+    await withdrawn.refresh(session, workspace_id, kept, rewritten=True)
+    await contexts.enqueue_conversations(session, workspace_id, sorted(set(conversations)))
+    counts["turn_rewritten"] = len(kept)
+    named = ("memories", *map(str, ids), *map(str, sorted(touched)))
+    return await receipt_of(session, workspace_id, named, counts, res, request)
+
+
+async def _cut_out(
+    session: Session, workspace_id: UUID, turn_ids: set[UUID], sentences: Sequence[ForgetSentence]
+) -> set[UUID]:
+    """Cuts the sentences out of those turns that say more; returns these turns."""
+    spans: dict[UUID, list[Span]] = {}
+    for each in sentences:
+        spans.setdefault(each.turn_id, []).append((each.start, each.end))
+    kept = set()
+    for turn_id, turn in (await targets.turns_by_id(session, workspace_id, turn_ids)).items():
+        removed = withdrawal.without(spans.get(turn_id, []), [])
+        if withdrawal.shown(turn.text, removed):
+            kept.add(turn_id)
+            if removed:
+                await targets.cut_out(session, workspace_id, turn, removed)
+    return kept

@@ -1,0 +1,484 @@
+"""What a request to forget means, before anything is removed.
+
+Identifiers, names and words are compared with every text of the scope (language/forget_matching.py). Words that no text
+says all of are compared by meaning, sentence by sentence, and count only where one is clearly nearer than all others.
+What is meant goes wherever it stands: in turns, in what other memories take up, and in the assistant's next reply.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from service.domain.draft import Draft
+from service.domain.errors import EmbeddingError
+from service.domain.forgetting import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.episodes.statements import withdrawn
+from service.erasure.statements import targets
+from service.erasure.statements.targets import SpokenText, StoredText
+from service.language import forget_matching, forget_query, lexemes, sentences, withdrawal
+from service.language.forget_matching import NEAR_MISSES, ForgetText, Matches, Part
+from service.language.forget_query import ForgetQuery
+from service.language.forget_requests import Sort
+from service.language.talk.utterance import ASSISTANT, ASSISTANT_ROLES
+from service.language.withdrawal import Span
+from service.memories.statements import nearest
+from service.memories.statements.deletion import Extent
+from service.memories.statements.nearest import NearVectors
+from service.postgres import scopes
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+
+CLEAR_SIMILARITY = 0.55
+"""Calibrated similarity of a query and a sentence from which it may be meant."""
+
+CLEAR_LEAD = 0.1
+"""How much nearer the nearest must be than any other memory: of 26 queries with the answer among three texts 14 had
+such a lead, all rightly; the others are listed."""
+
+COMPARED_PARTS = 40
+"""Sentences that are embedded for one request."""
+
+ALIKE = 0.5
+"""Shared content words of a statement and a sentence, of all they have, from which the sentence says it."""
+
+NOTHING_SAID = "Nothing stored has the identifier, the name or all words of the query."
+NOT_CLEAR = "No memory says all words of the query, and none is clearly nearer to it than the others."
+SEVERAL = "Several memories say it, and none is clearly nearer than the others."
+EXPLANATIONS: dict[Matched, str] = {
+    "ids": "The memories with these ids, and the sentences that they rest on.",
+    "identifier": "Everything that has the identifier, whole and in any of its forms.",
+    "name": "Everything that names it as a whole word, narrowed down by the other words of the query.",
+    "words": "Everything that says all words of the query.",
+    "meaning": "No memory says all words of the query; this one is clearly the nearest by meaning.",
+}
+_ASKS_FOR_NAME = re.compile(r"\b(?:name|nombre|nom|nome|naam)\b", re.IGNORECASE)
+_FIRST_PERSON = re.compile(r"\bi\b", re.IGNORECASE)
+_SOMEBODY_ELSE = re.compile(
+    r"^\W*(?:(?i:my|our|his|her|their)\s|(?!I\b|User\b)[A-Z]\w*(?:\s[A-Z]\w*)*\s+(?:is|has|\w+s)\b)"
+)
+
+MemoryKey = tuple[UUID, int]
+Key = MemoryKey | UUID
+"""A version of a memory, or a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """All texts of a scope, with their parts; of a turn those sentences that are shown."""
+
+    memories: Mapping[MemoryKey, StoredText]
+    turns: Mapping[UUID, SpokenText]
+    parts: Mapping[Key, list[Part]]
+    turn_at: Mapping[tuple[UUID, int], UUID]
+
+    def by_assistant(self, key: Key) -> bool:
+        """Whether an assistant said it."""
+        if isinstance(key, tuple):
+            return forget_matching.speaker(self.memories[key].text) == ASSISTANT
+        return self.turns[key].role in ASSISTANT_ROLES
+
+    def joined(self, keys: Iterable[Key]) -> list[ForgetText[Key]]:
+        """The texts that are compared: a memory as it is, a turn as it is shown."""
+        return [
+            ForgetText(
+                key,
+                self.memories[key].text if isinstance(key, tuple) else " ".join(each.text for each in self.parts[key]),
+            )
+            for key in keys
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Which parts of which texts go, and why each text."""
+
+    parts: dict[Key, set[int]] = field(default_factory=dict)
+    reasons: dict[Key, str] = field(default_factory=dict)
+
+    def add(self, key: Key, places: set[int], reason: str) -> bool:
+        """Whether it adds anything."""
+        known = self.parts.setdefault(key, set())
+        self.reasons.setdefault(key, reason)
+        new = not places <= known
+        known |= places
+        return new
+
+
+async def by_query(
+    wanted: ForgetScope,
+    raw: str,
+    query: CleanText,
+    res: Resources,
+    *,
+    with_deleted: bool = False,
+    sort: Sort | None = None,
+) -> ForgetPlan:
+    """What a query means in the scope. `raw`: as it was sent, compared first; `query`: redacted, as the texts were.
+    `with_deleted`: also memories that are gone, as far as their history knows them. `sort`: of a request in a message,
+    which means one memory unless it says "everything"."""
+    async with res.db.snapshot(wanted.scope.workspace_id) as session:
+        texts = await _read(session, wanted, with_deleted=with_deleted)
+    for asked in dict.fromkeys((raw, str(query))):
+        parsed, found, spoken = await res.rules.run(_matched, asked, texts)
+        if found.meant or spoken.meant:
+            break
+    cosines = await _cosines(wanted, query, res)
+    near = _near(found, texts, cosines)
+    chosen = await res.rules.run(_in_words, parsed, found, spoken, texts)
+    matched: Matched = "identifier" if parsed.identifiers else "name" if parsed.names else "words"
+    guess = sort in ("statement", "thing") and (matched == "words" or sort == "statement")
+    if chosen.parts and guess:
+        chosen, open_ = await _one_of(chosen, query, sort, texts, res, wanted)
+        if open_:
+            return ForgetPlan("nothing", SEVERAL, near=_listed(open_, texts))
+    chosen = await res.rules.run(_with_occasions, chosen, texts)
+    if all(texts.by_assistant(key) for key in chosen.parts):  # the user said it in other words, if at all
+        if not chosen.parts and (parsed.identifiers or not parsed.terms):
+            return ForgetPlan("nothing", NOTHING_SAID, near=near)
+        candidates = [key for key in cosines or () if (key, 0) in texts.memories]
+        if parsed.names:
+            named_in = {key[0] for key in found.near if isinstance(key, tuple)}
+            candidates = [each for each in candidates if each in named_in]
+        scored = await _scored(query, [(each, 0) for each in candidates], texts, res, wanted, sort)
+        first = _standing_out(scored, texts)
+        if not first and not chosen.parts:
+            return ForgetPlan("nothing", NOT_CLEAR if scored else NOTHING_SAID, near=_listed(scored, texts) or near)
+        matched = "meaning" if first else matched
+        for key, place, similarity in first:
+            reason = f"nearest by meaning: similarity {similarity:.2f}"
+            chosen.add(key, forget_matching.with_dependents(texts.parts[key], {place}), reason)
+    named = parsed if _ASKS_FOR_NAME.search(query) else None
+    plan = _planned(matched, await res.rules.run(_spread, chosen, texts, named), texts)
+    gone = {each.id for each in plan.memories}
+    async with res.db.snapshot(wanted.scope.workspace_id) as session:
+        plan = await _with_sources(session, wanted, plan)
+    return replace(plan, near=tuple(each for each in near if each.id not in gone))
+
+
+async def by_ids(wanted: ForgetScope, ids: Sequence[UUID], res: Resources) -> ForgetPlan:
+    """The memories of the scope with these ids, with what rests on them."""
+    async with res.db.snapshot(wanted.scope.workspace_id) as session:
+        extent = Extent(wanted.scope, wanted.channel)
+        there = {each.id: each for each in await targets.by_ids(session, extent, ids, wanted.session_id)}
+        chosen = [
+            ForgetTarget(each.id, each.text, "its id was given", each.version)
+            for each in (there[one] for one in dict.fromkeys(ids) if one in there)
+        ]
+        chosen += _past_versions(there.values(), {each.id for each in chosen})
+        if not chosen:
+            return ForgetPlan("nothing", "There is no memory with these ids in this scope.")
+        return await _with_sources(session, wanted, ForgetPlan("ids", EXPLANATIONS["ids"], tuple(chosen)))
+
+
+async def last_said(wanted: ForgetScope, request: Draft, res: Resources) -> ForgetPlan:
+    """What the user said last in the conversation of a request, with the memories of it."""
+    async with res.db.snapshot(wanted.scope.workspace_id) as session:
+        texts = await _read(session, replace(wanted, session_id=request.given.session_id), with_deleted=False)
+    if request.given.session_id is None:
+        return ForgetPlan("nothing", NOTHING_SAID)
+    turns = [each for each in texts.turns.values() if each.role == "user"]
+    chosen = _Chosen()
+    if turns:
+        last = max(turns, key=lambda each: each.turn_index)
+        chosen.add(last.id, set(range(len(texts.parts[last.id]))), "was said last")
+    plan = _planned("words", await res.rules.run(_spread, chosen, texts), texts)
+    async with res.db.snapshot(wanted.scope.workspace_id) as session:
+        return await _with_sources(session, wanted, plan)
+
+
+# -- reading and comparing -------------------------------------------------------------------------------------------
+
+
+async def _read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> _Texts:
+    extent = Extent(wanted.scope, wanted.channel)
+    stored = await targets.memories(session, extent, wanted.session_id)
+    if with_deleted and wanted.session_id is None:
+        stored += await targets.gone(session, extent)
+    memories: dict[MemoryKey, StoredText] = {}
+    for each in stored:
+        number = 0
+        while (each.id, number) in memories:
+            number += 1
+        memories[each.id, number] = each
+    turns = {each.id: each for each in await targets.turns(session, extent, wanted.session_id)}
+    hidden = await _hidden(
+        session, wanted.scope.workspace_id, [one.id for one in turns.values() if one.shown is not None]
+    )
+    parts: dict[Key, list[Part]] = {key: forget_matching.parts(each.text) for key, each in memories.items()}
+    parts |= {key: _shown_parts(each, hidden.get(key, [])) for key, each in turns.items()}
+    return _Texts(memories, turns, parts, {(each.conversation_id, each.turn_index): each.id for each in turns.values()})
+
+
+async def _hidden(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, list[Span]]:
+    spans = await withdrawn.of_turns(session, workspace_id, ids)
+    kept = await withdrawn.kept_of(session, workspace_id, ids)
+    return {each: withdrawn.hidden_of(spans.get(each, []), kept.get(each, [])) for each in ids}
+
+
+def _shown_parts(turn: SpokenText, hidden: Sequence[Span]) -> list[Part]:
+    return [
+        Part(left, right, turn.text[left:right])
+        for start, end in sentences.split(turn.text)
+        for left, right in withdrawal.without([(start, end)], hidden)
+    ]
+
+
+def _matched(asked: str, texts: _Texts) -> tuple[ForgetQuery, Matches[Key], Matches[Key]]:
+    memories, turns = texts.joined(texts.memories), texts.joined(texts.turns)
+    parsed = forget_query.parse(asked, forget_matching.names_of([*memories, *turns]))
+    return parsed, forget_matching.match(parsed, memories), forget_matching.match(parsed, turns)
+
+
+def _in_words(parsed: ForgetQuery, found: Matches[Key], spoken: Matches[Key], texts: _Texts) -> _Chosen:
+    """The parts that are meant by their words."""
+    chosen = _Chosen()
+    for matches in (found, spoken):
+        for key, reason in matches.meant.items():
+            chosen.add(key, forget_matching.meant_parts(parsed, texts.parts[key], matches.has_form), reason)
+    return chosen
+
+
+async def _cosines(wanted: ForgetScope, query: CleanText, res: Resources) -> dict[UUID, float] | None:
+    """The memories nearest to the query with their calibrated similarity, nearest first; None where the embedder
+    fails."""
+    scope = wanted.scope
+    try:
+        vector = await res.embedder.embed_query(scope.workspace_id, query)
+    except EmbeddingError:
+        return None
+    where, rows = scopes.owned("v", scope, wanted.channel), scopes.owned("m", scope, wanted.channel)
+    asked = NearVectors(where, rows, vector, res.generation, 2 * NEAR_MISSES, res.settings.exact_scope_rows)
+    async with res.db.snapshot(scope.workspace_id) as session:
+        return {key: res.embedder.query_similarity(cosine) for key, cosine in await nearest.find(session, asked)}
+
+
+Scored = tuple[MemoryKey, int, float]
+"""A part of a memory with its similarity to the query."""
+
+
+async def _scored(
+    query: CleanText, keys: Sequence[MemoryKey], texts: _Texts, res: Resources, wanted: ForgetScope, sort: Sort | None
+) -> list[Scored]:
+    """The own sentences of these memories by their similarity to the query, nearest first. A statement about the
+    speaker is not said by what somebody else is or does."""
+    own_word = sort == "statement" and _FIRST_PERSON.search(query) is not None
+    units = [
+        (key, place, part)
+        for key in keys
+        for place, part in enumerate(texts.parts[key])
+        if not part.is_context and not (own_word and _SOMEBODY_ELSE.search(part.text))
+    ][:COMPARED_PARTS]
+    if not units:
+        return []
+    scores = await _similarities(query, [part.text for _, _, part in units], wanted.scope, res)
+    scored = [(key, place, score) for (key, place, _), score in zip(units, scores, strict=True)]
+    return sorted(scored, key=lambda each: -each[2])
+
+
+async def _similarities(query: str, texts: Sequence[str], scope: Scope, res: Resources) -> list[float]:
+    """Of a query and each text, calibrated; 0 where the embedder fails."""
+    try:
+        asked = await res.embedder.embed_query(scope.workspace_id, CleanText(query))
+        vectors = await res.embedder.embed(scope.workspace_id, [CleanText(each) for each in texts])
+    except EmbeddingError:
+        return [0.0] * len(texts)
+    return [res.embedder.query_similarity(float(asked @ vector)) for vector in vectors]
+
+
+async def nearest_of(query: str, texts: Sequence[str], scope: Scope, res: Resources) -> int | None:
+    """The place of the text that is clearly nearest to the query by meaning."""
+    scores = await _similarities(query, texts, scope, res)
+    first, *others = sorted(scores, reverse=True)
+    clear = first >= CLEAR_SIMILARITY and (not others or first - others[0] >= CLEAR_LEAD)
+    return scores.index(first) if clear else None
+
+
+def _standing_out(scored: Sequence[Scored], texts: _Texts, first: Scored | None = None) -> list[Scored]:
+    """The nearest sentence, where it stands out from all other memories (or the `first` that is given), with what the
+    assistant said that is as near; none where it is left to guess."""
+    own = [each for each in scored if not texts.by_assistant(each[0])] or list(scored)
+    if not own or (first is None and own[0][2] < CLEAR_SIMILARITY):
+        return []
+    others = [each for each in own if each[0][0] != own[0][0][0]]
+    if first is None and others and own[0][2] - others[0][2] < CLEAR_LEAD:
+        return []
+    first = first or own[0]
+    said_back = [each for each in scored if texts.by_assistant(each[0]) and first[2] - each[2] < CLEAR_LEAD]
+    return [first, *(each for each in said_back if each[0] != first[0])]
+
+
+async def _one_of(
+    chosen: _Chosen, query: CleanText, sort: Sort | None, texts: _Texts, res: Resources, wanted: ForgetScope
+) -> tuple[_Chosen, list[Scored]]:
+    """Of what is meant by its words the one memory that says it most nearly; else, second, those it may be."""
+    keys = [key for key in chosen.parts if isinstance(key, tuple)]
+    if sort == "thing" and len({key[0] for key in keys}) <= 1:
+        return chosen, []
+    scored = await _scored(query, keys, texts, res, wanted, sort)
+    first = None
+    if sort == "statement":
+        shares = {(key, place): _share(query, texts.parts[key][place].text) for key, place, _ in scored}
+        best = max((*shares.values(), ALIKE))
+        alike = [each for each in scored if shares[each[0], each[1]] == best]
+        first = next((each for each in alike if not texts.by_assistant(each[0])), None)
+    found = _standing_out(scored, texts, first)
+    one = _Chosen()
+    for key, place, _ in found:
+        one.add(key, forget_matching.with_dependents(texts.parts[key], {place}), chosen.reasons[key])
+    return one, [] if found or sort == "statement" else scored
+
+
+def _share(query: str, text: str) -> float:
+    """Shared content words of two texts, of all they have."""
+    one, other = (set(lexemes.lexemes(each)) for each in (query, text))
+    return len(one & other) / len(one | other) if one | other else 0.0
+
+
+# -- what goes with it -----------------------------------------------------------------------------------------------
+
+
+def _with_occasions(chosen: _Chosen, texts: _Texts) -> _Chosen:
+    """What is chosen with what the user said just before, where only the assistant's reply to it says the words."""
+    if not all(texts.by_assistant(key) for key in chosen.parts):
+        return chosen
+    for key in [each for each in chosen.parts if not isinstance(each, tuple)]:
+        turn, parts = texts.turns[key], texts.parts[key]
+        before = texts.turn_at.get((turn.conversation_id, turn.turn_index - 1))
+        if before is not None and not texts.by_assistant(before):
+            reply = " ".join(parts[place].text for place in chosen.parts[key])
+            found = {p for p, part in enumerate(texts.parts[before]) if forget_matching.echoes(part.text, reply)}
+            if found:
+                chosen.add(before, found, "the assistant's reply to it says the words")
+    return chosen
+
+
+def _chase_names(parsed: ForgetQuery, chosen: _Chosen, texts: _Texts) -> None:
+    """A name that is to be forgotten goes wherever it stands."""
+    asked = {word for name in parsed.names for word in name}
+    said = [texts.parts[key][place].text for key, places in chosen.parts.items() for place in places]
+    names = {name[-1] for text in said for name in forget_query.names_in(f"of {text}") if not asked & set(name)}
+    if not names:
+        return
+    query = ForgetQuery("", (), tuple((each,) for each in sorted(names)), frozenset(), everything=True)
+    for keys in (texts.memories, texts.turns):
+        matches = forget_matching.match(query, texts.joined(keys))
+        for key, reason in matches.meant.items():
+            chosen.add(key, forget_matching.meant_parts(query, texts.parts[key], matches.has_form), reason)
+
+
+def _spread(chosen: _Chosen, texts: _Texts, named: ForgetQuery | None = None) -> _Chosen:
+    """What is chosen with the sentences that say the same elsewhere, what takes them up, and the assistant's replies to
+    them. `named`: a query that asks to forget a name."""
+    if named is not None:
+        _chase_names(named, chosen, texts)
+    while True:
+        gone = [texts.parts[key][place] for key, places in chosen.parts.items() for place in places]
+        said = {forget_matching.plain(part.text) for part in gone if not part.is_context}
+        added = False
+        for key, parts in texts.parts.items():
+            found = {
+                place
+                for place, part in enumerate(parts)
+                for text in [forget_matching.plain(part.text)]
+                if (text in said if not part.is_context else any(len(each) >= BRIEF and each in text for each in said))
+            }
+            if texts.by_assistant(key):
+                found |= {p for p, part in enumerate(parts) if any(_share(each, part.text) >= ALIKE for each in said)}
+            if found:
+                added |= chosen.add(key, forget_matching.with_dependents(parts, found), "says it, too")
+        for key in [each for each in chosen.parts if not isinstance(each, tuple)]:
+            turn = texts.turns[key]
+            after = texts.turn_at.get((turn.conversation_id, turn.turn_index + 1))
+            if after is None or texts.by_assistant(key) or not texts.by_assistant(after):
+                continue
+            words = " ".join(texts.parts[key][place].text for place in chosen.parts[key])
+            found = {p for p, part in enumerate(texts.parts[after]) if forget_matching.echoes(words, part.text)}
+            if found:
+                added |= chosen.add(after, forget_matching.with_dependents(texts.parts[after], found), "replies to it")
+        if not added:
+            return chosen
+
+
+BRIEF = 8
+"""Characters of a sentence that another text may take up."""
+
+
+# -- the plan --------------------------------------------------------------------------------------------------------
+
+
+def _planned(matched: Matched, chosen: _Chosen, texts: _Texts) -> ForgetPlan:
+    meant: dict[UUID, ForgetTarget] = {}
+    said = []
+    for key, places in chosen.parts.items():
+        reason = chosen.reasons[key]
+        if isinstance(key, tuple):
+            each = texts.memories[key]
+            left = forget_matching.remaining(each.text, places) if each.version and each.version_of is None else ""
+            known = meant.get(each.id)
+            if known is None or (known.remaining and not left):
+                meant[each.id] = ForgetTarget(each.id, each.text, reason, each.version, left)
+            continue
+        turn = texts.turns[key]
+        for part in (texts.parts[key][place] for place in sorted(places)):
+            where = (turn.id, turn.conversation_id, turn.turn_index, part.start, part.end)
+            said.append(ForgetSentence(*where, part.text, reason))
+    whole = {each.id for each in meant.values() if not each.remaining}
+    for target in _past_versions(texts.memories.values(), whole):
+        meant.setdefault(target.id, target)
+    return ForgetPlan(matched, EXPLANATIONS[matched], tuple(meant.values()), tuple(said))
+
+
+def _past_versions(there: Iterable[StoredText], meant: set[UUID]) -> list[ForgetTarget]:
+    """What goes with the memories that are meant."""
+    return [
+        ForgetTarget(each.id, each.text, f"is a past version of memory {each.version_of}", each.version)
+        for each in there
+        if each.version_of in meant and each.id not in meant
+    ]
+
+
+def _near(found: Matches[Key], texts: _Texts, cosines: Mapping[UUID, float] | None) -> tuple[ForgetTarget, ...]:
+    near: dict[UUID, ForgetTarget] = {}
+    for key, reason in found.near.items():
+        assert isinstance(key, tuple), "memories are compared"
+        each = texts.memories[key]
+        score = (cosines or {}).get(each.id)
+        near.setdefault(each.id, ForgetTarget(each.id, each.text, reason, each.version, probability=score))
+    for one, score in (cosines or {}).items():
+        if score >= CLEAR_SIMILARITY and one not in near and (one, 0) in texts.memories:
+            each = texts.memories[one, 0]
+            near[one] = ForgetTarget(one, each.text, "is near by meaning", each.version, probability=score)
+    return tuple(near.values())[:NEAR_MISSES]
+
+
+def _listed(scored: Sequence[Scored], texts: _Texts) -> tuple[ForgetTarget, ...]:
+    """The memories of these parts as near misses, each once."""
+    near: dict[UUID, ForgetTarget] = {}
+    for key, _, score in scored:
+        each = texts.memories[key]
+        near.setdefault(each.id, ForgetTarget(each.id, each.text, "is near by meaning", each.version, "", score))
+    return tuple(near.values())[:NEAR_MISSES]
+
+
+async def _with_sources(session: Session, wanted: ForgetScope, plan: ForgetPlan) -> ForgetPlan:
+    """The plan with the sentences that those of its memories rest on that go whole, and no other live memory does."""
+    workspace_id = wanted.scope.workspace_id
+    ids = [each.id for each in plan.memories if not each.remaining]
+    found = await targets.spans(session, workspace_id, ids)
+    said = {(each.turn_id, each.start, each.end): each for each in plan.sentences}
+    turns = await targets.turns_by_id(session, workspace_id, {each.turn_id for each in found})
+    kept = await withdrawn.kept_of(session, workspace_id, list(turns), besides=ids)
+    for each in found:
+        turn = turns[each.turn_id]
+        for start, end in withdrawal.without([each.span], kept.get(each.turn_id, [])):
+            where = (turn.id, turn.conversation_id, turn.turn_index, start, end)
+            reason = f"memory {each.memory_id} rests on it"
+            if not any(one[0] == turn.id and one[1] <= start and end <= one[2] for one in said):
+                said[turn.id, start, end] = ForgetSentence(*where, turn.text[start:end], reason, each.memory_id)
+    ordered = sorted(said.values(), key=lambda each: (str(each.conversation_id), each.turn_index, each.start))
+    return replace(plan, sentences=tuple(ordered))

@@ -1,0 +1,1 @@
+"""Deletions too large for one request."""

@@ -1,0 +1,109 @@
+"""Purge: a memory or a subject erased so that nothing of it can be read again.
+
+One transaction over every table that holds words, then the caches of this process. What stays of the audit is that
+something happened, and when; of the erasure itself its counts and a digest of the subject, not its name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from service.domain.job import NewJob
+from service.domain.request import WriteContext
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.episodes.statements import contexts
+from service.erasure.statements import purge
+from service.memories.statements.deletion import Extent
+from service.postgres.engine import Session
+from service.queue import queue, schedule
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit, check, missing, store_answer, write_transaction
+
+PROMISE = (
+    "Unreachable from now on. Out of the data files once VACUUM has passed: {vacuum}. In the write-ahead log and in "
+    "backups until their retention ends."
+)
+"""What an erasure can promise: docs/decisions/022-erasure.md."""
+
+BY_JOB = "a job that does it waits for the worker"
+BY_ITSELF = "autovacuum does that by itself, the owner of the tables can at once, this service cannot on this server"
+
+
+VacuumState = Literal["queued", "not_permitted"]
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeReceipt:
+    """Rows removed (audit_log: blanked) by table; `subject_sha256` over workspace and subject, to prove it later."""
+
+    counts: Mapping[str, int]
+    subject_sha256: str
+    purged_at: datetime
+    vacuum: VacuumState
+
+    @property
+    def note(self) -> str:
+        return PROMISE.format(vacuum=BY_JOB if self.vacuum == "queued" else BY_ITSELF)
+
+
+async def purge_scope(extent: Extent, res: Resources, request: WriteContext) -> PurgeReceipt:
+    """Erases all that has every given id."""
+    scope = extent.scope
+    named = ("scope", scope.user_id or "", scope.agent_id or "", scope.run_id or "", extent.channel or "")
+    async with write_transaction(scope, res, request) as session:
+        counts = await purge.purge_scope(session, scope, extent.channel)
+        receipt = await receipt_of(session, scope.workspace_id, named, counts, res, request)
+        await store_answer(session, scope.workspace_id, receipt, request)
+    res.embedder.forget(scope.workspace_id)
+    return receipt
+
+
+async def purge_memory(
+    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+) -> PurgeReceipt:
+    """Erases one memory, there or deleted before. Raises NotFound for an id nothing is known of."""
+    async with res.db.read(workspace_id) as session:
+        found = await purge.owner_of(session, workspace_id, memory_id)
+    if found is None:
+        raise missing()
+    async with write_transaction(found[0], res, request) as session:
+        now = await purge.owner_of(session, workspace_id, memory_id)
+        if now is None:
+            raise missing()
+        if now[1] is not None:
+            check(now[1], expected)
+        conversations = await contexts.conversations_of(session, workspace_id, memory_id)
+        counts = await purge.purge_memories(session, workspace_id, [memory_id])
+        await contexts.enqueue_conversations(
+            session, workspace_id, conversations
+        )  # the purge has emptied their contexts
+        receipt = await receipt_of(session, workspace_id, ("memory", str(memory_id)), counts, res, request)
+        await store_answer(session, workspace_id, receipt, request)
+    res.embedder.forget(workspace_id)
+    return receipt
+
+
+async def receipt_of(
+    session: Session,
+    workspace_id: UUID,
+    named: tuple[str, ...],
+    counts: Mapping[str, int],
+    res: Resources,
+    request: WriteContext,
+) -> PurgeReceipt:
+    """The receipt of a purge, which stands in the audit, too. Queues the job that cleans the data files."""
+    digest = hashlib.sha256("\0".join((str(workspace_id), *named)).encode()).hexdigest()
+    may = await schedule.may_vacuum(session)
+    if may:
+        await queue.enqueue(session, workspace_id, [NewJob("vacuum")])
+    receipt = PurgeReceipt(counts, digest, res.clock(), "queued" if may else "not_permitted")
+    await append_audit(
+        session, "purge", Scope(workspace_id), [], request, res, counts=dict(counts), subject_sha256=digest
+    )
+    return receipt

@@ -1,0 +1,182 @@
+"""Forgetting what a query means, or what ids name: shown first, then removed, and nothing beside it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Self
+from uuid import UUID
+
+from fastapi import APIRouter, Request, Response
+from pydantic import ConfigDict, Field, model_validator
+
+from service.domain.access import Caller, Right
+from service.domain.errors import Forbidden, InvalidInput
+from service.domain.forgetting import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
+from service.domain.request import StoredAnswer
+from service.erasure import forget_matched, forget_plan
+from service.erasure.forget_matched import Forgotten
+from service.erasure.routes.forgetting import PurgeReceiptResponse, receipt_fields
+from service.http import errors
+from service.http.deps import Forgetter, ResourcesOf, scope_of, shared_scope
+from service.http.json_body import JsonRoute
+from service.http.schemas import SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields
+from service.http.writes import WriteOf, answer, send
+from service.runtime.pii import clean_words
+from service.runtime.resources import Resources
+
+router = APIRouter(prefix="/v1", tags=["memories"], route_class=JsonRoute)
+
+MAX_QUERY = 2_000
+MAX_IDS = 1_000
+
+
+UUIDS = Field(json_schema_extra={"format": "uuid"})
+
+
+class ForgetRequest(ScopeFields):
+    """What to forget: exactly one of `query` and `ids`, within a scope: user_id, agent_id, run_id or shared."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"query": "everything about Wanda", "user_id": "alice", "dry_run": True}]}
+    )
+
+    query: Annotated[Filled | None, Field(max_length=MAX_QUERY)] = Field(
+        None, description="An identifier, a name, or words; see docs/forgetting.md for what they mean"
+    )
+    ids: list[Annotated[Name, UUIDS]] | None = Field(
+        None, min_length=1, max_length=MAX_IDS, description="UUIDs of memories instead"
+    )
+    shared: bool = Field(False, description=f"{SHARED_ONLY} (right memory:share)")
+    session_id: Name | None = Field(None, description="Only memories and conversations of this session")
+    dry_run: bool = Field(False, description="Show what would go, and remove nothing")
+    purge: bool = Field(
+        False, description="Remove it from history, logs, jobs and caches, too (right memory:purge); there is no undo"
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.query is None) == (self.ids is None):
+            raise ValueError("query: give either query or ids")
+        return self
+
+
+class ForgottenMemoryItem(ResponseModel):
+    """A memory that is meant, or comes near."""
+
+    id: Id = Field(description="UUID")
+    memory: str | None = Field(description="Its text; null once it is purged")
+    reason: str = Field(description="Why it is meant, or comes near")
+    remaining: str | None = Field(
+        description="What stays of it, where only some of its sentences are meant; null where all of it goes"
+    )
+    probability: float | None = Field(
+        description="Of a near miss: 0..1, how likely it is meant, by its similarity to the query; null if not known"
+    )
+
+
+class ForgottenSentenceItem(ResponseModel):
+    """A part of a turn that is meant."""
+
+    turn_id: Id = Field(description="UUID of the turn")
+    conversation_id: Id = Field(description="UUID of its conversation")
+    turn_index: int = Field(description="Its place in the conversation, from 0")
+    start: int = Field(description="The first character of the part, from 0")
+    end: int = Field(description="The character behind it")
+    text: str | None = Field(description="What it says; null once it is purged")
+    reason: str = Field(description="Why it is meant")
+    memory_id: Id | None = Field(description="UUID of the memory that rests on it; null: the sentence itself is meant")
+
+
+class ForgetResponse(ResponseModel):
+    """What is meant and, unless it was a dry run, gone."""
+
+    dry_run: bool = Field(description="Whether nothing was removed because you asked for a dry run")
+    removed: bool = Field(description="Whether something was removed")
+    matched: Matched = Field(description="By what it was found")
+    explanation: str = Field(description="Why these and no others, or why nothing")
+    memories: list[ForgottenMemoryItem] = Field(description="Memories that are meant")
+    turns: list[ForgottenSentenceItem] = Field(description="Sentences of turns that are meant, or go with a memory")
+    near_misses: list[ForgottenMemoryItem] = Field(description="Memories that come near, and stay; at most 10")
+    receipt: PurgeReceiptResponse | None = Field(description="Of a purge; else null")
+    warnings: list[str] = Field(description="What could not be done, each as `code: sentence`")
+
+
+@router.post(
+    "/forget",
+    operation_id="forget",
+    summary="Forget what a query means",
+    response_model=ForgetResponse,
+    responses=errors.documented(400, 401, 403, 413, 422, 503),
+)
+async def forget(
+    request: Request, body: ForgetRequest, caller: Forgetter, res: ResourcesOf, write: WriteOf
+) -> Response:
+    """Memories and the sentences of turns that have an identifier or a name as a whole, in any of its forms, or say all
+    words of the query; else the one memory that is clearly nearest by meaning; else nothing, and why. `dry_run` shows
+    exactly what would go. Near misses stay."""
+    _check_right(body, caller)
+    wanted = _wanted(body, caller)
+    plan = await _plan(body, wanted, res)
+    if body.dry_run:
+        return send(_shown(Forgotten(plan), dry_run=True))
+    if body.purge:
+        await request.app.state.reads.flush()  # or they would be audited after the erasure
+    shown = partial(_shown, dry_run=False)
+    return send(shown(await forget_matched.remove(wanted, plan, res, write.answered_by(shown), for_good=body.purge)))
+
+
+def _check_right(body: ForgetRequest, caller: Caller) -> None:
+    if body.purge and not caller.may(Right.PURGE):
+        raise Forbidden(f"This key lacks the right {Right.PURGE}.", field="purge")
+
+
+def _wanted(body: ForgetRequest, caller: Caller) -> ForgetScope:
+    ids = {"user_id": body.user_id, "agent_id": body.agent_id, "run_id": body.run_id}
+    scope = (shared_scope if body.shared else scope_of)(caller, **ids, channel=body.channel)
+    return ForgetScope(scope, body.channel or caller.own_channel, body.session_id)
+
+
+async def _plan(body: ForgetRequest, wanted: ForgetScope, res: Resources) -> ForgetPlan:
+    if body.ids is not None:
+        return await forget_plan.by_ids(wanted, [_uuid(each) for each in body.ids], res)
+    assert body.query is not None, "one of both is given"
+    clean = await clean_words(body.query, "query", res)
+    return await forget_plan.by_query(wanted, body.query, clean, res, with_deleted=body.purge)
+
+
+def _uuid(given: str) -> UUID:
+    try:
+        return UUID(given)
+    except ValueError:
+        raise InvalidInput("ids: each must be the UUID of a memory.", field="ids") from None
+
+
+def _shown(found: Forgotten, *, dry_run: bool) -> StoredAnswer:
+    plan, gone = found.plan, found.receipt is not None
+    body = ForgetResponse(
+        dry_run=dry_run,
+        removed=found.carried_out,
+        matched=plan.matched,
+        explanation=plan.explanation,
+        memories=[_memory(each, hidden=gone) for each in plan.memories],
+        turns=[_sentence(each, hidden=gone) for each in plan.sentences],
+        near_misses=[_memory(each, hidden=False) for each in plan.near],
+        receipt=PurgeReceiptResponse(**receipt_fields(found.receipt)) if found.receipt is not None else None,
+        warnings=list(found.warnings),
+    )
+    return answer(200, body)
+
+
+def _memory(found: ForgetTarget, *, hidden: bool) -> ForgottenMemoryItem:
+    return ForgottenMemoryItem(
+        id=found.id,
+        memory=None if hidden else found.text,
+        reason="is purged" if hidden else found.reason,
+        remaining=None if hidden else found.remaining or None,
+        probability=found.probability,
+    )
+
+
+def _sentence(found: ForgetSentence, *, hidden: bool) -> ForgottenSentenceItem:
+    more = {"text": None, "reason": "is purged"} if hidden else {}
+    return ForgottenSentenceItem.of(found, **more)

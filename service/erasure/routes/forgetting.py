@@ -1,0 +1,197 @@
+"""Deleting: one memory, the memories of a scope, everything in a workspace."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import Field
+
+from service.domain.access import Right
+from service.domain.errors import Forbidden, InvalidInput
+from service.domain.request import StoredAnswer
+from service.erasure.purge import PurgeReceipt, VacuumState, purge_memory, purge_scope
+from service.http import errors
+from service.http.deps import (
+    Admin,
+    AgentId,
+    CallerOf,
+    ChannelName,
+    Deleter,
+    ResourcesOf,
+    RunId,
+    UserId,
+    scope_of,
+    shared_scope,
+)
+from service.http.json_body import JsonRoute
+from service.http.preconditions import IN_SCOPE, ExpectedOf
+from service.http.schemas import ResponseModel, ScopeDeletionResponse, Time
+from service.http.writes import WriteOf, answer, send
+from service.intake.routes import operations
+from service.memories.forget import ForgottenMemory, ForgottenScope, empty_workspace, forget, forget_scope
+from service.memories.routes.change_models import DeletedMemoryResponse
+from service.memories.statements.deletion import Extent
+from service.runtime.transactions import memory_id
+
+router = APIRouter(prefix="/v1", tags=["memories"], route_class=JsonRoute)
+
+ACCEPTED: dict[int | str, dict[str, Any]] = {
+    202: {
+        "model": ScopeDeletionResponse,
+        "description": "So many that an operation deletes them; it tells the progress",
+    }
+}
+
+
+PURGED_ONE_BY_ONE = "purge: shared memories are erased one by one, by their ids."
+
+
+class PurgeReceiptResponse(ResponseModel):
+    """What an erasure removed. It names the subject only by a digest."""
+
+    purged: bool = Field(description="Always true")
+    counts: dict[str, int] = Field(description="Rows removed, by table; of audit_log rows whose words are blanked")
+    subject_sha256: str = Field(
+        description="SHA-256 over workspace and subject, in hexadecimal; the audit log has it, too"
+    )
+    purged_at: Time = Field(description="When")
+    vacuum: VacuumState = Field(
+        description="queued: a job cleans the data files; not_permitted: the server does so in its own time"
+    )
+    note: str = Field(description="What that means for data files, write-ahead log and backups, in words")
+
+
+async def _extent(
+    caller: CallerOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+    shared: Annotated[
+        bool, Query(description="The memories of the whole workspace, instead (right memory:share)")
+    ] = False,
+) -> Extent:
+    ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+    scope = (shared_scope if shared else scope_of)(caller, **ids, channel=channel)
+    return Extent(scope, channel or caller.own_channel)
+
+
+ExtentOf = Annotated[Extent, Depends(_extent)]
+
+
+async def _purge(
+    caller: CallerOf,
+    purge: Annotated[
+        bool,
+        Query(description="Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"),
+    ] = False,
+) -> bool:
+    if purge and not caller.may(Right.PURGE):
+        raise Forbidden(f"This key lacks the right {Right.PURGE}.", field="purge")
+    return purge
+
+
+PurgeOf = Annotated[bool, Depends(_purge)]
+
+
+@router.delete(
+    "/memories",
+    operation_id="delete_memories",
+    summary="Delete every memory of a scope",
+    response_model=ScopeDeletionResponse | PurgeReceiptResponse,
+    responses={**ACCEPTED, **errors.documented(400, 401, 403, 503)},
+)
+async def delete_memories(
+    extent: ExtentOf, request: Request, caller: Deleter, res: ResourcesOf, purge: PurgeOf, write: WriteOf
+) -> Response:
+    """Every memory that has all given ids, in the given channel or in any, archived or not, as far as it was committed
+    when the request came. More than 1,000 are deleted by an operation.
+
+    With `purge=true` the subject is erased from every table at once, and the answer is a receipt.
+    """
+    if purge:
+        if extent.scope.is_shared:
+            raise InvalidInput(PURGED_ONE_BY_ONE, field="purge")
+        await request.app.state.reads.flush()  # or they would be audited after the erasure
+        return send(receipt_answer(await purge_scope(extent, res, write.answered_by(receipt_answer))))
+    return send(deleted_count_answer(await forget_scope(extent, res, write.answered_by(deleted_count_answer))))
+
+
+@router.delete(
+    "/memories/{id}",
+    operation_id="delete_memory",
+    summary="Delete a memory for good",
+    response_model=DeletedMemoryResponse | PurgeReceiptResponse,
+    responses=errors.documented(401, 403, 404, 412, 503),
+    dependencies=IN_SCOPE,
+)
+async def delete_memory(
+    id: str,
+    request: Request,
+    caller: Deleter,
+    res: ResourcesOf,
+    purge: PurgeOf,
+    write: WriteOf,
+    expected: ExpectedOf,
+) -> Response:
+    """With its vector and its edges in both directions; the history stays. A repetition says `already_deleted`.
+
+    With `purge=true` its history, decisions, promoted copies and the turns it came from go too, also for one that was
+    deleted before, and the answer is a receipt.
+    """
+    if purge:
+        await request.app.state.reads.flush()
+        context = write.answered_by(receipt_answer)
+        erased = await purge_memory(caller.workspace_id, memory_id(id), res, context, expected=expected)
+        return send(receipt_answer(erased))
+    gone = await forget(caller.workspace_id, memory_id(id), res, write.answered_by(deleted_answer), expected=expected)
+    return send(deleted_answer(gone))
+
+
+@router.post(
+    "/reset",
+    operation_id="reset_workspace",
+    summary="Delete everything in the workspace",
+    response_model=ScopeDeletionResponse,
+    responses={**ACCEPTED, **errors.documented(401, 403, 503)},
+)
+async def reset_workspace(caller: Admin, res: ResourcesOf, write: WriteOf) -> Response:
+    """Every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the audit log
+    stay. There is no way back."""
+    return send(
+        deleted_count_answer(await empty_workspace(caller.workspace_id, res, write.answered_by(deleted_count_answer)))
+    )
+
+
+def receipt_answer(found: PurgeReceipt) -> StoredAnswer:
+    return answer(200, PurgeReceiptResponse(**receipt_fields(found)))
+
+
+def receipt_fields(found: PurgeReceipt) -> dict[str, Any]:
+    return {
+        "purged": True,
+        "counts": dict(found.counts),
+        "subject_sha256": found.subject_sha256,
+        "purged_at": found.purged_at,
+        "vacuum": found.vacuum,
+        "note": found.note,
+    }
+
+
+def deleted_count_answer(found: ForgottenScope) -> StoredAnswer:
+    """200 with the count, or 202 with the operation."""
+    accepted = found.operation_id
+    body = ScopeDeletionResponse(
+        deleted=found.deleted,
+        status="done" if accepted is None else "queued",
+        operation_id=accepted,
+        url=None if accepted is None else operations.url_of(accepted),
+    )
+    return answer(200 if accepted is None else 202, body)
+
+
+def deleted_answer(found: ForgottenMemory) -> StoredAnswer:
+    message = f"Memory {found.id} deleted"
+    body = DeletedMemoryResponse(id=found.id, deleted=True, already_deleted=found.already_deleted, message=message)
+    return answer(200, body)

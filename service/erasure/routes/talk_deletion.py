@@ -1,0 +1,121 @@
+"""Deleting and purging conversations and turns over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
+
+from service.conversations.conversations import find
+from service.conversations.routes.conversations import ConversationId, OwnerOf
+from service.domain.errors import NotFound
+from service.domain.request import StoredAnswer
+from service.domain.scope import Scope
+from service.episodes import turns
+from service.erasure import forget_conversation
+from service.erasure.forget_conversation import DeletedTalk, Talk
+from service.erasure.routes.forgetting import PurgeOf, PurgeReceiptResponse, receipt_answer
+from service.http import errors
+from service.http.deps import Deleter, ResourcesOf
+from service.http.json_body import JsonRoute
+from service.http.preconditions import ExpectedOf, uuid_of
+from service.http.schemas import Id, ResponseModel
+from service.http.writes import WriteOf, answer, send
+from service.postgres.engine import Session
+
+router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
+
+FactsOf = Annotated[bool, Query(description="Delete the facts that rest on it alone, too; a purge does so in any case")]
+
+
+class DeletedTalkResponse(ResponseModel):
+    """The outcome of deleting a conversation or a turn."""
+
+    id: Id = Field(description="UUID of the conversation or the turn")
+    deleted: bool = Field(description="Always true: it is gone, now or since before")
+    already_deleted: bool = Field(description="true: it had been deleted before, and nothing was done")
+    turns: int = Field(description="How many turns went")
+    memories: int = Field(description="How many memories went with them")
+
+
+@router.delete(
+    "/conversations/{id}",
+    operation_id="delete_conversation",
+    summary="Delete a conversation with its turns",
+    response_model=DeletedTalkResponse | PurgeReceiptResponse,
+    responses=errors.documented(400, 401, 403, 404, 412, 503),
+)
+async def delete_conversation(
+    id: ConversationId,
+    request: Request,
+    caller: Deleter,
+    res: ResourcesOf,
+    owner: OwnerOf,
+    purge: PurgeOf,
+    write: WriteOf,
+    expected: ExpectedOf,
+    facts: FactsOf = False,
+) -> Response:
+    """With its turns, the messages that were kept word for word, its working memory and the uses of tools in it. Facts
+    that were read in it stay, unless `facts=true`; the log of conversations stays. A repetition says `already_deleted`.
+
+    With `purge=true` all of it is erased from every table, with the facts that rest on it alone, also when it was
+    deleted before (by its id), and the answer is a receipt.
+    """
+    async with res.db.read(caller.workspace_id) as session:
+        talk = await _conversation(session, owner, id)
+    if purge:
+        await request.app.state.reads.flush()
+        context = write.answered_by(receipt_answer)
+        return send(receipt_answer(await forget_conversation.purge_talk(talk, res, context, expected=expected)))
+    context = write.answered_by(_deleted)
+    deleted = await forget_conversation.delete(talk, res, context, with_facts=facts, expected=expected)
+    return send(_deleted(deleted))
+
+
+@router.delete(
+    "/turns/{id}",
+    operation_id="delete_turn",
+    summary="Delete a turn",
+    response_model=DeletedTalkResponse | PurgeReceiptResponse,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def delete_turn(
+    id: str,
+    request: Request,
+    caller: Deleter,
+    res: ResourcesOf,
+    owner: OwnerOf,
+    purge: PurgeOf,
+    write: WriteOf,
+    facts: FactsOf = False,
+) -> Response:
+    """With the message that was kept word for word, if it is one. Facts that were read in it stay, unless `facts=true`.
+    The other turns keep their places. With `purge=true` as for a conversation."""
+    async with res.db.read(caller.workspace_id) as session:
+        talk = await forget_conversation.find_turn(session, owner, uuid_of(id, _no_turn))
+    if purge:
+        await request.app.state.reads.flush()
+        return send(receipt_answer(await forget_conversation.purge_talk(talk, res, write.answered_by(receipt_answer))))
+    return send(_deleted(await forget_conversation.delete(talk, res, write.answered_by(_deleted), with_facts=facts)))
+
+
+async def _conversation(session: Session, owner: Scope, wanted: str) -> Talk:
+    """The conversation, there or (by its id) deleted before."""
+    try:
+        return forget_conversation.of(await find(session, owner, wanted))
+    except NotFound:
+        gone = await forget_conversation.find_deleted(session, owner, uuid_of(wanted, turns.missing))
+        if gone is None:
+            raise
+        return gone
+
+
+def _no_turn() -> NotFound:
+    return NotFound("There is no turn with this id.", field="id")
+
+
+def _deleted(found: DeletedTalk) -> StoredAnswer:
+    body = DeletedTalkResponse.of(found, deleted=True)
+    return answer(200, body)

@@ -1,0 +1,202 @@
+"""Purging a subject with its history, and resetting a whole workspace.
+
+History, audit and the log of conversations give the application no right to delete, so purge_subject(),
+erase_history() and erase_conversation_log() (SECURITY DEFINER) do it. A purge is one transaction: an erasure that stops
+half-way would be none. See docs/decisions/022-erasure.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Uuid, bindparam, func, select, text
+
+from service.cognition.statements import invocations
+from service.domain.scope import Scope
+from service.graph.statements import entities, merges
+from service.memories.statements import decisions, deletion
+from service.postgres import scopes
+from service.postgres.engine import Session
+from service.postgres.scopes import typed
+from service.postgres.tables import MEMORY, MEMORY_HISTORY
+
+# The walk over a workspace's history and audit has no index to count on: it may take longer than a request's statement.
+LONG_TIMEOUT = text("SELECT set_config('statement_timeout', '600000', true)")
+
+PURGE_SUBJECT = text("""
+    SELECT name, affected FROM purge_subject(
+        CAST(:user_id AS text), CAST(:agent_id AS text), CAST(:run_id AS text), CAST(:channel AS text),
+        CAST(:memories AS uuid[]), CAST(:turns AS uuid[]), CAST(:kept AS uuid[]))
+""")
+
+LOCK_SCOPE = "SELECT count(*) FROM (SELECT FROM memory WHERE {scope} ORDER BY id FOR UPDATE) held"
+
+# Memories that were flagged for review and gave their text to this one: their history still has it.
+TAKEN_OVER = text("""
+    SELECT DISTINCT taken.memory_id FROM decision this JOIN decision taken
+        ON taken.workspace_id = this.workspace_id AND taken.ruling_id = this.ruling_id
+    WHERE this.workspace_id = :workspace AND this.memory_id = ANY (CAST(:ids AS uuid[]))
+      AND taken.verdict ->> 'action' = :action AND taken.state = 'applied' AND taken.memory_id <> this.memory_id
+""")
+
+
+async def purge_scope(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
+    """Rows removed or blanked by table, of all that has every given id (and the channel, if one is given)."""
+    owned = scopes.owned("memory", scope, channel)
+    # whoever is changing one of them has to be done: what they add would be overlooked
+    await session.execute(typed(text(LOCK_SCOPE.format(scope=owned.sql))), dict(owned.values))
+    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
+    activity = await deletion.delete_activity(session, scope, channel)
+    counts = activity | await _purge(session, {**ids, "channel": channel, "memories": None, "turns": [], "kept": []})
+    if scope.user_id is not None and scope.agent_id is None and scope.run_id is None:
+        counts["entity"] += await entities.purge(session, scope, channel)
+    await merges.forget_names(session, scope.workspace_id)
+    return counts
+
+
+async def purge_memories(
+    session: Session,
+    workspace_id: UUID,
+    ids: Sequence[UUID],
+    *,
+    turns: Sequence[UUID] = (),
+    keep_turns: Sequence[UUID] = (),
+) -> dict[str, int]:
+    """The same for memories, their past versions and promoted copies, the flagged memories that gave them their text,
+    the turns all of them came from (but for `keep_turns`), and these turns."""
+    anyone = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
+    followed = await deletion.lock_with_followers(session, workspace_id, ids)
+    values = {"workspace": workspace_id, "ids": list(ids), "action": decisions.TAKEN_OVER}
+    taken_over = await session.scalars(TAKEN_OVER, values)
+    everything = sorted({*ids, *followed, *taken_over})
+    named = {"memories": everything, "turns": list(turns), "kept": list(keep_turns)}
+    counts = await _purge(session, {**anyone, **named})
+    counts["tool_invocation"] = await invocations.erase_of_deleted_turns(session, workspace_id)
+    await merges.forget_names(session, workspace_id)
+    return counts
+
+
+async def _purge(session: Session, values: dict[str, object]) -> dict[str, int]:
+    await session.execute(LONG_TIMEOUT)
+    return {row.name: row.affected for row in await session.execute(PURGE_SUBJECT, values)}
+
+
+async def owner_of(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[Scope, int | None] | None:
+    """The scope of a memory that is or was there, and its version while it is there; None for an unknown id."""
+    columns = MEMORY.c.user_id, MEMORY.c.agent_id, MEMORY.c.run_id
+    here = MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id
+    row = (await session.execute(select(*columns, MEMORY.c.version).where(*here))).one_or_none()
+    if row is not None:
+        return Scope(workspace_id, row[0], row[1], row[2]), row.version
+    history = select(MEMORY_HISTORY.c.user_id, MEMORY_HISTORY.c.agent_id, MEMORY_HISTORY.c.run_id).where(
+        MEMORY_HISTORY.c.workspace_id == workspace_id, MEMORY_HISTORY.c.memory_id == memory_id
+    )
+    past = (await session.execute(history.limit(1))).one_or_none()
+    return None if past is None else (Scope(workspace_id, *past), None)
+
+
+# -- the reset of a workspace ---------------------------------------------------------------------------------------
+
+NOW = text("SELECT clock_timestamp()")
+
+NEXT_MEMORIES = text("""
+    SELECT id FROM memory
+    WHERE workspace_id = :workspace AND created_at <= :upto AND (CAST(:after AS uuid) IS NULL OR id > :after)
+    ORDER BY id LIMIT :batch FOR UPDATE
+""")
+DELETE_MEMORIES = text("DELETE FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
+
+ERASE_HISTORY = text("SELECT erase_history(:until, :batch)")
+ERASE_LOG = text("SELECT erase_conversation_log(:until, :batch)")
+
+DELETE_OLDER = """
+    DELETE FROM {table} WHERE workspace_id = :workspace AND ctid = ANY (ARRAY(
+        SELECT ctid FROM {table} WHERE workspace_id = :workspace AND created_at <= :until LIMIT :batch FOR UPDATE))
+"""
+
+# Tables with words of the workspace's users. Turns go with their conversation.
+DELETE_REST = tuple(
+    text(DELETE_OLDER.format(table=table))
+    for table in (
+        "conversation",
+        "entity",
+        "decision",
+        "review",
+        "embedding_cache",
+        "llm_cache",
+        "working_item",
+        "user_profile",
+        "goal",
+        "term_stat",
+        "strategy",
+        "tool",
+    )
+)
+
+# Stored answers hold texts too; the one of the reset itself is being written.
+DELETE_ANSWERS = text("""
+    DELETE FROM idempotency WHERE workspace_id = :workspace AND created_at <= :until AND key <> :own_key
+      AND status IS NOT NULL AND status <> 410
+""")
+
+# A request that was accepted before and is not stored yet goes with the rest. A job that is working on it finds it
+# answered and stores nothing.
+CANCEL_ACCEPTED = text("""
+    WITH gone AS (
+        DELETE FROM operation WHERE workspace_id = :workspace AND kind = 'record' RETURNING id, wall
+    )
+    INSERT INTO idempotency (workspace_id, key, fingerprint, status, body, expires_at)
+    SELECT :workspace, coalesce(wall || ':', '') || 'operation:' || id, id::text, 410,
+           '{"results": [], "warnings": ["reset"]}', now() + interval '1 day'
+    FROM gone ON CONFLICT DO NOTHING
+""").bindparams(bindparam("workspace", type_=Uuid()))
+
+# Jobs whose payload holds texts of memories; every other job is about the workspace.
+DELETE_JOBS = text("""
+    DELETE FROM job WHERE workspace_id = :workspace AND id = ANY (ARRAY(
+        SELECT id FROM job WHERE workspace_id = :workspace AND created_at <= :until
+          AND (memory_id IS NOT NULL OR kind IN ('ingest', 'consolidate')) ORDER BY id LIMIT :batch FOR UPDATE))
+""")
+
+
+async def measure_workspace(session: Session, workspace_id: UUID) -> tuple[int, datetime | None, datetime]:
+    """How many memories there are, when the newest was created, and the server's time."""
+    query = select(func.count(), func.max(MEMORY.c.created_at)).where(MEMORY.c.workspace_id == workspace_id)
+    row = (await session.execute(query)).one()
+    now = await session.scalar(NOW)
+    assert now is not None, "the clock always answers"
+    return row[0], row[1], now
+
+
+async def cancel_accepted(session: Session, workspace_id: UUID) -> None:
+    """Drops the requests that were accepted and are not stored yet."""
+    await session.execute(CANCEL_ACCEPTED, {"workspace": workspace_id})
+
+
+async def remove_memories(
+    session: Session, workspace_id: UUID, upto: datetime, *, after: UUID | None, batch: int
+) -> list[UUID]:
+    """Deletes at most `batch` memories behind the id `after`, and returns their ids. No history is written: it goes as
+    well."""
+    values = {"workspace": workspace_id, "upto": upto, "after": after, "batch": batch}
+    ids = list(await session.scalars(NEXT_MEMORIES, values))
+    if ids:
+        await session.execute(DELETE_MEMORIES, {"workspace": workspace_id, "ids": ids})
+    return ids
+
+
+async def remove_the_rest(
+    session: Session, workspace_id: UUID, until: datetime, *, batch: int, own_key: str = ""
+) -> int:
+    """How many rows of history, conversations, entities, decisions, jobs and caches went, at most `batch` of each.
+    Keys, settings and the audit log stay."""
+    values = {"workspace": workspace_id, "until": until, "batch": batch}
+    removed = int(await session.scalar(ERASE_HISTORY, {"until": until, "batch": batch}) or 0)
+    removed += int(await session.scalar(ERASE_LOG, {"until": until, "batch": batch}) or 0)
+    removed += await invocations.erase_all(session, workspace_id, until, batch=batch)
+    for statement in (DELETE_JOBS, *DELETE_REST):
+        removed += (await session.execute(statement, values)).rowcount
+    await session.execute(DELETE_ANSWERS, {"workspace": workspace_id, "until": until, "own_key": own_key})
+    return removed

@@ -1,0 +1,210 @@
+"""All that is stored of a scope as texts, for a request to forget: memories, turns, and what was deleted before.
+
+A request to forget compares whole words that may be written in several ways, which no index knows; so the texts of the
+scope are read, page by page. Besides: the words that a purge cuts out of turns for good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import TextClause, text
+
+from service.domain.conversation import WithdrawnSpan
+from service.episodes.statements import withdrawn
+from service.episodes.statements.turns import digest
+from service.language import withdrawal
+from service.language.withdrawal import Span
+from service.memories.statements.deletion import Extent
+from service.postgres import direct, scopes
+from service.postgres.engine import Session
+from service.postgres.scopes import Condition, typed
+
+PAGE = 5_000
+
+MEMORIES = """
+    SELECT m.id, m.content, m.created_at, m.version, m.version_of FROM memory m
+    WHERE {rows} AND (CAST(:after AS uuid) IS NULL OR m.id > :after) ORDER BY m.id LIMIT :page
+"""
+
+TURNS = """
+    SELECT t.id, t.conversation_id, t.turn_index, t.content, t.shown, t.speaker, t.role FROM turn t
+    WHERE {rows} AND (CAST(:after AS uuid) IS NULL OR t.id > :after) ORDER BY t.id LIMIT :page
+"""
+
+# What the history of memories that are gone says; only a purge reaches it.
+GONE = """
+    SELECT h.memory_id AS id, h.old_memory AS content, min(h.recorded_at) AS created_at, 0 AS version,
+           CAST(NULL AS uuid) AS version_of
+    FROM memory_history h
+    WHERE {rows} AND h.old_memory IS NOT NULL
+      AND NOT EXISTS (SELECT FROM memory m WHERE m.workspace_id = h.workspace_id AND m.id = h.memory_id)
+    GROUP BY h.memory_id, h.old_memory ORDER BY h.memory_id
+"""
+
+LOCK_TEXTS = text("""
+    SELECT id, version FROM memory
+    WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id FOR UPDATE
+""")
+
+SPANS = text("""
+    SELECT s.memory_id, s.turn_id, s.start, s."end", t.content, m.content AS memory
+    FROM memory_source s
+    JOIN turn t ON t.workspace_id = :workspace AND t.id = s.turn_id
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id
+    WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[]))
+    UNION ALL
+    SELECT h.memory_id, t.id, (was ->> 'start')::integer, (was ->> 'end')::integer, t.content, h.old_memory
+    FROM memory_history h
+    CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) was
+    JOIN turn t ON t.workspace_id = :workspace AND t.id = (was ->> 'turn_id')::uuid
+    WHERE h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[])) AND h.old_memory IS NOT NULL
+""")
+
+REWRITE = text("SELECT rewrite_turn(:id, :content, :hash)")
+
+MOVE_SOURCES = text("""
+    UPDATE memory_source SET start = :start, "end" = :end
+    WHERE workspace_id = :workspace AND memory_id = :memory_id AND turn_id = :turn_id
+""")
+
+SOURCES_OF_TURN = text("""
+    SELECT memory_id, start, "end" FROM memory_source
+    WHERE workspace_id = :workspace AND turn_id = :turn AND start IS NOT NULL AND "end" IS NOT NULL
+""")
+
+FORGET_SPANS = text("DELETE FROM withdrawn_span WHERE workspace_id = :workspace AND turn_id = :turn")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """The text of a memory, live or archived (`version` > 0), or one that a deleted memory had (0). `version_of`: the
+    memory of which it is a past version."""
+
+    id: UUID
+    text: str
+    created_at: datetime
+    version: int
+    version_of: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenText:
+    """A turn. `shown`: less what is withdrawn; None: all of it."""
+
+    id: UUID
+    conversation_id: UUID
+    turn_index: int
+    text: str
+    shown: str | None
+    speaker: str | None
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySpan:
+    """The span of a turn that a memory rests on, or rested on when it was there."""
+
+    memory_id: UUID
+    turn_id: UUID
+    span: Span
+
+
+async def memories(session: Session, extent: Extent, session_id: str | None) -> list[StoredText]:
+    """All memories of the scope, also archived ones and those that wait for a review, in the order of their storing."""
+    rows = scopes.owned("m", extent.scope, extent.channel)
+    if session_id is not None:
+        rows &= Condition("m.session_id = :session_id", {"session_id": session_id})
+    found = [StoredText(*row) for row in await _all(session, MEMORIES, rows)]
+    return sorted(found, key=lambda each: (each.created_at, each.id))
+
+
+async def turns(session: Session, extent: Extent, session_id: str | None) -> list[SpokenText]:
+    """All turns of the scope of which something is shown, in the order of their storing. A session is a conversation
+    of this name."""
+    rows = scopes.owned("t", extent.scope, extent.channel) & Condition("t.shown IS DISTINCT FROM ''")
+    if session_id is not None:
+        rows &= Condition("t.run_id = :session_id", {"session_id": session_id})
+    return [SpokenText(*row) for row in await _all(session, TURNS, rows)]
+
+
+async def by_ids(session: Session, extent: Extent, ids: Sequence[UUID], session_id: str | None) -> list[StoredText]:
+    """Those of these memories that belong to the scope, and their past versions."""
+    rows = scopes.owned("m", extent.scope, extent.channel)
+    rows &= Condition(
+        "(m.id = ANY (CAST(:ids AS uuid[])) OR m.version_of = ANY (CAST(:ids AS uuid[])))", {"ids": list(ids)}
+    )
+    if session_id is not None:
+        rows &= Condition("m.session_id = :session_id", {"session_id": session_id})
+    return [StoredText(*row) for row in await _all(session, MEMORIES, rows)]
+
+
+async def turns_by_id(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> dict[UUID, SpokenText]:
+    rows = Condition(
+        "t.workspace_id = :workspace AND t.id = ANY (CAST(:ids AS uuid[]))",
+        {"workspace": workspace_id, "ids": sorted(ids)},
+    )
+    return {row.id: SpokenText(*row) for row in await _all(session, TURNS, rows)}
+
+
+async def gone(session: Session, extent: Extent) -> list[StoredText]:
+    """The texts of deleted memories of the scope that their history still has."""
+    rows = scopes.owned("h", extent.scope, None)
+    if extent.channel is not None:
+        rows &= Condition("h.before ->> 'channel' = :channel", {"channel": extent.channel})
+    return [StoredText(*row) for row in await session.execute(_filled(GONE, rows.sql), dict(rows.values))]
+
+
+async def lock_unchanged(session: Session, workspace_id: UUID, versions: Mapping[UUID, int]) -> list[UUID]:
+    """Locks these memories, by ascending id; returns those that still have the version they were chosen by."""
+    found = await session.execute(LOCK_TEXTS, {"workspace": workspace_id, "ids": sorted(versions)})
+    return [row.id for row in found if row.version == versions[row.id]]
+
+
+async def spans(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemorySpan]:
+    """The spans of turns that these memories rest on, or rested on at any time, each once."""
+    rows = await direct.fetch(session, SPANS, {"workspace": workspace_id, "ids": list(ids)})
+    return list(dict.fromkeys(MemorySpan(row.memory_id, row.turn_id, withdrawn.place(row)) for row in rows))
+
+
+async def cut_out(session: Session, workspace_id: UUID, turn: SpokenText, removed: Sequence[Span]) -> None:
+    """Cuts spans out of a turn and its line in the log; the spans of what is left move with the text. The caller
+    refreshes the turn."""
+    content = withdrawal.cut(turn.text, removed)
+    await session.execute(REWRITE, {"id": turn.id, "content": content, "hash": digest(content)})
+    here = {"workspace": workspace_id, "turn": turn.id}
+    spans = (await withdrawn.of_turns(session, workspace_id, [turn.id])).get(turn.id, [])
+    await session.execute(FORGET_SPANS, here)
+    places = [replace(each, start=start, end=end) for each in spans for start, end in [moved(each, removed)]]
+    await withdrawn.add(session, workspace_id, [each for each in places if each.start < each.end])
+    for row in await direct.fetch(session, SOURCES_OF_TURN, here):
+        start, end = withdrawal.moved((row.start, row.end), removed)
+        place = {"workspace": workspace_id, "memory_id": row.memory_id, "turn_id": turn.id}
+        await session.execute(MOVE_SOURCES, {**place, "start": start, "end": end})
+
+
+def moved(span: WithdrawnSpan, removed: Sequence[Span]) -> tuple[int, int]:
+    """Where a withdrawn span stands in the text that is left."""
+    return withdrawal.moved((span.start, span.end), removed)
+
+
+async def _all(session: Session, shape: str, rows: Condition) -> list[Any]:
+    found: list[Any] = []
+    after: UUID | None = None
+    while True:
+        values = {**rows.values, "after": after, "page": PAGE}
+        page = (await session.execute(_filled(shape, rows.sql), values)).all()
+        found += page
+        if len(page) < PAGE:
+            return found
+        after = page[-1].id
+
+
+@lru_cache(maxsize=64)
+def _filled(shape: str, rows: str) -> TextClause:
+    return typed(text(shape.format(rows=rows)))

@@ -1,0 +1,133 @@
+"""Deleting turns and whole conversations, and what rests on them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import text
+
+from service.domain.scope import Scope
+from service.postgres.engine import Session
+from service.working.statements import working
+
+OF_CONVERSATION = text("""
+    SELECT id FROM turn WHERE workspace_id = :workspace AND conversation_id = :conversation ORDER BY id
+""")
+
+# Also turns that were deleted before.
+LOGGED = text("""
+    SELECT DISTINCT turn_id FROM conversation_log WHERE workspace_id = :workspace AND conversation_id = :conversation
+""")
+
+# ix_conversation_log_conversation; a turn alone is looked up among all.
+LOG = text("""
+    SELECT turn_id, conversation_id, user_id, agent_id, run_id FROM conversation_log
+    WHERE workspace_id = :workspace AND (conversation_id = :id OR turn_id = :id) LIMIT 1
+""")
+
+RECORDS = text("""
+    SELECT m.id FROM turn t JOIN memory m
+        ON m.workspace_id = t.workspace_id AND m.conversation_id = t.conversation_id AND m.turn_index = t.turn_index
+    WHERE t.workspace_id = :workspace AND t.id = ANY (CAST(:turns AS uuid[])) ORDER BY m.id
+""")
+
+RESTING = text("""
+    SELECT DISTINCT s.memory_id FROM memory_source s
+    WHERE s.workspace_id = :workspace AND s.turn_id = ANY (CAST(:turns AS uuid[]))
+      AND NOT EXISTS (SELECT FROM memory_source other
+                      WHERE other.workspace_id = :workspace AND other.memory_id = s.memory_id
+                        AND NOT other.turn_id = ANY (CAST(:turns AS uuid[])))
+    ORDER BY s.memory_id
+""")
+
+# Facts that were deleted before; walks over the history of the workspace.
+RESTED = text("""
+    SELECT h.memory_id FROM memory_history h
+    CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) was
+    WHERE h.workspace_id = :workspace AND h.event = 'DELETE'
+      AND NOT EXISTS (SELECT FROM memory m WHERE m.workspace_id = :workspace AND m.id = h.memory_id)
+    GROUP BY h.memory_id HAVING bool_and((was ->> 'turn_id')::uuid = ANY (CAST(:turns AS uuid[])))
+""")
+
+DELETE = text("DELETE FROM turn WHERE workspace_id = :workspace AND id = ANY (CAST(:turns AS uuid[])) RETURNING id")
+
+DELETE_USES = text("""
+    DELETE FROM tool_invocation
+    WHERE workspace_id = :workspace
+      AND (turn_id = ANY (CAST(:turns AS uuid[])) OR conversation_id = CAST(:conversation AS uuid))
+""")
+
+DELETE_CONVERSATION = text("""
+    WITH later AS (
+        DELETE FROM job
+        WHERE workspace_id = :workspace AND payload ->> 'conversation_id' = CAST(CAST(:conversation AS uuid) AS text)
+    )
+    DELETE FROM conversation WHERE workspace_id = :workspace AND id = :conversation
+""")
+
+COUNT_UP = text("""
+    UPDATE conversation SET version = version + 1, updated_at = now()
+    WHERE workspace_id = :workspace AND id = :conversation
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedTurn:
+    """A turn that was there once, and whose it was."""
+
+    turn_id: UUID
+    conversation_id: UUID
+    scope: Scope
+
+
+async def of_conversation(session: Session, workspace_id: UUID, conversation_id: UUID) -> list[UUID]:
+    values = {"workspace": workspace_id, "conversation": conversation_id}
+    return list(await session.scalars(OF_CONVERSATION, values))
+
+
+async def ever_of_conversation(session: Session, workspace_id: UUID, conversation_id: UUID) -> list[UUID]:
+    """Also those that were deleted before, as far as the log goes back."""
+    values = {"workspace": workspace_id, "conversation": conversation_id}
+    there = await session.scalars(OF_CONVERSATION, values)
+    return sorted({*there, *await session.scalars(LOGGED, values)})
+
+
+async def logged(session: Session, workspace_id: UUID, wanted: UUID) -> LoggedTurn | None:
+    """A turn with this id, or of the conversation with this id, that the log knows."""
+    row = (await session.execute(LOG, {"workspace": workspace_id, "id": wanted})).one_or_none()
+    if row is None:
+        return None
+    return LoggedTurn(row.turn_id, row.conversation_id, Scope(workspace_id, row.user_id, row.agent_id, row.run_id))
+
+
+async def records(session: Session, workspace_id: UUID, turns: Sequence[UUID]) -> list[UUID]:
+    """The memories that are these turns, kept word for word."""
+    return list(await session.scalars(RECORDS, {"workspace": workspace_id, "turns": list(turns)}))
+
+
+async def resting_on(session: Session, workspace_id: UUID, turns: Sequence[UUID]) -> list[UUID]:
+    """The memories that came from these turns and no others."""
+    return list(await session.scalars(RESTING, {"workspace": workspace_id, "turns": list(turns)}))
+
+
+async def rested_on(session: Session, workspace_id: UUID, turns: Sequence[UUID]) -> list[UUID]:
+    """The memories that are gone and came from these turns and no others. Slow."""
+    return list(await session.scalars(RESTED, {"workspace": workspace_id, "turns": list(turns)}))
+
+
+async def delete(
+    session: Session, workspace_id: UUID, turns: Sequence[UUID], *, conversation_id: UUID, whole: bool
+) -> int:
+    """Deletes turns with the uses of tools in them; returns how many there were. `whole`: they are all of the
+    conversation, which goes with its working memory and its jobs."""
+    here = {"workspace": workspace_id, "turns": list(turns), "conversation": conversation_id}
+    await session.execute(DELETE_USES, here if whole else {**here, "conversation": None})
+    if whole:
+        await working.erase_of_conversation(session, workspace_id, conversation_id)
+    deleted = len((await session.execute(DELETE, here)).all())
+    await session.execute(
+        DELETE_CONVERSATION if whole else COUNT_UP, {"workspace": workspace_id, "conversation": conversation_id}
+    )
+    return deleted

@@ -1,0 +1,47 @@
+"""Reading the change feed on from a place."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from service.domain.errors import PlaceLost
+from service.domain.feed import FEED_START, FeedPage, FeedPlace
+from service.feed.statements import feed
+from service.feed.statements.feed import FeedSource
+from service.runtime.resources import Resources
+
+
+async def read_on(workspace_id: UUID, after: FeedPlace | None, res: Resources, *, limit: int) -> FeedPage:
+    """At most `limit` changes behind `after`; None begins at the oldest that is kept. Raises PlaceLost."""
+    async with res.db.read(workspace_id, generic_plans=True) as session:
+        source = await feed.source(session)
+        if after is not None:
+            _check(after, source, res)
+        at = FEED_START if after is None else after.at
+        found, end, has_more = await feed.entries(session, workspace_id, at, limit=limit)
+        held = None if has_more else await feed.held_since(session, workspace_id)
+    return FeedPage(tuple(found), FeedPlace(source.source, end, source.now), has_more=has_more, held_since=held)
+
+
+async def from_now(workspace_id: UUID, res: Resources) -> FeedPage:
+    """No changes, and the place behind all there are."""
+    async with res.db.read(workspace_id, generic_plans=True) as session:
+        source = await feed.source(session)
+        newest = await feed.newest(session, workspace_id)
+    return FeedPage((), FeedPlace(source.source, newest, source.now), has_more=False)
+
+
+def _check(after: FeedPlace, source: FeedSource, res: Resources) -> None:
+    """Raises PlaceLost for a place in other tables, or one behind which changes may have been dropped."""
+    if after.source != source.source or after.at.position >= source.next:
+        raise PlaceLost(
+            "after: comes from before the database was restored. Begin with after=now, and read all memories again.",
+            field="after",
+        )
+    if after.moment < source.now - timedelta(days=res.settings.history_retention_days):
+        raise PlaceLost(
+            "after: is older than what is kept (LOXODON_HISTORY_RETENTION_DAYS). Begin with after=now, and read all "
+            "memories again.",
+            field="after",
+        )

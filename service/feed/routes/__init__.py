@@ -1,0 +1,1 @@
+"""The change feed and webhooks over HTTP."""

@@ -1,0 +1,121 @@
+"""The change feed as Server-Sent Events.
+
+A stream looks every second for changes, whether its key is still good, and whether the process is to end. While it
+waits it holds neither a connection to the database nor a place among the running requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from uuid import UUID
+
+import structlog
+from fastapi import Request
+from fastapi.responses import StreamingResponse
+
+from service.domain.access import Caller, Right
+from service.domain.errors import PlaceLost, ServiceError, TooManyRequests, Unavailable
+from service.domain.feed import FeedEntry, FeedPlace
+from service.feed.feed import read_on
+from service.http.deps import authenticate
+from service.kit import draining, fair_gate
+from service.runtime.resources import Resources
+
+log = structlog.get_logger(__name__)
+
+PAGE = 200
+POLL_S = 1.0
+HEARTBEAT_S = 15.0
+"""Below the minute after which proxies close a silent connection."""
+
+RETRY_MS = 2_000
+HEAD = f"retry: {RETRY_MS}\n\n".encode()
+HEARTBEAT = b": nothing new\n\n"
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+Tell = Callable[[FeedEntry, FeedPlace], bytes]
+
+
+class OpenStreams:
+    """How many streams this process has open, by key."""
+
+    def __init__(self, *, per_key: int, in_all: int) -> None:
+        self._per_key = per_key
+        self._in_all = in_all
+        self._open: Counter[UUID] = Counter()
+
+    def check(self, key: UUID) -> None:
+        """Raises TooManyRequests, or Unavailable where other keys have them all."""
+        if self._open[key] >= self._per_key:
+            raise TooManyRequests(
+                f"This key has {self._per_key} streams open, which is as many as it may (LOXODON_STREAMS_PER_KEY).",
+                retry_after_s=RETRY_MS / 1_000,
+            )
+        if self._open.total() >= self._in_all:
+            raise Unavailable("The service has as many streams open as it may.", retry_after_s=RETRY_MS / 1_000)
+
+    @contextmanager
+    def counted(self, key: UUID) -> Iterator[None]:
+        self._open[key] += 1
+        try:
+            yield
+        finally:
+            self._open[key] -= 1
+            if not self._open[key]:
+                del self._open[key]
+
+
+async def streamed(
+    request: Request, caller: Caller, res: Resources, after: FeedPlace | None, *, tell: Tell
+) -> StreamingResponse:
+    """The stream behind `after`, whose first page is read before the answer begins: an `after` that is lost is an
+    error. Raises PlaceLost, TooManyRequests or Unavailable."""
+    await read_on(caller.workspace_id, after, res, limit=1)
+    streams: OpenStreams = request.app.state.streams
+    streams.check(caller.key_id)
+    events = _events(request, caller, res, after, streams, tell)
+    return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
+
+
+async def _events(
+    request: Request, caller: Caller, res: Resources, place: FeedPlace | None, streams: OpenStreams, tell: Tell
+) -> AsyncIterator[bytes]:
+    loop = asyncio.get_running_loop()
+    with streams.counted(caller.key_id):
+        fair_gate.leave()
+        yield HEAD
+        last = loop.time()
+        while not draining.begun():
+            try:
+                page = await read_on(caller.workspace_id, place, res, limit=PAGE)
+            except PlaceLost:
+                return  # the client comes back and is told
+            except ServiceError as exc:
+                log.warning("unavailable", code=exc.code, detail=exc.detail)
+                page = None
+            if page is not None:
+                place = page.end
+                for entry in page.entries:
+                    yield tell(entry, page.end)
+                if page.entries:
+                    last = loop.time()
+            if page is None or not page.has_more:
+                if loop.time() - last >= HEARTBEAT_S:
+                    yield HEARTBEAT
+                    last = loop.time()
+                await asyncio.sleep(POLL_S)
+            if not await _may_go_on(request):
+                return
+
+
+async def _may_go_on(request: Request) -> bool:
+    """Whether the key is still good; from here on behind its wall as it is now."""
+    try:
+        return (await authenticate(request)).may(Right.READ)
+    except Unavailable:
+        return True
+    except ServiceError:
+        return False

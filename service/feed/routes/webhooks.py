@@ -1,0 +1,380 @@
+"""Webhooks over HTTP: where changes are sent to, and how that went."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Any, Self, get_args
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Request
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
+from uuid_utils.compat import uuid7
+
+from service.domain.access import Caller
+from service.domain.audit import Operation
+from service.domain.errors import Conflict, InvalidInput, NotFound
+from service.domain.feed import ChangeKind
+from service.domain.request import WriteContext
+from service.domain.scope import Scope
+from service.domain.webhook import MAX_WEBHOOKS, DeliveryState, Webhook, WebhookDelivery
+from service.feed import webhook_sender
+from service.feed.statements import feed, webhooks
+from service.feed.webhooks import new_secret, send_test
+from service.http import cursors, errors
+from service.http.deps import Admin, ResourcesOf, session_of
+from service.http.json_body import JsonRoute
+from service.http.preconditions import uuid_of
+from service.http.schemas import (
+    Id,
+    NextCursor,
+    OnePage,
+    RequestModel,
+    ResponseModel,
+    Time,
+    Title,
+    check_null,
+    refuse_null,
+)
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit
+
+router = APIRouter(prefix="/v1/webhooks", tags=["changes"], route_class=JsonRoute)
+
+MAX_URL = 2_000
+MAX_OVERLAP_S = 7 * 86_400
+Url = Annotated[str, Field(min_length=1, max_length=MAX_URL, examples=["https://example.com/loxodon"])]
+Events = Annotated[
+    list[ChangeKind],
+    Field(max_length=len(get_args(ChangeKind)), examples=[["memory.added", "memory.deleted"]]),
+]
+
+
+class CreateWebhookRequest(RequestModel):
+    """A webhook to create."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"url": "https://example.com/loxodon"}]})
+
+    url: Url = Field(description="https, and no private address")
+    events: Events = Field(default_factory=list, description="What it is told; empty: every change")
+    description: Title | None = Field(None, description="For people", examples=["CRM copy"])
+
+
+NULLABLE = frozenset({"description"})
+"""What an update may set to null."""
+
+
+def _update_rules(schema: JsonDict) -> None:
+    schema["examples"] = [{"enabled": True}]
+    refuse_null(schema, but=NULLABLE)
+
+
+class UpdateWebhookRequest(RequestModel):
+    """Only the given fields change."""
+
+    model_config = ConfigDict(json_schema_extra=_update_rules)
+
+    url: Url | None = Field(None, description="https, and no private address")
+    events: Events | None = Field(None, description="What it is told from now on; empty: every change")
+    description: Title | None = Field(None, description="For people; null: none")
+    enabled: bool | None = Field(
+        None, description="false: nothing is sent; true: it goes on with the changes that it has missed"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        check_null(self, but=NULLABLE)
+        return self
+
+
+class RotateWebhookRequest(RequestModel):
+    """How the old secret ends."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"overlap_s": 3600}]})
+
+    overlap_s: int = Field(
+        86_400,
+        ge=0,
+        le=MAX_OVERLAP_S,
+        description="So many seconds deliveries carry a signature of the old secret, too",
+    )
+
+
+class WebhookItem(ResponseModel):
+    """A webhook, without its secret."""
+
+    id: Id = Field(description="UUID")
+    url: str = Field(description="Where changes are sent to", examples=["https://example.com/loxodon"])
+    events: list[ChangeKind] = Field(description="What it is told; empty: every change")
+    description: str | None = Field(description="For people; null: none", examples=["CRM copy"])
+    enabled: bool = Field(description="Whether changes are sent")
+    disabled_reason: str | None = Field(
+        description="Why the service has switched it off: only failures for days, or 410; null: it has not",
+        examples=["The receiver answered 410 Gone."],
+    )
+    failing_since: Time | None = Field(description="Every delivery since then has failed; null: the last did not")
+    retry_at: Time | None = Field(description="Before then none is tried; null: at once")
+    delivered_at: Time | None = Field(description="When one was accepted last; null: none was")
+    old_secret_until: Time | None = Field(description="Until when the old secret signs, too; null: there is none")
+    created_at: Time = Field(description="When it was created")
+
+    @classmethod
+    def describing(cls, found: Webhook) -> Self:
+        return cls.of(found, events=list(found.events))
+
+
+class CreateWebhookResponse(ResponseModel):
+    """A webhook and its secret, which is shown only once."""
+
+    secret: str = Field(description="Checks signatures; it cannot be shown again", examples=["whsec_Zm9v"])
+    webhook: WebhookItem = Field(description="As it was created")
+
+
+class RotateWebhookResponse(ResponseModel):
+    """A new secret, which is shown only once."""
+
+    id: Id = Field(description="UUID of the webhook")
+    secret: str = Field(description="Signs from now on; it cannot be shown again", examples=["whsec_Zm9v"])
+    old_secret_until: Time | None = Field(description="Until when the old one signs, too; null: no more")
+
+
+class WebhooksResponse(ResponseModel):
+    """The webhooks of the workspace, oldest first."""
+
+    results: list[WebhookItem] = Field(description=f"At most {MAX_WEBHOOKS}")
+    next_cursor: OnePage = None
+
+
+class WebhookTestResponse(ResponseModel):
+    """What the receiver did with a test."""
+
+    accepted: bool = Field(description="Whether it answered with a status between 200 and 299")
+    status: int | None = Field(description="What it answered; null: nothing", examples=[200])
+    error: str | None = Field(description="Why it was not accepted; null: it was", examples=["No answer within 10 s."])
+    took_ms: float = Field(description="From the look-up of its name to its answer", examples=[38.2])
+
+
+class DeliveryItem(ResponseModel):
+    """One change on its way to a webhook."""
+
+    id: Id = Field(description="UUID, sent as webhook-id")
+    event: ChangeKind = Field(description="What happened")
+    change_id: str = Field(description="`id` of the change in the feed", examples=["7512-48"])
+    memory_id: Id = Field(description="UUID")
+    state: DeliveryState = Field(
+        description="waiting: for its first or another attempt; delivered; dead: given up, until the webhook is "
+        "enabled again; dropped: what it was to tell has been erased"
+    )
+    attempts: int = Field(description="Requests that were sent, from 0")
+    status: int | None = Field(description="What the receiver answered last; null: nothing", examples=[500])
+    error: str | None = Field(description="Why the last attempt failed; null: it did not")
+    created_at: Time = Field(description="When it was made")
+    attempted_at: Time | None = Field(description="When it was sent last; null: not yet")
+    finished_at: Time | None = Field(description="When it was delivered, dead or dropped; null: it waits")
+
+    @classmethod
+    def describing(cls, found: WebhookDelivery) -> Self:
+        return cls.of(found, change_id=found.at.id)
+
+
+class DeliveriesPage(ResponseModel):
+    """Newest first; send `next_cursor` back for the next page."""
+
+    results: list[DeliveryItem] = Field(description="At most `limit` deliveries")
+    next_cursor: NextCursor = None
+
+
+@router.post(
+    "",
+    operation_id="create_webhook",
+    summary="Create a webhook",
+    status_code=201,
+    response_model=CreateWebhookResponse,
+    responses=errors.documented(400, 401, 403, 409, 503),
+)
+async def create_webhook(
+    body: CreateWebhookRequest, caller: Admin, res: ResourcesOf, request: Request
+) -> CreateWebhookResponse:
+    """It is sent the changes of the whole workspace from now on. Only this answer shows the secret."""
+    _check_url(body.url, res)
+    values = {
+        "url": body.url,
+        "events": list(dict.fromkeys(body.events)),
+        "description": body.description,
+        "secret": new_secret(),
+    }
+    async with res.db.begin(caller.workspace_id) as session:
+        if await webhooks.count(session, caller.workspace_id) >= MAX_WEBHOOKS:
+            raise Conflict(f"A workspace has at most {MAX_WEBHOOKS} webhooks; delete one.")
+        after = await feed.newest(session, caller.workspace_id)
+        made = await webhooks.add(session, caller.workspace_id, values, after)
+        await _audit(session, "create_webhook", made.id, caller, res, request)
+    return CreateWebhookResponse(secret=made.secret, webhook=WebhookItem.describing(made))
+
+
+@router.get(
+    "",
+    operation_id="list_webhooks",
+    summary="The workspace's webhooks",
+    response_model=WebhooksResponse,
+    responses=errors.documented(401, 403, 503),
+)
+async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
+    """Without their secrets."""
+    async with res.db.read(caller.workspace_id) as session:
+        found = await webhooks.listing(session, caller.workspace_id)
+    return WebhooksResponse(results=[WebhookItem.describing(each) for each in found])
+
+
+@router.get(
+    "/{id}",
+    operation_id="get_webhook",
+    summary="A webhook",
+    response_model=WebhookItem,
+    responses=errors.documented(401, 403, 404, 503),
+)
+async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
+    """Without its secret; `disabled_reason` says why the service has switched it off."""
+    async with res.db.read(caller.workspace_id) as session:
+        return WebhookItem.describing(await _found(session, caller, id))
+
+
+@router.patch(
+    "/{id}",
+    operation_id="update_webhook",
+    summary="Change a webhook, or enable it again",
+    response_model=WebhookItem,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def update_webhook(
+    id: str, body: UpdateWebhookRequest, caller: Admin, res: ResourcesOf, request: Request
+) -> WebhookItem:
+    """Another `url`, and `enabled: true`, forget the failures, and what was given up is sent again. What comes while it
+    is disabled is sent afterwards."""
+    values: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
+    if "url" in values:
+        _check_url(values["url"], res)
+    if "events" in values:
+        values["events"] = list(dict.fromkeys(values["events"]))
+    begins_again = "url" in values or values.get("enabled")
+    if begins_again:
+        values |= {"failures": 0, "failing_since": None, "retry_at": None}
+    if "enabled" in values:
+        values["disabled_reason"] = None
+    async with res.db.begin(caller.workspace_id) as session:
+        found = await _found(session, caller, id)
+        if values:
+            changed = await webhooks.change(session, caller.workspace_id, found.id, values)
+            assert changed is not None, "it was just there"
+            found = changed
+            if begins_again:
+                await webhooks.revive(session, caller.workspace_id, found.id)
+                await webhooks.schedule(session, caller.workspace_id, found.id)
+            await _audit(session, "update_webhook", found.id, caller, res, request)
+    if begins_again:
+        res.wakeup.notify()
+    return WebhookItem.describing(found)
+
+
+@router.delete(
+    "/{id}",
+    operation_id="delete_webhook",
+    summary="Delete a webhook",
+    status_code=204,
+    responses=errors.documented(401, 403, 404, 503),
+)
+async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, request: Request) -> None:
+    """With its deliveries; what waits is not sent."""
+    async with res.db.begin(caller.workspace_id) as session:
+        found = await _found(session, caller, id)
+        await webhooks.remove(session, caller.workspace_id, found.id)
+        await _audit(session, "delete_webhook", found.id, caller, res, request)
+
+
+@router.post(
+    "/{id}/rotate",
+    operation_id="rotate_webhook",
+    summary="Give a webhook a new secret",
+    response_model=RotateWebhookResponse,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def rotate_webhook(
+    id: str, body: RotateWebhookRequest, caller: Admin, res: ResourcesOf, request: Request
+) -> RotateWebhookResponse:
+    """For `overlap_s` deliveries carry both signatures, so that receivers can be changed one by one."""
+    until = res.clock() + timedelta(seconds=body.overlap_s) if body.overlap_s else None
+    async with res.db.begin(caller.workspace_id) as session:
+        found, secret = await _found(session, caller, id), new_secret()
+        values = {"secret": secret, "old_secret": found.secret if until else None, "old_secret_until": until}
+        await webhooks.change(session, caller.workspace_id, found.id, values)
+        await _audit(session, "rotate_webhook", found.id, caller, res, request)
+    return RotateWebhookResponse(id=found.id, secret=secret, old_secret_until=until)
+
+
+@router.post(
+    "/{id}/test",
+    operation_id="test_webhook",
+    summary="Send a test to a webhook",
+    response_model=WebhookTestResponse,
+    responses=errors.documented(401, 403, 404, 503),
+)
+async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestResponse:
+    """Sends the event `webhook.test` at once, signed like any other, and answers what came back. It changes nothing,
+    and goes to a disabled webhook, too."""
+    async with res.db.read(caller.workspace_id) as session:
+        found = await _found(session, caller, id)
+    answer = await send_test(found, str(uuid7()), res)
+    return WebhookTestResponse(
+        accepted=answer.is_accepted, status=answer.status, error=answer.error, took_ms=answer.took_ms
+    )
+
+
+@router.get(
+    "/{id}/deliveries",
+    operation_id="list_webhook_deliveries",
+    summary="What was sent to a webhook",
+    response_model=DeliveriesPage,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def list_webhook_deliveries(
+    id: str,
+    caller: Admin,
+    res: ResourcesOf,
+    state: Annotated[DeliveryState | None, Query(description="Only those that are so")] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> DeliveriesPage:
+    """Newest first; kept for 7 days after they are over. Dead ones are sent again when the webhook is enabled again."""
+    before = None if cursor is None else cursors.unpack(cursor, UUID)
+    async with res.db.read(caller.workspace_id) as session:
+        webhook = await _found(session, caller, id)
+        found = await webhooks.deliveries(
+            session, caller.workspace_id, webhook.id, state=state, before=before, limit=limit + 1
+        )
+    shown, last = cursors.cut(found, limit)
+    more = cursors.pack(str(last.id)) if last else None
+    return DeliveriesPage(results=[DeliveryItem.describing(each) for each in shown], next_cursor=more)
+
+
+def _check_url(url: str, res: Resources) -> None:
+    if fault := webhook_sender.fault_of(url, res.settings.webhook_networks):
+        raise InvalidInput(f"url: {fault}.", field="url")
+
+
+async def _found(session: Session, caller: Caller, id: str) -> Webhook:
+    found = await webhooks.get(session, caller.workspace_id, uuid_of(id, _missing))
+    if found is None:
+        raise _missing()
+    return found
+
+
+def _missing() -> NotFound:
+    return NotFound("There is no webhook with this id.", field="id")
+
+
+async def _audit(
+    session: Session, operation: Operation, webhook_id: UUID, caller: Caller, res: Resources, request: Request
+) -> None:
+    context = WriteContext(request.state.request_id, caller.key_id, session_id=session_of(request))
+    await append_audit(session, operation, Scope(caller.workspace_id), [webhook_id], context, res, kind="webhook")

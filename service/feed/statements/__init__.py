@@ -1,0 +1,1 @@
+"""Statements on the change feed and webhooks."""

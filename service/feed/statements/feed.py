@@ -1,0 +1,163 @@
+"""The change feed, read from history: each entry with the memory as it left it.
+
+An entry has the position of the transaction that wrote it, or a later one where that had changed the same memory
+before. So the order of positions is the order of changes of each memory, and below the oldest transaction that still
+runs nothing can be added: what is read there is complete. See docs/decisions/074-change-feed.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import TextClause, text
+
+from service.domain.feed import FEED_START, FeedEntry, FeedPosition, MemoryState, kind_of
+from service.postgres import direct, walls
+from service.postgres.engine import Session
+
+COLUMNS = (
+    "id", "user_id", "agent_id", "run_id", "channel", "session_id", "content", "type", "fact_confidence", "importance",
+    "tags", "categories", "metadata", "timestamp", "t_valid", "t_invalid", "expires_at", "archived", "version",
+    "created_at", "updated_at",
+)  # fmt: skip
+"""What a change shows of a memory: what a caller wrote or decided. What use, age and jobs make of it is no change."""
+
+TOLD_AS = {"content": "memory"}
+"""A field of the answers that is not called as its column."""
+
+SETTLED = "(SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)"
+"""The oldest transaction of the server that may still write, read once for a statement."""
+
+# Behind a wall there are no erasures: an id does not tell whose it was. ix_memory_history_position, pk_erased_memory.
+ERASED = f"""
+    UNION ALL
+    (SELECT e.position, e.seq, e.memory_id, NULL, NULL::jsonb, e.erased_at, NULL, NULL, NULL FROM erased_memory e
+     WHERE e.workspace_id = :workspace AND (e.position, e.seq) > (:position, :seq) AND e.position < {SETTLED}
+     ORDER BY e.position, e.seq LIMIT :limit)
+"""  # noqa: S608 - our own constants
+
+# `next` is the change after this one: its `before` is what this one left. Without one the memory is as its row says.
+PAGE = f"""
+    SELECT c.position, c.seq, c.memory_id, c.event, c.at, c.user_id AS of_user, c.agent_id AS of_agent,
+           c.run_id AS of_run, c.before IS NOT NULL AS was,
+           coalesce((c.before ->> 'archived')::boolean, false) AS was_archived,
+           coalesce(c.before ->> 'version_of', c.before ->> 'review_status') IS NOT NULL AS was_hidden,
+           (c.before ->> 't_invalid')::timestamptz AS was_invalid,
+           coalesce(m.version_of::text, m.review_status) IS NOT NULL AS is_hidden,
+           {", ".join(f'm."{name}"' for name in COLUMNS)}
+    FROM (SELECT * FROM (
+        (SELECT h.position, h.seq, h.memory_id, h.event, h.before, h.recorded_at AS at, h.user_id, h.agent_id, h.run_id
+         FROM memory_history h
+         WHERE h.workspace_id = :workspace AND (h.position, h.seq) > (:position, :seq) AND h.position < {SETTLED}
+         ORDER BY h.position, h.seq LIMIT :limit)
+        {{erased}}
+    ) told ORDER BY position, seq LIMIT :limit) c
+    LEFT JOIN LATERAL (
+        SELECT n.id, n.before FROM memory_history n
+        WHERE c.event IS NOT NULL AND n.workspace_id = :workspace AND n.memory_id = c.memory_id
+          AND (n.recorded_at, n.seq) > (c.at, c.seq)
+        ORDER BY n.recorded_at, n.seq LIMIT 1
+    ) next ON true
+    LEFT JOIN LATERAL (
+        SELECT r.* FROM jsonb_populate_record(CAST(NULL AS memory), next.before) r WHERE next.before IS NOT NULL
+        UNION ALL
+        SELECT l.* FROM memory l
+        WHERE c.event IS NOT NULL AND next.id IS NULL AND l.workspace_id = :workspace AND l.id = c.memory_id
+    ) m ON true
+    ORDER BY c.position, c.seq
+"""  # noqa: S608 - our own constants
+
+NEWEST = f"""
+    SELECT c.position, c.seq FROM (
+        (SELECT h.position, h.seq FROM memory_history h WHERE h.workspace_id = :workspace AND h.position < {SETTLED}
+         ORDER BY h.position DESC, h.seq DESC LIMIT 1)
+        {{erased}}
+    ) c ORDER BY c.position DESC, c.seq DESC LIMIT 1
+"""  # noqa: S608 - our own constants
+
+NEWEST_ERASED = f"""
+    UNION ALL
+    (SELECT e.position, e.seq FROM erased_memory e WHERE e.workspace_id = :workspace AND e.position < {SETTLED}
+     ORDER BY e.position DESC, e.seq DESC LIMIT 1)
+"""  # noqa: S608 - our own constants
+
+WAITING = text(f"""
+    SELECT h.recorded_at FROM memory_history h WHERE h.workspace_id = :workspace AND h.position >= {SETTLED}
+    ORDER BY h.position, h.seq LIMIT 1
+""")  # noqa: S608 - our own constant
+
+# A dump that is restored makes the table anew, in another server or in this one.
+SOURCE = text("""
+    SELECT to_hex(system_identifier) || '.' || 'memory_history'::regclass::oid AS source, clock_timestamp() AS now,
+           pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next
+    FROM pg_control_system()
+""")
+
+PAGES: Mapping[bool, TextClause] = {False: text(PAGE.format(erased=ERASED)), True: text(PAGE.format(erased=""))}
+NEWESTS = {False: text(NEWEST.format(erased=NEWEST_ERASED)), True: text(NEWEST.format(erased=""))}
+"""By whether the transaction stands behind a wall."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeedSource:
+    """Which tables are read, what the server's clock says, and `next`: no transaction has a greater number yet."""
+
+    source: str
+    now: datetime
+    next: int
+
+
+async def source(session: Session) -> FeedSource:
+    (row,) = await direct.fetch(session, SOURCE, {})
+    return FeedSource(row.source, row.now, row.next)
+
+
+async def entries(
+    session: Session, workspace_id: UUID, after: FeedPosition, *, limit: int
+) -> tuple[Sequence[FeedEntry], FeedPosition, bool]:
+    """The next changes behind `after` in order, without what readers do not see; the position of the last entry that
+    was looked at; and whether there may be more: they were `limit`, or as much as is read at once."""
+    values = {"workspace": workspace_id, "position": after.position, "seq": after.seq, "limit": limit}
+    rows = await direct.page(session, PAGES[bool(walls.current())], values, _placed)
+    found = [entry for _, entry in rows if entry is not None]
+    end = rows[-1][0] if rows else after
+    return found, end, len(rows) == limit or (bool(rows) and len(rows) % direct.PIECE == 0)
+
+
+async def entry_at(session: Session, workspace_id: UUID, at: FeedPosition) -> FeedEntry | None:
+    """The change that stands there; None when it was erased."""
+    found, _, _ = await entries(session, workspace_id, FeedPosition(at.position, at.seq - 1), limit=1)
+    return found[0] if found and found[0].at == at else None
+
+
+async def newest(session: Session, workspace_id: UUID) -> FeedPosition:
+    """The position of the last entry that is settled."""
+    row = await direct.first(session, NEWESTS[bool(walls.current())], {"workspace": workspace_id})
+    return FEED_START if row is None else FeedPosition(row.position, row.seq)
+
+
+async def held_since(session: Session, workspace_id: UUID) -> datetime | None:
+    """When the oldest entry was written that is committed and not settled."""
+    row = await direct.first(session, WAITING, {"workspace": workspace_id})
+    return None if row is None else row.recorded_at
+
+
+def _placed(row: Any) -> tuple[FeedPosition, FeedEntry | None]:
+    return FeedPosition(row.position, row.seq), _entry(row)
+
+
+def _entry(row: Any) -> FeedEntry | None:
+    at = FeedPosition(row.position, row.seq)
+    if row.event is None:
+        return FeedEntry(at, "memory.erased", row.memory_id, row.at)
+    before = MemoryState(row.was_archived, row.was_hidden, row.was_invalid) if row.was else None
+    after = None if row.id is None else MemoryState(row.archived, row.is_hidden, row.t_invalid)
+    kind = kind_of(before, after)
+    if kind is None:
+        return None
+    memory = None if kind == "memory.deleted" else {TOLD_AS.get(name, name): getattr(row, name) for name in COLUMNS}
+    return FeedEntry(at, kind, row.memory_id, row.at, row.of_user, row.of_agent, row.of_run, memory)

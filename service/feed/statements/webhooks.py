@@ -1,0 +1,172 @@
+"""Webhooks and their deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import and_, delete, func, insert, select, text, update
+from uuid_utils.compat import uuid7
+
+from service.domain.feed import FeedEntry, FeedPosition
+from service.domain.job import LONG_MAX_ATTEMPTS
+from service.domain.webhook import DeliveryState, Webhook, WebhookDelivery
+from service.postgres import direct
+from service.postgres.engine import Session
+from service.postgres.tables import WEBHOOK, WEBHOOK_DELIVERY
+
+FIND = text("SELECT workspace_id, id FROM find_webhooks(:most)")
+
+SCHEDULE = text("""
+    WITH moved AS (
+        UPDATE job SET run_after = now() + make_interval(secs => :wait_s)
+        WHERE workspace_id = :workspace AND kind = 'deliver_webhook' AND state = 'ready'
+          AND payload ->> 'webhook_id' = :webhook
+        RETURNING 1
+    )
+    INSERT INTO job (workspace_id, id, kind, payload, max_attempts, run_after)
+    SELECT :workspace, :id, 'deliver_webhook', jsonb_build_object('webhook_id', CAST(:webhook AS text)), :attempts,
+           now() + make_interval(secs => :wait_s)
+    WHERE NOT EXISTS (SELECT FROM moved)
+""")
+
+COLUMNS = [WEBHOOK.c[field.name] for field in fields(Webhook)]
+DELIVERY = [
+    WEBHOOK_DELIVERY.c[name]
+    for name in (
+        "id", "webhook_id", "position", "seq", "event", "memory_id", "state", "attempts", "status", "error",
+        "created_at", "attempted_at", "finished_at",
+    )
+]  # fmt: skip
+
+
+def _is(workspace_id: UUID, webhook_id: UUID) -> Any:
+    return and_(WEBHOOK.c.workspace_id == workspace_id, WEBHOOK.c.id == webhook_id)
+
+
+def _of(workspace_id: UUID, webhook_id: UUID) -> Any:
+    return and_(WEBHOOK_DELIVERY.c.workspace_id == workspace_id, WEBHOOK_DELIVERY.c.webhook_id == webhook_id)
+
+
+def _webhook(row: Any) -> Webhook:
+    return Webhook(**{**row._mapping, "events": tuple(row.events)})
+
+
+def _delivery(row: Any) -> WebhookDelivery:
+    return WebhookDelivery(row[0], row[1], FeedPosition(row[2], row[3]), *row[4:])
+
+
+async def find_due(session: Session, *, limit: int) -> list[tuple[UUID, UUID]]:
+    """Workspace and id of webhooks that something is to be told; for the worker."""
+    return [(row.workspace_id, row.id) for row in await session.execute(FIND, {"most": limit})]
+
+
+async def add(session: Session, workspace_id: UUID, values: Mapping[str, Any], after: FeedPosition) -> Webhook:
+    """A new webhook, which is told what comes behind `after`. `values`: url, description, events, secret."""
+    row = {"workspace_id": workspace_id, "id": uuid7(), "position": after.position, "seq": after.seq, **values}
+    return _webhook((await session.execute(insert(WEBHOOK).returning(*COLUMNS), [row])).one())
+
+
+async def count(session: Session, workspace_id: UUID) -> int:
+    here = select(func.count()).select_from(WEBHOOK).where(WEBHOOK.c.workspace_id == workspace_id)
+    return int(await session.scalar(here) or 0)
+
+
+async def listing(session: Session, workspace_id: UUID) -> list[Webhook]:
+    """All of the workspace, oldest first."""
+    query = select(*COLUMNS).where(WEBHOOK.c.workspace_id == workspace_id).order_by(WEBHOOK.c.id)
+    return [_webhook(row) for row in await session.execute(query)]
+
+
+async def get(session: Session, workspace_id: UUID, webhook_id: UUID, *, lock: bool = False) -> Webhook | None:
+    query = select(*COLUMNS).where(_is(workspace_id, webhook_id))
+    row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
+    return None if row is None else _webhook(row)
+
+
+async def change(session: Session, workspace_id: UUID, webhook_id: UUID, values: Mapping[str, Any]) -> Webhook | None:
+    statement = update(WEBHOOK).where(_is(workspace_id, webhook_id)).values(**values).returning(*COLUMNS)
+    row = (await session.execute(statement)).one_or_none()
+    return None if row is None else _webhook(row)
+
+
+async def remove(session: Session, workspace_id: UUID, webhook_id: UUID) -> None:
+    """With its deliveries."""
+    await session.execute(delete(WEBHOOK).where(_is(workspace_id, webhook_id)))
+
+
+async def schedule(session: Session, workspace_id: UUID, webhook_id: UUID, *, wait_s: float = 0.0) -> None:
+    """The webhook's job is due after `wait_s`: the one that waits already, or a new one. The caller's transaction has
+    locked the webhook, so there is never a second one."""
+    values = {"workspace": workspace_id, "webhook": str(webhook_id), "id": uuid7(), "wait_s": wait_s}
+    await session.execute(SCHEDULE, {**values, "attempts": LONG_MAX_ATTEMPTS})
+
+
+# -- deliveries
+
+
+async def add_deliveries(
+    session: Session, workspace_id: UUID, webhook_id: UUID, entries: Sequence[FeedEntry], end: FeedPosition
+) -> None:
+    """A delivery for each entry, and the webhook's place behind `end`."""
+    rows = [
+        {
+            "workspace_id": workspace_id,
+            "id": uuid7(),
+            "webhook_id": webhook_id,
+            "position": each.at.position,
+            "seq": each.at.seq,
+            "event": each.kind,
+            "memory_id": each.memory_id,
+        }
+        for each in entries
+    ]
+    if rows:
+        await session.execute(insert(WEBHOOK_DELIVERY), rows)
+    await change(session, workspace_id, webhook_id, {"position": end.position, "seq": end.seq})
+
+
+async def next_delivery(session: Session, workspace_id: UUID, webhook_id: UUID) -> WebhookDelivery | None:
+    """The waiting one that was tried longest ago, those before that were not tried yet. Uses
+    ix_webhook_delivery_waiting."""
+    query = (
+        select(*DELIVERY)
+        .where(_of(workspace_id, webhook_id), WEBHOOK_DELIVERY.c.state == "waiting")
+        .order_by(WEBHOOK_DELIVERY.c.attempted_at.nulls_first(), WEBHOOK_DELIVERY.c.id)
+        .limit(1)
+    )
+    row = (await session.execute(query)).one_or_none()
+    return None if row is None else _delivery(row)
+
+
+async def revive(session: Session, workspace_id: UUID, webhook_id: UUID) -> None:
+    """What was given up waits again."""
+    dead = _of(workspace_id, webhook_id), WEBHOOK_DELIVERY.c.state == "dead"
+    values = {"state": "waiting", "attempts": 0, "attempted_at": None, "finished_at": None}
+    await session.execute(update(WEBHOOK_DELIVERY).where(*dead).values(**values))
+
+
+async def deliveries(
+    session: Session,
+    workspace_id: UUID,
+    webhook_id: UUID,
+    *,
+    state: DeliveryState | None,
+    before: UUID | None,
+    limit: int,
+) -> list[WebhookDelivery]:
+    """The newest first, behind the id `before`. Uses ix_webhook_delivery_webhook."""
+    query = select(*DELIVERY).where(_of(workspace_id, webhook_id)).order_by(WEBHOOK_DELIVERY.c.id.desc()).limit(limit)
+    if state is not None:
+        query = query.where(WEBHOOK_DELIVERY.c.state == state)
+    if before is not None:
+        query = query.where(WEBHOOK_DELIVERY.c.id < before)
+    return await direct.page(session, query, None, _delivery)
+
+
+async def note(session: Session, workspace_id: UUID, delivery_id: UUID, values: Mapping[str, Any]) -> None:
+    """How an attempt ended."""
+    here = WEBHOOK_DELIVERY.c.workspace_id == workspace_id, WEBHOOK_DELIVERY.c.id == delivery_id
+    await session.execute(update(WEBHOOK_DELIVERY).where(*here).values(**values))

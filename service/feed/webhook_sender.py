@@ -1,0 +1,154 @@
+"""Sends a request to an address that a tenant named, and to no address that only this machine or network reaches.
+
+What counts is the address of the socket, checked just before it connects: however a host is written and whatever its
+name resolves to, nothing else is reached. Redirects are not followed, proxies of the environment not asked, and of the
+answer nothing is kept but its status.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Any
+
+from service.kit.fair_gate import outside
+
+MAX_ANSWER = 1_024
+"""Bytes of an answer that are read, so that the connection ends in order."""
+
+AUTHORITY = re.compile(r"https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]+)?(?=[/?#]|\Z)", re.ASCII | re.IGNORECASE)
+"""Only what reads the same to everyone: no Unicode digits or dots, no percent-encoding, no zones."""
+
+ENDS_IN_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)", re.ASCII)
+"""What resolvers may take for an IPv4 address: 127.1, 0x7f.1, 2130706433."""
+
+NAT64 = IPv6Network("64:ff9b::/96")
+PUBLIC = ip_network("0.0.0.0/0"), ip_network("2000::/3")
+RESERVED = tuple(map(ip_network, (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+    "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+    "224.0.0.0/3", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
+    "168.63.129.16/32",  # Azure answers its own machines there
+)))  # fmt: skip
+"""Of the public ranges (IANA's registries of special-purpose addresses). Not `is_global`: it changes with Python."""
+
+REFUSED = "The address is private or reserved, and not in LOXODON_WEBHOOK_NETWORKS."
+NO_HTTPS = "Plain http is for addresses in LOXODON_WEBHOOK_NETWORKS; use https."
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookAnswer:
+    """`status` None: no answer, and `error` says why. `took_ms`: from the look-up to the answer's head."""
+
+    status: int | None
+    error: str | None
+    took_ms: float
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+class Unreachable(OSError):
+    """No address of the name may be reached."""
+
+
+def is_allowed(address: str, networks: Sequence[str], *, secure: bool) -> bool:
+    """Whether a webhook may reach this IP address; `secure`: over https."""
+    found = ip_address(address.partition("%")[0])
+    inner = _inner(found)
+    if any(each in network for each in (found, inner) for network in map(ip_network, networks)):
+        return True
+    return secure and any(inner in each for each in PUBLIC) and not any(inner in each for each in RESERVED)
+
+
+def _inner(found: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The IPv4 address that an IPv6 one reaches, if any."""
+    if isinstance(found, IPv6Address):
+        return IPv4Address(int(found) & 0xFFFFFFFF) if found in NAT64 else found.ipv4_mapped or found
+    return found
+
+
+def fault_of(url: str, networks: Sequence[str]) -> str | None:
+    """What is wrong with the address as it is written, before any look-up; None: nothing."""
+    from yarl import URL
+
+    try:
+        parts = URL(url)
+        host, port = (parts.raw_host or "").rstrip("."), parts.port
+    except ValueError:
+        return "is no URL such as https://example.com/hook"
+    if parts.scheme not in ("https", "http") or not host or port == 0:
+        return "must be a URL such as https://example.com/hook"
+    if parts.user is not None or parts.password is not None:
+        return "must not hold a user or password: check the signature instead"
+    if not AUTHORITY.match(url):
+        return "must name its host in ASCII letters, digits, dots and hyphens (xn--... for other alphabets)"
+    if parts.scheme == "http" and not networks:
+        return "must begin with https:// (plain http is for LOXODON_WEBHOOK_NETWORKS)"
+    try:
+        if not is_allowed(host, networks, secure=parts.scheme == "https"):
+            return "must not be a private or reserved address (but those in LOXODON_WEBHOOK_NETWORKS)"
+    except ValueError:  # it is a name
+        if ENDS_IN_NUMBER.fullmatch(host):
+            return "must write an IPv4 address as four decimal numbers"
+    return None
+
+
+async def post(
+    url: str, body: bytes, headers: Mapping[str, str], *, networks: Sequence[str], timeout_s: float
+) -> WebhookAnswer:
+    """What the receiver answered; never raises because of it. The first call in a process imports the client."""
+    import aiohttp
+    from yarl import URL
+
+    began = time.perf_counter()
+
+    def answer(status: int | None, error: str | None) -> WebhookAnswer:
+        return WebhookAnswer(status, error, round((time.perf_counter() - began) * 1_000, 1))
+
+    if fault := fault_of(url, networks):
+        return answer(None, f"url: {fault}.")
+    to = URL(url)
+    guard = _guard(networks, secure=to.scheme == "https")
+    connector = aiohttp.TCPConnector(resolver=aiohttp.ThreadedResolver(), socket_factory=guard, force_close=True)
+    timeout = aiohttp.ClientTimeout(total=timeout_s)
+    try:
+        async with (
+            outside(),
+            aiohttp.ClientSession(connector=connector, timeout=timeout, trust_env=False) as client,
+            client.post(to, data=body, headers=dict(headers), allow_redirects=False) as got,
+        ):
+            await got.content.read(MAX_ANSWER)
+            return answer(got.status, _refusal(got.status))
+    except TimeoutError:
+        return answer(None, f"No answer within {timeout_s:g} s.")
+    except aiohttp.ClientConnectorCertificateError:
+        return answer(None, "No connection: the certificate is not trusted here, or not of this name.")
+    except aiohttp.ClientConnectorError as exc:
+        cause = exc.os_error
+        return answer(None, str(cause) if isinstance(cause, Unreachable) else f"No connection: {type(exc).__name__}.")
+    except (aiohttp.ClientError, OSError, ValueError) as exc:  # its words may quote the answer
+        return answer(None, str(exc) if isinstance(exc, Unreachable) else f"No answer: {type(exc).__name__}.")
+
+
+def _refusal(status: int) -> str | None:
+    if 200 <= status < 300:
+        return None
+    return f"Answered {status}{', and redirects are not followed' if 300 <= status < 400 else ''}."
+
+
+def _guard(networks: Sequence[str], *, secure: bool) -> Callable[[Any], socket.socket]:
+    """Makes the sockets that connect; raises Unreachable for an address that may not be reached."""
+
+    def opened(target: Any) -> socket.socket:
+        family, kind, protocol, _, (address, *_) = target
+        if not is_allowed(address, networks, secure=secure):
+            raise Unreachable(NO_HTTPS if is_allowed(address, networks, secure=True) else REFUSED)
+        return socket.socket(family, kind, protocol)
+
+    return opened

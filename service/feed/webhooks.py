@@ -1,0 +1,210 @@
+"""Webhooks: making deliveries out of the change feed, and sending them.
+
+A delivery keeps which change it tells, not what that says: this is read when it is sent, so what was erased meanwhile
+is not sent. It is signed as the Standard Webhooks specification does it: an HMAC-SHA256 over id, time and body.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import logging
+import secrets
+import time
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from service.domain.feed import FeedEntry, FeedPosition
+from service.domain.filters import plain
+from service.domain.webhook import TEST_EVENT, DeliveryState, Webhook, WebhookDelivery
+from service.feed import webhook_sender
+from service.feed.statements import feed, webhooks
+from service.feed.webhook_sender import WebhookAnswer
+from service.runtime.resources import Resources
+
+log = logging.getLogger(__name__)
+
+PAGE = 200
+SECRET_BYTES, SECRET_PREFIX = 32, "whsec_"
+TURN_S = 1.0
+"""How long one job goes on sending."""
+
+MARGIN_S = 5.0
+FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 600.0
+"""How long a receiver that failed is left alone, doubled with each failure."""
+
+GONE = 410
+
+
+def new_secret() -> str:
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def sign(secret: str, message_id: str, moment: int, body: bytes) -> str:
+    """One signature of the header webhook-signature. `moment`: seconds since 1970, as in webhook-timestamp."""
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    digest = hmac.new(key, f"{message_id}.{moment}.".encode() + body, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}"
+
+
+def told(entry: FeedEntry) -> dict[str, Any]:
+    """A change as JSON, with the fields of GET /v1/changes but the cursor."""
+    memory = None
+    if entry.memory is not None:
+        memory = {name: plain(value) for name, value in entry.memory.items()}
+    return {
+        "id": entry.at.id,
+        "event": entry.kind,
+        "memory_id": str(entry.memory_id),
+        "changed_at": entry.changed_at.isoformat(),
+        "user_id": entry.user_id,
+        "agent_id": entry.agent_id,
+        "run_id": entry.run_id,
+        "memory": memory,
+    }
+
+
+# -- making deliveries
+
+
+async def dispatch(res: Resources, *, at_most: int = 100) -> int:
+    """Makes a delivery for each change that webhooks have not been told, and a job for each webhook; returns how many.
+    The place of a webhook moves on in the same transaction, so none is made twice or left out."""
+    async with res.db.read() as session:
+        due = await webhooks.find_due(session, limit=at_most)
+    made = 0
+    for workspace_id, webhook_id in due:
+        more = True
+        while more:
+            count, more = await _dispatch_page(workspace_id, webhook_id, res)
+            made += count
+    if made:
+        res.wakeup.notify()
+    return made
+
+
+async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -> tuple[int, bool]:
+    """Deliveries made, and whether there may be more."""
+    async with res.db.begin(workspace_id) as session:
+        webhook = await webhooks.get(session, workspace_id, webhook_id, lock=True)
+        if webhook is None or not webhook.enabled:
+            return 0, False
+        after = FeedPosition(webhook.position, webhook.seq)
+        found, end, has_more = await feed.entries(session, workspace_id, after, limit=PAGE)
+        if end == after:
+            return 0, False
+        wanted = [each for each in found if not webhook.events or each.kind in webhook.events]
+        await webhooks.add_deliveries(session, workspace_id, webhook_id, wanted, end)
+        if wanted:
+            await webhooks.schedule(session, workspace_id, webhook_id, wait_s=_left_s(webhook, res))
+    return len(wanted), has_more
+
+
+# -- sending them
+
+
+async def deliver(workspace_id: UUID, webhook_id: UUID, res: Resources) -> None:
+    """Sends what waits for a webhook, one after the other. After a second, or a failure, the rest is for another job,
+    so that other webhooks have their turn."""
+    until = time.monotonic() + TURN_S
+    while await _deliver_next(workspace_id, webhook_id, res):
+        if time.monotonic() >= until:
+            async with res.db.begin(workspace_id) as session:
+                await webhooks.schedule(session, workspace_id, webhook_id)
+            return
+
+
+async def _deliver_next(workspace_id: UUID, webhook_id: UUID, res: Resources) -> bool:
+    """Whether there may be more to send at once. While one is under way `retry_at` keeps other workers off the
+    webhook; one that was killed holds it no longer than a receiver may take."""
+    async with res.db.begin(workspace_id) as session:
+        webhook = await webhooks.get(session, workspace_id, webhook_id, lock=True)
+        if webhook is None or not webhook.enabled:
+            return False
+        if (wait_s := _left_s(webhook, res)) > 0:
+            await webhooks.schedule(session, workspace_id, webhook_id, wait_s=wait_s)
+            return False
+        delivery = await webhooks.next_delivery(session, workspace_id, webhook_id)
+        if delivery is None:
+            return False
+        entry = await feed.entry_at(session, workspace_id, delivery.at)
+        if entry is None:
+            erased = {"state": "dropped", "error": "What it was to tell has been erased.", "finished_at": res.clock()}
+            await webhooks.note(session, workspace_id, delivery.id, erased)
+            return True
+        busy_until = res.clock() + timedelta(seconds=res.settings.webhook_timeout_s + MARGIN_S)
+        await webhooks.change(session, workspace_id, webhook_id, {"retry_at": busy_until})
+    answer = await _send(webhook, str(delivery.id), entry.kind, entry.changed_at, told(entry), res)
+    return await _note(workspace_id, webhook, delivery, answer, res)
+
+
+def _left_s(webhook: Webhook, res: Resources) -> float:
+    """For how long nothing is sent to it."""
+    return 0.0 if webhook.retry_at is None else max(0.0, (webhook.retry_at - res.clock()).total_seconds())
+
+
+async def send_test(webhook: Webhook, message_id: str, res: Resources) -> WebhookAnswer:
+    """Sends an event without content at once, also to a webhook that is disabled."""
+    return await _send(webhook, message_id, TEST_EVENT, res.clock(), {"webhook_id": str(webhook.id)}, res)
+
+
+async def _send(
+    webhook: Webhook, message_id: str, event: str, changed_at: datetime, data: dict[str, Any], res: Resources
+) -> WebhookAnswer:
+    body = json.dumps({"type": event, "timestamp": changed_at.isoformat(), "data": data}).encode()
+    moment = int(res.clock().timestamp())
+    signed = [sign(secret, message_id, moment, body) for secret in webhook.secrets_at(res.clock())]
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "Loxodon",
+        "webhook-id": message_id,
+        "webhook-timestamp": str(moment),
+        "webhook-signature": " ".join(signed),
+    }
+    networks, timeout_s = res.settings.webhook_networks, res.settings.webhook_timeout_s
+    return await webhook_sender.post(webhook.url, body, headers, networks=networks, timeout_s=timeout_s)
+
+
+async def _note(
+    workspace_id: UUID, webhook: Webhook, delivery: WebhookDelivery, answer: WebhookAnswer, res: Resources
+) -> bool:
+    """Whether it was accepted. The log is told when a webhook begins to fail, recovers or is switched off."""
+    now, error = res.clock(), answer.error
+    wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(webhook.failures, 20))
+    is_last = delivery.attempts + 1 >= res.settings.webhook_attempts
+    state: DeliveryState = "delivered" if answer.is_accepted else "dead" if is_last else "waiting"
+    values: dict[str, Any] = {"failures": 0, "failing_since": None, "retry_at": None, "delivered_at": now}
+    disabled = None
+    if not answer.is_accepted:
+        since, retry_at = webhook.failing_since or now, now + timedelta(seconds=wait_s)
+        values = {"failures": webhook.failures + 1, "failing_since": since, "retry_at": retry_at}
+        if disabled := _disabled_by(webhook, answer, now, res):
+            values |= {"enabled": False, "disabled_reason": disabled}
+    async with res.db.begin(workspace_id) as session:
+        await webhooks.change(session, workspace_id, webhook.id, values)
+        ended: dict[str, Any] = {"state": state, "status": answer.status, "error": error, "attempted_at": now}
+        ended |= {"attempts": delivery.attempts + 1, "finished_at": None if state == "waiting" else now}
+        await webhooks.note(session, workspace_id, delivery.id, ended)
+        if not answer.is_accepted and not disabled:
+            await webhooks.schedule(session, workspace_id, webhook.id, wait_s=wait_s)
+    if disabled:
+        log.warning("webhook %s is switched off: %s", webhook.id, disabled)
+    elif not answer.is_accepted and webhook.failing_since is None:
+        log.warning("webhook %s has begun to fail, and is tried again: %s", webhook.id, error)
+    elif answer.is_accepted and webhook.failing_since is not None:
+        log.info("webhook %s works again after %d failures", webhook.id, webhook.failures)
+    return answer.is_accepted
+
+
+def _disabled_by(webhook: Webhook, answer: WebhookAnswer, now: datetime, res: Resources) -> str | None:
+    """Why nothing is sent to it any more after this answer; None: it is tried again."""
+    if answer.status == GONE:
+        return "The receiver answered 410 Gone."
+    limit = timedelta(hours=res.settings.webhook_disable_after_h)
+    if webhook.failing_since is not None and now - webhook.failing_since >= limit:
+        hours = res.settings.webhook_disable_after_h
+        return f"Every delivery failed for {hours:g} hours (LOXODON_WEBHOOK_DISABLE_AFTER_H). {answer.error}"
+    return None

@@ -1,0 +1,1 @@
+"""Entities, relations, and edges between memories."""

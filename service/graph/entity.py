@@ -1,0 +1,267 @@
+"""Entities written through the API: created or changed, related, merged and removed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.domain.entity import Entity, EntityOwner, EntityRelation, EntityUpsert, display_name, key, type_name
+from service.domain.errors import Conflict, InvalidInput, NotFound, PreconditionFailed, TooLarge
+from service.domain.request import WriteContext
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.domain.sizes import MAX_ALIASES, check_merged
+from service.graph.statements import entities, entity_relations, merges
+from service.graph.statements.entities import EntityScope
+from service.graph.statements.merges import Merge
+from service.language.relation_labels import normalise
+from service.postgres.engine import Session
+from service.providers.protocols import Vector
+from service.runtime import pii
+from service.runtime.pii import clean_words
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit, plain_transaction, store_answer
+from service.upkeep import late_vectors
+
+
+def missing(field: str = "id") -> NotFound:
+    return NotFound("There is no entity with this id." if field == "id" else f"{field}: no such entity.", field=field)
+
+
+async def upsert(
+    owner: EntityOwner,
+    new: EntityUpsert,
+    vector: Vector | None,
+    res: Resources,
+    request: WriteContext,
+    *,
+    expected: Expected | None = None,
+) -> tuple[Entity, bool]:
+    """The entity with this name or alias as it is now, and whether it is new. Without a vector one is made from name
+    and description. Raises Conflict for an alias of another entity, PreconditionFailed for another version."""
+    new = await _clean(new, res)
+    vector, embed_later = (vector, False) if vector is not None else await _vector(owner, new, res)
+    async with plain_transaction(owner.workspace_id, res, request) as session:
+        entity_id, is_new = await _find_or_create(session, owner, new, res, expected)
+        stored = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
+        assert stored is not None, "it is locked"
+        aliases = {key(each): each for each in new.aliases if key(each) != key(stored.name)}
+        if await entities.taken_aliases(session, owner, entity_id, aliases):
+            raise Conflict("aliases: one of them is another entity's name; merge the two instead.", field="aliases")
+        if len({*map(key, stored.aliases), *aliases}) > MAX_ALIASES:
+            raise TooLarge(f"aliases: an entity has at most {MAX_ALIASES}.", field="aliases")
+        check_merged("properties", {**stored.properties, **new.properties})
+        await entities.add_aliases(session, owner, entity_id, aliases)
+        await entities.change(session, owner, entity_id, new, now=res.clock(), is_new=is_new)
+        if vector is not None:
+            await entities.set_vector(session, owner.workspace_id, entity_id, vector, generation=res.generation)
+        elif embed_later:
+            await entities.drop_vector(session, owner.workspace_id, entity_id)
+            await late_vectors.embed_later(session, owner.workspace_id, late_vectors.ENTITIES)
+        found = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
+        assert found is not None, "it is locked"
+        await append_audit(session, "upsert_entity", _scope(found, owner.workspace_id), [entity_id], request, res)
+        await store_answer(session, owner.workspace_id, (found, is_new), request)
+    return found, is_new
+
+
+async def _clean(new: EntityUpsert, res: Resources) -> EntityUpsert:
+    names = [await clean_words(display_name(each), "aliases", res) for each in new.aliases]
+    properties, _ = await pii.clean_object(new.properties, "properties", res)
+    return replace(
+        new,
+        name=await clean_words(display_name(new.name), "name", res),
+        type=type_name(await clean_words(new.type, "type", res)) if new.type else None,
+        description=await clean_words(new.description, "description", res) if new.description else None,
+        aliases=tuple(names),
+        properties=properties,
+    )
+
+
+async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tuple[Vector | None, bool]:
+    """The vector of name and description, and whether a job has to make it later because the embedder is unavailable.
+    None and False when neither changes. Until the job ran, the entity is found by its name."""
+    async with res.db.read(owner.workspace_id) as session:
+        known = await entities.find_id(session, owner, new.name)
+        stored = await entities.get(session, EntityScope(owner.workspace_id, None), known) if known else None
+    if stored is not None and new.description in (None, stored.description):
+        return None, False
+    name = stored.name if stored else new.name
+    vector = await late_vectors.embed_now(owner.workspace_id, entities.embedded_text(name, new.description), res)
+    return vector, vector is None
+
+
+async def _find_or_create(
+    session: Session, owner: EntityOwner, new: EntityUpsert, res: Resources, expected: Expected | None
+) -> tuple[UUID, bool]:
+    found = await entities.find_id(session, owner, new.name)
+    if found is None and expected is None:
+        created = await entities.create(session, owner, new, now=res.clock())
+        if created is not None:
+            return created, True
+        found = await entities.find_id(session, owner, new.name)
+    version = (await entities.lock(session, owner.workspace_id, [found])).get(found) if found else None
+    if expected is not None and (version is None or not expected.meets(version)):
+        raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
+    if found is None or version is None:
+        raise Conflict("The entity was deleted at this moment; try again.", field="name")
+    return found, False
+
+
+async def remove(
+    workspace_id: UUID, entity_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+) -> Entity:
+    """Removes an entity with its aliases, relations and mentions; memories stay. Raises NotFound or
+    PreconditionFailed."""
+    seen = EntityScope(workspace_id, None)
+    request = await _owned(workspace_id, entity_id, res, request)
+    async with plain_transaction(workspace_id, res, request) as session:
+        versions = await entities.lock(session, workspace_id, [entity_id])
+        stored = await entities.get(session, seen, entity_id)
+        if entity_id not in versions or stored is None:
+            raise missing()
+        if expected is not None and not expected.meets(versions[entity_id]):
+            raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
+        await entities.remove(session, workspace_id, [entity_id])
+        await append_audit(session, "delete_entity", _scope(stored, workspace_id), [entity_id], request, res)
+        await store_answer(session, workspace_id, stored, request)
+    return stored
+
+
+async def relate(
+    workspace_id: UUID, given: EntityRelation, res: Resources, request: WriteContext
+) -> tuple[EntityRelation, bool]:
+    """The relation, and whether it is new; an existing one of the same pair and type takes the new values. Raises
+    NotFound naming the end that does not exist, InvalidInput for one entity, or entities of two users."""
+    if given.source_id == given.target_id:
+        raise InvalidInput("target_id: an entity has no relation to itself.", field="target_id")
+    label = await clean_words(given.label, "type", res)
+    kind = normalise(label)
+    if not kind:
+        raise InvalidInput("type: needs a letter.", field="type")
+    properties, _ = await pii.clean_object(given.properties, "properties", res)
+    clean = replace(given, id=uuid7(), label=label, type=kind, properties=properties)
+    request = await _owned(workspace_id, given.source_id, res, request)
+    async with plain_transaction(workspace_id, res, request) as session:
+        ends = await entity_relations.lock_ends(session, workspace_id, [clean.source_id, clean.target_id])
+        for field, end in (("source_id", clean.source_id), ("target_id", clean.target_id)):
+            if end not in ends:
+                raise missing(field)
+        users = {end.user_id for end in ends.values() if end.user_id is not None}
+        if len(users) > 1:
+            raise InvalidInput("target_id: belongs to another user.", field="target_id")
+        found = await entity_relations.put(session, workspace_id, clean, now=res.clock())
+        scope = Scope(workspace_id, next(iter(users), None))
+        ids = [clean.source_id, clean.target_id]
+        await append_audit(session, "relate_entities", scope, ids, request, res, strength=clean.strength)
+        await store_answer(session, workspace_id, found, request)
+    return found
+
+
+async def unrelate(
+    workspace_id: UUID, source_id: UUID, target_id: UUID, label: str | None, res: Resources, request: WriteContext
+) -> int:
+    """How many relations from source to target were removed, 0 included. Raises NotFound for an unknown source."""
+    kind = normalise(await clean_words(label, "type", res)) if label is not None else None  # as it was stored
+    request = await _owned(workspace_id, source_id, res, request)
+    async with plain_transaction(workspace_id, res, request) as session:
+        ends = await entity_relations.lock_ends(session, workspace_id, [source_id, target_id])
+        if source_id not in ends:
+            raise missing("source_id")
+        removed = await entity_relations.remove(session, workspace_id, source_id, target_id, kind)
+        if removed:
+            scope = Scope(workspace_id, ends[source_id].user_id, channel=ends[source_id].channel)
+            await append_audit(session, "unrelate_entities", scope, [source_id, target_id], request, res)
+        await store_answer(session, workspace_id, removed, request)
+    return removed
+
+
+@dataclass(frozen=True, slots=True)
+class MergeOutcome:
+    """A merge, done or undone, and the entities that remain."""
+
+    merge: Merge
+    entities: tuple[Entity, ...]
+
+
+async def merge(
+    workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, request: WriteContext
+) -> MergeOutcome:
+    """Merges one entity into another: its names become aliases, its mentions and relations move over. Raises NotFound
+    naming the one that does not exist, InvalidInput for one entity, or entities of two users."""
+    if absorbed == survivor:
+        raise InvalidInput("target_id: an entity cannot become part of itself.", field="target_id")
+    request = await _owned(workspace_id, survivor, res, request)
+    async with res.db.read(workspace_id) as session:
+        there = await entities.get_many(session, EntityScope(workspace_id, None), [absorbed, survivor])
+    if survivor not in there:  # without its user there is no lock to wait for
+        raise missing("source_id" if absorbed not in there else "target_id")
+    async with plain_transaction(workspace_id, res, request) as session:
+        await merges.lock_merges(session, workspace_id, there[survivor].user_id)
+        await merges.lock_memories(session, workspace_id, absorbed)
+        await entities.lock(session, workspace_id, [absorbed, survivor])
+        both = await entities.get_many(session, EntityScope(workspace_id, None), [absorbed, survivor])
+        for field, each in (("source_id", absorbed), ("target_id", survivor)):
+            if each not in both:
+                raise missing(field)
+        if both[absorbed].user_id != both[survivor].user_id:
+            raise InvalidInput("target_id: belongs to another user.", field="target_id")
+        done = await merges.merge(session, workspace_id, absorbed, survivor, now=res.clock())
+        found = await _merged(session, workspace_id, done, [survivor])
+        scope = _scope(both[survivor], workspace_id)
+        await append_audit(session, "merge_entities", scope, [absorbed, survivor], request, res, merge_id=str(done))
+        await store_answer(session, workspace_id, found, request)
+    return found
+
+
+async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: WriteContext) -> MergeOutcome:
+    """Undoes a merge; a second time changes nothing. Raises NotFound, or Conflict when another entity has the name by
+    now."""
+    async with res.db.read(workspace_id) as session:
+        before = await merges.get(session, workspace_id, merge_id)
+        owner = await entities.get(session, EntityScope(workspace_id, None), before.entity_id) if before else None
+    if before is None or owner is None:
+        raise NotFound("There is no merge with this id.", field="id")
+    request = await _owned(workspace_id, before.entity_id, res, request)
+    async with plain_transaction(workspace_id, res, request) as session:
+        await merges.lock_merges(session, workspace_id, owner.user_id)
+        await merges.lock_for_undo(session, workspace_id, merge_id)
+        done = await merges.get(session, workspace_id, merge_id)
+        if done is None:
+            raise NotFound("There is no merge with this id.", field="id")
+        ids = [done.entity_id, done.absorbed_id]
+        if done.undone_at is None:
+            if not await merges.undo(session, workspace_id, done, now=res.clock()):
+                raise Conflict("Another entity has this name by now: rename or merge it first.", field="id")
+            there = await entities.get(session, EntityScope(workspace_id, None), done.entity_id)
+            assert there is not None, "it is locked"
+            scope = _scope(there, workspace_id)
+            await append_audit(session, "unmerge_entities", scope, ids, request, res, merge_id=str(merge_id))
+        found = await _merged(session, workspace_id, merge_id, ids)
+        await store_answer(session, workspace_id, found, request)
+    return found
+
+
+async def _merged(session: Session, workspace_id: UUID, merge_id: UUID, ids: list[UUID]) -> MergeOutcome:
+    done = await merges.get(session, workspace_id, merge_id)
+    assert done is not None, "it was written or read just now"
+    there = await entities.get_many(session, EntityScope(workspace_id, None), ids)
+    return MergeOutcome(done, tuple(there[each] for each in ids if each in there))
+
+
+def _scope(of: Entity, workspace_id: UUID) -> Scope:
+    return Scope(workspace_id, of.user_id, channel=of.channel)
+
+
+async def _owned(workspace_id: UUID, entity_id: UUID, res: Resources, request: WriteContext) -> WriteContext:
+    """The request with the entity's user as owner of the stored answer, so that erasing that user erases it too."""
+    given = request.idempotency
+    if given is None or any(given.owner):
+        return request
+    async with res.db.read(workspace_id) as session:
+        there = await entities.get(session, EntityScope(workspace_id, None), entity_id)
+    if there is None or there.user_id is None:
+        return request
+    return replace(request, idempotency=replace(given, owner=(there.user_id, None, None)))

@@ -1,0 +1,1 @@
+"""Entities and relations over HTTP."""

@@ -1,0 +1,303 @@
+"""Entities over HTTP: created, changed, found, deleted and merged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from service.conversations.conversations import find
+from service.domain.access import Caller
+from service.domain.entity import Entity, EntityOwner, EntityUpsert, type_name
+from service.domain.errors import EmbeddingError
+from service.domain.request import StoredAnswer
+from service.domain.text import CleanText
+from service.graph import entity
+from service.graph.entity import MergeOutcome
+from service.graph.routes.entity_models import (
+    DeletedEntityResponse,
+    EntityMergeResponse,
+    EntityPage,
+    EntityResponse,
+    EntitySearchHit,
+    EntitySearchResponse,
+    ListEntitiesRequest,
+    MergeEntitiesRequest,
+    UpsertEntityRequest,
+)
+from service.graph.statements import entities, entity_search
+from service.graph.statements.entities import EntityScope
+from service.graph.statements.entity_search import EntityMatch
+from service.http import cursors, errors
+from service.http.deps import (
+    AgentId,
+    CallerOf,
+    Changer,
+    ChannelName,
+    Deleter,
+    Reader,
+    ResourcesOf,
+    RunId,
+    ScopeOf,
+    UserId,
+    listed,
+    optional_scope,
+    scope_of,
+)
+from service.http.json_body import JsonRoute
+from service.http.preconditions import ExpectedOf, uuid_of
+from service.http.query_parameters import the_limit, the_query
+from service.http.reads import RATE_LIMITED, AuditReadOf, CountsOf
+from service.http.schemas import Channel, embedding_vector
+from service.http.writes import WriteOf, answer, send
+from service.providers.protocols import Vector
+from service.runtime.pii import clean_words
+from service.runtime.resources import Resources
+
+router = APIRouter(prefix="/v1/entities", tags=["entities"], route_class=JsonRoute)
+
+MIN_SIMILARITY = 0.5
+"""Below it, an entity that was found only by its vector is not shown."""
+
+
+async def _visibility(
+    caller: CallerOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+) -> EntityScope:
+    """An entity is found by its id in any channel; only ids that are given restrict it."""
+    if not any((user_id, agent_id, run_id)):
+        return EntityScope(caller.workspace_id, None)
+    scope = scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    return EntityScope(caller.workspace_id, replace(scope, every_channel=channel is None))
+
+
+VisibleOf = Annotated[EntityScope, Depends(_visibility)]
+"""Which entities a request for given ids may see."""
+
+
+async def _scope_visibility(
+    caller: CallerOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+) -> EntityScope:
+    scope = optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    return EntityScope(caller.workspace_id, scope if any((scope.user_id, scope.agent_id, scope.run_id)) else None)
+
+
+ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
+"""Which entities a request for a name may see: those of the scope, or of the whole workspace when there is none."""
+
+
+@router.post(
+    "",
+    operation_id="list_entities",
+    summary="The entities of a scope",
+    response_model=EntityPage,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def list_entities(body: ListEntitiesRequest, caller: Reader, res: ResourcesOf) -> EntityPage:
+    """By name. With agent_id or run_id only entities that memories of that agent or run mention, with conversation_id
+    those that memories read from its turns mention."""
+    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = listed(scope, caller, body.channel)
+    after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None
+    kind = type_name(body.type) if body.type else None
+    async with res.db.snapshot(caller.workspace_id) as session:
+        seen = EntityScope(caller.workspace_id, scope)
+        talk = None
+        if body.conversation_id:
+            talk = (await find(session, scope, body.conversation_id, "conversation_id")).id
+        found = await entities.page(session, seen, kind=kind, conversation_id=talk, after=after, limit=body.limit + 1)
+    page, last = cursors.cut(found, body.limit)
+    more = cursors.pack(f"{last[1].id}|{last[0]}") if last else None
+    return EntityPage(results=[EntityResponse.of(each) for _, each in page], next_cursor=more)
+
+
+@router.put(
+    "",
+    operation_id="upsert_entity",
+    summary="Create an entity, or add to the one with this name",
+    response_model=EntityResponse,
+    responses={
+        201: {"model": EntityResponse, "description": "It is new"},
+        **errors.documented(400, 401, 403, 409, 412, 413, 422, 503),
+    },
+)
+async def upsert_entity(
+    body: UpsertEntityRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+) -> Response:
+    """Entities are distinguished by user, channel and name, whatever its case; an alias matches too."""
+    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    owner = EntityOwner(caller.workspace_id, scope.user_id, scope.channel)
+    vector = embedding_vector(body.embedding, res.embedder.dimension)
+    new = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
+    return send(
+        _upserted(await entity.upsert(owner, new, vector, res, write.answered_by(_upserted), expected=expected))
+    )
+
+
+def _upserted(found: tuple[Entity, bool]) -> StoredAnswer:
+    return answer(201 if found[1] else 200, EntityResponse.of(found[0]))
+
+
+@router.get(
+    "/search",
+    operation_id="search_entities",
+    summary="Entities by name or meaning",
+    response_model=EntitySearchResponse,
+    responses=errors.documented(400, 401, 403, 422, 429, 503),
+    dependencies=RATE_LIMITED,
+)
+async def search_entities(
+    request: Request,
+    caller: Reader,
+    scope: ScopeOf,
+    res: ResourcesOf,
+    note: AuditReadOf,
+    counts: CountsOf,
+    type: Annotated[str | None, Query(max_length=50, description="Only this type, such as person or project")] = None,
+    channels: Annotated[list[Channel] | None, Query(max_length=20, description="Also search these channels")] = None,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 10,
+    top_k: Annotated[int | None, Query(ge=1, le=100, include_in_schema=False)] = None,
+    query: Annotated[
+        str | None,
+        Query(min_length=1, max_length=1_000, description="A name or a description; needed", examples=["acme"]),
+    ] = None,
+    q: Annotated[str | None, Query(min_length=1, max_length=1_000, include_in_schema=False)] = None,
+) -> EntitySearchResponse:
+    """Entities whose name or alias equals, starts with or contains the query, and those similar to it by their name and
+    description."""
+    name, asked = the_query(query, q)
+    limit = the_limit(request, limit, top_k)
+    wanted = await clean_words(asked, name, res)
+    vector, warnings = await _embed_query(caller, wanted, res)
+    kind = type_name(type) if type else None
+    async with res.db.begin(caller.workspace_id) as session:
+        seen = EntityScope(caller.workspace_id, scope, channels=tuple(channels or ()))
+        found = await entity_search.search(
+            session, seen, wanted, vector, kind=kind, generation=res.generation, limit=limit
+        )
+        hits = _ranked(found, res)[:limit]
+        ids = [each.id for each in hits]
+        if counts:
+            await entities.count_read(session, caller.workspace_id, ids, now=res.clock())
+    by_id = {each.entity.id: each.entity for each in found}
+    shown = [by_id[each] for each in ids]
+    note("entities/search", scope, shown, query=wanted, kind="entity", channels=channels or (), limit=limit)
+    return EntitySearchResponse(results=hits, warnings=warnings)
+
+
+async def _embed_query(caller: Caller, query: CleanText, res: Resources) -> tuple[Vector | None, list[str]]:
+    try:
+        return await res.embedder.embed_query(caller.workspace_id, query), []
+    except EmbeddingError:
+        return None, ["embedding_unavailable: only names were searched."]
+
+
+def _ranked(found: list[EntityMatch], res: Resources) -> list[EntitySearchHit]:
+    hits = []
+    for each in found:
+        similarity = None if each.cosine is None else res.embedder.query_similarity(each.cosine)
+        score = max(each.fit, similarity or 0.0)
+        if each.fit > 0 or score >= MIN_SIMILARITY:
+            hits.append(EntitySearchHit.of(each.entity, score=score, similarity=similarity))
+    return sorted(hits, key=lambda hit: (-hit.score, -hit.mentions, hit.name))
+
+
+@router.get(
+    "/{id}",
+    operation_id="get_entity",
+    summary="One entity",
+    response_model=EntityResponse,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
+    """Ids of a scope are optional; one that is given must be the entity's."""
+    async with res.db.read(caller.workspace_id) as session:
+        found = await entities.get(session, seen, uuid_of(id, entity.missing))
+    if found is None:
+        raise entity.missing()
+    return send(answer(200, EntityResponse.of(found)))
+
+
+@router.delete(
+    "/{id}",
+    operation_id="delete_entity",
+    summary="Delete an entity",
+    response_model=DeletedEntityResponse,
+    responses=errors.documented(400, 401, 403, 404, 409, 412, 503),
+)
+async def delete_entity(
+    id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf, seen: VisibleOf
+) -> Response:
+    """With its aliases, relations and mentions. The memories stay, and a later text can create it again."""
+    wanted = uuid_of(id, entity.missing)
+    await require_visible(res, seen, [wanted])
+    context = write.answered_by(_removed)
+    return send(_removed(await entity.remove(caller.workspace_id, wanted, res, context, expected=expected)))
+
+
+def _removed(found: Entity) -> StoredAnswer:
+    return answer(200, DeletedEntityResponse(id=found.id, deleted=True))
+
+
+@router.post(
+    "/merge",
+    operation_id="merge_entities",
+    summary="Merge one entity into another",
+    response_model=EntityMergeResponse,
+    responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
+)
+async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
+    """The source's names become aliases of the target, and its mentions and relations move over; a relation that the
+    target already has is not duplicated. The id in the answer undoes the merge."""
+    context = write.answered_by(_merged)
+    return send(_merged(await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, context)))
+
+
+@router.post(
+    "/merges/{id}/undo",
+    operation_id="undo_entity_merge",
+    summary="Undo a merge of entities",
+    response_model=EntityMergeResponse,
+    responses=errors.documented(401, 403, 404, 409, 503),
+)
+async def undo_entity_merge(id: str, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
+    """Restores names, mentions and relations as far as their other ends still exist. Repeating it changes nothing."""
+    return send(
+        _merged(await entity.unmerge(caller.workspace_id, uuid_of(id, entity.missing), res, write.answered_by(_merged)))
+    )
+
+
+def _merged(found: MergeOutcome) -> StoredAnswer:
+    done = found.merge
+    body = EntityMergeResponse.of(
+        done,
+        source_id=done.absorbed_id,
+        target_id=done.entity_id,
+        entities=[EntityResponse.of(each) for each in found.entities],
+    )
+    return answer(200, body)
+
+
+async def require_visible(
+    res: Resources, seen: EntityScope, ids: list[UUID], *, field: str = "id"
+) -> dict[UUID, Entity]:
+    """The entities; raises NotFound when one does not exist or is outside the scope."""
+    async with res.db.read(seen.workspace_id) as session:
+        found = await entities.get_many(session, seen, ids)
+    if set(ids) - found.keys():
+        raise entity.missing(field)
+    return found
+
+
+def _key_and_id(text: str) -> tuple[str, UUID]:
+    last, _, last_key = text.partition("|")
+    return last_key, UUID(last)

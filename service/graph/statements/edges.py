@@ -1,0 +1,330 @@
+"""Relations between memories, and walks along them.
+
+Lock order: adding or removing an edge locks both memories first, by ascending id. So a snapshot of a memory that is
+locked for a change has exactly its edges, and two writers never wait for each other in a circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import TextClause, Uuid, bindparam, delete, or_, select, text
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects.postgresql import JSONB
+
+from service.domain.relation import Relation, RelationType, Walk, WalkStep
+from service.domain.scope import Scope
+from service.postgres import direct
+from service.postgres.engine import Session
+from service.postgres.scopes import Condition, typed
+from service.postgres.tables import MEMORY_EDGE
+
+LOCK_ENDS = text("""
+    SELECT id, user_id, agent_id, run_id, channel FROM memory
+    WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) AND (expires_at IS NULL OR expires_at > :now)
+      AND review_status IS NULL
+    ORDER BY id FOR KEY SHARE
+""")
+
+DRAW = text("""
+    WITH drawn AS (
+        SELECT * FROM unnest(CAST(:sources AS uuid[]), CAST(:types AS text[]), CAST(:targets AS uuid[]),
+                             CAST(:strengths AS float8[])) AS d (source_id, rel_type, target_id, strength)
+    ), outdated AS (
+        DELETE FROM memory_edge e WHERE e.workspace_id = :workspace AND e.source_id = ANY (CAST(:memory_ids AS uuid[]))
+          AND e.rel_type = 'SIMILAR_TO' AND e.properties ->> 'extracted_by' = :extracted_by
+          AND NOT EXISTS (SELECT FROM drawn d WHERE d.source_id = e.source_id AND d.rel_type = e.rel_type
+                          AND d.target_id = e.target_id)
+    )
+    INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id, strength, properties)
+    SELECT :workspace, source_id, rel_type, target_id, strength,
+           jsonb_build_object('extracted_by', CAST(:extracted_by AS text))
+    FROM drawn ON CONFLICT DO NOTHING
+""")
+
+# The edges of each node in both directions, each by the index that has them in the order of their strength
+# (ix_memory_edge_source_strength, ix_memory_edge_target_strength). `fan_out`: one more than is followed,
+# which shows that there are more.
+STRONGEST = """
+    unnest(CAST(:ids AS uuid[])) AS node (id) CROSS JOIN LATERAL (
+        SELECT both_directions.*, row_number() OVER (ORDER BY strength DESC, far, rel_type) AS place
+        FROM (
+            (SELECT o.*, o.target_id AS far FROM memory_edge o
+             JOIN memory m ON m.workspace_id = o.workspace_id AND m.id = o.target_id
+             WHERE o.workspace_id = :workspace AND o.source_id = node.id
+               AND (CAST(:types AS text[]) IS NULL OR o.rel_type = ANY (CAST(:types AS text[])))
+               AND (o.t_valid IS NULL OR o.t_valid <= :now) AND (o.t_invalid IS NULL OR o.t_invalid > :now)
+               AND (m.expires_at IS NULL OR m.expires_at > :now) AND (:include_archived OR NOT m.archived)
+             ORDER BY o.strength DESC, o.target_id LIMIT :fan_out)
+            UNION ALL
+            (SELECT i.*, i.source_id AS far FROM memory_edge i
+             JOIN memory m ON m.workspace_id = i.workspace_id AND m.id = i.source_id
+             WHERE i.workspace_id = :workspace AND i.target_id = node.id
+               AND (CAST(:types AS text[]) IS NULL OR i.rel_type = ANY (CAST(:types AS text[])))
+               AND (i.t_valid IS NULL OR i.t_valid <= :now) AND (i.t_invalid IS NULL OR i.t_invalid > :now)
+               AND (m.expires_at IS NULL OR m.expires_at > :now) AND (:include_archived OR NOT m.archived)
+             ORDER BY i.strength DESC, i.source_id LIMIT :fan_out)
+        ) both_directions
+    ) e
+"""
+NEIGHBOURS = typed(
+    text(f"""
+    SELECT node.id AS near, e.far, e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid,
+           e.t_invalid, e.created_at
+    FROM {STRONGEST}
+    WHERE e.place <= :fan_out ORDER BY e.strength DESC, e.far, e.rel_type
+    """)  # noqa: S608 - our own part
+).columns(properties=JSONB())
+
+# One step of a walk: each new memory once, by its strongest edge, and whether a node had more edges than are followed.
+STEP = typed(
+    text(f"""
+    WITH stepped AS MATERIALIZED (
+        SELECT e.place, e.far, e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid,
+               e.t_invalid, e.created_at
+        FROM {STRONGEST} WHERE e.place <= :fan_out
+    ), fresh AS (
+        SELECT DISTINCT ON (far) * FROM stepped
+        WHERE place < :fan_out AND NOT far = ANY (CAST(:seen AS uuid[])) ORDER BY far, strength DESC, rel_type
+    ), kept AS (
+        SELECT * FROM fresh ORDER BY strength DESC, far LIMIT :room
+    )
+    SELECT (SELECT coalesce(max(place), 0) FROM stepped) >= :fan_out AS truncated, kept.far, kept.source_id,
+           kept.rel_type, kept.target_id, kept.strength, kept.properties, kept.t_valid, kept.t_invalid, kept.created_at
+    FROM (SELECT true) always LEFT JOIN kept ON true ORDER BY kept.strength DESC, kept.far
+    """)  # noqa: S608 - our own part
+).columns(properties=JSONB())
+
+# The older memories may be erased this moment by a bulk delete, which takes no scope lock.
+MARK_OUTDATED = text("""
+    INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id)
+    SELECT m.workspace_id, :newer, 'MAY_OUTDATE', m.id FROM memory m
+    WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:older AS uuid[])) AND m.id <> :newer
+    ORDER BY m.id FOR KEY SHARE OF m
+    ON CONFLICT DO NOTHING
+""").bindparams(bindparam("newer", type_=Uuid()))
+
+COPIED = "copied"
+"""Property of a PROMOTED_FROM edge: the source was made as a copy of the target, and goes with it."""
+
+SPARE = 4
+"""Factor by which more edges are read where some may lead to memories that must not be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class WalkOptions:
+    """A walk of at most `depth` edges (1..3), over the `fan_out` strongest edges of a node, to `limit` memories."""
+
+    depth: int
+    limit: int
+    fan_out: int = 50
+    types: tuple[RelationType, ...] = ()
+    include_archived: bool = False
+
+
+async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime) -> dict[UUID, Scope]:
+    """Locks the visible memories among `ids` against deletion until the transaction ends; returns their scopes."""
+    rows = await session.execute(LOCK_ENDS, {"workspace": workspace_id, "ids": list(ids), "now": now})
+    return {row.id: Scope(workspace_id, row.user_id, row.agent_id, row.run_id, row.channel) for row in rows}
+
+
+async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple[Relation, bool]:
+    """The edge as stored, and whether it is new: the same triple again takes the new strength, properties and times."""
+    values = {
+        "strength": relation.strength,
+        "properties": dict(relation.properties),
+        "t_valid": relation.t_valid,
+        "t_invalid": relation.t_invalid,
+    }
+    key = {
+        "workspace_id": workspace_id,
+        "source_id": relation.source_id,
+        "rel_type": str(relation.type),
+        "target_id": relation.target_id,
+    }
+    made = postgresql.insert(MEMORY_EDGE).values(**key, **values)
+    made = made.on_conflict_do_update(constraint="pk_memory_edge", set_=values)
+    row = (await session.execute(made.returning(*COLUMNS, text("xmax = 0 AS is_new")))).one()
+    return _relation(row), bool(row.is_new)
+
+
+async def draw(
+    session: Session, workspace_id: UUID, memory_ids: Sequence[UUID], found: Sequence[Relation], *, extracted_by: str
+) -> None:
+    """Replaces the edges that `extracted_by` made at these memories; edges made by callers or other extractors stay.
+    The caller has locked the ends."""
+    drawn = sorted(found, key=lambda each: (str(each.source_id), str(each.type), str(each.target_id)))
+    values = {
+        "workspace": workspace_id,
+        "memory_ids": list(memory_ids),
+        "extracted_by": extracted_by,
+        "sources": [each.source_id for each in drawn],
+        "types": [str(each.type) for each in drawn],
+        "targets": [each.target_id for each in drawn],
+        "strengths": [each.strength for each in drawn],
+    }
+    await direct.fetch(session, DRAW, values)
+
+
+async def mark_outdated(session: Session, workspace_id: UUID, newer: UUID, older: Sequence[UUID]) -> None:
+    """Draws MAY_OUTDATE from a memory to those that it may outdate, as far as they are there."""
+    await direct.fetch(session, MARK_OUTDATED, {"workspace": workspace_id, "newer": newer, "older": list(older)})
+
+
+async def remove(
+    session: Session, workspace_id: UUID, source_id: UUID, target_id: UUID, kind: RelationType | None
+) -> int:
+    """How many edges from source to target went; all types when `kind` is None."""
+    here = delete(MEMORY_EDGE).where(
+        MEMORY_EDGE.c.workspace_id == workspace_id,
+        MEMORY_EDGE.c.source_id == source_id,
+        MEMORY_EDGE.c.target_id == target_id,
+    )
+    if kind is not None:
+        here = here.where(MEMORY_EDGE.c.rel_type == str(kind))
+    return (await session.execute(here)).rowcount
+
+
+async def of_memory(
+    session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
+) -> list[Relation]:
+    """The edges from and to a memory behind the first `skip`, the strongest first."""
+    return await direct.page(
+        session,
+        select(*COLUMNS)
+        .where(
+            MEMORY_EDGE.c.workspace_id == workspace_id,
+            or_(MEMORY_EDGE.c.source_id == memory_id, MEMORY_EDGE.c.target_id == memory_id),
+        )
+        .order_by(
+            MEMORY_EDGE.c.strength.desc(), MEMORY_EDGE.c.source_id, MEMORY_EDGE.c.rel_type, MEMORY_EDGE.c.target_id
+        )
+        .offset(skip)
+        .limit(limit),
+        None,
+        _relation,
+    )
+
+
+async def sources_of(session: Session, workspace_id: UUID, kind: RelationType, *, target_id: UUID) -> list[UUID]:
+    """The memories that have an edge of this kind to `target_id`. Uses ix_memory_edge_target."""
+    found = await session.scalars(
+        select(MEMORY_EDGE.c.source_id)
+        .where(
+            MEMORY_EDGE.c.workspace_id == workspace_id,
+            MEMORY_EDGE.c.target_id == target_id,
+            MEMORY_EDGE.c.rel_type == str(kind),
+        )
+        .order_by(MEMORY_EDGE.c.source_id)
+    )
+    return list(found)
+
+
+async def walk(session: Session, workspace_id: UUID, start: UUID, options: WalkOptions, *, now: datetime) -> Walk:
+    """The memories near `start` by edges: the nearest first, then by strength; each once, by its strongest edge."""
+    frontier, steps, truncated = [start], list[WalkStep](), False
+    for depth in range(1, options.depth + 1):
+        room = options.limit - len(steps)
+        values = {
+            **_values(workspace_id, frontier, options, now),
+            "seen": [start, *(step.memory_id for step in steps)],
+            "room": room + 1,
+        }
+        rows = (await session.execute(STEP, values)).all()
+        found = [WalkStep(row.far, depth, _relation(row)) for row in rows if row.far is not None]
+        truncated |= bool(rows[0].truncated) or len(found) > room
+        steps += found[:room]
+        frontier = [step.memory_id for step in found[:room]]
+        if not frontier or (len(steps) >= options.limit and truncated):
+            break
+    return Walk(tuple(steps), truncated)
+
+
+async def strongest(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, each: int, now: datetime
+) -> Mapping[UUID, list[WalkStep]]:
+    """The `each` strongest edges of every memory."""
+    if not ids:
+        return {}
+    rows = await _hop(session, workspace_id, ids, WalkOptions(1, each, each), now)
+    return {
+        near: [WalkStep(row.far, 1, _relation(row)) for row in of_node[:each]]
+        for near, of_node in _by_node(rows).items()
+    }
+
+
+async def connected(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], rows: Condition, *, each: int, now: datetime
+) -> Mapping[UUID, list[WalkStep]]:
+    """For every memory the `each` most strongly connected ones, without repetition, that meet `rows`, a condition on
+    `memory m`. Looked for among SPARE times as many edges."""
+    if not each:
+        return {}
+    found = await strongest(session, workspace_id, ids, each=each * SPARE, now=now)
+    ends = list({step.memory_id for steps in found.values() for step in steps})
+    seen = set(await session.scalars(_among(rows.sql), {**rows.values, "ends": ends})) if ends else set()
+    kept: dict[UUID, dict[UUID, WalkStep]] = {near: {} for near in found}
+    for near, steps in found.items():
+        for step in steps:
+            if step.memory_id in seen:
+                kept[near].setdefault(step.memory_id, step)
+    return {near: list(once.values())[:each] for near, once in kept.items()}
+
+
+@lru_cache(maxsize=64)
+def _among(rows: str) -> TextClause:
+    return typed(text(f"SELECT m.id FROM memory m WHERE {rows} AND m.id = ANY (CAST(:ends AS uuid[]))"))  # noqa: S608
+
+
+async def _hop(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], options: WalkOptions, now: datetime
+) -> Sequence[Any]:
+    return (await session.execute(NEIGHBOURS, _values(workspace_id, ids, options, now))).all()
+
+
+def _values(workspace_id: UUID, ids: Sequence[UUID], options: WalkOptions, now: datetime) -> dict[str, Any]:
+    return {
+        "workspace": workspace_id,
+        "ids": list(ids),
+        "types": [str(each) for each in options.types] or None,
+        "now": now,
+        "include_archived": options.include_archived,
+        "fan_out": options.fan_out + 1,
+    }
+
+
+def _by_node(rows: Sequence[Any]) -> dict[UUID, list[Any]]:
+    found: dict[UUID, list[Any]] = {}
+    for row in rows:
+        found.setdefault(row.near, []).append(row)
+    return found
+
+
+COLUMNS = (
+    MEMORY_EDGE.c.source_id,
+    MEMORY_EDGE.c.rel_type,
+    MEMORY_EDGE.c.target_id,
+    MEMORY_EDGE.c.strength,
+    MEMORY_EDGE.c.properties,
+    MEMORY_EDGE.c.t_valid,
+    MEMORY_EDGE.c.t_invalid,
+    MEMORY_EDGE.c.created_at,
+)
+
+
+def _relation(row: Any) -> Relation:
+    return Relation(
+        row.source_id,
+        RelationType(row.rel_type),
+        row.target_id,
+        row.strength,
+        row.properties,
+        row.t_valid,
+        row.t_invalid,
+        row.created_at,
+    )

@@ -1,0 +1,389 @@
+"""Entities of a scope: created, changed, found and deleted by callers.
+
+What texts name is written by jobs, in entity_links.py; entities are searched by name and vector in entity_search.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
+from uuid_utils.compat import uuid7
+
+from service.domain.entity import CALLER, Entity, EntityOwner, EntityUpsert, key
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.graph.statements.late_vectors import LateVectors
+from service.postgres import direct, scopes
+from service.postgres.engine import Session
+from service.postgres.scopes import Condition, typed
+from service.postgres.tables import ENTITY, ENTITY_VECTOR
+from service.postgres.vectors import Half
+
+COUNTED = 1_000
+"""Mentions are counted up to here: a well-known name has a hundred thousand."""
+
+ROW = f"""
+    e.id, e.user_id, e.channel, e.name, e.name_key, e.type, e.aliases, e.description, e.properties, e.salience,
+    e.extracted_by, e.first_seen, e.last_accessed, e.access_count, e.version, e.created_at, e.updated_at,
+    (SELECT count(*) FROM (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id
+                           LIMIT {COUNTED}) counted) AS mentions
+"""  # noqa: S608 - our own parts
+
+BY_IDS = text(f"""
+    SELECT {ROW} FROM entity e WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[]))
+""").columns(properties=JSONB())  # noqa: S608 - our own parts
+
+NAMES = text("SELECT id, name FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
+
+# By name, then by alias.
+BY_NAME = text("""
+    SELECT e.id FROM entity e
+    WHERE e.workspace_id = :workspace AND e.channel = :channel AND e.name_key = :key
+      AND (e.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND e.user_id IS NULL))
+""")
+BY_ALIAS = text("""
+    SELECT a.entity_id FROM entity_alias a
+    WHERE a.workspace_id = :workspace AND a.channel = :channel AND a.alias_key = :key
+      AND (a.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND a.user_id IS NULL))
+""")
+LOCK = text("""
+    SELECT e.id, e.version FROM entity e WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[]))
+    ORDER BY e.id FOR UPDATE
+""")
+
+CREATE = typed(
+    text("""
+    INSERT INTO entity (workspace_id, id, user_id, channel, name, name_key, type, extracted_by, first_seen, created_at,
+                        updated_at)
+    VALUES (:workspace, :id, :user_id, :channel, :name, :key, :type, :extracted_by, :now, :now, :now)
+    ON CONFLICT (workspace_id, user_id, channel, name_key) DO NOTHING RETURNING id
+""")
+)
+
+CHANGE = typed(
+    text("""
+    UPDATE entity e SET type = coalesce(:type, e.type), description = coalesce(:description, e.description),
+        properties = e.properties || :properties, salience = coalesce(:salience, e.salience),
+        base_salience = coalesce(:salience, e.base_salience), aliases = coalesce(
+            (SELECT array_agg(a.alias ORDER BY a.created_at, a.alias_key) FROM entity_alias a
+             WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id), '{}'),
+        extracted_by = :extracted_by, version = e.version + :step, updated_at = :now
+    WHERE e.workspace_id = :workspace AND e.id = :id
+""")
+).bindparams(bindparam("properties", type_=JSONB()))
+
+ADD_ALIASES = text("""
+    INSERT INTO entity_alias (workspace_id, entity_id, alias_key, alias, user_id, channel, created_at)
+    SELECT :workspace, :id, new.key, new.alias, :user_id, :channel, clock_timestamp()
+    FROM unnest(CAST(:keys AS text[]), CAST(:aliases AS text[])) AS new (key, alias) ORDER BY new.key
+    ON CONFLICT DO NOTHING
+""")
+TAKEN = text("""
+    SELECT new.alias FROM unnest(CAST(:keys AS text[]), CAST(:aliases AS text[])) AS new (key, alias)
+    WHERE EXISTS (SELECT FROM entity_alias a
+                  WHERE a.workspace_id = :workspace AND a.channel = :channel AND a.alias_key = new.key
+                    AND a.entity_id <> :id
+                    AND (a.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND a.user_id IS NULL)))
+       OR EXISTS (SELECT FROM entity e
+                  WHERE e.workspace_id = :workspace AND e.channel = :channel AND e.name_key = new.key AND e.id <> :id
+                    AND (e.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND e.user_id IS NULL)))
+""")
+
+# A vector of another generation was made of the text before.
+VECTOR = text("""
+    WITH outdated AS (
+        DELETE FROM entity_vector WHERE workspace_id = :workspace AND entity_id = :id AND generation <> :generation
+    )
+    INSERT INTO entity_vector (workspace_id, entity_id, generation, embedding)
+    VALUES (:workspace, :id, :generation, :vector)
+    ON CONFLICT (workspace_id, entity_id, generation) DO UPDATE SET embedding = excluded.embedding
+""").bindparams(bindparam("vector", type_=Half()))
+
+DROP_VECTOR = text("DELETE FROM entity_vector WHERE workspace_id = :workspace AND entity_id = :id")
+
+REMOVE = text("DELETE FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
+
+# The entities that were there when the deletion of a user's scope began and that no memory names any more.
+DELETE_UNNAMED = typed(
+    text("""
+    DELETE FROM entity e WHERE e.workspace_id = :workspace AND e.user_id = :user_id
+      AND (CAST(:channel AS text) IS NULL OR e.channel = :channel) AND e.created_at <= :now
+      AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id)
+""")
+)
+PURGE = text("""
+    DELETE FROM entity e WHERE e.workspace_id = :workspace AND e.user_id = :user_id
+      AND (CAST(:channel AS text) IS NULL OR e.channel = :channel)
+""")
+
+# Counting a read never waits: an entity that is locked for a change is not counted.
+COUNT_READ = typed(
+    text("""
+    UPDATE entity e SET access_count = e.access_count + 1, last_accessed = :now
+    FROM (SELECT id FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
+          ORDER BY id FOR NO KEY UPDATE SKIP LOCKED) unlocked
+    WHERE e.workspace_id = :workspace AND e.id = unlocked.id
+""")
+)
+
+
+NAMED_BY = """EXISTS (SELECT FROM memory_entity me
+                JOIN memory m ON m.workspace_id = me.workspace_id AND m.id = me.memory_id
+                WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id AND {memories})"""
+
+# A conversation mentions the entities that the memories read from its turns name. Uses ix_memory_source_turn,
+# ix_memory_entity_entity and the primary keys.
+MENTIONS = """SELECT {wanted} FROM memory_entity me
+              JOIN memory_source s ON s.workspace_id = me.workspace_id AND s.memory_id = me.memory_id
+              JOIN turn t ON t.workspace_id = s.workspace_id AND t.id = s.turn_id
+              WHERE me.workspace_id = :workspace AND {given}"""
+
+
+def mentioning(workspace_id: UUID, entity_id: UUID) -> Condition:
+    """On `conversation`: those that mention the entity."""
+    mentions = MENTIONS.format(wanted="t.conversation_id", given="me.entity_id = :entity")
+    return Condition(f"conversation.id IN ({mentions})", {"workspace": workspace_id, "entity": entity_id})
+
+
+@dataclass(frozen=True, slots=True)
+class EntityScope:
+    """The entities that a read may see: of the scope, or (None) of the whole workspace. `channels`: looked at in
+    addition to the scope's own and `_global`."""
+
+    workspace_id: UUID
+    scope: Scope | None
+    channels: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> Condition:
+        """The condition on `entity e`; uq_entity_… serves it where a user is given. An agent or a run has no entities
+        of its own: it sees what its memories name, and without a user also what callers made for no user. Shared
+        memories show the entities that they name."""
+        here = Condition("e.workspace_id = :workspace", {"workspace": self.workspace_id})
+        scope = self.scope
+        if scope is None:
+            return here
+        here &= scopes.seen_channels("e", scope, self.channels)
+        owned = self._owned(scope)
+        if not scope.include_shared:
+            return here & owned
+        shared = f"(e.user_id IS NULL AND {NAMED_BY.format(memories=scopes.SHARED.format(alias='m'))})"
+        either = f"{owned.sql} OR {shared}" if scope.has_owner else shared
+        return here & Condition(f"({either})", owned.values)
+
+    @staticmethod
+    def _owned(scope: Scope) -> Condition:
+        """Those of the given ids, all of them or one as the scope wants."""
+        join = " OR " if scope.match == "any" else " AND "
+        parts, values = [], {}
+        if scope.user_id is not None:
+            parts.append("e.user_id = :user_id")
+            values["user_id"] = scope.user_id
+        ids = {name: value for name in ("agent_id", "run_id") if (value := getattr(scope, name)) is not None}
+        if ids:
+            named = NAMED_BY.format(memories="(" + join.join(f"m.{name} = :{name}" for name in ids) + ")")
+            of_nobody = "" if scope.user_id is not None else f" OR (e.user_id IS NULL AND e.extracted_by = '{CALLER}')"
+            parts.append(f"({named}{of_nobody})")
+        return Condition(f"({join.join(parts) or 'true'})", values | ids)
+
+
+async def get(session: Session, seen: EntityScope, entity_id: UUID) -> Entity | None:
+    return (await get_many(session, seen, [entity_id])).get(entity_id)
+
+
+async def get_many(session: Session, seen: EntityScope, ids: Iterable[UUID]) -> dict[UUID, Entity]:
+    """Those among `ids` that may be seen."""
+    wanted = list(ids)
+    if seen.scope is None:
+        rows = await session.execute(BY_IDS, {"workspace": seen.workspace_id, "ids": wanted})
+    else:
+        here = seen.rows
+        query = f"SELECT {ROW} FROM entity e WHERE {here.sql} AND e.id = ANY (CAST(:ids AS uuid[]))"  # noqa: S608
+        rows = await session.execute(_columns(query), {**here.values, "ids": wanted})
+    return {row.id: entity_of(row) for row in rows}
+
+
+async def names(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> dict[UUID, str]:
+    rows = await session.execute(NAMES, {"workspace": workspace_id, "ids": list(ids)})
+    return {row.id: row.name for row in rows}
+
+
+async def by_name(session: Session, seen: EntityScope, name: str) -> list[Entity]:
+    """The entities with this name or alias, in any case: of the active channel and of `_global`, and without a scope
+    those of every user."""
+    here = seen.rows
+    query = f"""SELECT {ROW} FROM entity e WHERE {here.sql} AND (e.name_key = :key OR e.id IN (
+        SELECT a.entity_id FROM entity_alias a WHERE a.workspace_id = :workspace AND a.alias_key = :key))
+        ORDER BY e.id LIMIT 100"""  # noqa: S608 - our own parts
+    return [entity_of(row) for row in await session.execute(_columns(query), {**here.values, "key": key(name)})]
+
+
+async def page(
+    session: Session,
+    seen: EntityScope,
+    *,
+    kind: str | None,
+    conversation_id: UUID | None = None,
+    after: tuple[str, UUID] | None,
+    limit: int,
+) -> list[tuple[str, Entity]]:
+    """The next entities by name, each with the key that the page after it begins behind."""
+    here = seen.rows
+    if conversation_id is not None:
+        mentions = MENTIONS.format(wanted="me.entity_id", given="t.conversation_id = :conversation")
+        here &= Condition(f"e.id IN ({mentions})", {"conversation": conversation_id})
+    if kind is not None:
+        here &= Condition("e.type = :type", {"type": kind})
+    if after is not None:
+        behind = {"after_key": after[0], "after_id": after[1]}
+        here &= Condition("(e.name_key, e.id) > (:after_key, :after_id)", behind)
+    query = f"SELECT {ROW} FROM entity e WHERE {here.sql} ORDER BY e.name_key, e.id LIMIT :limit"  # noqa: S608
+    values = {**here.values, "limit": limit}
+    return await direct.page(session, _columns(query), values, lambda row: (row.name_key, entity_of(row)))
+
+
+async def find_id(session: Session, owner: EntityOwner, name: str) -> UUID | None:
+    """The entity of exactly this owner with the name, or else with the alias."""
+    values = {**_owner(owner), "key": key(name)}
+    found: UUID | None = await session.scalar(BY_NAME, values)
+    return found or await session.scalar(BY_ALIAS, values)
+
+
+async def lock(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:
+    """Locks those that exist, by ascending id, and returns their versions."""
+    rows = await session.execute(LOCK, {"workspace": workspace_id, "ids": list(ids)})
+    return {row.id: row.version for row in rows}
+
+
+async def create(session: Session, owner: EntityOwner, new: EntityUpsert, *, now: datetime) -> UUID | None:
+    """The id of a new entity; None when there is one with this name."""
+    values = {
+        **_owner(owner),
+        "id": uuid7(),
+        "name": new.name,
+        "key": key(new.name),
+        "type": new.type or "concept",
+        "extracted_by": CALLER,
+        "now": now,
+    }
+    created: UUID | None = await session.scalar(CREATE, values)
+    return created
+
+
+async def change(
+    session: Session, owner: EntityOwner, entity_id: UUID, fields: EntityUpsert, *, now: datetime, is_new: bool
+) -> None:
+    """Writes the given fields and counts the version up, unless the entity is new."""
+    values = {
+        "workspace": owner.workspace_id,
+        "id": entity_id,
+        "type": fields.type,
+        "description": fields.description,
+        "properties": dict(fields.properties),
+        "salience": fields.salience,
+        "extracted_by": CALLER,
+        "step": 0 if is_new else 1,
+        "now": now,
+    }
+    await session.execute(CHANGE, values)
+
+
+async def add_aliases(session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]) -> None:
+    """Adds aliases (casefolded → as written); those that belong to another entity are left out."""
+    if aliases:
+        values = {"keys": list(aliases), "aliases": list(aliases.values())}
+        await session.execute(ADD_ALIASES, {**_owner(owner), "id": entity_id, **values})
+
+
+async def taken_aliases(session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]) -> list[str]:
+    """Those that another entity has as its name or as an alias."""
+    if not aliases:
+        return []
+    values = {"keys": list(aliases), "aliases": list(aliases.values())}
+    return list(await session.scalars(TAKEN, {**_owner(owner), "id": entity_id, **values}))
+
+
+async def set_vector(
+    session: Session, workspace_id: UUID, entity_id: UUID, vector: NDArray[np.float32], *, generation: int
+) -> None:
+    values = {"workspace": workspace_id, "id": entity_id, "generation": generation, "vector": vector.tolist()}
+    await session.execute(VECTOR, values)
+
+
+async def drop_vector(session: Session, workspace_id: UUID, entity_id: UUID) -> None:
+    """After a change of the text: no vector is better than that of another text."""
+    await session.execute(DROP_VECTOR, {"workspace": workspace_id, "id": entity_id})
+
+
+def embedded_text(name: str, description: str | None) -> CleanText:
+    """What is embedded of an entity."""
+    return CleanText(f"{name}: {description}" if description else name)
+
+
+async def remove(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> int:
+    """Deletes entities with their aliases, vectors, relations and mentions; returns how many there were."""
+    found = await session.execute(REMOVE, {"workspace": workspace_id, "ids": list(ids)})
+    return found.rowcount
+
+
+async def delete_unnamed(session: Session, scope: Scope, channel: str | None, *, upto: datetime) -> None:
+    """Deletes the entities of a user that no memory names any more, after their memories were deleted."""
+    values = {"workspace": scope.workspace_id, "user_id": scope.user_id, "channel": channel, "now": upto}
+    await session.execute(DELETE_UNNAMED, values)
+
+
+async def purge(session: Session, scope: Scope, channel: str | None) -> int:
+    """Deletes all entities of a user; returns how many there were."""
+    values = {"workspace": scope.workspace_id, "user_id": scope.user_id, "channel": channel}
+    return (await session.execute(PURGE, values)).rowcount
+
+
+async def count_read(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime) -> None:
+    await session.execute(COUNT_READ, {"workspace": workspace_id, "ids": list(ids), "now": now})
+
+
+def _columns(query: str) -> Any:
+    return text(query).columns(properties=JSONB())
+
+
+def _owner(owner: EntityOwner) -> dict[str, Any]:
+    return {"workspace": owner.workspace_id, "user_id": owner.user_id, "channel": owner.channel}
+
+
+def entity_of(row: Any) -> Entity:
+    return Entity(
+        id=row.id,
+        user_id=row.user_id,
+        channel=row.channel,
+        name=row.name,
+        type=row.type,
+        aliases=tuple(row.aliases),
+        description=row.description,
+        properties=row.properties,
+        salience=row.salience,
+        extracted_by=row.extracted_by,
+        first_seen=row.first_seen,
+        last_accessed=row.last_accessed,
+        access_count=row.access_count,
+        mentions=row.mentions,
+        version=row.version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+LATE_VECTORS = LateVectors(
+    ENTITY,
+    ENTITY_VECTOR,
+    "entity_id",
+    lambda row: embedded_text(row.name, row.description),
+    ENTITY.c.extracted_by == CALLER,
+)

@@ -1,0 +1,332 @@
+"""Relations between entities, and the memories that are evidence of them.
+
+Lock order: both ends of an edge by ascending id, then several edges in the order of their keys, so that two writers
+never wait for each other in a circle. Walks along the edges: entity_walks.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import DateTime, TextClause, bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.types import TypeEngine
+from uuid_utils.compat import uuid7
+
+from service.domain.entity import EntityRelation
+from service.postgres import direct
+from service.postgres.engine import Session
+from service.postgres.scopes import typed
+
+COLUMNS = """{a}.id, {a}.source_id, {a}.rel_type, {a}.label, {a}.target_id, {a}.strength, {a}.confidence,
+    {a}.properties, {a}.t_valid, {a}.t_invalid, {a}.extracted_by, {a}.created_at, {a}.updated_at"""
+
+VALID = """(CAST(:at AS timestamptz) IS NULL
+    OR (({a}.t_valid IS NULL OR {a}.t_valid <= :at) AND ({a}.t_invalid IS NULL OR {a}.t_invalid > :at)))"""
+
+TYPES: Mapping[str, TypeEngine[Any]] = {
+    "at": DateTime(timezone=True),
+    "t_valid": DateTime(timezone=True),
+    "t_invalid": DateTime(timezone=True),
+    "properties": JSONB(),
+}
+
+
+def statement(sql: str) -> TextClause:
+    """The text, with the types of those values that the driver would guess wrong."""
+    bound = [bindparam(name, type_=kind) for name, kind in TYPES.items() if f":{name}" in sql]
+    return typed(text(sql)).bindparams(*bound)
+
+
+LOCK_ENDS = text("""
+    SELECT id, user_id, channel, name FROM entity
+    WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id FOR KEY SHARE
+""")
+
+# uq_entity_edge_…: one edge per pair and type, whatever its label
+PUT = statement(f"""
+    INSERT INTO entity_edge AS e (workspace_id, id, source_id, rel_type, label, target_id, strength, confidence,
+                                  properties, t_valid, t_invalid, extracted_by, updated_at)
+    VALUES (:workspace, :id, :source_id, :type, :label, :target_id, :strength, :confidence, :properties, :t_valid,
+            :t_invalid, :extracted_by, :now)
+    ON CONFLICT (workspace_id, source_id, target_id, rel_type) DO UPDATE
+    SET label = excluded.label, strength = excluded.strength, confidence = excluded.confidence,
+        properties = excluded.properties, t_valid = excluded.t_valid, t_invalid = excluded.t_invalid,
+        extracted_by = excluded.extracted_by, updated_at = excluded.updated_at
+    RETURNING {COLUMNS.format(a="e")}, xmax = 0 AS is_new
+""").columns(properties=JSONB())  # noqa: S608 - our own parts
+
+# What is read in a text never changes an existing edge, whether a caller or another memory made it.
+ADD_EXTRACTED = statement("""
+    INSERT INTO entity_edge (workspace_id, id, source_id, rel_type, label, target_id, strength, confidence,
+                             extracted_by, t_valid, updated_at)
+    SELECT :workspace, new.id, new.source_id, new.type, new.label, new.target_id, 1, new.confidence,
+           new.extracted_by, NULL, :now
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:sources AS uuid[]), CAST(:types AS text[]), CAST(:labels AS text[]),
+                CAST(:targets AS uuid[]), CAST(:extractors AS text[]), CAST(:confidences AS float8[]))
+        WITH ORDINALITY AS new (id, source_id, type, label, target_id, extracted_by, confidence, place)
+    ORDER BY new.source_id, new.target_id, new.type, new.place
+    ON CONFLICT (workspace_id, source_id, target_id, rel_type) DO NOTHING
+""")
+
+# What an extractor no longer reads in a memory, the memory is no longer evidence of.
+EVIDENCE = text("""
+    WITH given AS MATERIALIZED (
+        SELECT s.memory_id, s.extracted_by, s.place, e.id
+        FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:sources AS uuid[]), CAST(:types AS text[]),
+                    CAST(:targets AS uuid[]), CAST(:extractors AS text[]))
+            WITH ORDINALITY AS s (memory_id, source_id, type, target_id, extracted_by, place)
+        JOIN entity_edge e ON e.workspace_id = :workspace AND e.source_id = s.source_id
+            AND e.target_id = s.target_id AND e.rel_type = s.type
+    ), outdated AS (
+        DELETE FROM entity_edge_source x
+        USING unnest(CAST(:read AS uuid[]), CAST(:readers AS text[])) AS r (memory_id, extracted_by)
+        WHERE x.workspace_id = :workspace AND x.memory_id = r.memory_id AND x.extracted_by = r.extracted_by
+          AND NOT EXISTS (SELECT FROM given WHERE given.memory_id = x.memory_id AND given.id = x.edge_id)
+    )
+    INSERT INTO entity_edge_source (workspace_id, edge_id, memory_id, extracted_by)
+    SELECT DISTINCT ON (id, memory_id) :workspace, id, memory_id, extracted_by
+    FROM given ORDER BY id, memory_id, place ON CONFLICT DO NOTHING
+""")
+
+# A relation that was read in texts is valid as long as one of the memories that are evidence of it: until the last of
+# them ends or is archived. An edge that has ended stays ended since then. MATERIALIZED, because the planner, while it
+# has no statistics of a young table, read all edges for each edge.
+UPDATE_VALIDITY = statement("""
+    WITH changed AS MATERIALIZED (
+        SELECT DISTINCT x.edge_id FROM entity_edge_source x
+        WHERE x.workspace_id = :workspace AND x.memory_id = ANY (CAST(:memory_ids AS uuid[]))
+    ), evidenced AS MATERIALIZED (
+        SELECT r.id, nullif((
+            SELECT max(CASE WHEN m.archived THEN least(m.t_invalid, CAST(:now AS timestamptz))
+                            ELSE coalesce(m.t_invalid, 'infinity') END)
+            FROM entity_edge_source o JOIN memory m ON m.workspace_id = o.workspace_id AND m.id = o.memory_id
+            WHERE o.workspace_id = r.workspace_id AND o.edge_id = r.id), 'infinity') AS ended_at
+        FROM changed JOIN entity_edge r ON r.workspace_id = :workspace AND r.id = changed.edge_id
+        WHERE r.extracted_by <> 'caller' ORDER BY r.id FOR NO KEY UPDATE OF r
+    )
+    UPDATE entity_edge e SET t_invalid = v.ended_at, updated_at = :now FROM evidenced v
+    WHERE e.workspace_id = :workspace AND e.id = v.id AND e.t_invalid IS DISTINCT FROM v.ended_at
+      AND (e.t_invalid IS NULL OR v.ended_at IS NULL OR e.t_invalid > :now OR v.ended_at > :now)
+""")
+
+# Taken before memories are deleted, because their deletion removes edges that nothing else is evidence of.
+LOCK_EVIDENCED = statement("""
+    SELECT FROM entity_edge e WHERE e.workspace_id = :workspace AND e.id IN (
+        SELECT x.edge_id FROM entity_edge_source x
+        WHERE x.workspace_id = :workspace AND x.memory_id = ANY (CAST(:ids AS uuid[])))
+    ORDER BY e.id FOR UPDATE
+""")
+
+MEMORIES_OF = text("""
+    SELECT edge.id, evidence.memory_id FROM unnest(CAST(:ids AS uuid[])) AS edge (id) CROSS JOIN LATERAL (
+        SELECT x.memory_id FROM entity_edge_source x WHERE x.workspace_id = :workspace AND x.edge_id = edge.id
+        ORDER BY x.memory_id LIMIT :each) evidence
+""")
+
+REMOVE = text("""
+    DELETE FROM entity_edge e WHERE e.workspace_id = :workspace AND e.source_id = :source_id
+      AND e.target_id = :target_id AND (CAST(:type AS text) IS NULL OR e.rel_type = :type)
+""")
+
+# The edges of one or a few entities, both directions, the strongest first. ix_entity_edge_source and _target.
+DIRECTION = """
+    (SELECT {columns}, CAST('{direction}' AS text) AS direction, e.{far} AS far FROM entity_edge e
+     WHERE e.workspace_id = :workspace AND e.{near} = here.id AND {valid}
+       AND (CAST(:types AS text[]) IS NULL OR e.rel_type = ANY (CAST(:types AS text[])))
+       AND (CAST(:after_strength AS float8) IS NULL
+            OR (-e.strength, e.{far}, e.id) > (-CAST(:after_strength AS float8), CAST(:after_far AS uuid),
+                                               CAST(:after_id AS uuid)))
+     ORDER BY e.strength DESC, e.{far}, e.id LIMIT :limit)
+"""
+
+
+def _direction(name: str, near: str, far: str) -> str:
+    return DIRECTION.format(
+        columns=COLUMNS.format(a="e"), direction=name, near=near, far=far, valid=VALID.format(a="e")
+    )
+
+
+PAGE = statement(f"""
+    SELECT edges.* FROM unnest(CAST(:ids AS uuid[])) AS here (id) CROSS JOIN LATERAL (
+        {_direction("out", "source_id", "target_id")} UNION ALL {_direction("in", "target_id", "source_id")}
+    ) edges
+    ORDER BY strength DESC, far, id LIMIT :limit
+""").columns(properties=JSONB())  # noqa: S608 - our own parts
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeFilter:
+    """Which edges count: those valid `at` a moment (None: all), of these types (none: all)."""
+
+    at: datetime | None
+    types: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {"at": self.at, "types": list(self.types) or None}
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedRelation:
+    """A relation that was read in a memory, between existing entities. `confidence` 0..1."""
+
+    memory_id: UUID
+    source_id: UUID
+    type: str
+    label: str
+    target_id: UUID
+    extracted_by: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedEntity:
+    """An entity at an end of an edge, locked."""
+
+    user_id: str | None
+    channel: str
+    name: str
+
+
+async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, RelatedEntity]:
+    """Locks the entities among `ids` that exist against deletion until the transaction ends."""
+    rows = await direct.fetch(session, LOCK_ENDS, {"workspace": workspace_id, "ids": list(ids)})
+    return {row.id: RelatedEntity(row.user_id, row.channel, row.name) for row in rows}
+
+
+async def put(
+    session: Session, workspace_id: UUID, relation: EntityRelation, *, now: datetime
+) -> tuple[EntityRelation, bool]:
+    """The edge as stored, and whether it is new: an existing edge of the same pair and type takes the new values."""
+    values = {
+        "workspace": workspace_id,
+        "id": relation.id,
+        "source_id": relation.source_id,
+        "type": relation.type,
+        "label": relation.label,
+        "target_id": relation.target_id,
+        "strength": relation.strength,
+        "confidence": relation.confidence,
+        "properties": dict(relation.properties),
+        "t_valid": relation.t_valid,
+        "t_invalid": relation.t_invalid,
+        "extracted_by": relation.extracted_by,
+        "now": now,
+    }
+    row = (await session.execute(PUT, values)).one()
+    return relation_of(row), bool(row.is_new)
+
+
+async def store_extracted(
+    session: Session,
+    workspace_id: UUID,
+    relations: Sequence[ExtractedRelation],
+    *,
+    read: Collection[tuple[UUID, str]],
+    now: datetime,
+) -> None:
+    """Makes memories evidence of exactly these relations, as far as the extractors in `read` (memory, extractor) are
+    concerned. The caller has locked the ends."""
+    values: dict[str, Any] = {
+        "workspace": workspace_id,
+        "sources": [each.source_id for each in relations],
+        "types": [each.type for each in relations],
+        "targets": [each.target_id for each in relations],
+        "extractors": [each.extracted_by for each in relations],
+    }
+    if relations:
+        new = {
+            "ids": [uuid7() for _ in relations],
+            "labels": [each.label for each in relations],
+            "confidences": [each.confidence for each in relations],
+            "now": now,
+        }
+        await direct.fetch(session, ADD_EXTRACTED, values | new)
+    evidence = {
+        "memory_ids": [each.memory_id for each in relations],
+        "read": [memory_id for memory_id, _ in read],
+        "readers": [by for _, by in read],
+    }
+    await direct.fetch(session, EVIDENCE, values | evidence)
+
+
+async def update_validity(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID], *, now: datetime) -> None:
+    """Ends or prolongs the relations that these memories are evidence of, after a change of their lifetime."""
+    await direct.fetch(
+        session, UPDATE_VALIDITY, {"workspace": workspace_id, "memory_ids": list(memory_ids), "now": now}
+    )
+
+
+async def lock_evidenced(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> None:
+    """Locks the edges that these memories are evidence of, by ascending id."""
+    await session.execute(LOCK_EVIDENCED, {"workspace": workspace_id, "ids": list(memory_ids)})
+
+
+async def remove(session: Session, workspace_id: UUID, source_id: UUID, target_id: UUID, kind: str | None) -> int:
+    """How many edges from source to target went; all types when `kind` is None."""
+    values = {"workspace": workspace_id, "source_id": source_id, "target_id": target_id, "type": kind}
+    return (await session.execute(REMOVE, values)).rowcount
+
+
+async def evidence(
+    session: Session, workspace_id: UUID, edge_ids: Sequence[UUID], *, each: int
+) -> dict[UUID, list[UUID]]:
+    """Of each edge up to `each` memories that are evidence of it."""
+    found: dict[UUID, list[UUID]] = {}
+    for row in await session.execute(MEMORIES_OF, {"workspace": workspace_id, "ids": list(edge_ids), "each": each}):
+        found.setdefault(row.id, []).append(row.memory_id)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePageKey:
+    """Where a page ended: strength, other end and id of its last edge."""
+
+    strength: float
+    far: UUID
+    id: UUID
+
+
+async def page(
+    session: Session,
+    workspace_id: UUID,
+    ids: Sequence[UUID],
+    edges: EdgeFilter,
+    *,
+    after: EdgePageKey | None,
+    limit: int,
+) -> list[tuple[EntityRelation, str]]:
+    """The edges of these entities, the strongest first, each with its direction as seen from them: "out" or "in"."""
+    values = {
+        **edges.values,
+        "workspace": workspace_id,
+        "ids": list(ids),
+        "after_strength": after.strength if after else None,
+        "after_far": after.far if after else None,
+        "after_id": after.id if after else None,
+        "limit": limit,
+    }
+    return await direct.page(session, PAGE, values, lambda row: (relation_of(row), row.direction))
+
+
+def relation_of(row: Any) -> EntityRelation:
+    return EntityRelation(
+        row.id,
+        row.source_id,
+        row.rel_type,
+        row.label,
+        row.target_id,
+        row.strength,
+        row.confidence,
+        row.properties,
+        row.t_valid,
+        row.t_invalid,
+        row.extracted_by,
+        row.created_at,
+        row.updated_at,
+    )

@@ -1,0 +1,212 @@
+"""Walks along the relations between entities: the neighbourhood of some, and a shortest path between two.
+
+Of each node a walk reads the FAN_OUT strongest edges in either direction, by the indexes that hold them in that order,
+so a node with 100,000 edges costs what one with fifty does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.sql.selectable import TextualSelect
+
+from service.domain.entity import EntityPath, EntityRelation, Neighbourhood, ReachedEntity
+from service.graph.statements.entity_relations import COLUMNS, VALID, EdgeFilter, relation_of, statement
+from service.postgres.engine import Session
+
+FAN_OUT = 50
+"""Edges of a node that a walk follows, the strongest."""
+
+PAIRS = 5_000
+"""Pairs of nodes that are looked up at once when two searches are about to meet; some 10 ms."""
+
+# One step of a walk. Of each node FAN_OUT edges are followed and one more is read, which shows that there are more. It
+# returns each new node once, by its strongest edge, and whether any node had too many. With types, each type is read by
+# its own index (…_type) and the strongest of all are kept.
+STEP_DIRECTION = """
+    (SELECT e.id, e.strength, e.{far} AS far FROM entity_edge e
+     WHERE e.workspace_id = :workspace AND e.{near} = node.id AND {valid} {typed}
+     ORDER BY e.strength DESC, e.{far} LIMIT :fan_out + 1)
+"""
+STEP = """
+    WITH stepped AS MATERIALIZED (
+        SELECT edges.id, edges.strength, edges.far, edges.place
+        FROM unnest(CAST(:ids AS uuid[])) AS node (id) CROSS JOIN LATERAL (
+            SELECT both_directions.*, row_number() OVER (ORDER BY strength DESC, far, both_directions.id) AS place
+            FROM {each_type} ({out} UNION ALL {back}) both_directions
+        ) edges
+        WHERE edges.place <= :fan_out + 1
+    ), fresh AS (
+        SELECT DISTINCT ON (far) id, strength, far FROM stepped
+        WHERE place <= :fan_out AND NOT far = ANY (CAST(:seen AS uuid[])) ORDER BY far, strength DESC, id
+    ), kept AS (
+        SELECT * FROM fresh ORDER BY strength DESC, far LIMIT :room
+    )
+    SELECT (SELECT coalesce(max(place), 0) FROM stepped) > :fan_out AS truncated, kept.far, {columns}
+    FROM (SELECT true) always LEFT JOIN kept ON true
+    LEFT JOIN entity_edge e ON e.workspace_id = :workspace AND e.id = kept.id
+    ORDER BY kept.strength DESC, kept.far
+"""
+
+
+def _step(*, of_types: bool) -> TextualSelect:
+    each_type = "unnest(CAST(:types AS text[])) AS wanted (type) CROSS JOIN LATERAL" if of_types else ""
+    own_type = "AND e.rel_type = wanted.type" if of_types else ""
+    sides = {
+        name: STEP_DIRECTION.format(near=near, far=far, valid=VALID.format(a="e"), typed=own_type)
+        for name, near, far in (("out", "source_id", "target_id"), ("back", "target_id", "source_id"))
+    }
+    filled = STEP.format(each_type=each_type, columns=COLUMNS.format(a="e"), **sides)
+    return statement(filled).columns(properties=JSONB())
+
+
+STEP_ANY, STEP_OF_TYPES = _step(of_types=False), _step(of_types=True)
+
+# The edges between the nodes of a neighbourhood: of each its strongest that end inside.
+INSIDE = statement(f"""
+    SELECT {COLUMNS.format(a="e")} FROM unnest(CAST(:ids AS uuid[])) AS node (id) CROSS JOIN LATERAL (
+        SELECT o.* FROM entity_edge o
+        WHERE o.workspace_id = :workspace AND o.source_id = node.id AND {VALID.format(a="o")}
+          AND (CAST(:types AS text[]) IS NULL OR o.rel_type = ANY (CAST(:types AS text[])))
+        ORDER BY o.strength DESC, o.target_id LIMIT :fan_out
+    ) e
+    WHERE e.target_id = ANY (CAST(:ids AS uuid[]))
+    ORDER BY e.strength DESC, e.id LIMIT :limit
+""").columns(properties=JSONB())  # noqa: S608 - our own parts
+
+# Any edge between a node of one search and a node of the other, by uq_entity_edge_…: found also where it is not among
+# the FAN_OUT strongest of a hub.
+CONNECTING = statement(f"""
+    SELECT {COLUMNS.format(a="e")}, pair.near, pair.far FROM (
+        SELECT a.id AS near, b.id AS far FROM unnest(CAST(:ids AS uuid[])) AS a (id)
+        CROSS JOIN unnest(CAST(:others AS uuid[])) AS b (id)
+    ) pair CROSS JOIN LATERAL (
+        SELECT o.* FROM entity_edge o
+        WHERE o.workspace_id = :workspace AND o.source_id = pair.near AND o.target_id = pair.far
+        UNION ALL
+        SELECT i.* FROM entity_edge i
+        WHERE i.workspace_id = :workspace AND i.source_id = pair.far AND i.target_id = pair.near
+    ) e
+    WHERE {VALID.format(a="e")}
+      AND (CAST(:types AS text[]) IS NULL OR e.rel_type = ANY (CAST(:types AS text[])))
+    ORDER BY e.strength DESC, e.id LIMIT 1
+""").columns(properties=JSONB())  # noqa: S608 - our own parts
+
+
+async def neighbourhood(
+    session: Session, workspace_id: UUID, starts: Sequence[UUID], edges: EdgeFilter, *, depth: int, limit: int
+) -> Neighbourhood:
+    """The entities up to `depth` (1..3) edges away from the starts: at most `limit`, the near ones first, then by the
+    strength of the edge that leads to them; each once."""
+    reached = [ReachedEntity(each, 0, None) for each in dict.fromkeys(starts)]
+    frontier = [each.entity_id for each in reached]
+    truncated = False
+    for hop in range(1, depth + 1):
+        room = limit - len(reached)
+        seen = [each.entity_id for each in reached]
+        fresh, cut = await _stepped(session, workspace_id, frontier, seen, edges, room=room + 1)
+        truncated |= cut or len(fresh) > room
+        found = [ReachedEntity(far, hop, by) for far, by in fresh[:room]]
+        reached += found
+        frontier = [each.entity_id for each in found]
+        if not frontier:
+            break
+    ids = [each.entity_id for each in reached]
+    values = {**edges.values, "workspace": workspace_id, "ids": ids, "fan_out": FAN_OUT, "limit": limit * 4}
+    inside = {edge.id: edge for edge in map(relation_of, await session.execute(INSIDE, values))}
+    for each in reached:
+        if each.via is not None:
+            inside.setdefault(each.via.id, each.via)
+    return Neighbourhood(tuple(reached), tuple(inside.values()), truncated)
+
+
+async def _stepped(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], seen: Sequence[UUID], edges: EdgeFilter, *, room: int
+) -> tuple[list[tuple[UUID, EntityRelation]], bool]:
+    """The nodes one edge on that were not seen, with that edge, and whether a node had more than FAN_OUT."""
+    values = {**edges.values, "workspace": workspace_id, "ids": list(ids), "fan_out": FAN_OUT, "room": room}
+    values["seen"] = list(seen)
+    if not edges.types:
+        del values["types"]
+    step = STEP_OF_TYPES if edges.types else STEP_ANY
+    rows = (await session.execute(step, values)).all()
+    return [(row.far, relation_of(row)) for row in rows if row.far is not None], bool(rows[0].truncated)
+
+
+@dataclass(slots=True)
+class _Search:
+    """One of two breadth-first searches that meet: the edge by which each node was found, and the newest nodes."""
+
+    found: dict[UUID, EntityRelation | None]
+    frontier: list[UUID]
+    depth: int = 0
+
+    @classmethod
+    def begin(cls, start: UUID) -> _Search:
+        return cls({start: None}, [start])
+
+    def path_to_start(self, node: UUID) -> list[tuple[UUID, EntityRelation]]:
+        """The path from `node` to the start of this search: each step's next node and edge."""
+        steps = []
+        while (by := self.found[node]) is not None:
+            node = by.other_end(node)
+            steps.append((node, by))
+        return steps
+
+
+async def shortest_path(
+    session: Session, workspace_id: UUID, start: UUID, goal: UUID, edges: EdgeFilter, *, max_edges: int, max_nodes: int
+) -> EntityPath:
+    """A shortest path of at most `max_edges` edges; of several the one that was found by the strongest edges. Each of
+    the two searches looks at `max_nodes` entities at most."""
+    if start == goal:
+        return EntityPath((start,), (), truncated=False)
+    here, there = _Search.begin(start), _Search.begin(goal)
+    truncated = False
+    while here.depth + there.depth < max_edges and here.frontier and there.frontier:
+        if len(here.frontier) * len(there.frontier) <= PAIRS:
+            connecting = await _connecting(session, workspace_id, here.frontier, there.frontier, edges)
+            if connecting is not None:
+                return _joined(here, there, *connecting, truncated=truncated)
+            if here.depth + there.depth + 1 == max_edges:
+                break
+        side, other = (here, there) if len(here.frontier) <= len(there.frontier) else (there, here)
+        room = max_nodes - len(side.found)
+        fresh, cut = await _stepped(session, workspace_id, side.frontier, list(side.found), edges, room=max(room, 0))
+        truncated |= cut or len(fresh) >= room
+        met = next(((far, by) for far, by in fresh if far in other.found), None)
+        side.found |= dict(fresh)
+        side.frontier = [far for far, _ in fresh]
+        side.depth += 1
+        if met is not None:
+            meeting = met[0]
+            ends = here.path_to_start(meeting), there.path_to_start(meeting)
+            return _path(meeting, *ends, truncated=truncated)
+    return EntityPath((), (), truncated=truncated)
+
+
+async def _connecting(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], others: Sequence[UUID], edges: EdgeFilter
+) -> tuple[UUID, UUID, EntityRelation] | None:
+    values = {**edges.values, "workspace": workspace_id, "ids": list(ids), "others": list(others)}
+    row = (await session.execute(CONNECTING, values)).one_or_none()
+    return None if row is None else (row.near, row.far, relation_of(row))
+
+
+def _joined(here: _Search, there: _Search, near: UUID, far: UUID, by: EntityRelation, *, truncated: bool) -> EntityPath:
+    return _path(near, here.path_to_start(near), [(far, by), *there.path_to_start(far)], truncated=truncated)
+
+
+def _path(
+    meeting: UUID,
+    back: Sequence[tuple[UUID, EntityRelation]],
+    on: Sequence[tuple[UUID, EntityRelation]],
+    *,
+    truncated: bool,
+) -> EntityPath:
+    nodes = [*(node for node, _ in reversed(back)), meeting, *(node for node, _ in on)]
+    edges = [*(edge for _, edge in reversed(back)), *(edge for _, edge in on)]
+    return EntityPath(tuple(nodes), tuple(edges), truncated)

@@ -1,0 +1,1 @@
+"""What every route shares: the caller, limits, paging, errors, bodies."""

@@ -1,0 +1,72 @@
+"""Headers that every answer has, whoever gave it: a route, an error, the middleware or the answer to a preflight.
+
+What is answered is somebody's memory: no cache may keep it and no browser may take it for anything but its type.
+"""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.kit.settings import Settings
+
+EVERYWHERE = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+
+BROWSERS_MAY_SEND = (
+    "Authorization",
+    "Content-Type",
+    "Idempotency-Key",
+    "If-Match",
+    "Last-Event-ID",
+    "Mcp-Method",
+    "Mcp-Name",
+    "Mcp-Protocol-Version",
+    "Prefer",
+    "X-API-Key",
+    "X-Agent-Id",
+    "X-Channel",
+    "X-Request-ID",
+    "X-Run-Id",
+    "X-Session-Id",
+    "X-User-Id",
+)
+BROWSERS_MAY_READ = (
+    "ETag",
+    "Idempotency-Replayed",
+    "Location",
+    "Preference-Applied",
+    "Retry-After",
+    "WWW-Authenticate",
+    "X-Request-ID",
+)
+METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
+
+
+class AnswerHeaders:
+    """The outermost middleware: adds EVERYWHERE to the start of each answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *EVERYWHERE]
+            await send(message)
+
+        await self._app(scope, receive, sending)
+
+
+def install(app: FastAPI, settings: Settings) -> None:
+    """Call last, so that it stands around the other middleware. Without `cors_origins` no answer has a word of CORS,
+    and browsers keep pages of other origins away. No cookies are used, so none are allowed."""
+    if settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.cors_origins,
+            allow_methods=METHODS,
+            allow_headers=BROWSERS_MAY_SEND,
+            expose_headers=BROWSERS_MAY_READ,
+        )
+    app.add_middleware(AnswerHeaders)

@@ -1,0 +1,107 @@
+"""Opaque keyset cursors: the sort key of the last row of a page, so that pages never shift."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from service.domain import sizes
+from service.domain.errors import InvalidInput
+from service.memories.statements.memories import PageKey, SortOrder, SortValue
+
+T = TypeVar("T")
+
+
+def cut(found: Sequence[T], limit: int, *, share: int = 1) -> tuple[Sequence[T], T | None]:
+    """The first `limit` rows, fewer where they fill a page, or the `share`th part of one, and the last of them when
+    there are more."""
+    size, count, most = 0, 0, sizes.PAGE_BYTES // share
+    while count < min(limit, len(found)) and size < most:
+        size += sizes.weight(found[count])
+        count += 1
+    return found[:count], found[count - 1] if count < len(found) else None
+
+
+def counts(cursor: str | None, lists: int = 1) -> list[int]:
+    """How much of each list of an answer the pages before had; nothing without a cursor."""
+
+    def parse(text: str) -> list[int]:
+        found = [int(each) for each in text.split("|")]
+        if len(found) != lists or not all(0 <= each < 2**31 for each in found):
+            raise ValueError
+        return found
+
+    return [0] * lists if cursor is None else unpack(cursor, parse)
+
+
+def after_counts(*read: int) -> str:
+    """A cursor of `counts`."""
+    return pack("|".join(map(str, read)))
+
+
+def cut_each(before: Sequence[int], limit: int, *lists: Sequence[Any]) -> tuple[list[Sequence[Any]], str | None]:
+    """A page of each list, read from behind `before` on, and the cursor behind all of them when there is more."""
+    pages = [cut(each, limit, share=len(lists)) for each in lists]
+    read = (start + len(page) for start, (page, _) in zip(before, pages, strict=True))
+    return [page for page, _ in pages], after_counts(*read) if any(last for _, last in pages) else None
+
+
+def encode(moment: datetime, last: UUID) -> str:
+    """A cursor for a list that is sorted by time and id."""
+    return pack(f"{moment.isoformat()}|{last}")
+
+
+def decode(cursor: str | None) -> tuple[datetime, UUID] | None:
+    """The time and id in a cursor; raises InvalidInput for anything that we did not give out."""
+    return None if cursor is None else unpack(cursor, _moment_and_id)
+
+
+def encode_place(order: SortOrder, place: PageKey) -> str:
+    """A cursor for a list of memories in any order."""
+    key = place.key.isoformat() if isinstance(place.key, datetime) else repr(place.key)
+    return pack(f"{order.sort}|{int(order.ascending)}|{key}|{place.id}")
+
+
+def decode_place(cursor: str | None, order: SortOrder) -> PageKey | None:
+    """The place in a cursor; raises InvalidInput for one that is not ours, or of a list in another order."""
+
+    def place(text: str) -> PageKey:
+        sort, ascending, key, last = text.split("|")
+        if (sort, ascending) != (order.sort, str(int(order.ascending))):
+            raise InvalidInput("cursor: comes from a list in another order.", field="cursor")
+        value: SortValue = float(key) if sort == "importance" else aware(key)
+        return PageKey(value, UUID(last))
+
+    return None if cursor is None else unpack(cursor, place)
+
+
+def pack(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def unpack(cursor: str, parse: Callable[[str], T]) -> T:
+    """What `parse` makes of the text in a cursor. Raises InvalidInput when that is not UTF-8 without NUL, or when
+    `parse` raises ValueError."""
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        if "\x00" in text:
+            raise ValueError
+        return parse(text)
+    except ValueError:
+        raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor") from None
+
+
+def _moment_and_id(text: str) -> tuple[datetime, UUID]:
+    moment, _, last = text.partition("|")
+    return aware(moment), UUID(last)
+
+
+def aware(text: str) -> datetime:
+    """An ISO time with its zone; raises ValueError for any other."""
+    found = datetime.fromisoformat(text)
+    if found.tzinfo != UTC:  # as `iso` writes them
+        raise ValueError
+    return found

@@ -1,0 +1,393 @@
+"""Dependencies of routes: the caller and its rights, resources, scope, and a budget for models."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from typing import Annotated, Any, get_args, get_origin
+from uuid import UUID
+
+from fastapi import Depends, Query, Request, params
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.routing import APIRoute
+from fastapi.security import APIKeyHeader, APIKeyQuery, HTTPBearer
+
+from service.access.statements import keys
+from service.access.token_signing import caller_of, looks_like_token
+from service.domain.access import Caller, Right
+from service.domain.ageing import decaying_below
+from service.domain.errors import Forbidden, InvalidInput, PiiRejected, RateLimited, Unauthenticated
+from service.domain.scope import Scope, ScopeMatch
+from service.domain.sizes import MAX_NAME
+from service.http import suggestions
+from service.http.buckets import FailedAttempts, address_of
+from service.http.schemas import INCLUDE_SHARED, NOT_A_NAME, SCOPE_MATCH, SHARED_ONLY, Channel, Name, ReadScopeFields
+from service.postgres import walls
+from service.postgres.engine import Database
+from service.providers.budget import Budget, Limits, current, spending
+from service.redaction import detection
+from service.runtime.resources import Resources
+
+BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="`Authorization: Bearer <key>` (preferred)")
+HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, scheme_name="header")
+QUERY = APIKeyQuery(name="api_key", auto_error=False, scheme_name="query", description="Off unless set so")
+
+REMEMBERED_S = 5.0
+"""How long a key is not looked up again, and so how long a revoked key goes on working in other processes."""
+
+UNKNOWN_S = 3.0
+"""How long an unknown key is refused without a look, and so after how long one works that was tried before it was made
+by another process."""
+
+REMEMBERED_KEYS = 1_000
+REMEMBERED_UNKNOWN = 10_000
+
+
+class KeyRing:
+    """A cache of API keys by their hash, of unknown ones too, and which addresses sent those."""
+
+    def __init__(
+        self, database: Database, *, failed_per_min: int = 0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._seen: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
+        self._unknown: OrderedDict[str, float] = OrderedDict()
+        self._failures = FailedAttempts(failed_per_min, clock)
+
+    async def caller(self, secret: str, address: str = "") -> Caller | None:
+        """The caller, None for an unknown key. Raises RateLimited for an address that sent too many of those, unless
+        this process has seen the key work."""
+        digest = keys.digest(secret)
+        until, known = self._seen.get(digest, (0.0, None))
+        if known is not None and self._clock() < until:
+            return known
+        if known is None and (wait_s := self._failures.wait_s(address)) > 0:
+            raise RateLimited("Too many wrong keys came from this address.", retry_after_s=wait_s)
+        found = None
+        if self._clock() >= self._unknown.get(digest, 0.0):
+            found = await keys.find(self._database, secret)
+            self._remember(digest, found)
+        if found is None:
+            self._failures.failed(address)
+        return found
+
+    def _remember(self, digest: str, found: Caller | None) -> None:
+        self._seen.pop(digest, None)
+        self._unknown.pop(digest, None)
+        if found is not None:
+            self._seen[digest] = (self._clock() + REMEMBERED_S, found)
+        else:
+            self._unknown[digest] = self._clock() + UNKNOWN_S
+        if len(self._seen) > REMEMBERED_KEYS:
+            self._seen.popitem(last=False)
+        if len(self._unknown) > REMEMBERED_UNKNOWN:
+            self._unknown.popitem(last=False)
+
+    async def caller_by_id(self, workspace_id: UUID, key_id: UUID) -> Caller | None:
+        """The same for a key by its id, as a token names it."""
+        name = f"{workspace_id}/{key_id}"
+        until, known = self._seen.get(name, (0.0, None))
+        if known is not None and self._clock() < until:
+            return known
+        found = None
+        if self._clock() >= self._unknown.get(name, 0.0):
+            found = await keys.find_by_id(self._database, workspace_id, key_id)
+            self._remember(name, found)
+        return found
+
+    def forget(self) -> None:
+        """Empties the cache, after a change to keys or workspace settings in this process."""
+        self._seen.clear()
+        self._unknown.clear()
+
+
+async def authenticate(request: Request) -> Caller:
+    """The caller, also as `request.state.caller`; raises Unauthenticated or RateLimited. The key is read from the
+    bearer token, else from the header, else from the query, and the workspace comes from the key alone."""
+    res: Resources = request.app.state.resources
+    bearer, query = await BEARER(request), request.query_params.get("api_key")
+    if query is not None and not res.settings.auth_allow_query:  # also beside a good key: this one stands in logs
+        raise Unauthenticated("A key in the URL (api_key) is not accepted here: send Authorization: Bearer <key>.")
+    secret = (bearer.credentials if bearer else _token(request) or await HEADER(request)) or query
+    if not secret:
+        raise Unauthenticated("An API key is needed: Authorization: Bearer <key>.")
+    with walls.apart():  # a stream does it again, and a key made for one user has no right on keys
+        found = await _bearer_of(secret, request, res.clock())
+    request.state.caller = found
+    walls.stand_behind(found.wall)
+    request.app.state.key_uses.add(found.workspace_id, found.key_id, res.clock())
+    return found
+
+
+def _token(request: Request) -> str | None:
+    """The key behind `Authorization: Token`, as clients of mem0 send it."""
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret.strip() if scheme.lower() == "token" else None
+
+
+async def _bearer_of(secret: str, request: Request, now: datetime) -> Caller:
+    """Whom a key or a token stands for; raises as `authenticate`."""
+    ring: KeyRing = request.app.state.keys
+    if looks_like_token(secret):
+        claims = await request.app.state.tokens.read(secret, now)
+        return caller_of(claims, await ring.caller_by_id(claims.workspace, claims.key), now)
+    found = await ring.caller(secret, address_of(request.scope))
+    if found is None or (found.expires_at is not None and found.expires_at <= now):
+        raise Unauthenticated("The API key is unknown, expired or revoked.")
+    return found
+
+
+async def caller(request: Request) -> Caller:
+    """The caller, whom the middleware has found; the OpenAPI document tells of the key (openapi.py), because FastAPI
+    would look for it again in each request. Raises InvalidInput for query parameters that the route does not have, and
+    PiiRejected for a secret in X-Session-Id: here, because every route but the open ones needs the caller."""
+    refuse_unknown_parameters(request)
+    session_of(request)
+    return identified(request)
+
+
+def identified(request: Request) -> Caller:
+    """The caller, whom the middleware has found."""
+    found: Caller = request.state.caller
+    return found
+
+
+EVERYWHERE = frozenset({"api_key"})
+
+
+def refuse_unknown_parameters(request: Request) -> None:
+    """Raises InvalidInput for a query parameter that the route does not have, or that has several values and takes one.
+    A misspelt one would widen what the request does: DELETE with `chanel` would take every channel."""
+    given, route = request.query_params, request.scope.get("route")
+    if not given or not isinstance(route, APIRoute) or getattr(route, "any_parameter", False):
+        return
+    fields = {
+        each.alias: each.field_info.annotation
+        for each in get_flat_params(route.dependant)
+        if isinstance(each.field_info, params.Query)
+    }
+    for name in given:
+        if len(name) > MAX_NAME:
+            raise InvalidInput(f"query: the name of a parameter has more than {MAX_NAME} characters.", field="query")
+        if name not in fields and name not in EVERYWHERE:
+            hint = suggestions.of_name(name, fields)
+            raise InvalidInput(f"{name}: is not a parameter of this request{hint}", field=name)
+    if len(given.multi_items()) > len(given):
+        for name in given:
+            if len(set(given.getlist(name))) > 1 and not _takes_several(fields.get(name)):
+                raise InvalidInput(f"{name}: came with several values, and takes one.", field=name)
+
+
+def _takes_several(annotation: Any) -> bool:
+    return get_origin(annotation) is list or any(_takes_several(each) for each in get_args(annotation))
+
+
+CallerOf = Annotated[Caller, Depends(caller)]
+
+
+RIGHTS: dict[Callable[..., Any], tuple[Right, ...]] = {}
+"""What each dependency made by `needs` asks for, which the OpenAPI document tells."""
+
+
+def needs(*rights: Right) -> Callable[..., Coroutine[Any, Any, Caller]]:
+    """A dependency that returns the caller if it holds all of `rights`, and raises Forbidden otherwise."""
+
+    async def check(caller: CallerOf) -> Caller:
+        for right in rights:
+            if not caller.may(right):
+                raise Forbidden(f"This key lacks the right {right}.")
+        return caller
+
+    RIGHTS[check] = rights
+    return check
+
+
+Reader = Annotated[Caller, Depends(needs(Right.READ))]
+Writer = Annotated[Caller, Depends(needs(Right.WRITE))]
+Deleter = Annotated[Caller, Depends(needs(Right.DELETE))]
+
+Changer = Annotated[Caller, Depends(needs(Right.WRITE, Right.READ))]
+"""For a write that answers what was stored before, not only what the request has sent."""
+
+Forgetter = Annotated[Caller, Depends(needs(Right.DELETE, Right.READ))]
+"""For a deletion that searches, and answers what it found."""
+
+Auditor = Annotated[Caller, Depends(needs(Right.AUDIT))]
+Admin = Annotated[Caller, Depends(needs(Right.ADMIN))]
+Operator = Annotated[Caller, Depends(needs(Right.OPERATOR))]
+
+
+async def resources(request: Request) -> Resources:
+    """The process's resources under the settings of the caller's workspace."""
+    known: Resources | None = getattr(request.state, "resources", None)
+    if known is None:
+        base: Resources = request.app.state.resources.latest()
+        known = request.state.resources = base.of_workspace(dict(identified(request).settings))
+        decaying_below.set(known.settings.ageing.decaying_below)
+    return known
+
+
+ResourcesOf = Annotated[Resources, Depends(resources)]
+
+UserId = Annotated[Name | None, Query(description="End user; a hard filter", examples=["alice"])]
+AgentId = Annotated[Name | None, Query(description="Agent or persona; a hard filter")]
+RunId = Annotated[Name | None, Query(description="One run, whose facts are its own; a hard filter")]
+ChannelName = Annotated[
+    Channel | None, Query(description="Soft scope; reads also look at _global, lists without it at every channel")
+]
+
+
+def scope_of(
+    caller: Caller,
+    *,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    channel: str | None = None,
+) -> Scope:
+    """The scope of a request: its own ids, or else the defaults of the key, and those of its wall in any case; raises
+    ScopeMissing, or Forbidden for an id outside the wall."""
+    return optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel).require_owner()
+
+
+def optional_scope(
+    caller: Caller,
+    *,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    channel: str | None = None,
+) -> Scope:
+    """The same for a request that needs no id; then the scope has none."""
+    return Scope(caller.workspace_id, *caller.ids(user_id, agent_id, run_id), channel=caller.channel(channel))
+
+
+def shared_scope(
+    caller: Caller,
+    *,
+    user_id: str | None = None,
+    agent_id: str | None = None,
+    run_id: str | None = None,
+    channel: str | None = None,
+) -> Scope:
+    """The shared scope of the workspace; raises InvalidInput when an id is given beside it."""
+    for name, value in (("user_id", user_id), ("agent_id", agent_id), ("run_id", run_id)):
+        if value is not None:
+            raise InvalidInput(f"{name}: what is shared belongs to everyone: leave it out, or shared.", field=name)
+    return Scope(caller.workspace_id, channel=caller.channel(channel))
+
+
+def read_scope(caller: Caller, res: Resources, given: ReadScopeFields, channel: str | None) -> Scope:
+    """The scope of a read: its ids or the key's, or shared memories alone, or both. Raises ScopeMissing, or
+    InvalidInput for what cannot be asked together."""
+    ids = {"user_id": given.user_id, "agent_id": given.agent_id, "run_id": given.run_id}
+    if given.shared:
+        if given.include_shared is False:
+            raise InvalidInput("include_shared: contradicts shared.", field="include_shared")
+        return replace(shared_scope(caller, **ids, channel=channel), include_shared=True)
+    scope = scope_of(caller, **ids, channel=channel)
+    include_shared = res.settings.include_shared if given.include_shared is None else given.include_shared
+    return replace(scope, match=given.scope_match, include_shared=include_shared)
+
+
+async def _scope(
+    caller: CallerOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+) -> Scope:
+    return scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+
+
+ScopeOf = Annotated[Scope, Depends(_scope)]
+
+
+def listed(scope: Scope, caller: Caller, channel: str | None) -> Scope:
+    """The scope of a list, which shows every channel where the request names none and the key has none of its own, as a
+    deletion takes every channel then."""
+    return replace(scope, every_channel=channel is None and caller.own_channel is None)
+
+
+async def _list_scope(scope: ScopeOf, caller: CallerOf, channel: ChannelName = None) -> Scope:
+    return listed(scope, caller, channel)
+
+
+ListScopeOf = Annotated[Scope, Depends(_list_scope)]
+
+SharedOnly = Annotated[bool, Query(description=SHARED_ONLY)]
+IncludeShared = Annotated[bool | None, Query(description=INCLUDE_SHARED)]
+ScopeMatching = Annotated[ScopeMatch, Query(description=SCOPE_MATCH)]
+
+
+async def _read_scope(
+    caller: CallerOf,
+    res: ResourcesOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+    shared: SharedOnly = False,
+    include_shared: IncludeShared = None,
+    scope_match: ScopeMatching = "all",
+) -> Scope:
+    given = ReadScopeFields(
+        user_id=user_id,
+        agent_id=agent_id,
+        run_id=run_id,
+        channel=channel,
+        shared=shared,
+        include_shared=include_shared,
+        scope_match=scope_match,
+    )
+    return listed(read_scope(caller, res, given, channel), caller, channel)
+
+
+ReadScopeOf = Annotated[Scope, Depends(_read_scope)]
+"""Of lists."""
+
+MAX_SESSION_CHARS = 255
+
+
+def header_text(given: str) -> str:
+    """A header as its sender meant it: most write UTF-8, while servers read Latin-1, as HTTP once had it."""
+    try:
+        return given.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return given
+
+
+def session_of(request: Request) -> str | None:
+    """The X-Session-Id header, which the audit log keeps; cut to what its index takes. Raises PiiRejected."""
+    found = header_text(request.headers.get("x-session-id", "")).strip()
+    if detection.holds_secret(found):
+        raise PiiRejected(f"X-Session-Id: {NOT_A_NAME}.", field="X-Session-Id")
+    return found[:MAX_SESSION_CHARS] or None
+
+
+MODELS_SHARE = 0.85
+"""The share of a request's time that model calls may use: their answers have still to be embedded and written."""
+
+TECHNIQUES_SHARE = 0.6
+"""The share of a search's time that the language model may use; after it the query is embedded as it is."""
+
+
+@contextmanager
+def budget(res: Resources, *, within_s: float | None = None) -> Iterator[Budget]:
+    """The model calls, tokens and seconds that a request may use; items of a batch share the batch's. `within_s`: a
+    shorter time than the request's deadline."""
+    if (whole := current()) is not None:
+        yield whole
+        return
+    settings = res.settings
+    deadline_s, overall_deadline_s = settings.request_deadline_s * MODELS_SHARE, None
+    if within_s is not None:
+        deadline_s, overall_deadline_s = min(deadline_s, within_s * TECHNIQUES_SHARE), within_s * MODELS_SHARE
+    limits = Limits(settings.llm_max_calls, settings.llm_max_request_tokens, deadline_s, overall_deadline_s)
+    with spending(limits) as found:
+        yield found

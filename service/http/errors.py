@@ -1,0 +1,284 @@
+"""Error answers: one table from error class to status, one body (RFC 9457). docs/errors.md lists every code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Annotated, Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
+from starlette.exceptions import HTTPException
+
+from service.domain import errors
+from service.http import problems, suggestions
+from service.http.error_page import HELP, page_of
+from service.http.schemas import ResponseModel
+from service.kit import faults
+
+log = structlog.get_logger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+STATUS: Mapping[type[errors.ServiceError], int] = {
+    errors.PiiRejected: 422,
+    errors.BodyTooLarge: 413,
+    errors.TooLarge: 400,
+    errors.InvalidInput: 400,
+    errors.Unauthenticated: 401,
+    errors.Forbidden: 403,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.PlaceLost: 410,
+    errors.PreconditionFailed: 412,
+    errors.RequestTimeout: 408,
+    errors.TooManyRequests: 429,
+    errors.Unavailable: 503,
+}
+"""The closest base class of an error counts."""
+
+
+ErrorCode = Annotated[str, WithJsonSchema({"type": "string", "enum": sorted(HELP)})]
+
+
+class Problem(ResponseModel):
+    """Every error, whatever the route."""
+
+    type: str = Field(
+        description="The page that explains `code`, on this service", examples=["/docs/errors#invalid_input"]
+    )
+    title: str = Field(description="The status in words", examples=["Bad Request"])
+    status: int = Field(description="The HTTP status", examples=[400])
+    detail: str = Field(
+        description="What is wrong, for people", examples=["importance: Input should be less than or equal to 1"]
+    )
+    error: str = Field(
+        description="The same as detail", examples=["importance: Input should be less than or equal to 1"]
+    )
+    code: ErrorCode = Field(description="What is wrong, for programs", examples=["invalid_input"])
+    field: str | None = Field(
+        None,
+        description="Where: the path inside the body, or the parameter; null: no field is to blame",
+        examples=["filters.AND[1].value"],
+    )
+    request_id: str | None = Field(
+        None,
+        description="As in X-Request-ID and the log; null: it came before one was given",
+        examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"],
+    )
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The error answers of a route, for OpenAPI."""
+    return {
+        status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {"schema": PROBLEM}}}
+        for status in statuses
+    }
+
+
+PROBLEM = {"$ref": "#/components/schemas/Problem"}
+
+
+def status_of(error: errors.ServiceError) -> int:
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
+def reply(
+    request: Request | None,
+    status: int,
+    *,
+    code: str,
+    detail: str,
+    field: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """The one error body. `detail` must not hold input, SQL or memory text."""
+    request_id = request.scope.get("state", {}).get("request_id") if request else None
+    body = Problem(
+        type=page_of(code),
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        error=detail,
+        code=code,
+        field=field,
+        request_id=request_id,
+    )
+    content = body.model_dump()
+    foreign = problems.shaped(request.scope["path"], content) if request else None
+    media_type = "application/json" if foreign else MEDIA_TYPE
+    return JSONResponse(foreign or content, status, headers=dict(headers or {}), media_type=media_type)
+
+
+def of(request: Request | None, error: errors.ServiceError) -> JSONResponse:
+    status = status_of(error)
+    headers = {}
+    if error.retry_after_s is not None or status in (429, 503):
+        headers["Retry-After"] = str(max(1, round(error.retry_after_s or 1)))
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return reply(request, status, code=error.code, detail=error.detail, field=error.field, headers=headers)
+
+
+def install(app: FastAPI) -> None:
+    app.add_exception_handler(errors.ServiceError, _service_error)
+    app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(HTTPException, _http)
+
+
+async def _service_error(request: Request, exc: Exception) -> JSONResponse:
+    assert isinstance(exc, errors.ServiceError)
+    if isinstance(exc, errors.Unavailable):
+        log.warning("unavailable", code=exc.code, detail=exc.detail)
+    return of(request, exc)
+
+
+async def _validation(request: Request, exc: Exception) -> JSONResponse:
+    """FastAPI's 422 becomes a 400 that names the field and never repeats the input, which may hold a secret."""
+    assert isinstance(exc, RequestValidationError)
+    found = _misspelt_first(exc.errors())
+    if found[0]["type"] == "scope_error":
+        return of(request, errors.ScopeMissing(field="user_id"))
+    if found[0]["type"] == "json_invalid":
+        return reply(request, 400, code="invalid_input", detail="The body is not valid JSON.", field="body")
+    if rejected := _rejected(found):
+        return of(request, _with_secret(rejected, _field))
+    field, message = first_message(found, _field)
+    if not field and found[0]["type"] != "missing" and "json" not in request.headers.get("content-type", ""):
+        message = "is not said to be JSON: send Content-Type: application/json"
+    elif not field and found[0]["type"] == "missing":
+        message = "is missing: send a JSON object"
+    elif found[0]["type"] == "extra_forbidden":
+        message += suggestions.of_field(suggestions.body_model(request), found[0]["loc"][1:])
+    elif found[0]["type"] == "missing":
+        message += suggestions.of_missing(request, found[0]["loc"])
+    return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
+
+
+def _rejected(found: Sequence[Any]) -> Any | None:
+    """The first name that holds a secret, if any: of a union the other members fail, too."""
+    return next((each for each in found if each["type"] == "pii_rejected"), None)
+
+
+def _with_secret(rejected: Any, place: Callable[[Sequence[int | str]], str]) -> errors.PiiRejected:
+    where = place(rejected["loc"])
+    return errors.PiiRejected(f"{where}: {rejected['msg']}.", field=where)
+
+
+def _misspelt_first(found: Sequence[Any]) -> Sequence[Any]:
+    """Unknown fields beside a missing one, if any: then the missing field was probably misspelt."""
+    if found[0]["type"] != "missing":
+        return found
+    outside = found[0]["loc"][:-1]
+    return [each for each in found if each["type"] == "extra_forbidden" and each["loc"][:-1] == outside] or found
+
+
+def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput:
+    """The error of a model that was built from query parameters."""
+    found = exc.errors()
+    if rejected := _rejected(found):
+        return _with_secret(rejected, lambda where: path(list(where)))
+    field, message = first_message(found, lambda where: path(list(where)))
+    if found[0]["type"] == "extra_forbidden":
+        message += suggestions.of_field(model, found[0]["loc"])
+    return errors.InvalidInput(f"{field}: {message}" if field else message, field=field or "query")
+
+
+JSON_TYPES: Mapping[str, str] = {
+    "bool_type": "true or false",
+    "dict_type": "an object",
+    "list_type": "a list",
+    "model_attributes_type": "an object",
+    "model_type": "an object",
+    "string_type": "a string",
+}
+"""The expected JSON type, by pydantic's error type."""
+
+PLAIN_MESSAGES: Mapping[str, str] = {
+    "bool_parsing": "must be true or false",
+    "int_parsing": "must be a whole number",
+    "missing": "is missing",
+    "uuid_parsing": "must be a UUID",
+}
+"""Messages instead of those of pydantic that show the input or speak of Python."""
+
+
+def first_message(found: Sequence[Any], place: Callable[[Sequence[int | str]], str]) -> tuple[str, str]:
+    """Field and message of the first of pydantic's errors; the field is "" for the whole body. `place` turns a location
+    into a path. A check of a whole model names the field in its message, as in "start: must lie before end"."""
+    first = found[0]
+    where, message = place(first["loc"]), str(first["msg"]).removeprefix("Value error, ")
+    if first["type"] in ("string_too_short", "too_short") and first["ctx"]["min_length"] == 1:
+        return where, "must not be empty"
+    if first["type"] == "too_long" and isinstance(first.get("input"), str):  # checked behind a validator of ours
+        return where, f"must have at most {first['ctx']['max_length']} characters"
+    if first["type"] in PLAIN_MESSAGES:
+        return where, PLAIN_MESSAGES[first["type"]]
+    if first["type"] == "extra_forbidden":
+        *outside, name = first["loc"]
+        if str(name)[:1].isupper() and str(name).isidentifier():  # a field of the caller, not a member of a union
+            around = place(outside)
+            where = f"{around}.{name}" if around else str(name)
+        return where, "is not a field of this request"
+    if first["type"] in JSON_TYPES:  # each member of a union is an error of its own
+        here = [each["type"] for each in found if place(each["loc"]) == where]
+        return where, "must be " + " or ".join(dict.fromkeys(JSON_TYPES[each] for each in here if each in JSON_TYPES))
+    named = FIELD_AND_MESSAGE.fullmatch(message)
+    if named is None or named["field"] == where:
+        return where, message
+    return (f"{where}.{named['field']}" if where else named["field"]), named["rest"]
+
+
+def _field(where: Sequence[int | str]) -> str:
+    """The path of a validation error. Its first part says whether it is in the body, query, path or a header."""
+    kind, *parts = where
+    if kind == "header" and parts:
+        return str(parts[0])
+    return path(parts if kind in ("body", "query", "path") else list(where))
+
+
+async def _http(request: Request, exc: Exception) -> JSONResponse:
+    assert isinstance(exc, HTTPException)
+    if exc.status_code == 404:
+        shown = "; /docs shows all." if request.app.openapi_url else "."
+        return reply(request, 404, code="not_found", detail=f"There is no such route{shown}")
+    if exc.status_code == 405:
+        allowed = ", ".join(suggestions.methods(request))
+        detail = f"This address takes {allowed}." if allowed else "This address takes another method."
+        return reply(request, 405, code="method_not_allowed", detail=detail, headers={"Allow": allowed})
+    return reply(request, exc.status_code, code="http_error", detail=str(exc.detail), headers=exc.headers)
+
+
+def log_unexpected(exc: Exception) -> None:
+    """Logs class and place of an unexpected exception. Its message may hold a user's text and is left out."""
+    found = {"kind": faults.classes(exc), "where": faults.place(exc), **faults.details(exc)}
+    log.error("unexpected", **found, frames=faults.frames(exc))
+
+
+def unexpected(request: Request) -> JSONResponse:
+    return reply(request, 500, code="internal_error", detail="Something went wrong on our side.")
+
+
+def path(parts: list[Any]) -> str:
+    """("messages", 0, "role") becomes messages[0].role; names of union members are left out."""
+    found = ""
+    for part in parts:
+        if isinstance(part, int):
+            found += f"[{part}]"
+        elif isinstance(part, str) and part.isidentifier() and _is_field(part):
+            found += f".{part}" if found else part
+    return found
+
+
+def _is_field(part: str) -> bool:
+    """Whether the part is a field; otherwise it is the name of a union member, which pydantic adds."""
+    return part in CONNECTIVE_FIELDS or (not part[0].isupper() and part not in UNION_MEMBERS)
+
+
+FIELD_AND_MESSAGE = re.compile(r"(?P<field>[a-z_.]+): (?P<rest>.+)", re.DOTALL)
+CONNECTIVE_FIELDS = frozenset({"AND", "OR", "NOT"})
+UNION_MEMBERS = frozenset({"str", "list", "int", "float", "dict", "bool"})

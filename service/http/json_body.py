@@ -1,0 +1,222 @@
+"""Reads the JSON of a body or a parameter, and refuses what JSON or Postgres cannot hold.
+
+Refused are NUL and lone surrogates, NaN, infinities and numbers beyond 1e308, a key that an object has twice or that
+is longer than 1,000 characters, nesting deeper than 32 and more than 250,000 values (decisions 018 and 048). Time and
+memory grow with the length of the text and with nothing else: at most 32 bytes for each byte. The path of a value is
+made only for the one that is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+from service.domain.errors import InvalidInput, TooLarge
+from service.domain.sizes import PAYLOAD
+from service.http import paths
+
+MAX_DEPTH: Final = 32
+MAX_NUMBER: Final = 1e308
+MAX_VALUES: Final = 250_000
+"""Values and keys of one text. A hundred items with vectors of 1,536 numbers are 154,000."""
+
+MAX_KEY_CHARS: Final = PAYLOAD.key_chars
+MAX_PATH_KEY_CHARS: Final = 60
+"""How much of a key stands in the path of an error."""
+
+LARGE_BYTES: Final = 50_000
+"""Texts from this size on are read in a thread: 0.3 ms of prose, at worst 8 ms of empty objects."""
+
+
+async def read(raw: bytes) -> Any:
+    """The value in the body; raises InvalidInput, naming the place of what cannot be stored, or TooLarge."""
+    if len(raw) > LARGE_BYTES:
+        return await asyncio.to_thread(parse, raw)
+    return parse(raw)
+
+
+def parse(raw: bytes, parameter: str = "") -> Any:
+    """The same, at once, of a body or of the parameter of this name."""
+    called = parameter or "body"
+    subject = f"{parameter}:" if parameter else "The body"
+    text = text_of(raw, called)
+    _refuse_too_many(text, called)
+    try:
+        value = _DECODER.decode(text)
+    except RecursionError:
+        raise InvalidInput(f"{subject} is nested deeper than {MAX_DEPTH} levels.", field=called) from None
+    except json.JSONDecodeError as exc:  # its message is about the syntax and does not show the input
+        detail = f"{subject} is not valid JSON: {exc.msg} (line {exc.lineno}, column {exc.colno})."
+        raise InvalidInput(detail, field=called) from None
+    except ValueError:  # a whole number with more digits than Python reads
+        raise InvalidInput(f"{subject} holds a number beyond 1e308.", field=called) from None
+    fault = _fault(value, 0, with_texts="\\u" in text)
+    if fault is not None:
+        where = f"{parameter}{fault[0]}".removeprefix(".") or called
+        raise InvalidInput(f"{where}: {fault[1]}.", field=where)
+    return value
+
+
+def text_of(raw: bytes, called: str) -> str:
+    """The text in UTF-8; raises InvalidInput for other bytes and for NUL."""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"The {called} is not valid UTF-8.", field=called) from None
+    if "\x00" in text:
+        raise InvalidInput(f"The {called} holds a NUL character.", field=called)
+    return text
+
+
+# -- how many values --------------------------------------------------------------------------------------------------
+
+
+def _refuse_too_many(text: str, called: str) -> None:
+    """Raises TooLarge before anything is made of the text. Its strings are looked at only where commas in prose could
+    be taken for values."""
+    if len(text) <= MAX_VALUES or _values(text) <= MAX_VALUES:
+        return
+    plain = text.replace("\\\\", "").replace('\\"', "")
+    if _values("".join(plain.split('"')[::2])) > MAX_VALUES:
+        raise TooLarge(f"{called}: holds more than {MAX_VALUES:,} values.", field=called)
+
+
+def _values(text: str) -> int:
+    """At least as many values as the text holds: each but the first of its container stands behind a comma."""
+    return text.count(",") + text.count("[") + text.count("{")
+
+
+# -- what cannot be stored --------------------------------------------------------------------------------------------
+
+
+class _DuplicateKey(dict[str, Any]):
+    """An object that has a key twice. Parsers differ in which of the two they take, so it is refused."""
+
+    name: str
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    duplicate = _DuplicateKey(found)
+    duplicate.name = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+    return duplicate
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_object)
+
+
+def _fault(part: Any, depth: int, *, with_texts: bool) -> tuple[str, str] | None:
+    """The first value that cannot be stored: its path below `part`, and what is wrong with it. `with_texts`: look at
+    strings, too; those of a text without escapes hold nothing bad."""
+    kind = type(part)
+    if kind is str:
+        return _text_fault(part) if with_texts else None
+    if depth > MAX_DEPTH:
+        return "", f"nested deeper than {MAX_DEPTH} levels"
+    if kind is float or kind is int:
+        return _number_fault(part)
+    if kind is list:
+        return _list_fault(part, depth + 1, with_texts=with_texts)
+    if isinstance(part, dict):
+        return _object_fault(part, depth + 1, with_texts=with_texts)
+    return None
+
+
+def _list_fault(part: list[Any], depth: int, *, with_texts: bool) -> tuple[str, str] | None:
+    for place, inner in enumerate(part):
+        fault = _fault(inner, depth, with_texts=with_texts)
+        if fault is not None:
+            return f"[{place}]{fault[0]}", fault[1]
+    return None
+
+
+def _object_fault(part: dict[str, Any], depth: int, *, with_texts: bool) -> tuple[str, str] | None:
+    if isinstance(part, _DuplicateKey):
+        return _text_fault(part.name) or (_step(part.name), "is there twice; send it once")
+    for key, inner in part.items():
+        fault = _key_fault(key, with_texts=with_texts)
+        if fault is not None:
+            return fault
+        fault = _fault(inner, depth, with_texts=with_texts)
+        if fault is not None:
+            return f"{_step(key)}{fault[0]}", fault[1]
+    return None
+
+
+def _key_fault(key: str, *, with_texts: bool) -> tuple[str, str] | None:
+    if len(key) > MAX_KEY_CHARS:
+        return _step(key), f"is a key of more than {MAX_KEY_CHARS:,} characters"
+    return _text_fault(key) if with_texts else None
+
+
+def _text_fault(text: str) -> tuple[str, str] | None:
+    if "\x00" in text:
+        return "", "holds a NUL character"
+    if not text.isascii() and _SURROGATE.search(text):
+        return "", "holds a lone surrogate"
+    return None
+
+
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
+
+def _number_fault(number: float) -> tuple[str, str] | None:
+    if -MAX_NUMBER <= number <= MAX_NUMBER:  # False for NaN
+        return None
+    return "", "holds NaN, which is not a JSON number" if number != number else "holds a number beyond 1e308"
+
+
+def _step(key: str) -> str:
+    """A key as a step of a path."""
+    return f".{key}" if len(key) <= MAX_PATH_KEY_CHARS else f".{key[:MAX_PATH_KEY_CHARS]}…"
+
+
+# -- one parse for middleware and routes ------------------------------------------------------------------------------
+
+
+class _ReadRequest(Request):
+    """A request whose JSON was read by the middleware."""
+
+    async def json(self) -> Any:
+        return self.state.json if hasattr(self.state, "json") else await super().json()
+
+
+class JsonRoute(APIRoute):
+    """The class of all routes: the body is parsed once, by the middleware, and not again by FastAPI; names in the path
+    are decoded after the route was found. A route without a body refuses one: whoever sends `{"dry_run": true}` to a
+    deletion does not want it carried out."""
+
+    reads_its_body = False
+    """Its function takes the body from the request."""
+
+    slash_is_optional = False
+    """Also behind a parameter that may hold slashes."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler, takes_none = super().get_route_handler(), self.body_field is None and not self.reads_its_body
+        in_name = self.path.endswith(":path}") and not self.slash_is_optional
+
+        async def handle(request: Request) -> Response:
+            request.scope["path_params"] = paths.names(request.scope, with_slash=in_name)
+            if takes_none:
+                _refuse_body(request)
+            return await handler(_ReadRequest(request.scope, request.receive))
+
+        return handle
+
+
+def _refuse_body(request: Request) -> None:
+    """Raises InvalidInput for a body that says anything, naming its first field."""
+    sent = getattr(request.state, "json", None)
+    name = next(iter(sent), None) if isinstance(sent, dict) else "body"
+    if name is not None and getattr(request.state, "has_body", False):
+        raise InvalidInput(f"{name}: is not read. This address takes no body.", field=name)

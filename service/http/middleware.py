@@ -1,0 +1,226 @@
+"""Runs before the route of every request.
+
+One ASGI middleware: it gives a request id, takes the path as it was sent (paths.py), asks for the key before anything
+of the body is read, limits the body, reads its JSON (json_body.py), and writes one log line per request, without its
+query.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import unquote_to_bytes
+
+import structlog
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uuid_utils.compat import uuid7
+
+from service.access.budgets import of_request, rate_headers
+from service.domain.access import Caller
+from service.domain.errors import InvalidInput, ServiceError
+from service.http import deps, errors, json_body, paths
+from service.http.admission import Admission
+from service.http.problems import AUTOMEM
+from service.http.request_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
+from service.kit import deadline
+from service.kit.fair_gate import inside
+from service.kit.settings import Settings
+from service.observability import metrics, tracing
+from service.postgres import walls
+from service.redaction import detection
+
+log = structlog.get_logger("http")
+
+REQUEST_ID_CHARS = 100
+
+PROBES = frozenset(
+    {"/livez", "/readyz", "/health", "/v1/health", "/v1/health/details", "/metrics", f"{AUTOMEM}/health"}
+)
+"""Called every few seconds by monitors; logged at debug level only."""
+
+OPEN = frozenset(
+    {
+        "/",
+        "/README.md",
+        "/livez",
+        "/readyz",
+        "/health",
+        "/v1/health",
+        "/docs",
+        "/docs/errors",
+        "/openapi.json",
+        f"{AUTOMEM}/health",
+    }
+)
+"""Paths that need no key (docs/decisions/021-open-routes.md)."""
+
+
+def is_open(path: str) -> bool:
+    return path in OPEN or path.startswith("/docs/assets/")
+
+
+def _is_nowhere(request: Request) -> bool:
+    """Whether it is an address outside of the API that does not exist: 404 with or without a key."""
+    scope = request.scope
+    return not scope["path"].startswith("/v1/") and all(
+        route.matches(scope)[0] is Match.NONE for route in request.app.routes
+    )
+
+
+class RequestMiddleware:
+    """The only middleware of ours. What it refuses, no route has seen."""
+
+    def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
+        self._app = app
+        self._limits = BodyLimits(settings.max_body_bytes, settings.body_timeout_s, settings.body_min_bytes_per_s)
+        self._deadline_s = settings.request_deadline_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.perf_counter()
+        scope.setdefault("state", {})["request_id"] = _request_id(scope)
+        answer = _Answer(scope, send, body_unread=may_be_long(scope))
+        metrics.HTTP_RUNNING.inc()
+        with tracing.request(scope["method"], scope["headers"]) as span, _logged(scope), walls.apart():
+            try:
+                await self._enter(scope, receive, answer)
+            except Exception as exc:  # the server would log its message, which may hold a user's text
+                errors.log_unexpected(exc)
+                if not answer.begun:
+                    await errors.unexpected(Request(scope))(scope, receive, answer.send)
+            finally:
+                took_s, method, route = time.perf_counter() - began, scope["method"], _route(scope)
+                metrics.HTTP_RUNNING.dec()
+                metrics.request_answered(method, route, answer.status, took_s)
+                tracing.answered(span, method, route, answer.status, _who(scope))
+                say = log.debug if scope["path"] in PROBES else log.info
+                say("request", method=method, path=route, status=answer.status, took_ms=round(took_s * 1000, 1))
+
+    async def _enter(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
+        scope["path"] = paths.of(scope)
+        request = Request(scope, receive)
+        try:
+            check_head(scope)
+            if is_open(scope["path"]) or _is_nowhere(request):
+                await self._app(scope, receive, answer.send)
+            else:
+                await self._admit(request, receive, answer)
+        except ServiceError as exc:  # those of routes are answered inside
+            await _refuse(errors.of(request, exc), scope, receive, answer)
+
+    async def _admit(self, request: Request, receive: Receive, answer: _Answer) -> None:
+        """Lets the request of a good key through when it is its turn; raises ServiceError. Nothing of the body is read
+        before the key was found good and the announced size was."""
+        caller = await deps.authenticate(request)
+        workspace = caller.workspace_id
+        structlog.contextvars.bind_contextvars(**_who(request.scope))  # until _logged ends
+        admission: Admission = request.app.state.admission
+        announced = 0 if request.method in WITHOUT_BODY else announced_bytes(request.scope)
+        self._limits.check(announced)
+        size = self._limits.max_bytes if announced is None else announced
+        if costs := of_request(request.app.state.resources.settings, caller, size):
+            await request.app.state.budgets.spend(request.scope, workspace, costs)
+        with admission.holding(workspace, size):
+            body = await self._limits.read(receive) if announced != 0 else b""
+            answer.body_unread = answer.body_unread and announced == 0
+            async with deadline.answered_by(deadline.after(self._deadline_s)):
+                with inside(await admission.place(workspace, len(body))):
+                    request.state.has_body = bool(body.strip())
+                    if body and _is_json(request.scope):
+                        request.state.json = await json_body.read(body)
+                    await self._app(request.scope, replay(body, receive) if body else receive, answer.send)
+
+
+class _Answer:
+    """What is sent to the client, with the request's id and what is left of budgets. A connection on which much of a
+    body is still to come is closed after it: nobody will read that."""
+
+    def __init__(self, scope: Scope, send: Send, *, body_unread: bool) -> None:
+        self._scope = scope
+        self._send = send
+        self.body_unread = body_unread
+        self.begun = False
+        self.status = 500
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            deadline.lift()
+            self.begun, self.status = True, message["status"]
+            headers = message.setdefault("headers", [])
+            headers.append((b"x-request-id", self._scope["state"]["request_id"].encode()))
+            headers.extend(rate_headers(self._scope))
+            if self.body_unread:
+                headers.append((b"connection", b"close"))
+        await self._send(message)
+
+
+async def _refuse(response: Response, scope: Scope, receive: Receive, answer: _Answer) -> None:
+    """Answers at once, and ends after the client had a moment to read that."""
+    if not answer.body_unread:
+        await response(scope, receive, answer.send)
+        return
+
+    async def unfinished(message: Message) -> None:
+        more = {"more_body": True} if message["type"] == "http.response.body" else {}
+        await answer.send({**message, **more})
+
+    await response(scope, receive, unfinished)
+    await drain(receive)
+    await answer.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def check_head(scope: Scope) -> None:
+    """Raises InvalidInput for a path, query or header that no text column could hold."""
+    for field, raw in (("path", scope.get("raw_path") or b""), ("query", scope.get("query_string", b""))):
+        decoded = unquote_to_bytes(raw.replace(b"+", b" "))
+        json_body.text_of(decoded, field)
+    for name, value in scope["headers"]:
+        if b"\x00" in value:
+            raise InvalidInput("A header holds a NUL character.", field=name.decode("latin-1"))
+
+
+def _is_json(scope: Scope) -> bool:
+    kind = next((value for name, value in scope["headers"] if name == b"content-type"), b"application/json")
+    return b"json" in kind.lower()
+
+
+def _request_id(scope: Scope) -> str:
+    """The caller's X-Request-ID if it is short printable ASCII and holds no secret, else a new one."""
+    given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+    text: str = given.decode("latin-1")
+    usable = 0 < len(text) <= REQUEST_ID_CHARS and text.isascii() and text.isprintable()
+    return text if usable and not detection.holds_secret(text) else str(uuid7())
+
+
+@contextmanager
+def _logged(scope: Scope) -> Iterator[None]:
+    """Within the block each line of the log says which request, key, workspace and trace it is about."""
+    state = scope["state"]
+    about = {"request_id": state["request_id"], "trace_id": tracing.trace_id(scope["headers"])}
+    tokens = structlog.contextvars.bind_contextvars(**{name: value for name, value in about.items() if value})
+    try:
+        yield
+    finally:
+        structlog.contextvars.reset_contextvars(**tokens)
+        structlog.contextvars.unbind_contextvars(*WHO)
+
+
+WHO = ("workspace", "key_id")
+
+
+def _who(scope: Scope) -> dict[str, str]:
+    """The workspace and the id of the key, once they are known. The key itself is logged nowhere."""
+    caller: Caller | None = scope["state"].get("caller")
+    return dict(zip(WHO, (str(caller.workspace_id), str(caller.key_id)), strict=True)) if caller else {}
+
+
+def _route(scope: Scope) -> str:
+    """The route's template instead of the path, to keep ids and names out of the log."""
+    route = scope.get("route")
+    return getattr(route, "path", None) or "unmatched"

@@ -1,0 +1,243 @@
+"""What narrows a search or a list: filters and the other fields of a body, read into the domain's values."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+
+from service.domain import filters, sizes
+from service.domain.errors import InvalidInput
+from service.domain.query import Narrow, ScopeId, TagMatch, TagMode, Window
+from service.domain.scope import Scope
+from service.http.free_json import any_json
+from service.http.schemas import (
+    Channel,
+    ListInDocument,
+    ReadScopeFields,
+    RequestModel,
+    Secretless,
+    Time,
+    TypeName,
+    Unit,
+    Unlisted,
+    Zone,
+)
+from service.language import tags
+from service.runtime import pii
+from service.runtime.resources import Resources
+from service.search import query_parsing
+
+# -- filters -----------------------------------------------------------------------------------------------------------
+
+MAX_STORED_CHARS = 20_000
+"""Characters of a filter that is stored for a job."""
+
+
+class FilterInput(RequestModel):
+    """A condition (`field`, `operator`, `value`), or exactly one of `AND`, `OR`, `NOT` over further filters.
+
+    Fields are the columns of a memory, `tag`, `category`, or a path into its metadata (`metadata.project.name`; names
+    that are no column are looked up in metadata, too). A field that holds a list matches with any of its elements.
+    Where a value is missing, `ne`, `nin` and NOT hold and comparisons do not; `eq` null asks for a missing value.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"field": "metadata.project", "operator": "eq", "value": "atlas"},
+                {
+                    "AND": [
+                        {"field": "category", "operator": "in", "value": ["work", "travel"]},
+                        {"NOT": {"field": "tag", "operator": "eq", "value": "draft"}},
+                        {"field": "created_at", "operator": "gte", "value": "2026-01-01"},
+                    ]
+                },
+            ],
+        }
+    )
+
+    field: Annotated[str, Field(min_length=1, max_length=filters.MAX_FIELD), Secretless] | None = Field(
+        None,
+        description="A column of a memory, or a path into its metadata of at most 8 steps",
+        examples=["metadata.project"],
+    )
+    operator: filters.Operator | None = Field(None, description="How they are compared", examples=["eq"])
+    op: Unlisted[filters.Operator | None] = Field(None, description="The same as operator", examples=["eq"])
+    value: Annotated[JsonValue, WithJsonSchema(any_json(filters.MAX_TEXT, filters.MAX_VALUES, 0))] = Field(
+        None,
+        description="Text, number, true or false; a list of these for in and nin; null for eq and ne",
+        examples=["atlas"],
+    )
+    AND: list[FilterInput] | None = Field(
+        None, min_length=1, max_length=filters.MAX_PARTS, description="All of these hold; 8 levels deep at most"
+    )
+    OR: list[FilterInput] | None = Field(
+        None, min_length=1, max_length=filters.MAX_PARTS, description="One of these holds"
+    )
+    NOT: FilterInput | None = Field(None, description="This does not hold")
+
+
+def _not_endless(raw: object) -> object:
+    if sizes.count(raw) > filters.MAX_JSON_VALUES:
+        raise ValueError(f"holds more than {filters.MAX_JSON_VALUES:,} values")
+    return raw
+
+
+FilterTree = Annotated[FilterInput, BeforeValidator(_not_endless)]
+"""The whole filter of a request."""
+
+
+def tree(given: FilterInput | None, where: str = "filters") -> filters.Filter | None:
+    """The filter of a request; raises InvalidInput naming the path inside it."""
+    return filters.read(given.model_dump(exclude_unset=True), where) if given is not None else None
+
+
+async def redacted_tree(given: FilterInput | None, res: Resources) -> filters.Filter | None:
+    """The filter of a request that is stored for a job: its texts are redacted like those of memories."""
+    found = tree(given)
+    if found is None or given is None:
+        return None
+    if len(given.model_dump_json(exclude_unset=True)) > MAX_STORED_CHARS:
+        raise InvalidInput(f"filters: must not be longer than {MAX_STORED_CHARS} characters here.", field="filters")
+    return await res.rules.run(filters.with_texts, found, partial(pii.of_words, "filters"))
+
+
+# -- all that narrows --------------------------------------------------------------------------------------------------
+
+MAX_WORDS = 100
+MAX_TIME_QUERY = 200
+
+Word = Annotated[str, Field(min_length=1, max_length=1_000)]
+Words = Annotated[list[Word], Field(max_length=MAX_WORDS)]
+Comma = Annotated[str, Field(max_length=10_000)]
+WordList = Annotated[Words | Comma, ListInDocument()]
+Types = Annotated[list[TypeName], Field(max_length=7)]
+
+ScopeMode = Literal["given", "exact"]
+TAG_MATCH = "prefix: slack finds slack:channel:general"
+TAG_MODE = "One of the tags is enough, or all are needed"
+MIN_CONFIDENCE = "0..1: leaves out facts of a lower current_confidence; what has none stays"
+TIME_QUERY = "start and end in English words, such as last week or in May 2023; `window` tells what was understood"
+ARCHIVED = "Archived memories, too"
+VALID_AT = "What held at this moment, instead of now: past versions, too"
+AS_OF = "What was recorded at this moment, instead of now, as it was then; what was purged since is nowhere"
+SCOPE_MODE = "given: an id that is left out does not filter; exact: memories must not have it"
+
+
+class NarrowingFields(ReadScopeFields):
+    """A scope and what of it is wanted. Everything that is given must hold."""
+
+    channels: list[Channel] | None = Field(
+        None, min_length=1, max_length=MAX_WORDS, description="Several channels, beside _global; instead of channel"
+    )
+    scope_mode: ScopeMode = Field("given", description=SCOPE_MODE)
+    filters: FilterTree | None = Field(None, description="What columns and metadata must be, as a tree of conditions")
+    tags: WordList = Field(
+        default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas"]]
+    )
+    tag_match: TagMatch = Field("prefix", description=TAG_MATCH)
+    tag_mode: TagMode = Field("any", description=TAG_MODE)
+    exclude_tags: WordList = Field(default_factory=list, description="None of these; tag_match counts here, too")
+    categories: Words = Field(default_factory=list, description="At least one of these")
+    types: Types = Field(default_factory=list, description="One of these")
+    min_confidence: Unit | None = Field(None, description=MIN_CONFIDENCE)
+    start: Time | None = Field(None, description="Only what happened (`timestamp`) from this moment on")
+    end: Time | None = Field(None, description="Only what happened before this moment")
+    time_query: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_TIME_QUERY,
+        description=TIME_QUERY,
+        examples=["last week"],
+    )
+    timestamp: Time | None = Field(
+        None, description="When the query is asked: 'last week' counts from here; default now"
+    )
+    timezone: Zone | None = Field(None, description="IANA zone in which 'last week' is meant; default the workspace's")
+    valid_at: Time | None = Field(None, description=VALID_AT)
+    as_of: Time | None = Field(None, description=AS_OF)
+    include_archived: bool = Field(False, description=ARCHIVED)
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.start and self.end and self.start >= self.end:
+            raise ValueError("start: must lie before end")
+        if self.time_query is not None and (self.start or self.end):
+            raise ValueError("time_query: give time_query, or start and end, not both")
+        if self.channels is not None and self.channel is not None:
+            raise ValueError("channel: give channel or channels, not both")
+        if self.scope_mode == "exact" and self.scope_match == "any":
+            raise ValueError("scope_mode: exact asks for all ids and no other, scope_match any for one of them")
+        return self
+
+    @property
+    def active_channel(self) -> str | None:
+        """The channel that counts as the caller's own."""
+        return self.channels[0] if self.channels else self.channel
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the request narrows its scope, so that it needs no query."""
+        return self.time_query is not None or self.is_narrow_without_time_query
+
+    @property
+    def is_narrow_without_time_query(self) -> bool:
+        """Whether anything but `time_query` narrows it; the words of a `time_query` may not be understood."""
+        words = (self.tags, self.exclude_tags, self.categories, self.types)
+        given = (self.filters, self.min_confidence, self.start, self.end, self.valid_at, self.as_of)
+        return any(words) or any(each is not None for each in given)
+
+    @property
+    def narrowed_by(self) -> list[str] | None:
+        """The names of the options that were used, for the audit: their values may hold what a user wrote."""
+        given = [
+            name
+            for name in NarrowingFields.model_fields
+            if name in self.model_fields_set - ReadScopeFields.model_fields.keys()
+        ]
+        fields = NarrowingFields.model_fields
+        used = [name for name in given if getattr(self, name) != fields[name].get_default(call_default_factory=True)]
+        return used or None
+
+
+def narrow(body: NarrowingFields, scope: Scope) -> Narrow:
+    """The conditions of the request on rows of its scope; raises InvalidInput for an invalid filter."""
+    ids: tuple[ScopeId, ...] = ("user_id", "agent_id", "run_id")
+    return Narrow(
+        filters=tree(body.filters),
+        tags=_tags(body.tags, "tags"),
+        tag_match=body.tag_match,
+        tag_mode=body.tag_mode,
+        exclude_tags=_tags(body.exclude_tags, "exclude_tags"),
+        categories=tuple(dict.fromkeys(each.strip().lower() for each in body.categories)),
+        types=tuple(dict.fromkeys(body.types)),
+        min_confidence=body.min_confidence,
+        valid_at=body.valid_at,
+        without=tuple(name for name in ids if getattr(scope, name) is None) if body.scope_mode == "exact" else (),
+    )
+
+
+def refuse_future(as_of: datetime | None, now: datetime) -> None:
+    """Raises InvalidInput for a moment that has not come: nobody knows what will be recorded then."""
+    if as_of is not None and as_of > now:
+        raise InvalidInput("as_of: lies in the future.", field="as_of")
+
+
+async def window(body: NarrowingFields, res: Resources) -> tuple[Window, tuple[str, ...]]:
+    """The time window of the request, and a warning when `time_query` was not understood."""
+    if body.time_query is None:
+        return Window(body.start, body.end), ()
+    zone = body.timezone or res.settings.timezone
+    return await query_parsing.time_window(body.time_query, body.timestamp or res.clock(), zone, res)
+
+
+def _tags(given: list[str] | str, field: str) -> tuple[str, ...]:
+    found = tags.normalise(given)
+    if given and not found:
+        raise InvalidInput(f"{field}: name at least one tag.", field=field)
+    if len(found) > MAX_WORDS:
+        raise InvalidInput(f"{field}: at most {MAX_WORDS} tags.", field=field)
+    return found

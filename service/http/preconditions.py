@@ -1,0 +1,71 @@
+"""Checks before one record is read or changed: a well-formed id, the scope that was named, If-Match."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, Protocol
+from uuid import UUID
+
+from fastapi import Depends, Header
+
+from service.domain.errors import NotFound
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.domain.sizes import MAX_HEADER
+from service.http.deps import AgentId, CallerOf, ResourcesOf, RunId, UserId
+from service.memories.statements import memories
+from service.postgres.engine import Session
+from service.runtime.transactions import missing
+
+
+class Scoped(Protocol):
+    @property
+    def scope(self) -> Scope: ...
+
+
+async def expected(
+    if_match: Annotated[str | None, Header(max_length=MAX_HEADER, description="The ETag of GET, or *")] = None,
+) -> Expected | None:
+    """What If-Match demands; None without it. A weak tag, or one that is not ours, matches nothing (RFC 9110)."""
+    if if_match is None:
+        return None
+    tags = [tag.strip() for tag in if_match.split(",")]
+    numbers = (tag[1:-1] if len(tag) > 1 and tag[0] == tag[-1] == '"' else tag for tag in tags)
+    versions = frozenset(int(number) for number in numbers if number.isascii() and number.isdigit())
+    return Expected(versions, anything="*" in tags)
+
+
+ExpectedOf = Annotated[Expected | None, Depends(expected)]
+
+
+def uuid_of(given: str, missing: Callable[[], NotFound]) -> UUID:
+    """The id; raises NotFound for anything that is not a UUID, because no record has such an id."""
+    try:
+        return UUID(given)
+    except ValueError:
+        raise missing() from None
+
+
+def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], missing: Callable[[], NotFound]) -> Any:
+    """A dependency for routes with `{id}`: ids of a scope are optional there, but one that is given must be the
+    record's; otherwise the record is not found. A shared memory is everyone's."""
+
+    async def check(
+        id: str,
+        caller: CallerOf,
+        res: ResourcesOf,
+        user_id: UserId = None,
+        agent_id: AgentId = None,
+        run_id: RunId = None,
+    ) -> None:
+        if not any((user_id, agent_id, run_id)):
+            return
+        async with res.db.read(caller.workspace_id) as session:
+            found = await get(session, caller.workspace_id, uuid_of(id, missing))
+        if found is not None and not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
+            raise missing()
+
+    return Depends(check)
+
+
+IN_SCOPE = [in_scope(memories.get, missing)]

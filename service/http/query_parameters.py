@@ -1,0 +1,269 @@
+"""Searches and lists as query parameters: the same as the fields of a body, into which they are turned."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Query, Request
+from pydantic import BaseModel, BeforeValidator, ValidationError
+
+from service.domain.errors import InvalidInput
+from service.domain.query import TagMatch, TagMode, Validity
+from service.domain.ranking import Fusion
+from service.http import errors, json_body
+from service.http.deps import AgentId, ChannelName, IncludeShared, RunId, ScopeMatching, SharedOnly, UserId
+from service.http.narrowing import (
+    ARCHIVED,
+    AS_OF,
+    MAX_TIME_QUERY,
+    MAX_WORDS,
+    MIN_CONFIDENCE,
+    SCOPE_MODE,
+    TAG_MATCH,
+    TAG_MODE,
+    TIME_QUERY,
+    VALID_AT,
+    Comma,
+    ScopeMode,
+    Types,
+)
+from service.http.schemas import Channel, Id, Time, Zone
+from service.search.routes.answers import MIN_PROBABILITY
+from service.search.routes.search_models import CONNECTED, LIMIT, MIN_SCORE, TURNS, VALIDITY
+
+MAX_URL_QUERY = 20_000
+"""Characters of a query in a URL: servers take URLs of 64 kB, in which a letter can be twelve bytes."""
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+def body_of(model: type[Body], given: dict[str, Any]) -> Body:
+    """The body that these parameters amount to; raises InvalidInput naming the parameter."""
+    try:
+        return model(**given)
+    except ValidationError as exc:
+        raise errors.invalid(exc, model) from None
+
+
+def _present(**given: Any) -> dict[str, Any]:
+    """Those that are not None."""
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def the_query(query: str | None, q: str | None) -> tuple[str, str]:
+    """The name under which the one query came, and its text; raises InvalidInput for none, two, or a blank one. `q` is
+    a second name that the document does not show."""
+    if query is not None and q is not None:
+        raise InvalidInput("query: give query or q, not both.", field="query")
+    name, text = ("q", q) if query is None and q is not None else ("query", query)
+    if text is None:
+        raise InvalidInput("query: is missing; a text to search by.", field="query")
+    if not text.strip():
+        raise InvalidInput(f"{name}: must not be blank.", field=name)
+    return name, text
+
+
+def the_limit(request: Request, limit: int, top_k: int | None) -> int:
+    """`limit`, also under its second name; raises InvalidInput for both."""
+    if top_k is not None and "limit" in request.query_params:
+        raise InvalidInput("limit: give limit or top_k, not both.", field="limit")
+    return top_k or limit
+
+
+# -- lists and filters in a URL ---------------------------------------------------------------------------------------
+
+FilterJson = Annotated[
+    str | None,
+    Query(
+        max_length=20_000,
+        description="A filter as URL-encoded JSON",
+        examples=['{"field": "metadata.project", "operator": "eq", "value": "atlas"}'],
+    ),
+]
+REPEATABLE = "Repeatable, or one comma-separated list"
+Several = Annotated[list[Comma] | None, Query(max_length=MAX_WORDS, description=REPEATABLE)]
+
+
+def split(given: list[str] | None, field: str) -> list[str]:
+    """The values of a parameter that may be repeated, or hold several between commas. Raises InvalidInput for commas
+    alone: they name nothing, and without them more would be found than was asked for."""
+    found = _parts(given or [])
+    if not found and any(given or []):
+        raise InvalidInput(f"{field}: name at least one.", field=field)
+    return found
+
+
+def _split_or_refuse(given: object) -> object:
+    """A list without a value stays as it came, and is then refused."""
+    return _parts(given) or given if isinstance(given, list) else given
+
+
+SplitAtCommas = BeforeValidator(_split_or_refuse)
+"""Splits a comma-separated list before it is validated; an empty list is refused."""
+
+
+def _parts(given: list[Any]) -> list[str]:
+    parts = [part.strip() for each in given for part in str(each).split(",")]
+    return [part for part in parts if part]
+
+
+# -- what narrows -----------------------------------------------------------------------------------------------------
+
+
+async def _time_parameters(
+    start: Annotated[Time | None, Query(description="Only what happened (`timestamp`) from this moment on")] = None,
+    end: Annotated[Time | None, Query(description="Only what happened before this moment")] = None,
+    time_query: Annotated[
+        str | None, Query(min_length=1, max_length=MAX_TIME_QUERY, description=TIME_QUERY, examples=["last week"])
+    ] = None,
+    timestamp: Annotated[Time | None, Query(description="'last week' counts from here; default now")] = None,
+    timezone: Annotated[
+        Zone | None, Query(description="IANA zone in which 'last week' is meant; default the workspace's")
+    ] = None,
+    valid_at: Annotated[Time | None, Query(description=VALID_AT)] = None,
+    as_of: Annotated[Time | None, Query(description=AS_OF)] = None,
+) -> dict[str, Any]:
+    moments = _present(start=start, end=end, timestamp=timestamp, valid_at=valid_at, as_of=as_of)
+    return moments | _present(time_query=time_query, timezone=timezone)
+
+
+async def _narrowing_parameters(
+    times: Annotated[dict[str, Any], Depends(_time_parameters)],
+    filters: FilterJson = None,
+    channels: Annotated[
+        list[Channel] | None,
+        Query(
+            max_length=MAX_WORDS,
+            description="Repeatable: several channels; instead of channel. A comma belongs to the name",
+        ),
+    ] = None,
+    scope_mode: Annotated[ScopeMode, Query(description=SCOPE_MODE)] = "given",
+    shared: SharedOnly = False,
+    include_shared: IncludeShared = None,
+    scope_match: ScopeMatching = "all",
+    tags: Several = None,
+    tag_match: Annotated[TagMatch, Query(description=TAG_MATCH)] = "prefix",
+    tag_mode: Annotated[TagMode, Query(description=TAG_MODE)] = "any",
+    exclude_tags: Several = None,
+    categories: Several = None,
+    types: Annotated[Types | None, SplitAtCommas, Query(description=f"{REPEATABLE}; one of these")] = None,
+    min_confidence: Annotated[float | None, Query(ge=0, le=1, description=MIN_CONFIDENCE)] = None,
+    include_archived: Annotated[bool, Query(description=ARCHIVED)] = False,
+) -> dict[str, Any]:
+    return {
+        **times,
+        **_present(channels=channels, min_confidence=min_confidence, include_shared=include_shared),
+        "shared": shared,
+        "scope_match": scope_match,
+        **({} if filters is None else {"filters": json_body.parse(filters.encode(), "filters")}),
+        "tags": split(tags, "tags"),
+        "exclude_tags": split(exclude_tags, "exclude_tags"),
+        "categories": split(categories, "categories"),
+        "types": list(types or []),
+        "tag_match": tag_match,
+        "tag_mode": tag_mode,
+        "scope_mode": scope_mode,
+        "include_archived": include_archived,
+    }
+
+
+NarrowingParameters = Annotated[dict[str, Any], Depends(_narrowing_parameters)]
+
+# -- what ranks -------------------------------------------------------------------------------------------------------
+
+
+TuningJson = Annotated[
+    str | None,
+    Query(
+        max_length=20_000,
+        description="How hits are ranked, as URL-encoded JSON; left out: as the workspace does",
+        examples=['{"diversity": 0.3}'],
+    ),
+]
+UNLISTED = Query(include_in_schema=False)
+"""A word of `tuning` that may also stand beside it, as in a body."""
+
+
+async def _technique_parameters(
+    hybrid: Annotated[bool | None, UNLISTED] = None,
+    entity_centric: Annotated[bool | None, UNLISTED] = None,
+    query_expansion: Annotated[bool | None, UNLISTED] = None,
+    hyde: Annotated[bool | None, UNLISTED] = None,
+    requests: Annotated[bool | None, UNLISTED] = None,
+    self_query: Annotated[bool | None, UNLISTED] = None,
+) -> dict[str, Any]:
+    return _present(
+        hybrid=hybrid,
+        entity_centric=entity_centric,
+        query_expansion=query_expansion,
+        hyde=hyde,
+        requests=requests,
+        self_query=self_query,
+    )
+
+
+async def _ranking_parameters(
+    techniques: Annotated[dict[str, Any], Depends(_technique_parameters)],
+    tuning: TuningJson = None,
+    fusion: Annotated[Fusion | None, UNLISTED] = None,
+    diversity: Annotated[float | None, Query(ge=0, le=1, include_in_schema=False)] = None,
+    rerank: Annotated[bool | None, UNLISTED] = None,
+    reinforce: Annotated[bool, Query(description="Count the hits as used; false for previews")] = True,
+    explain: Annotated[bool, Query(description="Show with each hit the terms that its score is made of")] = False,
+    explain_id: Annotated[
+        Id | None, Query(description="UUID of a memory: the answer says in `why` if it was found or why not")
+    ] = None,
+) -> dict[str, Any]:
+    given = _present(
+        fusion=fusion, techniques=techniques or None, diversity=diversity, rerank=rerank, explain_id=explain_id
+    )
+    if tuning is not None:
+        given["tuning"] = json_body.parse(tuning.encode(), "tuning")
+    return {**given, "reinforce": reinforce, "explain": explain}
+
+
+# -- a search ---------------------------------------------------------------------------------------------------------
+
+
+async def _search_parameters(
+    request: Request,
+    narrowing: NarrowingParameters,
+    ranking: Annotated[dict[str, Any], Depends(_ranking_parameters)],
+    query: Annotated[
+        str | None,
+        Query(max_length=MAX_URL_QUERY, description="The query; longer ones by POST", examples=["Where is the boat?"]),
+    ] = None,
+    q: Annotated[str | None, Query(max_length=MAX_URL_QUERY, include_in_schema=False)] = None,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+    limit: Annotated[int, Query(ge=1, le=1_000, description=LIMIT)] = 100,
+    top_k: Annotated[int | None, Query(ge=1, le=1_000, include_in_schema=False)] = None,
+    prefer_tags: Several = None,
+    min_score: Annotated[float, Query(ge=0, le=1, description=MIN_SCORE)] = 0.0,
+    min_probability: Annotated[float, Query(ge=0, le=1, description=MIN_PROBABILITY)] = 0.0,
+    validity: Annotated[Validity, Query(description=VALIDITY)] = "exclude",
+    connected: Annotated[bool, Query(description=CONNECTED)] = False,
+    cursor: Annotated[str | None, Query(max_length=100)] = None,
+    turns: Annotated[bool, Query(description=TURNS)] = True,
+) -> dict[str, Any]:
+    scope = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
+    return {
+        **narrowing,
+        **ranking,
+        **scope,
+        **_present(limit=limit if "limit" in request.query_params else None, top_k=top_k),
+        "q": q,
+        "query": query,
+        "prefer_tags": split(prefer_tags, "prefer_tags"),
+        "min_score": min_score,
+        "min_probability": min_probability,
+        "validity": validity,
+        "connected": connected,
+        "cursor": cursor,
+        "turns": turns,
+    }
+
+
+SearchParameters = Annotated[dict[str, Any], Depends(_search_parameters)]

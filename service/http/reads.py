@@ -1,0 +1,218 @@
+"""What searches and other reads share: limits (searches per second and key, items per page, seconds per search), and
+dependencies that record what was found, in the audit and as use of memories.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, Protocol
+from uuid import UUID
+
+from fastapi import Depends, Query, Request
+
+from service.access.budgets import Budgets, of_search
+from service.access.write_behind import ReadLog, UseCounter
+from service.domain.access import Caller
+from service.domain.audit import Operation, Subject
+from service.domain.clock import elapsed_ms
+from service.domain.conversation import Turn
+from service.domain.entity import Entity
+from service.domain.errors import ClientGone, DeadlineExceeded, InvalidInput
+from service.domain.memory import Memory
+from service.domain.procedure import Strategy
+from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.domain.timeline import TimelineEvent
+from service.http.deps import ResourcesOf, budget, session_of
+from service.runtime.resources import Resources
+from service.runtime.statements.writes import AuditEntry, thresholds
+
+
+async def within_search_rate(request: Request, res: ResourcesOf) -> None:
+    """A dependency that lets a search through or raises RateLimited."""
+    caller: Caller = request.state.caller
+    if costs := of_search(res.settings, caller):
+        budgets: Budgets = request.app.state.budgets
+        await budgets.spend(request.scope, caller.workspace_id, costs)
+
+
+RATE_LIMITED = [Depends(within_search_rate)]
+
+
+def page_limit(limit: int, res: Resources, *, given: bool) -> int:
+    """`limit`, which is cut to the largest page; raises InvalidInput when the caller gave more than that."""
+    most = res.settings.max_page_size
+    if given and limit > most:
+        raise InvalidInput(f"limit: at most {most} are given at once.", field="limit")
+    return min(limit, most)
+
+
+ReadOn = Annotated[str | None, Query(max_length=100)]
+"""The cursor of a list that is read on by how much of it was read."""
+
+DISCONNECT_CHECK_S = 0.25
+"""From then on a search checks whether its client is still connected; quick searches pay nothing for it."""
+
+
+class _DisconnectWatch:
+    """Ends a search whose client has disconnected, or it would keep other clients waiting."""
+
+    def __init__(self, request: Request, limit: asyncio.Timeout) -> None:
+        self.disconnected = False
+        self._request, self._limit = request, limit
+        self._task: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(DISCONNECT_CHECK_S, self._start)
+
+    def _start(self) -> None:
+        self._task = asyncio.create_task(self._wait())
+
+    async def _wait(self) -> None:
+        while (await self._request.receive())["type"] != "http.disconnect":
+            pass
+        self.disconnected = True
+        self._limit.reschedule(asyncio.get_running_loop().time())
+
+    def stop(self) -> None:
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+
+@asynccontextmanager
+async def in_time(res: Resources, request: Request) -> AsyncIterator[None]:
+    """`budget` with the deadline of a search: models are left out once their share of the time is used up. Raises
+    DeadlineExceeded after the deadline and ClientGone when the client has disconnected; the running statement is
+    cancelled."""
+    deadline_s = res.settings.search_deadline_s
+    with budget(res, within_s=deadline_s):
+        try:
+            async with asyncio.timeout(deadline_s) as limit:
+                watch = _DisconnectWatch(request, limit)
+                try:
+                    yield
+                finally:
+                    watch.stop()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            if watch.disconnected:
+                raise ClientGone("The client left before the search was done.") from None
+            detail = f"The search was not done within {deadline_s:g} s (LOXODON_SEARCH_DEADLINE_S) and was given up."
+            raise DeadlineExceeded(detail, retry_after_s=1.0) from None
+
+
+# -- recording of what was found ---------------------------------------------------------------------------------------
+
+LEVELS = frozenset({"reads", "verbose"})
+
+
+class AuditRead:
+    """Adds what a read found to the audit, or a use of working memory; does nothing below the level "reads". The route
+    must depend on the caller and the resources."""
+
+    def __init__(self, request: Request) -> None:
+        self._request, self._began = request, time.perf_counter()
+
+    def __call__(
+        self,
+        route: str,
+        scope: Scope,
+        found: Sequence[Memory | Turn | Strategy | Entity | TimelineEvent],
+        *,
+        query: str | None = None,
+        kind: Subject = "semantic",
+        channels: Sequence[str] = (),
+        operation: Operation = "retrieve",
+        session: UUID | None = None,
+        **parameters: Any,
+    ) -> None:
+        request = self._request
+        caller: Caller = request.state.caller
+        res: Resources = request.state.resources
+        if res.settings.audit_level not in LEVELS:
+            return
+        log: ReadLog = request.app.state.reads
+        searched = (scope.channel, *channels, GLOBAL_CHANNEL)
+        log.add(
+            AuditEntry(
+                operation=operation,
+                memory_type=kind,
+                scope=scope,
+                affected_ids=(session,) if session else tuple(each.id for each in found),
+                request_id=request.state.request_id,
+                api_key_id=caller.key_id,
+                session_id=session_of(request),
+                config_snapshot=thresholds(res.settings, None if query is None else "retrieve"),
+                metadata=_metadata(route, scope, found, res, query, parameters),
+                target_channels=() if scope.every_channel else tuple(dict.fromkeys(searched)),
+                query_text=query,
+                result_count=len(found),
+                latency_ms=elapsed_ms(self._began),
+            )
+        )
+
+
+async def _audit_read(request: Request) -> AuditRead:
+    return AuditRead(request)
+
+
+def _metadata(
+    route: str,
+    scope: Scope,
+    found: Sequence[Memory | Turn | Strategy | Entity | TimelineEvent],
+    res: Resources,
+    query: str | None,
+    parameters: Mapping[str, Any],
+) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"route": route}
+    verbose = res.settings.audit_level == "verbose"
+    if elsewhere := [str(each.id) for each in found if _channel(each) != scope.channel]:
+        metadata["cross_channel_ids"] = elsewhere
+    if verbose:
+        metadata["asked"] = {name: value for name, value in parameters.items() if value is not None}
+    if verbose or query is not None:  # the erasure of an agent or a run finds its queries by this
+        metadata["scope"] = {"agent_id": scope.agent_id, "run_id": scope.run_id}
+    return metadata
+
+
+def _channel(found: Memory | Turn | Strategy | Entity | TimelineEvent) -> str:
+    return found.channel if isinstance(found, Entity | TimelineEvent) else found.scope.channel
+
+
+class CountUse(Protocol):
+    """Counts memories, and entities by id, as used."""
+
+    def __call__(self, found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None: ...
+
+
+def use_counter(request: Request) -> CountUse:
+    """Returns a function that counts memories as used, after the request and outside its transaction
+    (docs/decisions/029-reinforcement.md)."""
+
+    def count_use(found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None:
+        caller: Caller = request.state.caller
+        res: Resources = request.state.resources
+        if res.settings.reinforce:
+            uses: UseCounter = request.app.state.uses
+            uses.add(caller.workspace_id, [each.id for each in found], res.clock(), entities=entities)
+
+    return count_use
+
+
+async def _count_use(request: Request) -> CountUse:
+    return use_counter(request)
+
+
+async def _counts(
+    res: ResourcesOf,
+    reinforce: Annotated[bool, Query(description="Count what is shown as used; false for previews")] = True,
+) -> bool:
+    return reinforce and res.settings.reinforce
+
+
+CountsOf = Annotated[bool, Depends(_counts)]
+"""Whether this read counts as a use."""
+CountUseOf = Annotated[CountUse, Depends(_count_use)]
+AuditReadOf = Annotated[AuditRead, Depends(_audit_read)]

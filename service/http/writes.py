@@ -1,0 +1,153 @@
+"""Idempotent writes: done once per Idempotency-Key, however often they are sent.
+
+A write route reads from top to bottom: parse, verb, answer. `WriteOf` answers a repetition before any work is done;
+two requests at the same time meet in the database, where the key is the first insert of the write transaction and the
+answer is stored with the data (docs/decisions/007-idempotency.md). Either way `Replay` is raised, and `repeated` sends
+the first answer again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from dataclasses import asdict, replace
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import Depends, Header, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import AfterValidator, BaseModel
+
+from service.domain.access import Caller, Right
+from service.domain.errors import InvalidInput
+from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
+from service.http.deps import header_text, identified, resources, session_of
+from service.http.schemas import DeletedCountResponse, Secretless
+from service.postgres import walls
+from service.runtime.resources import Resources
+from service.runtime.statements import idempotency
+from service.runtime.statements.idempotency import Replay
+
+MAX_KEY_CHARS = 255
+
+KeyHeader = Annotated[
+    Annotated[str, AfterValidator(header_text), Secretless] | None,
+    Header(
+        alias="Idempotency-Key",
+        max_length=MAX_KEY_CHARS,
+        json_schema_extra={"pattern": r"\S"},
+        description="Repeat a write safely: the same key and body get the first answer again (kept 24 h).",
+    ),
+]
+
+
+async def _context(request: Request, given: KeyHeader = None) -> WriteContext:
+    caller = identified(request)
+    key = None if given is None else await _key(request, given, caller)
+    return WriteContext(
+        request.state.request_id,
+        caller.key_id,
+        key,
+        session_id=session_of(request),
+        may_share=caller.may(Right.SHARE),
+    )
+
+
+async def _write(request: Request, context: Annotated[WriteContext, Depends(_context)]) -> WriteContext:
+    caller, res = identified(request), await resources(request)
+    await refuse_repeated(context, caller.workspace_id, res)
+    return context
+
+
+WriteOf = Annotated[WriteContext, Depends(_write)]
+"""For a route that is one write. It comes after the caller's rights in the signature: they are checked first."""
+
+BatchOf = Annotated[WriteContext, Depends(_context)]
+"""For a batch: each of its items is a write with a key of its own, see `of_item`."""
+
+
+async def refuse_repeated(context: WriteContext, workspace_id: UUID, res: Resources) -> None:
+    """Raises Replay when the request was answered before, IdempotencyMismatch when its key came with another one."""
+    if context.idempotency is None:
+        return
+    async with res.db.read(workspace_id) as session:
+        answer = await idempotency.find(session, workspace_id, context.idempotency)
+    if answer is not None:
+        raise Replay(answer)
+
+
+def of_item(batch: WriteContext, index: int) -> WriteContext:
+    """The context of one item of a batch, with the key `key:index`."""
+    key = batch.idempotency
+    if key is None:
+        return batch
+    return replace(batch, idempotency=replace(key, key=f"{key.key}:{index}"))
+
+
+def answer(status: int, body: BaseModel) -> StoredAnswer:
+    return StoredAnswer(status, body.model_dump(mode="json"))
+
+
+def deleted(count: int) -> StoredAnswer:
+    return answer(200, DeletedCountResponse(deleted=count))
+
+
+def send(found: StoredAnswer) -> Response:
+    """The response, with the ETag of what has a version and the Location of an operation."""
+    headers = {}
+    if isinstance(found.body.get("version"), int):
+        headers["ETag"] = etag(found.body["version"])
+    if found.body.get("operation_id") and found.body.get("url"):
+        headers["Location"] = found.body["url"]
+    return JSONResponse(found.body, found.status, headers)
+
+
+def etag(version: int) -> str:
+    return f'"{version}"'
+
+
+async def repeated(request: Request, exc: Exception) -> Response:
+    """The handler of `Replay`."""
+    assert isinstance(exc, Replay)
+    response = send(exc.answer)
+    response.headers["Idempotency-Replayed"] = "true"
+    return response
+
+
+async def _key(request: Request, given: str, caller: Caller) -> IdempotencyKey:
+    """The key, and a fingerprint of method, path, query and body. Blanks and key order in the JSON do not matter."""
+    if not given.strip():
+        raise InvalidInput("Idempotency-Key must not be blank.", field="Idempotency-Key")
+    res, sent = await resources(request), await _sent(request)
+    body = "" if sent is None else json.dumps(sent, sort_keys=True, separators=(",", ":"))
+    query = sorted((name, value) for name, value in request.query_params.multi_items() if name != "api_key")
+    lines = (request.method, request.url.path, *(f"{name}={value}" for name, value in query), body)
+    fingerprint = hmac.new(given.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
+    return IdempotencyKey(
+        stored_name(caller, given), fingerprint, res.settings.idempotency_ttl_s, _owner(request, caller, sent)
+    )
+
+
+def stored_name(caller: Caller, given: str) -> str:
+    """The name under which an answer is kept: one for each wall, defaults and rights, so that nobody gets an answer
+    about another scope, or one that the rights of the key would not give."""
+    rights = sorted(filter(caller.may, Right))
+    whose = json.dumps([given, rights, asdict(caller.defaults)])
+    return walls.own_name(hashlib.sha256(whose.encode()).hexdigest())
+
+
+async def _sent(request: Request) -> Any:
+    """The JSON of the body, None without one; raises InvalidInput when it is no JSON."""
+    try:
+        return await request.json() if await request.body() else None
+    except (ValueError, RecursionError):
+        raise InvalidInput("The body is not valid JSON.", field="body") from None
+
+
+def _owner(request: Request, caller: Caller, sent: Any) -> tuple[str | None, str | None, str | None]:
+    """User, agent and run from query or body, else the defaults of the API key."""
+    named = {**(sent if isinstance(sent, dict) else {}), **request.query_params}
+    user_id, agent_id, run_id = (named.get(name) for name in ("user_id", "agent_id", "run_id"))
+    found = tuple(each if isinstance(each, str) else None for each in (user_id, agent_id, run_id))
+    return caller.ids(found[0], found[1], found[2])

@@ -1,0 +1,1 @@
+"""Adding: one text, a batch, or a conversation whose facts are kept."""

@@ -1,0 +1,479 @@
+"""Facts of a conversation (infer=true): extracted, compared with what is known, and stored.
+
+PII, extraction, and for each fact its embedding, its nearest memories and a decision come before the transaction. In
+it, under the scope lock, those memories are checked again; then the turns are written together with what was decided.
+When the model fails, the rules find what they can at once, and a job lets the model read the same turns again: soon, or
+on the next day where its budget of the day is spent. What an answer that was cut off did not reach is read by that job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from service.domain.clock import elapsed_ms
+from service.domain.decision import Action, Decision, Neighbour
+from service.domain.draft import Annotation, CallerFields, Draft, EmbeddingStatus, Options
+from service.domain.errors import AnswerCut, Conflict, EmbeddingError, LlmError, PiiRejected
+from service.domain.fact import Fact
+from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
+from service.domain.memory import Outcome, StoreResult
+from service.domain.request import WriteContext
+from service.domain.text import CleanText
+from service.episodes import turns
+from service.episodes.statements import conversations
+from service.episodes.statements.turns import NewTurn, StoredTurn, term_weights
+from service.erasure import forget_asked
+from service.intake import apply, deferred, reading
+from service.intake.record import ConversationDraft
+from service.memories import write
+from service.memories.stages import annotate, dedup, size
+from service.memories.stages.stages import FACT, run_all
+from service.memories.statements import history, sources
+from service.memories.statements.sources import SourceLink
+from service.memories.store import DECISIONS
+from service.postgres.direct import InsertBatch, NewRows
+from service.postgres.engine import Session
+from service.providers.protocols import Vector
+from service.queue import queue
+from service.runtime import pii
+from service.runtime.resources import Resources
+from service.runtime.statements import caches
+from service.runtime.transactions import Stale, store_answer, write_transaction
+from service.understanding import decisions
+from service.understanding.compare import relate
+from service.understanding.decisions import ShownStatement
+from service.understanding.extract import Extracted
+from service.understanding.judge import judge
+
+READ_BY_RULES = "read_by_rules: the rules read the messages; they are kept, and the language model reads them later."
+
+ECHO_CANDIDATES = 20
+"""Memories that an assistant's sentence is compared with: it may combine several of them."""
+
+BEARS_ON = 0.2
+"""Similarity below which two facts of a conversation are not compared: a slot's values may be far apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsideredFact:
+    """A fact on its way: what it is, what it was compared with, what is to happen, and the texts written for it."""
+
+    draft: Draft
+    fact: Fact
+    decision: Decision | None = None
+    merged: tuple[apply.WrittenText, ...] = ()
+
+
+class TurnsGone(Conflict):
+    """Some of the turns were erased meanwhile, so their facts must not stay. The others can be curated anew."""
+
+    retryable = True
+
+
+async def curate(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
+    """Facts of the conversation, added, merged, or put in place of what they retire. Turns that are stored already wait
+    for the model: LlmError is raised, AnswerCut too, and nothing is written."""
+    messages, warnings = await _redacted(conversation.drafts, res)
+    conversation = replace(conversation, instruction=await _instruction(conversation, res))
+    asked = await forget_asked.read(messages, conversation.scope, res)
+    said = forget_asked.without_requests([reading.source_message(draft) for draft in messages], asked)
+    began = time.perf_counter()
+    read_again_at = None
+    try:
+        found, vectors = await reading.read(said, messages, conversation, res)
+    except LlmError as exc:
+        if conversation.stored is not None:
+            raise
+        warnings = (*warnings, exc.as_warning(""), *(() if conversation.dry_run else (READ_BY_RULES,)))
+        read_again_at = res.clock() + timedelta(seconds=(exc.retry_after_s or 0) if exc.pauses else 0)
+        conversation = without_model(conversation)
+        found, vectors = await reading.read(said, messages, conversation, res)
+    if found.is_cut:
+        if conversation.stored is not None:
+            raise AnswerCut(f"The answer of {found.source} was cut off.")
+        read_again_at = res.clock()
+    new_turns = await _new_turns(messages, vectors, conversation, res)
+    facts, skipped = await _prepared(found, messages, conversation, res, {"extract": elapsed_ms(began)})
+    warnings = (*warnings, *found.warnings, *skipped)
+    warnings += tuple(dict.fromkeys(each.warning for each in asked))
+    if not facts and not asked:
+        warnings += (f"no_facts: {found.why_none or 'none of them could be kept'}.",)
+    for attempt in range(DECISIONS + 1):
+        last = attempt == DECISIONS
+        facts = await _decided(facts, res)
+        if conversation.dry_run:
+            return StoreResult((*_previews(facts, res), *forget_asked.previews(asked, messages)), warnings)
+        try:
+            all_warnings = (*warnings, *_decision_warnings(facts))
+            forgetting = forget_asked.ForgettingInTalk(asked, messages, conversation.scope)
+            outcomes = await _write(
+                conversation,
+                new_turns,
+                facts,
+                forgetting,
+                all_warnings,
+                res,
+                request,
+                decide_inside=last,
+                read_again_at=read_again_at,
+            )
+        except (Stale, write.Gone):
+            if last:
+                raise
+            continue
+        return StoreResult(outcomes, all_warnings)
+    raise AssertionError("the last attempt decides inside the lock")
+
+
+def without_model(conversation: ConversationDraft) -> ConversationDraft:
+    """The same, to be read by rules alone."""
+    drafts = [replace(each, options=replace(each.options, use_llm=False)) for each in conversation.drafts]
+    return replace(conversation, drafts=drafts)
+
+
+async def _redacted(drafts: Sequence[Draft], res: Resources) -> tuple[list[Draft], tuple[str, ...]]:
+    """The messages that may be kept. One that announces a secret is left out, unless it is all there is."""
+    kept, warnings = [], []
+    for place, draft in enumerate(drafts):
+        try:
+            kept.append(await pii.redact(await size.check(draft, res), res))
+        except PiiRejected:
+            if len(drafts) == 1:
+                raise
+            warnings.append(f"messages[{place}]: left out, pii_rejected.")
+    if not kept:
+        raise PiiRejected("Every message announces a secret that cannot be cut out.", field="messages")
+    return kept, tuple(warnings)
+
+
+async def _instruction(conversation: ConversationDraft, res: Resources) -> CleanText | None:
+    given = conversation.instruction
+    return (await pii.clean(given, "prompt", res))[0] if given else None
+
+
+async def _new_turns(
+    messages: Sequence[Draft], vectors: Sequence[Vector], conversation: ConversationDraft, res: Resources
+) -> list[NewTurn]:
+    """The messages as turns, none if none are to be written. Without `vectors` a job makes them later."""
+    if conversation.dry_run or conversation.stored is not None:
+        return []
+    each_vector: Sequence[Vector | None] = vectors or [None] * len(messages)
+    return [
+        NewTurn(
+            *_role_and_speaker(draft),
+            draft.clean,
+            draft.timestamp,
+            vector=vector,
+            weights=await res.rules.run_if_long(len(draft.clean), term_weights, draft.clean),
+        )
+        for draft, vector in zip(messages, each_vector, strict=True)
+    ]
+
+
+async def _prepared(
+    found: Extracted,
+    messages: Sequence[Draft],
+    conversation: ConversationDraft,
+    res: Resources,
+    timings_ms: Mapping[str, float],
+) -> tuple[list[ConsideredFact], tuple[str, ...]]:
+    """The facts with vector and annotation. One that cannot be embedded is kept, and compared by its text alone."""
+    drafts: list[Draft] = []
+    kept: list[Fact] = []
+    warnings: list[str] = []
+    for fact in found.facts:
+        draft = replace(_draft(fact, messages, conversation, res), timings_ms=timings_ms)
+        try:
+            clean = await pii.redact(draft, res)
+        except PiiRejected:
+            warnings.append("pii_rejected: a fact that announces a secret was left out.")
+            continue
+        cut = pii.still_in(clean.clean, (_source(fact, messages) or messages[-1]).redactions)
+        clean = replace(clean, redactions=pii.add_up((*clean.redactions, *cut)))
+        if clean.clean not in {each.clean for each in drafts}:
+            drafts.append(clean)
+            kept.append(fact)
+    if not drafts:
+        return [], tuple(warnings)
+    ready = await run_all(FACT, drafts, replace(res, llm=None))
+    if waiting := sum(each.embedding_status is not EmbeddingStatus.STORED for each in ready):
+        warnings.append(f"embedding_unavailable: {waiting} facts are kept without a vector, which follows later.")
+    return [ConsideredFact(_timed(draft, fact), fact) for draft, fact in zip(ready, kept, strict=True)], tuple(warnings)
+
+
+def _timed(draft: Draft, fact: Fact) -> Draft:
+    """The draft valid as long as the model says, where neither the caller nor its text does."""
+    if draft.given.t_valid is not None or draft.given.t_invalid is not None:
+        return draft
+    return replace(draft, given=replace(draft.given, t_valid=fact.t_valid, t_invalid=fact.t_invalid))
+
+
+def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> Draft:
+    """A fact as a draft: what the caller asked for the conversation, at the time of the message it came from, and by
+    whoever said it, where that is a person with a name: a question about one speaker is then not answered by what
+    another said."""
+    source = _source(fact, messages)
+    said = source or messages[-1]
+    given: CallerFields = conversation.drafts[0].given
+    options: Options = replace(conversation.drafts[0].options, record=False, summarise=False, strict_size=False)
+    return Draft(
+        scope=conversation.scope,
+        raw=fact.text,
+        given=replace(given, timestamp=said.timestamp),
+        options=options,
+        received_at=res.clock(),
+        speech=source.speech if source and source.speech and source.speech.speaker else None,
+        fact=fact,
+        annotation=Annotation(fact.level, None, annotate.topics(fact.categories), fact.kind),
+    )
+
+
+def _source(fact: Fact, messages: Sequence[Draft]) -> Draft | None:
+    """The message that a fact was read from, where that is known; what is asked of it else is asked of the last one."""
+    return messages[fact.message] if fact.message is not None and fact.message < len(messages) else None
+
+
+async def _decided(facts: Sequence[ConsideredFact], res: Resources) -> list[ConsideredFact]:
+    """Each fact with the memories nearest to it and a decision."""
+    if not facts:
+        return []
+    async with res.db.read(facts[0].draft.scope.workspace_id, generic_plans=True) as session:
+        seen = [(await dedup.find_neighbours(session, each.draft, res)).neighbours for each in facts]
+        recalled = [await _recalled(session, each, res) for each in facts]
+    began = time.perf_counter()
+    drafts = [replace(each.draft, seen=shown) for each, shown in zip(facts, seen, strict=True)]
+    known = [
+        apply.duplicate(draft) or decisions.said_back(draft.statement, found)
+        for draft, found in zip(drafts, recalled, strict=True)
+    ]
+    asked = [
+        ShownStatement(draft.statement, draft.seen, each.fact.comparison)
+        for each, draft, decision in zip(facts, drafts, known, strict=True)
+        if decision is None
+    ]
+    workspace_id, llm = drafts[0].scope.workspace_id, drafts[0].options.use_llm
+    answers = iter(await decisions.decide_open(asked, workspace_id, res, llm=llm) if asked else ())
+    spent_ms = elapsed_ms(began)
+    ready = [
+        _with_decision(replace(each, draft=draft), decision or next(answers), spent_ms, res)
+        for each, draft, decision in zip(facts, drafts, known, strict=True)
+    ]
+    return [await ready[0]] if len(ready) == 1 else list(await asyncio.gather(*ready))  # one without a task
+
+
+async def _recalled(session: Session, each: ConsideredFact, res: Resources) -> Sequence[Neighbour]:
+    """What the assistant may have repeated; nothing for a fact in the user's own words."""
+    if not each.fact.by_assistant:
+        return ()
+    found = await dedup.find_neighbours(
+        session, each.draft, res, limit=max(ECHO_CANDIDATES, res.settings.dedup_candidates)
+    )
+    return found.neighbours
+
+
+async def _with_decision(each: ConsideredFact, decision: Decision, spent_ms: float, res: Resources) -> ConsideredFact:
+    """The fact with its decision and the texts that are written for it."""
+    spent_ms += each.draft.timings_ms.get("decide", 0.0)
+    draft = replace(each.draft, timings_ms={**each.draft.timings_ms, "decide": spent_ms})
+    try:
+        merged = await apply.embedded(decision, draft, res)
+    except (EmbeddingError, PiiRejected):
+        both = "merge_failed: a merged text could not be kept, the fact was added as it is."
+        return replace(each, draft=draft, decision=apply.added(draft, decision, both), merged=())
+    return replace(each, draft=draft, decision=decision, merged=merged)
+
+
+async def _write(
+    conversation: ConversationDraft,
+    new_turns: Sequence[NewTurn],
+    facts: Sequence[ConsideredFact],
+    forgetting: forget_asked.ForgettingInTalk,
+    warnings: Sequence[str],
+    res: Resources,
+    request: WriteContext,
+    *,
+    decide_inside: bool,
+    read_again_at: datetime | None,
+) -> tuple[Outcome, ...]:
+    """Writes turns and facts; with `read_again_at` also a job that lets the model read the turns then."""
+    scope = conversation.scope
+    async with write_transaction(scope, res, request) as session:
+        facts = [await _confirmed(session, each, res, decide_inside=decide_inside) for each in facts]
+        again = read_again_at is not None
+        places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=not again)
+        batch = InsertBatch(session)
+        batch.add(*turn_rows)
+        outcomes, links = await _carry_out(session, facts, places, res, batch)
+        audited = write.audit_rows(scope, outcomes, request, res)
+        # what was written here cannot be erased before the commit; a memory that was only confirmed may be gone by now
+        changed = {one.memory_id for one in outcomes if one.event is not Action.NONE}
+        sure = [each for each in links if turn_rows and each.memory_id in changed]
+        unsure = [each for each in links if each not in sure]
+        batch.add(sources.new_rows(scope, sure), audited)
+        if not unsure:  # the last statement but that of the idempotency key, which no other request has locked
+            batch.add(caches.deferred_answers(scope.workspace_id))
+        await batch.flush()
+        await sources.link(session, scope, unsure)
+        await write.withdraw_older(session, scope.workspace_id, outcomes)
+        outcomes += await forget_asked.carry_out(session, forgetting, places, res, request)
+        if again:  # what was asked to be forgotten is, and what is said of it until then must stay
+            first = replace(forgetting.messages[0], options=replace(forgetting.messages[0].options, may_delete=False))
+            await _consolidate_later(session, conversation, first, places, run_after=read_again_at)
+        await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
+    return tuple(outcomes)
+
+
+async def _carry_out(
+    session: Session,
+    facts: Sequence[ConsideredFact],
+    places: Sequence[StoredTurn],
+    res: Resources,
+    batch: InsertBatch,
+) -> tuple[list[Outcome], list[SourceLink]]:
+    """Carries out the decisions in their order; returns what came of them, and which turns the memories came from."""
+    outcomes: list[Outcome] = []
+    links: list[SourceLink] = []
+    linked: set[tuple[UUID, UUID]] = set()
+    changed: set[UUID | None] = set()
+    touched = {one for each in facts for one in (*_targets(each), *(each.decision.marked if each.decision else ()))}
+    among_themselves = _related_among(facts, res)
+    if len(touched) > 1:
+        await history.lock(session, facts[0].draft.scope.workspace_id, touched)
+    for place, each in enumerate(facts):
+        if changed & _targets(each) or place in among_themselves:  # an earlier fact of this conversation bears on it
+            await batch.flush()
+            each = await _decided_inside(session, each, res)
+            await sources.link(session, each.draft.scope, links)  # a change withdraws what its memory rests on
+            linked |= {(link.memory_id, link.turn_id) for link in links}
+            links.clear()
+        assert each.decision is not None
+        first, draft = not outcomes, each.draft
+        if not first:  # an earlier fact may have written the same text
+            draft = replace(draft, expired_duplicate_possible=True)
+        done = await apply.carry_out(session, draft, each.decision, each.merged, places[0], res, batch, first=first)
+        outcomes.extend(done)
+        changes = [one for one in done if one.event is not Action.NONE]
+        changed |= {one.memory_id for one in changes}
+        links.extend(  # to the memories that the turn changed, if there are any
+            SourceLink(one.kept_as or one.memory_id, places[message].id, start, end)
+            for one in changes or done
+            for message, start, end in _spans(each.fact)
+            if one.memory_id and one.event is not Action.DELETE
+        )
+    return outcomes, [link for link in links if (link.memory_id, link.turn_id) not in linked]
+
+
+def _related_among(facts: Sequence[ConsideredFact], res: Resources) -> frozenset[int]:
+    """The places of the facts that an earlier one of the same conversation bears on."""
+    if len(facts) < 2:
+        return frozenset()
+    found = []
+    for place, each in enumerate(facts):
+        for earlier in facts[:place]:
+            near = _similarity(each.draft, earlier.draft, res)
+            if near >= BEARS_ON and relate(
+                each.draft.clean, earlier.draft.clean, near, correction=each.fact.correction
+            ):
+                found.append(place)
+                break
+    return frozenset(found)
+
+
+def _similarity(one: Draft, other: Draft, res: Resources) -> float:
+    """0..1; 1 where one has no vector yet, so that the rules look at the pair."""
+    if one.vector is None or other.vector is None:
+        return 1.0
+    return res.embedder.similarity(float(one.vector @ other.vector))
+
+
+def _spans(fact: Fact) -> list[tuple[int, int | None, int | None]]:
+    """The message that a fact came from (the last, where that is unknown) and those it quotes beside, with spans."""
+    said = (-1 if fact.message is None else fact.message, fact.start, fact.end)
+    return [said, *fact.also]
+
+
+async def _confirmed(session: Session, each: ConsideredFact, res: Resources, *, decide_inside: bool) -> ConsideredFact:
+    """The fact, if its neighbours are those it was decided by; else Stale, or a decision inside the lock.
+
+    Stale is a shown row that changed or went, an unseen equal one, or an unseen one nearer than the farthest shown.
+    """
+    found = await dedup.find_neighbours(session, each.draft, res)
+    if {row.state for row in found.neighbours} == {row.state for row in each.draft.seen}:
+        return replace(each, draft=replace(each.draft, expired_duplicate_possible=found.expired_duplicate_possible))
+    if not decide_inside:
+        raise Stale
+    return _by_rules(each, found.neighbours)
+
+
+async def _decided_inside(session: Session, each: ConsideredFact, res: Resources) -> ConsideredFact:
+    return _by_rules(each, (await dedup.find_neighbours(session, each.draft, res)).neighbours)
+
+
+def _targets(each: ConsideredFact) -> set[UUID]:
+    return {operation.target.id for operation in each.decision.edits if operation.target} if each.decision else set()
+
+
+def _by_rules(each: ConsideredFact, there: tuple[Neighbour, ...]) -> ConsideredFact:
+    """A decision inside the lock, where no model can be asked."""
+    draft = replace(each.draft, seen=there)
+    decision = apply.duplicate(draft) or judge(draft.statement, there)
+    return replace(each, draft=draft, decision=decision, merged=apply.without_vectors(decision, draft))
+
+
+async def _turns(
+    session: Session,
+    conversation: ConversationDraft,
+    new_turns: Sequence[NewTurn],
+    res: Resources,
+    *,
+    consolidated: bool,
+) -> tuple[list[StoredTurn], tuple[NewRows, ...]]:
+    """The places of the turns, and the rows of the new ones, still to be inserted."""
+    scope = conversation.scope
+    if conversation.stored is not None:
+        if not await conversations.lock_turns(session, scope, conversation.stored):
+            raise TurnsGone("Some of the turns were erased while their facts were made.")
+        await conversations.mark_consolidated(session, scope, conversation.stored)
+        return list(conversation.stored), ()
+    stored, turn_rows = await conversations.append_turns(
+        session,
+        scope,
+        conversation.external_id,
+        new_turns,
+        generation=res.generation,
+        consolidated_at=res.clock() if consolidated else None,
+    )
+    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, new_turns)
+    return stored, turn_rows
+
+
+def _role_and_speaker(draft: Draft) -> tuple[str, str | None]:
+    assert draft.speech is not None, "a conversation is made of messages"
+    return draft.speech.role, draft.speech.speaker
+
+
+async def _consolidate_later(
+    session: Session,
+    conversation: ConversationDraft,
+    first: Draft,
+    places: Sequence[StoredTurn],
+    run_after: datetime | None = None,
+) -> None:
+    kept = deferred.consolidation_payload(
+        conversation, first, places[0].conversation_id, places[0].index, places[-1].index
+    )
+    job = NewJob("consolidate", payload=kept, run_after=run_after, max_attempts=LONG_MAX_ATTEMPTS)
+    await queue.enqueue(session, conversation.scope.workspace_id, [job])
+
+
+def _previews(facts: Sequence[ConsideredFact], res: Resources) -> tuple[Outcome, ...]:
+    return tuple(outcome for each in facts for outcome in apply.preview(each.draft, each.decision, res.settings))
+
+
+def _decision_warnings(facts: Sequence[ConsideredFact]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(warning for each in facts if each.decision for warning in each.decision.warnings))

@@ -1,0 +1,180 @@
+"""Conversations that are accepted now and stored soon, and what a job needs to curate stored turns.
+
+`Prefer: respond-async`: the messages pass PII at once, then they are safe in an `operation` row with its job, and the
+caller gets its id. The job runs the same verb as a direct request under the idempotency key `operation:<id>`, so a
+job that dies after the commit and runs again finds the answer and stores nothing twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.domain import filters
+from service.domain.draft import CallerFields, Draft, Options, Speech
+from service.domain.job import NewJob
+from service.domain.kinds import Importance, MemoryType
+from service.domain.request import WriteContext
+from service.domain.scope import Scope
+from service.episodes.statements.conversations import TurnContent
+from service.intake.record import ConversationDraft
+from service.memories.stages import size
+from service.queue import operations, queue
+from service.runtime import pii
+from service.runtime.resources import Resources
+from service.runtime.transactions import store_answer, write_transaction
+
+KIND = "record"
+
+
+async def accept(conversation: ConversationDraft, res: Resources, request: WriteContext) -> UUID:
+    """Puts the redacted conversation into an operation and returns its id; raises PiiRejected like a direct request."""
+    checked = [await size.check(draft, res) for draft in conversation.drafts]
+    redacted = list(await asyncio.gather(*(pii.redact(draft, res) for draft in checked)))
+    prompt = conversation.instruction
+    instruction = (await pii.clean(prompt, "prompt", res))[0] if prompt else None
+    operation_id = uuid7()
+    scope = conversation.scope
+    async with write_transaction(scope, res, request) as session:
+        job = NewJob("ingest", payload={"operation_id": str(operation_id)}, max_attempts=res.settings.job_max_attempts)
+        payload = to_json(replace(conversation, drafts=redacted), instruction)
+        await operations.add(session, scope.workspace_id, operation_id, KIND, payload)
+        await queue.enqueue(session, scope.workspace_id, [job])
+        await store_answer(session, scope.workspace_id, operation_id, request)
+    return operation_id
+
+
+def to_json(conversation: ConversationDraft, instruction: str | None = None) -> dict[str, Any]:
+    """What the job needs, redacted: the texts are the clean ones, so that no raw text is ever written."""
+    first = conversation.drafts[0]
+    scope, options = conversation.scope, first.options
+    return {
+        "scope": [scope.user_id, scope.agent_id, scope.run_id, scope.channel],
+        "external_id": conversation.external_id,
+        "infer": conversation.infer,
+        "instruction": instruction,
+        "use_llm": options.use_llm,
+        "may_delete": options.may_delete,
+        "received_at": first.received_at.isoformat(),
+        "dedup": options.dedup,
+        "asked": _given_to_json(first),
+        "messages": [_message(draft) for draft in conversation.drafts],
+    }
+
+
+def consolidation_payload(
+    conversation: ConversationDraft, first: Draft, conversation_id: UUID, begin: int, end: int
+) -> dict[str, Any]:
+    """What a job needs to curate turns `begin` to `end` that are stored already, without their texts. `first`: one of
+    the drafts, redacted."""
+    return {
+        "conversation_id": str(conversation_id),
+        "first": begin,
+        "last": end,
+        "run_id": conversation.scope.run_id,
+        "instruction": conversation.instruction,
+        "dedup": first.options.dedup,
+        "may_delete": first.options.may_delete,
+        "asked": _given_to_json(first),
+    }
+
+
+def from_turns(
+    payload: Mapping[str, Any], scope: Scope, turns: Sequence[TurnContent], now: datetime
+) -> ConversationDraft:
+    """The conversation of a consolidation payload, with its turns read back."""
+    given, options = (
+        _given(payload["asked"]),
+        Options(dedup=payload["dedup"], may_delete=payload.get("may_delete", False)),
+    )
+    whole = replace(scope, run_id=payload["run_id"])
+    drafts = [
+        Draft(whole, turn.text, given, options, now, Speech(turn.role, turn.speaker, turn.timestamp)) for turn in turns
+    ]
+    stored = [turn.place for turn in turns]
+    return ConversationDraft(whole, drafts, None, infer=True, instruction=payload["instruction"], stored=stored)
+
+
+def _given_to_json(draft: Draft) -> dict[str, Any]:
+    given = draft.given
+    return {
+        "type": given.type,
+        "type_confidence": given.type_confidence,
+        "importance": [given.importance.value, given.importance.level] if given.importance else None,
+        "tags": list(draft.tags),
+        "metadata": dict(draft.metadata),
+        "timestamp": _iso(given.timestamp),
+        "timezone": given.timezone,
+        "t_valid": _iso(given.t_valid),
+        "t_invalid": _iso(given.t_invalid),
+        "expires_at": _iso(given.expires_at),
+        "session_id": given.session_id,
+        "filters": filters.written(given.compare) if given.compare else None,
+    }
+
+
+def from_json(workspace_id: UUID, stored: Mapping[str, Any]) -> ConversationDraft:
+    """The conversation that `to_json` was given, its texts redacted."""
+    user_id, agent_id, run_id, channel = stored["scope"]
+    scope = Scope(workspace_id, user_id, agent_id, run_id, channel)
+    given = _given(stored["asked"])
+    options = Options(
+        dedup=stored["dedup"],
+        use_llm=stored["use_llm"],
+        record=not stored["infer"],
+        may_delete=stored.get("may_delete", False),
+    )
+    received_at = datetime.fromisoformat(stored["received_at"])
+    drafts = [_draft(each, scope, given, options, received_at) for each in stored["messages"]]
+    return ConversationDraft(
+        scope, drafts, stored["external_id"], infer=stored["infer"], instruction=stored["instruction"]
+    )
+
+
+def _message(draft: Draft) -> dict[str, Any]:
+    speech = draft.speech
+    assert speech is not None, "a record is a message"
+    return {
+        "text": draft.clean,
+        "role": speech.role,
+        "speaker": speech.speaker,
+        "timestamp": _iso(speech.timestamp),
+    }
+
+
+def _draft(
+    stored: Mapping[str, Any], scope: Scope, given: CallerFields, options: Options, received_at: datetime
+) -> Draft:
+    speech = Speech(stored["role"], stored["speaker"], _moment(stored["timestamp"]))
+    return Draft(scope, stored["text"], given, options, received_at, speech)
+
+
+def _given(stored: Mapping[str, Any]) -> CallerFields:
+    return CallerFields(
+        type=MemoryType(stored["type"]) if stored["type"] else None,
+        type_confidence=stored["type_confidence"],
+        importance=Importance(*stored["importance"]) if stored["importance"] else None,
+        tags=tuple(stored["tags"]),
+        metadata=stored["metadata"],
+        timestamp=_moment(stored["timestamp"]),
+        timezone=stored["timezone"],
+        t_valid=_moment(stored["t_valid"]),
+        t_invalid=_moment(stored["t_invalid"]),
+        expires_at=_moment(stored.get("expires_at")),
+        session_id=stored["session_id"],
+        compare=filters.read(stored["filters"]) if stored.get("filters") else None,
+    )
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
+def _moment(stored: str | None) -> datetime | None:
+    return datetime.fromisoformat(stored) if stored else None

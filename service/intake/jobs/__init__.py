@@ -1,0 +1,1 @@
+"""Conversations stored after the reply."""

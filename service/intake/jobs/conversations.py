@@ -1,0 +1,186 @@
+"""Conversations stored or curated after the request that brought them.
+
+`ingest`: accepted with `Prefer: respond-async`, stored now. `consolidate`: stored, but without its facts, because the
+model was unavailable or the caller wanted it kept as it was said; by the clock a run looks for conversations with turns
+that nobody has read, and queues a job for each. Both call the verb that a direct request calls, as that request wanted
+it, under an idempotency key of their own: a job that dies after the commit and runs again finds that it is done. Turns
+that were erased meanwhile leave nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from service.domain import filters
+from service.domain.decision import Action
+from service.domain.draft import CallerFields, Draft, Options
+from service.domain.errors import AnswerCut, PromptTooLong, ServiceError, UnusableAnswer
+from service.domain.job import LONG_MAX_ATTEMPTS, Counts, Job, NewJob
+from service.domain.memory import StoreResult
+from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
+from service.domain.scope import NIL_WORKSPACE, Scope
+from service.domain.text import CleanText
+from service.episodes.statements import conversations, unread
+from service.episodes.statements.conversations import TurnContent
+from service.episodes.statements.unread import UnreadTurns
+from service.intake import deferred
+from service.intake.curate import TurnsGone, curate, without_model
+from service.intake.record import ConversationDraft, record
+from service.postgres import walls
+from service.queue import operations, queue
+from service.runtime import workspaces
+from service.runtime.resources import Resources
+from service.runtime.statements import caches
+from service.runtime.statements.idempotency import Replay
+
+NO_MESSAGES = filters.read({"field": "turn_index", "operator": "eq", "value": None})
+"""A fact is compared with facts: beside the message that it was read from it would be no news."""
+
+AT_ONCE = 100
+"""Conversations that one transaction looks at."""
+
+UNUSABLE_ATTEMPTS = 3
+"""From this attempt on the rules read what the model gives no usable answer to: each attempt is paid for."""
+
+REMEMBERED_S = 30 * 86_400.0
+"""How long it is known that a job is done: longer than it can be retried."""
+
+
+async def ingest(job: Job, res: Resources) -> Counts | None:
+    """Stores the operation's conversation once, however often it runs; the last failed attempt fails the operation."""
+    operation_id = UUID(str(job.payload["operation_id"]))
+    async with res.db.begin(job.workspace_id) as session:
+        operation = await operations.get(session, job.workspace_id, operation_id)
+        await operations.begin(session, job.workspace_id, operation_id)
+    if operation is None or operation.finished_at is not None:
+        return None
+    try:
+        own = await workspaces.with_own_settings(job, res)
+        result = await _store(operation_id, deferred.from_json(job.workspace_id, operation.request), own)
+    except ServiceError as exc:
+        if not exc.retryable or job.is_last_attempt:
+            async with res.db.begin(job.workspace_id) as session:
+                error = {"code": exc.code, "detail": exc.detail, "field": exc.field}
+                await operations.finish(session, job.workspace_id, operation_id, error=error)
+        raise
+    async with res.db.begin(job.workspace_id) as session:
+        await operations.finish(session, job.workspace_id, operation_id, result=result)
+    return {"results": len(result["results"])}
+
+
+async def _store(operation_id: UUID, conversation: ConversationDraft, res: Resources) -> Mapping[str, Any]:
+    key = IdempotencyKey(walls.own_name(f"operation:{operation_id}"), str(operation_id), REMEMBERED_S)
+    try:
+        request = WriteContext(f"operation:{operation_id}", idempotency=key, serialize=_results)
+        with caches.deferred():  # what a model says of a conversation that is erased meanwhile must not stay
+            if conversation.infer:
+                stored = await curate(conversation, res, request)
+            else:
+                stored = StoreResult(tuple(await record(conversation, res, request)))
+    except Replay as replay:
+        return replay.answer.body
+    return _results(stored).body
+
+
+def _results(stored: StoreResult) -> StoredAnswer:
+    """Ids and events, in the order of the messages; GET /v1/memories/{id} tells the rest."""
+    results = [
+        {
+            "event": str(outcome.event),
+            "id": str(outcome.memory_id) if outcome.memory_id else None,
+            "conversation_id": str(outcome.conversation_id) if outcome.conversation_id else None,
+            "turn_index": outcome.turn_index,
+        }
+        for outcome in stored.outcomes
+    ]
+    status = 201 if any(outcome.event is Action.ADD for outcome in stored.outcomes) else 200
+    return StoredAnswer(status, {"results": results, "warnings": list(stored.warnings)})
+
+
+async def consolidate(job: Job, res: Resources) -> Counts | None:
+    """Makes the facts of the turns in the payload; without any in it, queues a job for each conversation that has
+    unread ones. Done when no turn is left; tried again while the model is unavailable."""
+    if "conversation_id" not in job.payload:
+        return await (workspaces.start("consolidate", res) if job.workspace_id == NIL_WORKSPACE else _queue(job, res))
+    found = await _kept(job, res)
+    if found is None:
+        return None
+    own = await workspaces.with_own_settings(job, res)
+    try:
+        facts = await _read(job, *found, own, f"job:{job.id}")
+    except TurnsGone:
+        if await _kept(job, res) is None:
+            return None
+        raise
+    return None if facts is None else {"facts": facts}
+
+
+async def _read(job: Job, scope: Scope, turns: Sequence[TurnContent], res: Resources, key: str) -> int | None:
+    """How many facts of the turns were stored now; None when they were before. If the model has no room for the turns,
+    or for all their facts, each half of the turns is read by itself. The rules read a turn that is too long alone, and
+    what the model has given no usable answer to."""
+    wanted = deferred.from_turns(job.payload, scope, turns, res.clock())
+    try:
+        return await _curate_once(job, wanted, res, key)
+    except (AnswerCut, PromptTooLong):
+        if len(turns) == 1:
+            return await _curate_once(job, without_model(wanted), res, key)
+    except UnusableAnswer:
+        if job.attempts < UNUSABLE_ATTEMPTS:
+            raise
+        return await _curate_once(job, without_model(wanted), res, key)
+    middle = len(turns) // 2
+    halves = (turns[:middle], turns[middle:])
+    return sum([await _read(job, scope, half, res, f"{key}/{half[0].place.index}") or 0 for half in halves])
+
+
+async def _curate_once(job: Job, wanted: ConversationDraft, res: Resources, key: str) -> int | None:
+    once = IdempotencyKey(walls.own_name(key), str(job.id), REMEMBERED_S)
+    try:
+        with caches.deferred():  # what a model says of a conversation that is erased meanwhile must not stay
+            curated = await curate(wanted, res, WriteContext(f"job:{job.id}", idempotency=once, serialize=_ids))
+    except Replay:
+        return None
+    return len(curated.outcomes)
+
+
+async def _queue(job: Job, res: Resources) -> Counts:
+    """A job for each conversation of the run's scope that is quiet and has unread turns."""
+    own = await workspaces.with_own_settings(job, res)
+    quiet = timedelta(minutes=own.settings.consolidation.quiet_min)
+    owner, queued = asdict(workspaces.scope_of(job)), 0
+    kept, batch = job.payload.get("by") != "schedule", AT_ONCE  # who sends infer=false wants nothing concluded unasked
+    last: UUID | None = NIL_WORKSPACE
+    while last is not None:
+        async with own.db.begin(job.workspace_id) as session:
+            found = await unread.find(session, job.workspace_id, owner, after=last, quiet=quiet, kept=kept, batch=batch)
+            await queue.enqueue(session, job.workspace_id, [_job_of(each, own) for each in found])
+            queued += len(found)
+        last = found[-1].conversation_id if len(found) == batch else None
+    own.wakeup.notify()
+    return {"conversations": queued}
+
+
+def _job_of(found: UnreadTurns, res: Resources) -> NewJob:
+    given = CallerFields(timezone=res.settings.timezone, session_id=found.name, compare=NO_MESSAGES)
+    draft = Draft(found.scope, CleanText(""), given, Options(), res.clock())
+    conversation = ConversationDraft(found.scope, [draft], None, infer=True)
+    payload = deferred.consolidation_payload(conversation, draft, found.conversation_id, found.first, found.last)
+    return NewJob("consolidate", payload=payload, max_attempts=LONG_MAX_ATTEMPTS)
+
+
+async def _kept(job: Job, res: Resources) -> tuple[Scope, Sequence[TurnContent]] | None:
+    payload = job.payload
+    conversation_id = UUID(str(payload["conversation_id"]))
+    first, last = int(str(payload["first"])), int(str(payload["last"]))
+    async with res.db.read(job.workspace_id) as session:
+        return await conversations.turn_contents(session, job.workspace_id, conversation_id, first, last)
+
+
+def _ids(curated: StoreResult) -> StoredAnswer:
+    ids = [str(each.memory_id) for each in curated.outcomes if each.memory_id]
+    return StoredAnswer(200, {"results": ids, "warnings": list(curated.warnings)})

@@ -1,0 +1,107 @@
+"""Reads messages for their facts, with what was said before them and what is known already.
+
+The turns before come from the conversation. A model also gets the memories nearest to the messages, by the vectors that
+the turns are stored with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from service.domain.draft import Draft, EmbeddingStatus
+from service.domain.errors import EmbeddingError
+from service.domain.text import CleanText
+from service.episodes.statements import last_turns
+from service.intake.record import ConversationDraft
+from service.language.talk import Utterance
+from service.memories.stages import dedup
+from service.memories.stages.embed import unit
+from service.postgres.engine import Session
+from service.providers.protocols import Vector
+from service.runtime.resources import Resources
+from service.understanding import extract
+from service.understanding.extract import Extracted
+from service.understanding.sourcing import SourceTurns
+
+LAST_TURNS = 6
+"""Turns of the conversation that are read with new messages: who asked, what is corrected."""
+
+SAME_TALK = timedelta(minutes=30)
+"""Messages without a conversation go on with what their user and agent said so long ago at most."""
+
+KNOWN = 20
+"""Memories that a model sees with the messages: of facts in long talks the nearest memory is one of them five times in
+six. With eight it was two times in three."""
+
+EMBEDDED_AT_ONCE_CHARS = 8_000
+"""Messages of so many characters in all are embedded at once, some 0.2 s of a core; a job embeds longer ones later."""
+
+
+async def read(
+    said: Sequence[Utterance], messages: Sequence[Draft], conversation: ConversationDraft, res: Resources
+) -> tuple[Extracted, Sequence[Vector]]:
+    """The facts of what was `said`, and the vectors of the messages, none where a job is to make them. Raises
+    LlmError."""
+    first = conversation.drafts[0]
+    sources = SourceTurns(said, zone=ZoneInfo(first.given.timezone))
+    workspace_id, by_model = conversation.scope.workspace_id, res.llm is not None and first.options.use_llm
+    new = conversation.stored is None and not conversation.dry_run
+    vectors = await _vectors(messages, res) if by_model else ()
+    async with res.db.read(workspace_id, generic_plans=True) as session:
+        sources = replace(
+            sources,
+            before=await _said_before(session, conversation, messages[0]),
+            known=await _known(session, messages, vectors, res),
+        )
+    if by_model:
+        return await extract.from_messages(sources, workspace_id, res, instruction=conversation.instruction), vectors
+    chars = sum(len(each.text) for each in sources.messages)
+    extracted = res.rules.run_if_long(chars, extract.by_rules, sources)
+    return await asyncio.gather(extracted, _vectors(messages if new else (), res))
+
+
+def source_message(draft: Draft) -> Utterance:
+    """A message as facts are held against it."""
+    assert draft.speech is not None, "a conversation is made of messages"
+    return Utterance(draft.speech.role, draft.clean, draft.speech.speaker, draft.timestamp)
+
+
+async def _said_before(session: Session, conversation: ConversationDraft, first: Draft) -> list[Utterance]:
+    """The last turns before the first message: of its conversation, or of the same user and agent a moment ago."""
+    scope, name = conversation.scope, conversation.external_id
+    if conversation.stored is not None:
+        found = await last_turns.before(session, scope, conversation.stored[0], limit=LAST_TURNS)
+    elif name is not None:
+        found = await last_turns.of_conversation(session, scope, name, limit=LAST_TURNS)
+    else:
+        since = first.timestamp - SAME_TALK
+        found = await last_turns.said_since(session, scope, since, first.timestamp, limit=LAST_TURNS)
+    return [Utterance(each.role, each.text, each.speaker, each.timestamp) for each in found]
+
+
+async def _vectors(messages: Sequence[Draft], res: Resources) -> Sequence[Vector]:
+    """The vectors of the messages; none when they are long or the embedder fails."""
+    if not messages or sum(len(each.clean) for each in messages) > EMBEDDED_AT_ONCE_CHARS:
+        return ()
+    try:
+        return await res.embedder.embed(messages[0].scope.workspace_id, [each.clean for each in messages])
+    except EmbeddingError:
+        return ()
+
+
+async def _known(
+    session: Session, messages: Sequence[Draft], vectors: Sequence[Vector], res: Resources
+) -> list[CleanText]:
+    """The memories nearest to the middle of the messages, of those that were there when they were said."""
+    if not vectors or not np.any(middle := np.sum(vectors, axis=0)):
+        return []
+    draft = replace(messages[-1], vector=unit(middle), embedding_status=EmbeddingStatus.STORED)
+    found = await dedup.find_neighbours(session, draft, res, limit=KNOWN)
+    said_at = draft.timestamp
+    return [each.text for each in found.neighbours if each.timestamp is None or each.timestamp <= said_at]

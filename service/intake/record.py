@@ -1,0 +1,165 @@
+"""Storing a conversation word for word (infer=false).
+
+Every message becomes a turn and a memory, one result per message in their order. An equal text that the scope holds
+already, or that came earlier in the same request, is not stored twice: its turn is, and points at the memory there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.domain.decision import Action
+from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
+from service.domain.memory import ACTION_OF, Outcome, StoreResult
+from service.domain.request import WriteContext
+from service.domain.scope import Scope
+from service.episodes import turns
+from service.episodes.statements import conversations
+from service.episodes.statements.conversations import ConversationTail
+from service.episodes.statements.turns import NewTurn, StoredTurn
+from service.language.context import PRECEDING
+from service.memories import write
+from service.memories.stages.embed import surround
+from service.memories.stages.stages import RECORD, run_all
+from service.memories.statements import deduplication, sources
+from service.memories.statements.sources import SourceLink
+from service.memories.store import DECISIONS
+from service.postgres import direct
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+from service.runtime.statements.writes import PlacedMemory
+from service.runtime.transactions import Stale, store_answer, write_transaction
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationDraft:
+    """Messages of one scope, in order; `external_id` names the conversation, None makes a new one.
+
+    `infer`: facts are to be made of it, `instruction` replaces the extraction's own. `stored`: its turns, when they are
+    stored already and only the facts are missing.
+    """
+
+    scope: Scope
+    drafts: Sequence[Draft]
+    external_id: str | None
+    dry_run: bool = False
+    infer: bool = False
+    instruction: str | None = None
+    stored: Sequence[StoredTurn] | None = None
+
+    def __post_init__(self) -> None:
+        self.scope.require_owner()  # a conversation is never shared by the workspace, and so are its facts
+
+
+async def record(conversation: ConversationDraft, res: Resources, request: WriteContext) -> list[Outcome]:
+    """One outcome per message, in their order; a dry run stores nothing and gives no ids."""
+    drafts = await run_all(RECORD, conversation.drafts, res)
+    if conversation.dry_run:
+        return await _previews(conversation.scope, drafts, res)
+    for _ in range(DECISIONS):
+        tail = await _tail(conversation, res)
+        try:
+            return await _write(conversation, await surround(drafts, tail.turns, res), tail.count, res, request)
+        except Stale:
+            continue
+    # other requests keep adding to this conversation: better stored without context than not at all
+    return await _write(conversation, drafts, None, res, request)
+
+
+async def _tail(conversation: ConversationDraft, res: Resources) -> ConversationTail:
+    """The turns before the first new one."""
+    if conversation.external_id is None:
+        return ConversationTail(0, ())
+    async with res.db.read(conversation.scope.workspace_id) as session:
+        return await conversations.tail(session, conversation.scope, conversation.external_id, limit=PRECEDING)
+
+
+async def _write(
+    conversation: ConversationDraft,
+    drafts: Sequence[Draft],
+    expected: int | None,
+    res: Resources,
+    request: WriteContext,
+) -> list[Outcome]:
+    """Writes turns and memories; Stale when the first turn does not come at place `expected`."""
+    scope = conversation.scope
+    async with write_transaction(scope, res, request) as session:
+        places = await _turns(session, conversation, drafts, res)
+        if expected is not None and places[0].index != expected:
+            raise Stale
+        outcomes, placed = await _known_and_new(session, scope, drafts, places)
+        await write.add(session, placed, res)
+        for each in outcomes:
+            if each.event is Action.NONE and each.memory_id:
+                await write.prolong(session, scope, each.memory_id, each.draft.given.expires_at, res)
+        links = [
+            SourceLink(each.memory_id, place.id, 0, len(each.draft.clean))
+            for each, place in zip(outcomes, places, strict=True)
+            if each.memory_id
+        ]
+        await sources.link(session, scope, links)
+        await write.audit(session, scope, outcomes, request, res)
+        await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes)), request)
+    return outcomes
+
+
+async def _turns(
+    session: Session, conversation: ConversationDraft, drafts: Sequence[Draft], res: Resources
+) -> list[StoredTurn]:
+    scope = conversation.scope
+    new_turns = [_turn(draft) for draft in drafts]
+    stored, rows = await conversations.append_turns(
+        session, scope, conversation.external_id, new_turns, generation=res.generation
+    )
+    await direct.insert(session, *rows)
+    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, new_turns)
+    return stored
+
+
+async def _known_and_new(
+    session: Session, scope: Scope, drafts: Sequence[Draft], places: Sequence[StoredTurn]
+) -> tuple[list[Outcome], list[PlacedMemory]]:
+    """The outcome of each message, and the memories to add. Under the scope lock, so what is read stays true."""
+    hashes = {draft.hash for draft in drafts if draft.options.dedup}
+    known = await deduplication.with_hashes(session, scope, sorted(hashes), now=drafts[0].received_at) if hashes else {}
+    outcomes, placed = [], []
+    for draft, place in zip(drafts, places, strict=True):
+        there = known.get(draft.hash) if draft.options.dedup else None
+        if there is None:
+            new = draft.finish(uuid7())
+            placed.append(PlacedMemory(new, place.conversation_id, place.index))
+            known[draft.hash] = (new.id, new.text)
+            outcomes.append(_outcome(draft, new.id, new.text, Dedup(DedupAction.STORED_NEW), place))
+        else:
+            outcomes.append(_outcome(draft, *there, Dedup(DedupAction.DUPLICATE_EXACT, there[0], 1.0), place))
+    return outcomes, placed
+
+
+def _turn(draft: Draft) -> NewTurn:
+    assert draft.speech is not None, "a record is a message"
+    vector = draft.vector if draft.embedding_status is EmbeddingStatus.STORED else None  # one vector serves both
+    return NewTurn(draft.speech.role, draft.speech.speaker, draft.clean, draft.timestamp, vector)
+
+
+def _outcome(draft: Draft, memory_id: UUID, text: str, dedup: Dedup, place: StoredTurn) -> Outcome:
+    return Outcome(draft, ACTION_OF[dedup.action], dedup, memory_id, text, None, place.conversation_id, place.index)
+
+
+async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> list[Outcome]:
+    """What would be stored: not texts that are there already, or came earlier among these."""
+    hashes = sorted({draft.hash for draft in drafts if draft.options.dedup})
+    async with res.db.read(scope.workspace_id) as session:
+        known = await deduplication.with_hashes(session, scope, hashes, now=drafts[0].received_at) if hashes else {}
+    there: dict[str, UUID | None] = {digest: found[0] for digest, found in known.items()}
+    outcomes = []
+    for draft in drafts:
+        known_one = draft.options.dedup and draft.hash in there
+        memory_id = there.get(draft.hash) if known_one else None
+        dedup = Dedup(DedupAction.DUPLICATE_EXACT, memory_id, 1.0) if known_one else Dedup(DedupAction.STORED_NEW)
+        there.setdefault(draft.hash, None)
+        outcomes.append(Outcome(draft, ACTION_OF[dedup.action], dedup, memory_id, draft.clean))
+    return outcomes

@@ -1,0 +1,126 @@
+"""Operations: the progress of requests that were answered with 202."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Response
+from pydantic import Field
+
+from service.domain.access import Caller
+from service.domain.errors import InvalidInput, NotFound
+from service.domain.request import StoredAnswer, WriteContext
+from service.http import errors
+from service.http.deps import Reader, ResourcesOf, Writer
+from service.http.json_body import JsonRoute
+from service.http.preconditions import uuid_of
+from service.http.schemas import Id, ResponseModel, Time
+from service.http.writes import WriteOf, answer, send
+from service.intake.deferred import accept
+from service.intake.routes.store_drafts import conversation_draft
+from service.memories.routes.store_models import StoreRequest
+from service.queue import operations
+from service.runtime.resources import Resources
+
+router = APIRouter(prefix="/v1/operations", tags=["operations"], route_class=JsonRoute)
+
+
+class AcceptedResponse(ResponseModel):
+    """The request is stored and will be carried out; `url` tells the progress."""
+
+    operation_id: Id = Field(description="UUID to ask by")
+    status: Literal["queued"] = Field(default="queued", description="Always queued: `url` tells the progress")
+    url: str = Field(description="Where to ask", examples=["/v1/operations/0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
+
+
+def accepted(operation_id: UUID) -> StoredAnswer:
+    return answer(202, AcceptedResponse(operation_id=operation_id, url=url_of(operation_id)))
+
+
+def url_of(operation_id: UUID) -> str:
+    return f"/v1/operations/{operation_id}"
+
+
+@router.post(
+    "",
+    operation_id="store_conversation_later",
+    summary="Store a conversation later",
+    status_code=202,
+    response_model=AcceptedResponse,
+    responses=errors.documented(400, 401, 403, 409, 413, 422, 503),
+)
+async def store_conversation_later(body: StoreRequest, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
+    """Takes `messages` as POST /v1/memories does, keeps them safe, and answers before facts are read from them."""
+    if body.messages is None:
+        raise InvalidInput(
+            "messages: are what is stored later; send a single text to POST /v1/memories.", field="messages"
+        )
+    if body.dry_run:
+        raise InvalidInput("dry_run: is answered by POST /v1/memories, at once.", field="dry_run")
+    return await accept_conversation(body, caller, res, write)
+
+
+async def accept_conversation(body: StoreRequest, caller: Caller, res: Resources, write: WriteContext) -> Response:
+    """202 with the operation, once the conversation is safe."""
+    conversation, _ = await conversation_draft(body, caller, res)
+    return send(accepted(await accept(conversation, res, write.answered_by(accepted))))
+
+
+class OperationProgress(ResponseModel):
+    """The progress of a deletion."""
+
+    done: int = Field(description="Memories deleted so far")
+    total: int = Field(description="Memories to delete in all")
+
+
+class OperationResponse(ResponseModel):
+    """The progress of a request that was answered with 202."""
+
+    id: Id = Field(description="UUID")
+    kind: str = Field(
+        description="What it does: record stores a conversation, forget_scope deletes a scope, reset a workspace"
+    )
+    status: Literal["queued", "running", "done", "failed"] = Field(
+        description="queued and running go on; done and failed are final"
+    )
+    progress: OperationProgress | None = Field(description="How far a deletion is; null where that cannot be told")
+    result: dict[str, Any] | None = Field(
+        description="With status done: event and id of each message, in order, or how many were deleted; null otherwise"
+    )
+    error: dict[str, Any] | None = Field(
+        description="With status failed: `code`, `detail`, and `field` where one is to blame; null otherwise"
+    )
+    created_at: Time = Field(description="When the request was accepted")
+    finished_at: Time | None = Field(description="When it was done or failed; null: not yet")
+
+
+@router.get(
+    "/{id}",
+    operation_id="get_operation",
+    summary="Get the progress of an operation",
+    response_model=OperationResponse,
+    responses=errors.documented(401, 403, 404, 503),
+)
+async def get_operation(id: str, caller: Reader, res: ResourcesOf) -> OperationResponse:
+    """Of a request that was answered with 202. A finished one is kept as long as finished jobs, 7 days by default."""
+    async with res.db.read(caller.workspace_id) as session:
+        found = await operations.get(session, caller.workspace_id, uuid_of(id, _missing))
+    if found is None:
+        raise _missing()
+    return OperationResponse(
+        id=found.id,
+        kind=found.kind,
+        status=found.state,
+        progress=OperationProgress(done=found.progress["done"], total=found.progress["total"])
+        if found.progress
+        else None,
+        result=dict(found.result) if found.result else None,
+        error=dict(found.error) if found.error else None,
+        created_at=found.created_at,
+        finished_at=found.finished_at,
+    )
+
+
+def _missing() -> NotFound:
+    return NotFound("There is no operation with this id.", field="id")

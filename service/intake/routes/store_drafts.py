@@ -1,0 +1,166 @@
+"""The drafts of a store request: what its body says, checked and put into the words of the domain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from service.domain import sizes
+from service.domain.access import Caller, Right
+from service.domain.draft import CallerFields, Draft, Options, Speech
+from service.domain.errors import Forbidden, InvalidInput, TooLarge
+from service.domain.filters import Filter
+from service.domain.kinds import Importance, MemoryType
+from service.domain.scope import Scope
+from service.domain.text import is_blank
+from service.http import narrowing
+from service.http.deps import scope_of, shared_scope
+from service.http.schemas import embedding_vector, expiry
+from service.intake.record import ConversationDraft
+from service.language import tags
+from service.memories.routes.store_models import MessageInput, StoreRequest
+from service.runtime.resources import Resources
+
+ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function"})
+OWNED_CONVERSATION = (
+    "shared: a conversation belongs to a user, an agent or a run. Store what everyone should know as content, or "
+    "promote a memory of the conversation with shared."
+)
+REPEATED = (
+    f"metadata: it and the tags are kept with each message, all together more than {sizes.MAX_REPEATED:,} values."
+)
+ONLY_INFERRED = "{}: is used with messages and infer=true only."
+
+
+def text_draft(body: StoreRequest, caller: Caller, res: Resources, *, later: bool) -> Draft:
+    """The draft of `content`; raises InvalidInput for fields that only a conversation uses, or Forbidden."""
+    assert body.content is not None
+    for name in ("updated_at", "last_accessed"):
+        if getattr(body, name) is not None and not body.allow_system_fields:
+            raise InvalidInput(f"{name}: is kept by the service; allow_system_fields lets you set it.", field=name)
+    if body.allow_system_fields and not caller.may(Right.SYSTEM):
+        raise Forbidden(f"This key lacks the right {Right.SYSTEM}.", field="allow_system_fields")
+    for name in ("prompt", "filters"):
+        if getattr(body, name) is not None:
+            raise InvalidInput(ONLY_INFERRED.format(name), field=name)
+    return _draft(body, body.content, None, _scope(body, caller), res, embed_later=later)
+
+
+async def conversation_draft(body: StoreRequest, caller: Caller, res: Resources) -> tuple[ConversationDraft, list[str]]:
+    """The drafts of `messages`, and warnings about what was left out; raises InvalidInput for fields of one text, or
+    Forbidden."""
+    if body.shared:
+        raise InvalidInput(OWNED_CONVERSATION, field="shared")
+    for name in ("id", "embedding", "updated_at", "last_accessed"):
+        if getattr(body, name) is not None:
+            raise InvalidInput(f"{name}: belongs to one text; it cannot be given with messages.", field=name)
+    if body.filters is not None and not body.infer:
+        raise InvalidInput(ONLY_INFERRED.format("filters"), field="filters")
+    compare = await narrowing.redacted_tree(body.filters, res)
+    scope = _scope(body, caller)
+    texts, warnings = _texts(body, res)
+    if len(texts) * (sizes.count(body.metadata) + tags.levels(tags.normalise(body.tags))) > sizes.MAX_REPEATED:
+        raise TooLarge(REPEATED, field="metadata")
+    drafts = [_draft(body, text, speech, scope, res, compare=compare) for text, speech in texts]
+    if caller.may(Right.DELETE):
+        drafts = [replace(each, options=replace(each.options, may_delete=True)) for each in drafts]
+    external_id = body.run_id or body.session_id or scope.run_id
+    if caller.wall.run_id not in (None, external_id):
+        raise Forbidden("session_id: this key is made for another run.", field="session_id")
+    return ConversationDraft(scope, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
+
+
+def _scope(body: StoreRequest, caller: Caller) -> Scope:
+    if body.shared and not caller.may(Right.SHARE):
+        raise Forbidden(f"This key lacks the right {Right.SHARE}.", field="shared")
+    ids = {"user_id": body.user_id, "agent_id": body.agent_id, "run_id": body.run_id}
+    return (shared_scope if body.shared else scope_of)(caller, **ids, channel=body.channel)
+
+
+def _texts(body: StoreRequest, res: Resources) -> tuple[list[tuple[str, Speech]], list[str]]:
+    """The messages that have a text, in order, and warnings; raises InvalidInput when none has, or for too many."""
+    messages = body.messages or []
+    if isinstance(messages, str):
+        messages = [MessageInput(role="user", content=messages, name=None, timestamp=None)]
+    limit = res.settings.messages_max_items
+    if len(messages) > limit:
+        raise InvalidInput(f"messages: {len(messages)} were sent, at most {limit} are taken at once.", field="messages")
+    texts: list[tuple[str, Speech]] = []
+    left_out = sorted({name for each in messages for name in each.left_out})
+    warnings = [f"not_used: {', '.join(left_out)} of messages have no meaning here."] if left_out else []
+    for index, message in enumerate(messages):
+        path = f"messages[{index}]"
+        if message.role not in ROLES:
+            warnings.append(f"{path}: role {message.role[:20]!r} is not a known one.")
+        text, dropped = _text_of(message)
+        if dropped:
+            warnings.append(f"{path}: {dropped} parts without text were left out.")
+        if is_blank(text):
+            warnings.append(f"{path}: has no text and was left out.")
+        else:
+            texts.append((text, Speech(message.role, message.name, message.timestamp)))
+    if not texts:
+        raise InvalidInput("messages: none of them has a text.", field="messages")
+    sizes.check_texts("messages", (text for text, _ in texts))
+    return texts, warnings
+
+
+def sent_texts(body: StoreRequest) -> list[str]:
+    """All texts of one item."""
+    if isinstance(body.messages, list):
+        return [_text_of(each)[0] for each in body.messages]
+    return [body.messages or body.content or ""]
+
+
+def _text_of(message: MessageInput) -> tuple[str, int]:
+    """The text of a message, and how many of its parts have none."""
+    if not isinstance(message.content, list):
+        return message.content or "", 0
+    texts = [part["text"] for part in message.content if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return "\n".join(texts), len(message.content) - len(texts)
+
+
+def _draft(
+    body: StoreRequest,
+    text: str,
+    speech: Speech | None,
+    scope: Scope,
+    res: Resources,
+    *,
+    embed_later: bool = False,
+    compare: Filter | None = None,
+) -> Draft:
+    settings, now = res.settings, res.clock()
+    options = Options(
+        dedup=body.dedup,
+        use_llm=body.use_llm is not False,
+        summarise=body.summarise,
+        strict_size=(body.limits or settings.content_limits) == "strict",
+        record=speech is not None and not body.infer,
+        embed_later=embed_later,
+        dry_run=body.dry_run,
+    )
+    given = replace(_caller_fields(body, res, now), compare=compare)
+    return Draft(scope, text, given, options, now, speech)
+
+
+def _caller_fields(body: StoreRequest, res: Resources, now: datetime) -> CallerFields:
+    """What the caller set by hand; raises InvalidInput for a vector of the wrong length or an expiry in the past."""
+    level, value = body.importance_level, body.importance
+    return CallerFields(
+        id=body.id,
+        type=MemoryType(body.type) if body.type else None,
+        type_confidence=body.confidence if body.type_confidence is None else body.type_confidence,
+        importance=Importance.of_level(level) if level else None if value is None else Importance.of_value(value),
+        tags=tags.split(body.tags),
+        metadata=body.metadata,
+        timestamp=body.timestamp,
+        timezone=body.timezone or res.settings.timezone,
+        t_valid=body.t_valid,
+        t_invalid=body.t_invalid,
+        expires_at=expiry(body.ttl_s, body.expires_at, now),
+        embedding=embedding_vector(body.embedding, res.embedder.dimension),
+        session_id=body.session_id,
+        updated_at=body.updated_at,
+        last_accessed=body.last_accessed,
+    )

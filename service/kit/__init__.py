@@ -1,0 +1,1 @@
+"""Small parts that know no capability: settings, deadlines, admission."""

@@ -1,0 +1,63 @@
+"""The moment by which a request is answered, as long as nothing of it was written.
+
+A request is cut off while it reads texts, waits for a model or a lock, or has a transaction open; then nothing is left
+of it. From its first COMMIT on it runs to its end, and so does one whose answer has begun. A batch is not cut off as a
+whole: each of its items is. See docs/decisions/053-deadline-of-writes.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+
+from service.domain.errors import DeadlineExceeded
+
+RETRY_AFTER_S = 1.0
+
+_limit: ContextVar[asyncio.Timeout | None] = ContextVar("deadline", default=None)
+
+
+def after(seconds: float) -> float:
+    """A moment on the clock of the event loop."""
+    return asyncio.get_running_loop().time() + seconds
+
+
+@asynccontextmanager
+async def answered_by(moment: float | None) -> AsyncIterator[None]:
+    """Ends the block at the moment, unless `lift` was called in it or in a task started inside it; None never does.
+    Raises DeadlineExceeded."""
+    try:
+        async with asyncio.timeout_at(moment) as limit:
+            token = _limit.set(limit)
+            try:
+                yield
+            finally:
+                _limit.reset(token)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise _exceeded() from None
+
+
+def lift() -> float | None:
+    """Lets the request run to its end, and returns the moment that held until now. Raises DeadlineExceeded when the
+    moment is over."""
+    limit = _limit.get()
+    if limit is None:
+        return None
+    if limit.expired():  # another task of the request, about to be cancelled
+        raise _exceeded()
+    moment = limit.when()
+    if moment is not None:
+        limit.reschedule(None)
+    return moment
+
+
+def _exceeded() -> DeadlineExceeded:
+    return DeadlineExceeded(
+        "The request was not done in time (LOXODON_REQUEST_DEADLINE_S), and nothing was written. Send less at once, or "
+        "store with Prefer: respond-async.",
+        retry_after_s=RETRY_AFTER_S,
+    )

@@ -1,0 +1,238 @@
+"""Lets so many in at a time, and tenants in turn, so that none waits behind the many requests of another.
+
+The same gate stands before requests (service/http/admission.py), the local embedder and the threads for CPU work. A
+request that waits for a service outside, such as a language model, gives its place to others meanwhile. See
+docs/decisions/047-admission.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Hashable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+
+from service.domain.errors import TooManyRequests, Unavailable
+
+Waiter = asyncio.Future[None]
+
+RETRY_AFTER_S = 1.0
+
+RECENT_S = 1.0
+"""For so long after one tenant came others have half of the places at most: what they run slows it down, too."""
+
+REMEMBERED = 100
+"""Tenants whose coming is remembered; a few would do."""
+
+
+class FairGate:
+    """`at_once` are inside, at most `share` of one tenant, and half while other tenants come. The rest wait in a queue
+    of their tenant, and tenants are taken in turn. `waiting`: how many may wait in all; of more the last of the longest
+    queue is refused; None is no limit. Not for several threads."""
+
+    def __init__(self, at_once: int, *, share: int | None = None, waiting: int | None = None) -> None:
+        self._at_once = at_once
+        self._share = at_once if share is None else share
+        self._half = max(1, at_once // 2)
+        self._came: OrderedDict[Hashable, float] = OrderedDict()
+        self._most_waiting = waiting
+        self._inside: Counter[Hashable] = Counter()
+        self._free = at_once
+        self._queues: OrderedDict[Hashable, deque[Waiter]] = OrderedDict()
+        self._returning: set[Waiter] = set()
+        self._waiting = 0
+
+    async def enter(self, tenant: Hashable, *, patience_s: float | None = None, again: bool = False) -> None:
+        """Returns once the tenant has a place, which `leave` gives back. Raises TooManyRequests where its own requests
+        are too many, Unavailable where those of all are, then or while it waits. `again`: it comes back after `leave`,
+        before new ones, and is not refused."""
+        self._came[tenant] = time.monotonic()
+        self._came.move_to_end(tenant)
+        if len(self._came) > REMEMBERED:
+            self._came.popitem(last=False)
+        if self._free > 0 and not self._has_its_share(tenant):
+            self._admit(tenant)
+            return
+        if not again:
+            self._make_room(tenant)
+        queue = self._queues.setdefault(tenant, deque())
+        waiter: Waiter = asyncio.get_running_loop().create_future()
+        (queue.appendleft if again else queue.append)(waiter)
+        self._waiting += 1
+        if again:
+            self._returning.add(waiter)
+        try:
+            async with asyncio.timeout(patience_s):
+                await waiter
+        except BaseException as exc:
+            self._give_up(tenant, waiter)
+            if isinstance(exc, TimeoutError):
+                raise self._refusal(own=self._has_its_share(tenant)) from None
+            raise
+
+    @property
+    def waiting(self) -> int:
+        """How many wait to be let in."""
+        return self._waiting
+
+    def leave(self, tenant: Hashable) -> None:
+        self._free += 1
+        self._inside[tenant] -= 1
+        if not self._inside[tenant]:
+            del self._inside[tenant]
+        if self._queues:
+            self._let_in()
+
+    def _let_in(self) -> None:
+        """Gives free places to those who wait: the oldest of each tenant in turn."""
+        for tenant in list(self._queues):
+            if self._free <= 0:
+                return
+            if self._has_its_share(tenant):
+                continue
+            waiter = self._queues[tenant][0]
+            self._forget(tenant, waiter)
+            if not waiter.done():  # one that was cancelled just now is done
+                self._admit(tenant)
+                waiter.set_result(None)
+            if tenant in self._queues:
+                self._queues.move_to_end(tenant)
+
+    def _forget(self, tenant: Hashable, waiter: Waiter) -> None:
+        queue = self._queues.get(tenant, deque())
+        if waiter in queue:
+            queue.remove(waiter)
+            self._returning.discard(waiter)
+            self._waiting -= 1
+            if not queue:
+                del self._queues[tenant]
+
+    def _has_its_share(self, tenant: Hashable) -> bool:
+        inside = self._inside[tenant]
+        return inside >= self._share or (inside >= self._half and self._others_came(tenant))
+
+    def _others_came(self, tenant: Hashable) -> bool:
+        """Whether another tenant came within the last second."""
+        other = next((each for each in reversed(self._came) if each != tenant), None)
+        return other is not None and time.monotonic() - self._came[other] < RECENT_S
+
+    def _admit(self, tenant: Hashable) -> None:
+        self._free -= 1
+        self._inside[tenant] += 1
+
+    def _give_up(self, tenant: Hashable, waiter: Waiter) -> None:
+        if waiter.done() and not waiter.cancelled() and waiter.exception() is None:  # let in at the same moment
+            self.leave(tenant)
+        self._forget(tenant, waiter)
+
+    def _make_room(self, tenant: Hashable) -> None:
+        """Refuses the last of the longest queue where too many wait; raises that refusal if it is this tenant's."""
+        if self._most_waiting is None or self._waiting < self._most_waiting:
+            return
+        own = len(self._queues.get(tenant, ()))
+        longest = max(self._queues, key=lambda each: len(self._queues[each]))
+        waiter, length = self._queues[longest][-1], len(self._queues[longest])
+        if length <= own + 1 or waiter in self._returning:
+            raise self._refusal(own=own >= self._most_waiting // 2)
+        self._forget(longest, waiter)
+        if not waiter.done():
+            waiter.set_exception(self._refusal(own=length >= self._most_waiting // 2))
+
+    def _refusal(self, *, own: bool) -> TooManyRequests | Unavailable:
+        if own:
+            return TooManyRequests("Too many of your requests at once; try again shortly.", retry_after_s=RETRY_AFTER_S)
+        return Unavailable("The service is busy; try again shortly.", retry_after_s=RETRY_AFTER_S)
+
+
+class RequestPlace:
+    """The places of one request in the gates it passes."""
+
+    def __init__(self, tenant: Hashable, gates: Sequence[FairGate]) -> None:
+        self.tenant = tenant
+        self._gates = gates
+        self._taken: list[FairGate] = []
+        self._away = 0
+        self._ended = False
+
+    async def take(self, *, patience_s: float | None = None, again: bool = False) -> None:
+        try:
+            for gate in self._gates:
+                await gate.enter(self.tenant, patience_s=patience_s, again=again)
+                self._taken.append(gate)
+        except BaseException:
+            self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        while self._taken:
+            self._taken.pop().leave(self.tenant)
+
+    def end(self) -> None:
+        self._ended = True
+        self.give_back()
+
+    @asynccontextmanager
+    async def left(self) -> AsyncIterator[None]:
+        """Within the block others have the place. A request whose tasks wait at once leaves with the first and comes
+        back with the last."""
+        self._away += 1
+        if self._away == 1:
+            self.give_back()
+        try:
+            yield
+        except asyncio.CancelledError:  # it ends now, without its place
+            self._away -= 1
+            raise
+        except BaseException:
+            await self._come_back()
+            raise
+        else:
+            await self._come_back()
+
+    async def _come_back(self) -> None:
+        self._away -= 1
+        if self._away or self._ended or self._taken:
+            return
+        await self.take(again=True)
+        if self._ended:
+            self.give_back()
+
+
+_place: ContextVar[RequestPlace | None] = ContextVar("place", default=None)
+
+
+def tenant() -> Hashable:
+    """Whose request is running; None outside of requests."""
+    place = _place.get()
+    return None if place is None else place.tenant
+
+
+@contextmanager
+def inside(place: RequestPlace) -> Iterator[None]:
+    """Within the block, and in tasks started inside it, the running request has this place, taken before."""
+    token = _place.set(place)
+    try:
+        yield
+    finally:
+        _place.reset(token)
+        place.end()
+
+
+def leave() -> None:
+    """The running request gives its place up for good: what is still to come is mostly waiting."""
+    place = _place.get()
+    if place is not None:
+        place.end()
+
+
+@asynccontextmanager
+async def outside() -> AsyncIterator[None]:
+    """For waiting on a service elsewhere: others have the place meanwhile."""
+    place = _place.get()
+    if place is None:
+        yield
+        return
+    async with place.left():
+        yield

@@ -1,0 +1,68 @@
+"""What may be told of an unexpected error: its class, its place in the service, and what the database calls it.
+
+Never its message, which may quote a memory.
+"""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+from service.domain.errors import ServiceError
+
+SERVICE = Path(__file__).parents[1]
+MOST_FRAMES = 12
+"""The innermost ones; those of the framework around them say nothing."""
+
+TOLD = ("sqlstate", "schema_name", "table_name", "column_name", "constraint_name")
+"""What a database error says without quoting a value."""
+
+
+def is_unexpected(error: BaseException) -> bool:
+    """Whether it is none of our own errors, nor a wait that took too long."""
+    return not isinstance(error, ServiceError | TimeoutError)
+
+
+def frames(error: BaseException) -> list[str]:
+    """The service's own frames of where it was raised, outermost first: "queue/queue.py:131 claim"."""
+    own = []
+    for frame in traceback.extract_tb(error.__traceback__, limit=-200):
+        file = Path(frame.filename)
+        if file.is_relative_to(SERVICE):
+            own.append(f"{file.relative_to(SERVICE)}:{frame.lineno} {frame.name}")
+    return own[-MOST_FRAMES:]
+
+
+def classes(error: BaseException) -> str:
+    """Its class and those of what caused it: "ProgrammingError < FeatureNotSupportedError"."""
+    names = [type(each).__name__ for each in _chain(error)]
+    return " < ".join(dict.fromkeys(names))
+
+
+def details(error: BaseException) -> dict[str, str]:
+    """What the database says of it; empty for other errors."""
+    for each in _chain(error):
+        found = {name: value for name in TOLD if isinstance(value := getattr(each, name, None), str)}
+        if found:
+            return found
+    return {}
+
+
+def place(error: BaseException) -> str:
+    """The innermost of the service's own frames; the innermost of all where there is none."""
+    if own := frames(error):
+        return own[-1]
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    return "".join(f"{Path(each.filename).name}:{each.lineno} {each.name}" for each in last) or "unknown"
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error and what caused it; SQLAlchemy keeps the driver's error as `orig`."""
+    found: list[BaseException] = []
+    while error is not None and error not in found and len(found) < 10:
+        found.append(error)
+        cause = getattr(error, "orig", None) or error.__cause__
+        if not isinstance(cause, BaseException):
+            break
+        error = cause
+    return found

@@ -1,0 +1,118 @@
+"""The Model Context Protocol over HTTP: one route, whose tools send requests to the other routes inside this process.
+
+The request has passed the middleware like any other: key, size, place and deadline are the same. What a tool sends goes
+to the router as the same caller, so rights, wall, audit and errors are those of the route; it takes no second place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from fastapi import APIRouter, Request, Response
+from pydantic import TypeAdapter, ValidationError
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.domain.errors import Forbidden, InvalidInput
+from service.http import errors, paths
+from service.http.deps import CallerOf, header_text
+from service.http.request_body import replay
+from service.http.schemas import Channel, Name
+from service.kit.late_imports import load
+from service.mcp.requests import FixedIds, RestAnswer, RestRequest
+from service.runtime.resources import Resources
+
+router = APIRouter()
+
+PATH = "/mcp"
+ID_HEADERS = {"user_id": "X-User-Id", "agent_id": "X-Agent-Id", "run_id": "X-Run-Id", "channel": "X-Channel"}
+"""What a connection fixes for all of its tools."""
+
+PASSED_ON = frozenset({b"x-session-id", b"user-agent"})
+"""Headers of the connection that the routes see. An Idempotency-Key would be the same for different tools."""
+
+OF_ROUTE = frozenset({"route", "endpoint", "path_params", "router"})
+NAME: TypeAdapter[str] = TypeAdapter(Name)
+CHANNEL: TypeAdapter[str] = TypeAdapter(Channel)
+
+
+@router.post(PATH, include_in_schema=False)
+async def mcp(request: Request, caller: CallerOf) -> Response:
+    """Any revision of the protocol since 2025-03-26, without sessions. The document does not have it: its body is the
+    protocol's, not ours."""
+    res: Resources = request.app.state.resources
+    _check_origin(request, res.settings.cors_origins)
+    ids = _fixed_ids(request)
+    await load("service.mcp.server")
+    from service.mcp.server import over_http
+
+    async def ask(wanted: RestRequest) -> RestAnswer:
+        return await _ask(wanted, request)
+
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        await over_http(ask, ids, scope, receive, send, max_bytes=res.settings.max_body_bytes)
+
+    return await _answered(serve, request.scope, request.receive)
+
+
+def _check_origin(request: Request, allowed: Sequence[str]) -> None:
+    """Raises Forbidden for a page that may not call the API, whatever name it gave this machine."""
+    origin = request.headers.get("origin")
+    if origin is not None and origin not in allowed:
+        raise Forbidden("Origin: pages of this origin may not use MCP; see LOXODON_CORS_ORIGINS.", field="Origin")
+
+
+def _fixed_ids(request: Request) -> FixedIds:
+    """What the headers fix; raises InvalidInput for what is no name."""
+    found = {}
+    for name, header in ID_HEADERS.items():
+        given = header_text(request.headers.get(header, "")).strip()
+        if given:
+            try:
+                found[name] = (CHANNEL if name == "channel" else NAME).validate_python(given)
+            except ValidationError:
+                raise InvalidInput(f"{header}: must be a name that {name} may have.", field=header) from None
+    return FixedIds(**found)
+
+
+async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:
+    """Sends it to the routes as the caller of the request."""
+    raw = b"" if wanted.body is None else json.dumps(wanted.body).encode()
+    passed = [each for each in request.scope["headers"] if each[0] in PASSED_ON]
+    state = {**request.scope["state"]}
+    state.pop("json", None)
+    state["has_body"] = wanted.body is not None
+    if wanted.body is not None:
+        state["json"] = dict(wanted.body)
+    scope: Scope = {
+        **{name: value for name, value in request.scope.items() if name not in OF_ROUTE},
+        "method": wanted.method,
+        "path": paths.of({"raw_path": wanted.path.encode()}),
+        "raw_path": wanted.path.encode(),
+        "query_string": wanted.query_string.encode(),
+        "headers": [(b"content-type", b"application/json"), (b"content-length", str(len(raw)).encode()), *passed],
+        "state": state,
+    }
+    try:
+        answer = await _answered(request.app.router, scope, replay(raw, request.receive))
+    except Exception as exc:  # what the middleware does for a request of its own
+        errors.log_unexpected(exc)
+        answer = errors.unexpected(request)
+    return RestAnswer(answer.status_code, json.loads(bytes(answer.body) or b"null"))
+
+
+async def _answered(asgi: ASGIApp, scope: Scope, receive: Receive) -> Response:
+    """What an application answers, as a whole."""
+    found = Response()
+    parts: list[bytes] = []
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            found.status_code = int(message["status"])
+            found.raw_headers = [tuple(each) for each in message.get("headers", ())]
+        elif message["type"] == "http.response.body":
+            parts.append(message.get("body", b""))
+
+    await asgi(scope, receive, send)
+    found.body = b"".join(parts)
+    return found

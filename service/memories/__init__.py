@@ -1,0 +1,1 @@
+"""Memories: stored, changed, reviewed and undone."""

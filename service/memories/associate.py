@@ -1,0 +1,93 @@
+"""Edges between memories, made and removed by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from uuid import UUID
+
+from service.domain.errors import InvalidInput, NotFound
+from service.domain.relation import Relation, RelationType
+from service.domain.request import WriteContext
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.graph.statements import edges
+from service.memories.statements import memories
+from service.postgres.engine import Session
+from service.runtime import pii
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit, check, check_share_of, missing, plain_transaction, store_answer
+
+
+async def associate(
+    workspace_id: UUID, relation: Relation, res: Resources, request: WriteContext, *, expected: Expected | None = None
+) -> tuple[Relation, bool]:
+    """The edge, and whether it is new; the same triple again replaces it. Raises NotFound naming the end that is not
+    there, InvalidInput for memories of two users or agents, or one of them shared (no edge leads from one to the
+    other), or PreconditionFailed when the source is not as `expected`."""
+    if relation.source_id == relation.target_id:
+        raise InvalidInput("target_id: a memory has no relation to itself.", field="target_id")
+    properties, _ = await pii.clean_object(relation.properties, "properties", res)
+    clean = replace(relation, properties=properties)
+    async with plain_transaction(workspace_id, res, request) as session:
+        await check_share_of(session, workspace_id, [clean.source_id, clean.target_id], request)
+        source = await _ends(session, workspace_id, clean, res)
+        await _check(session, workspace_id, clean.source_id, expected)
+        found = await edges.put(session, workspace_id, clean)
+        ids = [clean.source_id, clean.target_id]
+        await append_audit(
+            session, "associate", source, ids, request, res, type=str(clean.type), strength=clean.strength
+        )
+        await store_answer(session, workspace_id, found, request)
+    return found
+
+
+async def _ends(session: Session, workspace_id: UUID, relation: Relation, res: Resources) -> Scope:
+    found = await edges.lock_ends(session, workspace_id, [relation.source_id, relation.target_id], now=res.clock())
+    source, target = found.get(relation.source_id), found.get(relation.target_id)
+    if source is None:
+        raise missing()
+    if target is None:
+        raise NotFound("target_id: there is no memory with this id.", field="target_id")
+    for name, mine, theirs in (
+        ("user", source.user_id, target.user_id),
+        ("agent", source.agent_id, target.agent_id),
+    ):
+        if mine is not None and theirs is not None and mine != theirs:
+            raise InvalidInput(f"target_id: belongs to another {name}.", field="target_id")
+    if source.is_shared != target.is_shared:
+        whose = "everyone" if target.is_shared else "somebody, and this memory to everyone"
+        raise InvalidInput(f"target_id: belongs to {whose}; no relation leads there.", field="target_id")
+    return source
+
+
+async def _check(session: Session, workspace_id: UUID, source_id: UUID, expected: Expected | None) -> None:
+    if expected is None:
+        return
+    source = await memories.get(session, workspace_id, source_id)
+    if source is not None:
+        check(source.version, expected)
+
+
+async def dissociate(
+    workspace_id: UUID,
+    source_id: UUID,
+    target_id: UUID,
+    kind: RelationType | None,
+    res: Resources,
+    request: WriteContext,
+    *,
+    expected: Expected | None = None,
+) -> int:
+    """How many edges from source to target went; none is fine. Raises as `associate` does."""
+    async with plain_transaction(workspace_id, res, request) as session:
+        await check_share_of(session, workspace_id, [source_id, target_id], request)
+        ends = await edges.lock_ends(session, workspace_id, [source_id, target_id], now=res.clock())
+        if source_id not in ends:
+            raise missing()
+        await _check(session, workspace_id, source_id, expected)
+        removed = await edges.remove(session, workspace_id, source_id, target_id, kind)
+        if removed:
+            ids = [source_id, target_id]
+            await append_audit(session, "dissociate", ends[source_id], ids, request, res, type=kind and str(kind))
+        await store_answer(session, workspace_id, removed, request)
+    return removed

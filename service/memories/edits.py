@@ -1,0 +1,266 @@
+"""Not PATCH and PUT of a memory (revise.py): carries out the edits that the curator or deduplication decided on.
+
+They follow the workspace's policy for contradictions. in_place: a memory is changed or archived under its id.
+supersede: both stay, the old one is valid until the new one begins and tied to it. prefer_old: the new one is not
+stored. flag_review: the new one waits until a person accepts it. See docs/decisions/019-contradiction-policy.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.domain.decision import Action, Edit, Neighbour
+from service.domain.draft import Dedup, DedupAction, Draft
+from service.domain.memory import Outcome
+from service.episodes.statements.turns import StoredTurn
+from service.kit.settings import Settings
+from service.memories import late, write
+from service.memories.statements import reviews, versions
+from service.postgres.direct import InsertBatch
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+from service.runtime.statements.writes import PlacedMemory
+
+CONTRADICTS = frozenset({Action.UPDATE, Action.DELETE})
+DEDUP_ACTION = {
+    Action.ADD: DedupAction.STORED_NEW,
+    Action.UPDATE: DedupAction.UPDATED_EXISTING,
+    Action.DELETE: DedupAction.UPDATED_EXISTING,
+    Action.NONE: DedupAction.DUPLICATE_EXACT,
+}
+
+Policy = Literal["in_place", "supersede", "prefer_old", "flag_review"]
+Pair = tuple[Edit, Draft]
+
+KEPT_OLD = "contradiction_policy: what is known was preferred, the new fact was not stored."
+FLAGGED = "contradiction_policy: flagged, it counts once POST /v1/reviews/{id}/accept says so."
+
+
+@dataclass(frozen=True, slots=True)
+class EditContext:
+    """What all edits of one decision share.
+
+    `only_edit`: nothing was written since the neighbours were read under the lock, and the decision has one edit, so no
+    equal text can be there but those. `batch`: where new rows may join others.
+    """
+
+    session: Session
+    turn: StoredTurn
+    res: Resources
+    ruling_id: UUID | None
+    only_edit: bool = False
+    batch: InsertBatch | None = None
+
+
+def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy:
+    """What becomes of the memories that these edits contradict; a correction is always taken. What begins later than
+    now leaves in place what holds until then."""
+    if not any(each.action in CONTRADICTS and each.target for each in edits):
+        return "in_place"
+    if draft.fact is not None and draft.fact.correction:
+        return "supersede"
+    wanted, since = settings.contradiction_policy, draft.given.t_valid
+    if wanted == "in_place" and since is not None and since > draft.received_at:
+        return "supersede"
+    return wanted
+
+
+async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
+    """An update keeps the id, a delete archives; an update of nothing that was shown does nothing."""
+    session, res, target = context.session, context.res, edit.target
+    if target is not None and edit.action is Action.NONE:
+        return await _unchanged(context, draft, edit, target)
+    if target is None and edit.action is not Action.ADD:
+        await write.keep_evidence(session, draft.scope, None, draft.evidence)
+        return _outcome(context, draft, Action.NONE, edit, text=None)
+    if edit.action is Action.DELETE:
+        assert target is not None
+        at, why = draft.start, draft.evidence
+        await write.retire(session, draft.scope, target.id, why, res, at=at, ruling_id=context.ruling_id)
+        return _outcome(context, draft, Action.DELETE, edit, text=None, old=target.text)
+    known = await _if_known(context, draft, target)
+    if known is not None:
+        return known
+    if target is None:
+        return await _add(context, draft, edit)
+    new = draft.finish(uuid7())
+    old = await write.update(session, target.id, new, res, ruling_id=context.ruling_id)
+    return _outcome(context, draft, Action.UPDATE, edit, text=new.text, old=old)
+
+
+async def _unchanged(context: EditContext, draft: Draft, edit: Edit, target: Neighbour) -> Outcome:
+    """What is known stays; the statement says it again, or is older news and becomes its history."""
+    session, res, kept_as = context.session, context.res, None
+    await write.keep_evidence(session, draft.scope, target.id, draft.evidence)
+    if late.is_older(draft, edit):
+        draft, kept_as = await late.keep_as_history(session, draft, edit, res)
+    elif late.is_said_again(draft, edit):
+        await versions.say_again(session, draft.scope.workspace_id, target.id, draft.timestamp)
+    return replace(_outcome(context, draft, Action.NONE, edit, text=target.text), kept_as=kept_as)
+
+
+def _follows(draft: Draft, target: Neighbour) -> bool:
+    """Whether it is newer than the target; two statements of one moment are in no order."""
+    return target.start is not None and draft.start > target.start
+
+
+async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
+    """The new text is a new memory; what it contradicts stays, is valid until now, and is tied to it."""
+    outcomes, retired = [], []
+    for edit, draft in ready:
+        if edit.target is not None and edit.action in CONTRADICTS:
+            retired.append((edit.target, draft))
+        if edit.action is Action.DELETE:
+            continue
+        if edit.action is Action.NONE:
+            outcomes.append(await in_place(context, draft, edit))
+            continue
+        new = replace(draft, dedup=Dedup(DedupAction.STORED_NEW))
+        if draft.given.t_valid is None and any(_follows(draft, target) for target, _ in retired):
+            since = write.holds_since(draft.start, draft.given.t_invalid, context.res)
+            new = replace(new, given=replace(draft.given, t_valid=since))
+        known = await _if_known(context, new)
+        outcomes.append(known or await _add(context, new, replace(edit, target=None)))
+    by = next((each.memory_id for each in outcomes if each.memory_id), None)
+    for target, draft in retired:
+        if by is None or by == target.id:  # nothing took its place, or it is what it was
+            continue
+        session, res, ruling_id = context.session, context.res, context.ruling_id
+        at, why = draft.start, draft.evidence
+        await write.supersede(session, draft.scope, target.id, by, why, res, at=at, ruling_id=ruling_id)
+        ended = Edit(Action.DELETE, target)
+        outcomes.append(_outcome(context, draft, Action.DELETE, ended, text=None, old=target.text))
+    return outcomes
+
+
+async def prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) -> list[Outcome]:
+    """Keeps what is known and the evidence, not the new fact. Without an id: the turn is no source of the old one."""
+    outcomes = []
+    for edit in edits:
+        target = edit.target
+        if target is None or edit.action not in CONTRADICTS:
+            continue
+        await write.keep_evidence(context.session, draft.scope, target.id, draft.evidence)
+        kept = replace(draft, dedup=dedup_of(edit), warnings=(*draft.warnings, KEPT_OLD))
+        outcome = _outcome(context, kept, Action.NONE, Edit(Action.NONE, target), text=target.text)
+        outcomes.append(replace(outcome, memory_id=None))
+    return outcomes
+
+
+async def flag(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
+    """Stores what contradicts out of sight until a person accepts it; what it contradicts stays as it is."""
+    deletes = [
+        reviews.ProposedChange("DELETE", each.target.id)
+        for each, _ in ready
+        if each.action is Action.DELETE and each.target
+    ]
+    outcomes = []
+    for edit, draft in ready:
+        if edit.action is Action.NONE:
+            outcomes.append(await in_place(context, draft, edit))
+        if edit.action not in (Action.ADD, Action.UPDATE):
+            continue
+        changes = [reviews.ProposedChange("UPDATE", edit.target.id)] if edit.target else []
+        changes, deletes = [*changes, *deletes], []
+        if not changes:
+            outcomes.append(await in_place(context, draft, edit))
+            continue
+        outcomes.append(await _flagged(context, draft, edit, changes))
+    return outcomes
+
+
+async def _flagged(
+    context: EditContext, draft: Draft, edit: Edit, changes: Sequence[reviews.ProposedChange]
+) -> Outcome:
+    new = replace(draft, dedup=Dedup(DedupAction.STORED_NEW), warnings=(*draft.warnings, FLAGGED))
+    pending = await reviews.flagged_with(context.session, draft.scope, _final_hash(draft))
+    if pending is not None:
+        await write.keep_evidence(context.session, draft.scope, pending, draft.evidence)
+        again = replace(new, dedup=Dedup(DedupAction.DUPLICATE_EXACT, pending, 1.0))
+        outcome = _outcome(context, again, Action.NONE, Edit(Action.NONE), text=edit.text)
+        return replace(outcome, memory_id=pending)
+    known = await _if_known(context, draft, edit.target)
+    if known is not None:
+        return known
+    outcome = await _add(context, new, replace(edit, target=None))
+    assert outcome.memory_id is not None, "an added memory has an id"
+    await reviews.flag(context.session, draft.scope.workspace_id, outcome.memory_id, changes)
+    return outcome
+
+
+async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None = None) -> Outcome | None:
+    """The outcome when another memory than the target has this very text already."""
+    if not draft.options.dedup or (context.only_edit and draft.merged is None):
+        return None
+    besides = target.id if target else None
+    equal = await write.equal_memory(context.session, draft, _final_hash(draft), besides=besides)
+    if equal is None:
+        return None
+    await write.keep_evidence(context.session, draft.scope, equal.id, draft.evidence)
+    known = Edit(Action.NONE, equal)
+    return _outcome(context, replace(draft, dedup=dedup_of(known)), Action.NONE, known, text=equal.text)
+
+
+async def _add(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
+    """Adds the draft's final text as a new memory."""
+    new = draft.finish(uuid7())
+    placed = [PlacedMemory(new, context.turn.conversation_id)]
+    await write.add(context.session, placed, context.res, ruling_id=context.ruling_id, batch=context.batch)
+    return replace(_outcome(context, draft, Action.ADD, edit, text=new.text), memory_id=new.id)
+
+
+def _final_hash(draft: Draft) -> str:
+    return draft.merged.hash if draft.merged else draft.hash
+
+
+def dedup_of(edit: Edit) -> Dedup:
+    """The edit in the terms of deduplication, which stores of a single text answer with."""
+    target = edit.target
+    return Dedup(DEDUP_ACTION[edit.action], target.id if target else None, target.similarity if target else None)
+
+
+def _outcome(
+    context: EditContext, draft: Draft, event: Action, edit: Edit, *, text: str | None, old: str | None = None
+) -> Outcome:
+    """`memory_id` is the edit's target. A new row counts as new, also where it replaces one."""
+    target = edit.target.id if edit.target else None
+    nearest = max((each.similarity for each in draft.seen), default=None)
+    dedup = Dedup(DedupAction.STORED_NEW, None, nearest) if event is Action.ADD else dedup_of(edit)
+    return Outcome(draft, event, dedup, target, text, old, context.turn.conversation_id)
+
+
+def preview(draft: Draft, edits: Sequence[Edit], settings: Settings) -> list[Outcome]:
+    """What would happen, for a dry run."""
+    return [_preview(one, edit) for edit, one in _as_policy_wants(draft, edits, settings)]
+
+
+def _as_policy_wants(draft: Draft, edits: Sequence[Edit], settings: Settings) -> list[Pair]:
+    policy = policy_of(draft, edits, settings)
+    if policy == "prefer_old":
+        kept = replace(draft, warnings=(*draft.warnings, KEPT_OLD))
+        return [(Edit(Action.NONE, each.target), kept) for each in edits if each.action in CONTRADICTS]
+    if policy == "flag_review":
+        flagged = replace(draft, warnings=(*draft.warnings, FLAGGED))
+        stored = [each for each in edits if each.action in (Action.ADD, Action.UPDATE)]
+        return [(Edit(Action.ADD, None, each.text), flagged) for each in stored]
+    if policy == "supersede":
+        return [(each, draft) for edit in edits for each in _split(edit)]
+    return [(each, draft) for each in edits]
+
+
+def _split(edit: Edit) -> tuple[Edit, ...]:
+    if edit.action is Action.UPDATE:
+        return Edit(Action.ADD, None, edit.text), Edit(Action.DELETE, edit.target)
+    return (edit,)
+
+
+def _preview(draft: Draft, edit: Edit) -> Outcome:
+    target, dedup = edit.target, dedup_of(edit)
+    text = edit.text or (target.text if target else None)
+    old = target.text if target and edit.action is not Action.NONE else None
+    return Outcome(replace(draft, dedup=dedup), edit.action, dedup, target.id if target else None, text, old)

@@ -1,0 +1,332 @@
+"""Enrichment of memories: entities, relations between them, associations, and a summary of one line.
+
+By rules only, so the job costs milliseconds and needs no key; what a model found when the memory was written comes with
+the job and is stored beside. The nearest memories come with it too: deduplication looked them up already. It works on
+the text it read; when that changed before the result is written, nothing is written: that change queued a job of its
+own. Every link, relation and edge of a memory that the same text no longer gives is removed.
+
+Memories of one workspace whose jobs were claimed together take the same statements in one transaction: most of what an
+enrichment costs is round trips. When that fails, the loop runs each by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from service.domain.entity import LLM, RULES, EntityOwner, NamedEntity, key, title_case, type_name
+from service.domain.fact import NamedRelation
+from service.domain.job import Job
+from service.domain.relation import Relation, RelationType
+from service.graph.statements import edges, entity_links, entity_relations
+from service.graph.statements.entity_links import EntityMention
+from service.graph.statements.entity_relations import ExtractedRelation
+from service.language import entities, relations, summary
+from service.language.relation_labels import normalise
+from service.memories.statements import enrichment
+from service.memories.statements.enrichment import Enriched, MemoryToEnrich
+from service.postgres.engine import Session, use_custom_plans
+from service.redaction import detection
+from service.runtime.resources import Resources
+
+KNOWN_LIMIT = 2_000  # names of one user that are recognised in lower case; the oldest, because they recur
+LLM_CONFIDENCE, RULES_CONFIDENCE = 0.85, 0.9
+TOGETHER = 20
+"""Memories in one transaction, at most: their rows stay locked for some 20 ms."""
+SPEAKERS = frozenset({"user", "the user", "assistant", "i", "me", "we", "you"})
+"""The speakers are no entities: the scope of the memory names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Found in a text: its entities, each once, the relations between them, and its first sentence."""
+
+    named: tuple[NamedEntity, ...] = ()
+    summary: str | None = None
+    related: tuple[NamedRelation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EnrichmentInput:
+    """A memory as it was read, with what surrounds it. `similar`: the memories it is SIMILAR_TO with the similarity."""
+
+    job: Job
+    subject: MemoryToEnrich
+    graph: bool
+    similar: Mapping[UUID, float]
+
+    @property
+    def owner(self) -> EntityOwner:
+        return EntityOwner(self.job.workspace_id, self.subject.user_id, self.subject.channel)
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What the rules or a model found in a memory (`by`), and how sure that is (0..1)."""
+
+    read: EnrichmentInput
+    by: str
+    confidence: float
+    found: Findings
+
+    @property
+    def name(self) -> tuple[UUID, str]:
+        return self.read.subject.id, self.by
+
+
+async def run(job: Job, res: Resources) -> None:
+    """Writes entities, links, relations, associations, summary and enriched_at of one memory. A memory that is gone is
+    done."""
+    await run_together([job], res)
+
+
+async def run_together(jobs: Sequence[Job], res: Resources) -> None:
+    """The same for the memories of several jobs of one workspace; of a memory with two jobs one after the other."""
+    now, later = _one_each(jobs)
+    if now:
+        await _enrich(now, res)
+    if later:
+        await run_together(later, res)
+
+
+def _one_each(jobs: Sequence[Job]) -> tuple[dict[UUID, Job], list[Job]]:
+    first: dict[UUID, Job] = {}
+    others = []
+    for job in jobs:
+        if job.memory_id is not None and first.setdefault(job.memory_id, job) is not job:
+            others.append(job)
+    return first, others
+
+
+async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
+    workspace_id = next(iter(jobs.values())).workspace_id
+    for memory_id, job in jobs.items():
+        if job.attempts > 1:  # the first attempt is counted with its result, or by the second
+            async with res.db.begin(workspace_id) as session:
+                await enrichment.count_attempt(session, workspace_id, memory_id, job.attempts)
+    async with res.db.read(workspace_id, generic_plans=True) as session:
+        found = await _read(session, workspace_id, jobs, res)
+        owners = list(dict.fromkeys(each.owner for each in found))
+        known = await entity_links.known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
+        found = await _with_similar(session, found, res)
+    if found:
+        await _write(workspace_id, await res.rules.run(extract, found, known), res)
+
+
+async def _read(
+    session: Session, workspace_id: UUID, jobs: Mapping[UUID, Job], res: Resources
+) -> list[EnrichmentInput]:
+    settings = res.settings
+    there = await enrichment.inputs(session, workspace_id, list(jobs), window_s=settings.occurred_before_window_s)
+    found = []
+    for memory_id, job in jobs.items():
+        if (subject := there.get(memory_id)) is not None:
+            graph = settings.graph_enabled if subject.graph_enabled is None else subject.graph_enabled
+            found.append(EnrichmentInput(job, subject, graph, {}))
+    return found
+
+
+def extract(reads: Sequence[EnrichmentInput], known: Mapping[EntityOwner, dict[str, NamedEntity]]) -> list[Extraction]:
+    """What the model and the rules find in each memory, in this order. A name that one memory brings is known to the
+    next, as if they came one after the other."""
+    extractions = []
+    for read in reads:
+        names = known[read.owner]
+        model, rules = find_by_model(read.job.payload), find_by_rules(read.subject.text, names)
+        for each in (*model.named, *rules.named):
+            names.setdefault(key(each.name), each)
+        if model.named or read.subject.version > 1:  # else no model has read it, nor an earlier text
+            extractions.append(Extraction(read, LLM, LLM_CONFIDENCE, model))
+        extractions.append(Extraction(read, RULES, RULES_CONFIDENCE, rules))
+    return extractions
+
+
+async def _with_similar(session: Session, reads: Sequence[EnrichmentInput], res: Resources) -> list[EnrichmentInput]:
+    """With the memories each is SIMILAR_TO, the nearest first. A turn of a conversation has none: it resembles the
+    turns around it."""
+    most, least = res.settings.similar_to_k, res.settings.similar_to_min
+    found, by_values = [], False
+    for read in reads:
+        neighbours: Sequence[tuple[UUID, float]] = ()
+        given = read.job.payload.get("neighbours")
+        if not most or not read.graph:
+            pass
+        elif isinstance(given, list) and read.job.payload.get("hash") == read.subject.hash:
+            neighbours = [(UUID(each), similarity) for each, similarity in given]
+        elif not read.subject.is_turn:
+            if not by_values:
+                await use_custom_plans(session)
+                by_values = True
+            neighbours = await _nearest(session, read, res)
+        close = sorted((each for each in neighbours if each[1] >= least), key=lambda each: -each[1])
+        found.append(EnrichmentInput(read.job, read.subject, read.graph, dict(close[:most])))
+    return found
+
+
+async def _nearest(session: Session, read: EnrichmentInput, res: Resources) -> list[tuple[UUID, float]]:
+    return await enrichment.neighbours(
+        session,
+        read.job.workspace_id,
+        read.subject,
+        generation=res.generation,
+        similarity=res.embedder.similarity,
+        limit=res.settings.similar_to_k,
+        exact_rows=res.settings.exact_scope_rows,
+        now=res.clock(),
+    )
+
+
+async def _write(workspace_id: UUID, extractions: Sequence[Extraction], res: Resources) -> None:
+    rules = [extraction for extraction in extractions if extraction.by == RULES]
+    drawn = {extraction.read.subject.id: _associations(extraction.read, res) for extraction in rules}
+    ends = {end for each in drawn.values() for edge in each for end in (edge.source_id, edge.target_id)}
+    results = [
+        Enriched(
+            extraction.read.subject.id,
+            extraction.read.subject.hash,
+            extraction.found.summary,
+            extraction.read.job.attempts,
+        )
+        for extraction in rules
+    ]
+    async with res.db.begin(workspace_id, generic_plans=True, gives_way=True) as session:
+        there = await enrichment.enrich(session, workspace_id, results, ends=ends, now=res.clock())
+        kept = [
+            extraction
+            for extraction in extractions
+            if there.get(extraction.read.subject.id) == extraction.read.subject.hash
+        ]
+        if not kept:
+            return
+        ids = await _write_entities(session, workspace_id, kept)
+        await _write_relations(session, workspace_id, kept, ids, res)
+        await _write_associations(session, workspace_id, kept, drawn, set(there))
+
+
+async def _write_entities(
+    session: Session, workspace_id: UUID, extractions: Sequence[Extraction]
+) -> dict[tuple[UUID, str], UUID]:
+    mentions = [
+        EntityMention(
+            extraction.read.subject.id, extraction.read.owner, named, extraction.by, extraction.read.subject.timestamp
+        )
+        for extraction in extractions
+        for named in extraction.found.named
+    ]
+    await entity_links.add(session, workspace_id, mentions)
+    return await entity_links.link(
+        session, workspace_id, mentions, read=[extraction.name for extraction in extractions]
+    )
+
+
+async def _write_relations(
+    session: Session,
+    workspace_id: UUID,
+    extractions: Sequence[Extraction],
+    ids: Mapping[tuple[UUID, str], UUID],
+    res: Resources,
+) -> None:
+    """Relations between entities that the texts state. Both ends are linked to the memory already, and locked before an
+    edge between them is touched."""
+    stated = [each for each in extractions if each.read.graph and (each.found.related or each.read.subject.version > 1)]
+    if not stated:
+        return
+    relations = {one: None for extraction in stated for one in _relations_of(extraction, ids)}
+    ends = sorted({end for one in relations for end in (one.source_id, one.target_id)})
+    there = await entity_relations.lock_ends(session, workspace_id, ends) if ends else {}
+    kept = [one for one in relations if one.source_id in there and one.target_id in there]
+    former = {extraction.read.subject.id for extraction in stated if extraction.read.subject.version > 1}
+    if former:  # what an earlier text stated may go with it
+        await entity_relations.lock_evidenced(session, workspace_id, sorted(former))
+    now = res.clock()
+    await entity_relations.store_extracted(
+        session, workspace_id, kept, read=[extraction.name for extraction in stated], now=now
+    )
+    if kept:
+        await entity_relations.update_validity(session, workspace_id, sorted({one.memory_id for one in kept}), now=now)
+
+
+def _relations_of(extraction: Extraction, ids: Mapping[tuple[UUID, str], UUID]) -> list[ExtractedRelation]:
+    """Each relation once, under the label it has first."""
+    memory_id = extraction.read.subject.id
+    relations: dict[tuple[UUID, str, UUID], ExtractedRelation] = {}
+    for each in extraction.found.related:
+        source, target = ids.get((memory_id, key(each.source))), ids.get((memory_id, key(each.target)))
+        kind = normalise(each.relation)
+        if source and target and source != target and kind:
+            one = ExtractedRelation(
+                memory_id, source, kind, each.relation, target, extraction.by, extraction.confidence
+            )
+            relations.setdefault((source, kind, target), one)
+    return list(relations.values())
+
+
+async def _write_associations(
+    session: Session,
+    workspace_id: UUID,
+    extractions: Sequence[Extraction],
+    drawn: Mapping[UUID, Sequence[Relation]],
+    there: set[UUID],
+) -> None:
+    subjects = [
+        extraction.read.subject for extraction in extractions if extraction.by == RULES and extraction.read.graph
+    ]
+    touched = [each.id for each in subjects if drawn[each.id] or each.version > 1]
+    found = [edge for each in touched for edge in drawn[each] if {edge.source_id, edge.target_id} <= there]
+    if touched:
+        await edges.draw(session, workspace_id, touched, found, extracted_by=RULES)
+
+
+def _associations(read: EnrichmentInput, res: Resources) -> list[Relation]:
+    """SIMILAR_TO each of `similar`, as strong as the similarity, and one OCCURRED_BEFORE from the memory just before,
+    the stronger the closer in time."""
+    if not read.graph:
+        return []
+    subject = read.subject
+    found = [
+        Relation(subject.id, RelationType.SIMILAR_TO, other, round(similarity, 4))
+        for other, similarity in read.similar.items()
+        if other != subject.id
+    ]
+    before = subject.before
+    if before is not None:
+        gap_s = (subject.timestamp - before.timestamp).total_seconds()
+        closeness = 1 - gap_s / res.settings.occurred_before_window_s
+        found.append(Relation(before.id, RelationType.OCCURRED_BEFORE, subject.id, round(max(closeness, 0.1), 4)))
+    return found
+
+
+def find_by_rules(text: str, known: Mapping[str, NamedEntity]) -> Findings:
+    """Entities under the name they are known by, and the summary; None for a text without a sentence."""
+    types = {each: named.type for each, named in known.items()}
+    named: dict[str, NamedEntity] = {}
+    names: dict[str, str] = {}
+    spans = entities.find(text, known=types)
+    for entity in spans:
+        found = known.get(key(entity.name), NamedEntity(entity.name, entity.type))
+        named.setdefault(key(found.name), found)
+        names[entity.name] = found.name
+    related = tuple(
+        NamedRelation(names[each.source], each.relation, names[each.target]) for each in relations.find(text, spans)
+    )
+    return Findings(tuple(named.values()), summary.first_sentence(text) or None, related)
+
+
+def find_by_model(payload: Mapping[str, object]) -> Findings:
+    """What a model found in the text, its names redacted; speakers, and relations of what it did not name, are left
+    out."""
+    if "entities" not in payload:
+        return Findings()
+    clean, _ = detection.redact_json({"entities": payload.get("entities"), "relations": payload.get("relations")})
+    assert isinstance(clean, dict)
+    named: dict[str, NamedEntity] = {}
+    for name, kind, *about in clean["entities"] or ():
+        if key(name) not in SPEAKERS and "[REDACTED" not in name:
+            named.setdefault(key(name), NamedEntity(title_case(name), type_name(kind), next(iter(about), None)))
+    related = tuple(
+        NamedRelation(source, label, target)
+        for source, label, target in clean["relations"] or ()
+        if key(source) in named and key(target) in named and key(source) != key(target)
+    )
+    return Findings(tuple(named.values()), None, related)

@@ -1,0 +1,199 @@
+"""Older news: what a statement says of a time before the one that is known, kept as a past version.
+
+Its place is found among all versions of the memory it is about, so the order of arrival makes no difference: what holds
+now, and what held when, ends the same. Everything that changes for it is undone together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.domain.decision import Action, Edit, Evidence, Neighbour
+from service.domain.draft import Draft
+from service.domain.relation import Relation, RelationType
+from service.domain.scope import Scope
+from service.domain.version import Place, Version, place
+from service.graph.statements import edges
+from service.memories import write
+from service.memories.statements import history, updates, versions
+from service.postgres import direct
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+from service.runtime.statements import writes
+from service.runtime.statements.writes import NewDecision, PlacedMemory
+
+KEPT = "kept_as_history: it is older than what is known, so it was kept as what held before."
+
+
+@dataclass(frozen=True, slots=True)
+class LateNews:
+    """What all changes for one statement share."""
+
+    session: Session
+    scope: Scope
+    evidence: Evidence | None
+    ruling_id: UUID
+    res: Resources
+
+
+def is_older(draft: Draft, edit: Edit) -> bool:
+    """Whether a draft that leaves the target as it is is older news: so it was decided, or it is the very text of the
+    target, said before that began."""
+    target = edit.target
+    if edit.earlier or target is None or target.hash != draft.hash or target.start is None:
+        return edit.earlier
+    return draft.start < target.start
+
+
+def is_said_again(draft: Draft, edit: Edit) -> bool:
+    """Whether a draft that is no older news says the target once more."""
+    return edit.renewed or (edit.target is not None and edit.target.hash == draft.hash)
+
+
+async def keep_as_history(session: Session, draft: Draft, edit: Edit, res: Resources) -> tuple[Draft, UUID | None]:
+    """Keeps the draft as what the target of its edit was before. Returns it with a warning, and the id of the version;
+    None where the target only began earlier than was known. Raises Gone."""
+    target = edit.target
+    assert target is not None, "it is older than something"
+    version = await keep(session, draft, target.id, res, previous=edit.previous)
+    if version == target.id:
+        return draft, None
+    return replace(draft, warnings=(*draft.warnings, KEPT)), version
+
+
+async def keep(
+    session: Session, draft: Draft, target: UUID, res: Resources, *, previous: Neighbour | None = None
+) -> UUID:
+    """Keeps the draft as a version that `target` had before; returns the id of the version, which may say it already.
+    `previous`: another memory, which held until the draft begins. Raises Gone."""
+    line = await versions.line(session, draft.scope.workspace_id, target)
+    ids = {target, *(each.id for each in line), *([previous.id] if previous else [])}
+    if await history.lock(session, draft.scope.workspace_id, ids) != ids:
+        raise write.Gone("A memory that it is about is gone.")
+    given, digest = draft.given, draft.merged.hash if draft.merged else draft.hash
+    here = place(line, digest, draft.timestamp, given.t_valid, given.t_invalid)
+    news = LateNews(session, draft.scope, draft.evidence, uuid7(), res)
+    if here.known is not None:
+        await _say_again(news, here, draft.timestamp)
+        return here.known.id
+    await _make_room(news, here, target)
+    added = await _add(news, draft, here, target)
+    if previous is not None and not any(each.id == previous.id for each in line):
+        await _end(news, previous.id, here.start, added)
+    return added
+
+
+async def _say_again(news: LateNews, here: Place, at: datetime) -> None:
+    """The version that says it already was said at this time, too, and may begin with it."""
+    known, workspace_id = here.known, news.scope.workspace_id
+    assert known is not None, "the caller has looked"
+    if known is here.after and known.t_valid == known.said_at[0]:  # it holds since it was said first
+        await _set(news, known, {"t_valid": here.t_valid})
+        await _cut(news, here.before, here.start)
+    await versions.say_again(news.session, workspace_id, known.id, at)
+
+
+async def _make_room(news: LateNews, here: Place, target: UUID) -> None:
+    """The versions on both sides end and begin where the statement does."""
+    before, after = here.before, here.after
+    if before is not None and here.is_split:
+        await _split(news, before, here.start, target)
+        return
+    await _cut(news, before, here.start)
+    if after is not None and after.t_valid is None:
+        await _set(news, after, {"t_valid": write.holds_since(after.start, after.t_invalid, news.res)})
+
+
+async def _cut(news: LateNews, before: Version | None, at: datetime) -> None:
+    if before is None or not before.is_past or (before.t_valid is not None and before.t_valid >= at):
+        return
+    if before.t_invalid is None or before.t_invalid > at:
+        await _set(news, before, {"t_invalid": at})
+
+
+async def _split(news: LateNews, version: Version, at: datetime, target: UUID) -> None:
+    """A version that was said before and after: a copy holds until `at`, the version itself since it was said again."""
+    first = [moment for moment in version.said_at if moment <= at]
+    again = [moment for moment in version.said_at if moment > at]
+    copy, history_id, workspace_id = uuid7(), uuid7(), news.scope.workspace_id
+    kept = await versions.keep(
+        news.session,
+        workspace_id,
+        version.id,
+        copy,
+        version_of=target,
+        until=at,
+        history_id=history_id,
+        now=news.res.clock(),
+        said_at=first,
+    )
+    if kept:
+        await _decided(news, copy, history_id)
+    said_at = again if len(again) > 1 else None
+    await _set(news, version, {"t_valid": again[0], "said_at": said_at})
+
+
+async def _set(news: LateNews, version: Version, values: Mapping[str, Any]) -> None:
+    """Sets columns of a version; its history and the decision behind it tell."""
+    workspace_id, res = news.scope.workspace_id, news.res
+    was = await history.snapshot(news.session, workspace_id, version.id, generation=res.generation)
+    if was is None:
+        raise write.Gone("A version of the memory is gone.")
+    await updates.set_columns(news.session, workspace_id, version.id, values, now=res.clock())
+    text, why, ruling_id = version.text, news.evidence, news.ruling_id
+    await write.record(news.session, news.scope, version.id, text, text, was, evidence=why, ruling_id=ruling_id)
+
+
+async def _add(news: LateNews, draft: Draft, here: Place, target: UUID) -> UUID:
+    """The statement as a row: a past version, or under the policy that keeps superseded memories one of those."""
+    session, res, workspace_id = news.session, news.res, news.scope.workspace_id
+    given = replace(draft.given, t_valid=here.t_valid, t_invalid=here.t_invalid)
+    new = replace(draft, given=given, options=replace(draft.options, dedup=False)).finish(uuid7())
+    placed, is_memory = PlacedMemory(new), res.settings.contradiction_policy == "supersede"
+    await direct.insert(
+        session,
+        *writes.memory_rows([placed], generation=res.generation, now=res.clock()),
+        writes.job_rows(workspace_id, write.jobs_of(new, new.id, res, enrich=is_memory)),
+    )
+    if placed.may_have_history:
+        added = history.Change(new.id, Action.ADD, new.scope, None, new.text, id=placed.history_id)
+        await history.append(session, workspace_id, [added])
+    await _decided(news, new.id, placed.history_id)
+    if is_memory:
+        await _tie(news, here, new.id)
+    else:
+        await versions.hide(session, workspace_id, new.id, version_of=target)
+    return new.id
+
+
+async def _decided(news: LateNews, memory_id: UUID, history_id: UUID) -> None:
+    if news.evidence is not None:
+        added = NewDecision(memory_id, news.evidence, news.scope, Action.ADD, history_id, news.ruling_id)
+        await writes.append_decisions(news.session, news.scope.workspace_id, [added])
+
+
+async def _tie(news: LateNews, here: Place, new_id: UUID) -> None:
+    """What comes after supersedes the statement, and the statement what comes before."""
+    session, workspace_id, now = news.session, news.scope.workspace_id, news.res.clock()
+    before, after, supersedes = here.before, here.before if here.is_split else here.after, RelationType.SUPERSEDES
+    if after is not None:
+        await edges.put(session, workspace_id, Relation(after.id, supersedes, new_id, t_valid=now))
+    if before is not None and before is not after:
+        await edges.put(session, workspace_id, Relation(new_id, supersedes, before.id, t_valid=now))
+        if after is not None:
+            await edges.remove(session, workspace_id, after.id, before.id, supersedes)
+
+
+async def _end(news: LateNews, memory_id: UUID, at: datetime, by: UUID) -> None:
+    """Another memory that held until the statement began."""
+    session, scope, evidence, res = news.session, news.scope, news.evidence, news.res
+    if res.settings.contradiction_policy == "supersede":
+        await write.supersede(session, scope, memory_id, by, evidence, res, at=at, ruling_id=news.ruling_id)
+    else:
+        await write.retire(session, scope, memory_id, evidence, res, at=at, ruling_id=news.ruling_id)

@@ -1,0 +1,244 @@
+"""Promotion: what was learned in one channel becomes known in all of them, or to the whole workspace.
+
+The memory stays where it is; a copy in `_global` for the same user leads back to it by a PROMOTED_FROM edge, which also
+makes promoting twice harmless. A copy is not compared with what lies near it: only a live memory of `_global` with
+exactly this text is taken instead of a second one. The copy is a decision that can be undone, and goes with its
+original. By the clock a memory is promoted once: a copy that somebody undid or deleted does not come back by itself.
+
+What is shared with the workspace knows nothing of where it comes from: no edge, no turns, no words of its neighbours.
+It is a memory of its own, and outlives the original.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.domain.decision import Action, Evidence, Reason
+from service.domain.draft import EmbeddingStatus
+from service.domain.errors import Conflict
+from service.domain.memory import Memory
+from service.domain.promotion import is_worthy
+from service.domain.relation import Relation, RelationType
+from service.domain.request import WriteContext
+from service.domain.revision import Expected
+from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.graph.statements import edges
+from service.memories import write
+from service.memories.statements import deduplication, history, memories, promotable, sources, updates
+from service.memories.statements.history import Change
+from service.postgres.engine import Session
+from service.queue import queue
+from service.runtime import pii
+from service.runtime.resources import Resources
+from service.runtime.statements import writes
+from service.runtime.statements.writes import NewDecision, Promotion
+from service.runtime.transactions import append_audit, check, missing, store_answer, write_transaction
+
+
+@dataclass(frozen=True, slots=True)
+class PromotedMemory:
+    """The memory in `_global`, and whether this call made it."""
+
+    memory: Memory
+    original_id: UUID
+    is_new: bool
+
+
+async def promote(
+    workspace_id: UUID,
+    memory_id: UUID,
+    reason: str | None,
+    res: Resources,
+    request: WriteContext,
+    *,
+    expected: Expected | None = None,
+) -> PromotedMemory:
+    """Raises NotFound, PreconditionFailed, or Conflict for a memory that is archived or in `_global` already."""
+    because, _ = await pii.clean(reason, "reason", res) if reason else (None, ())
+    async with res.db.read(workspace_id) as session:
+        memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+    if memory is None:
+        raise missing()
+    if memory.scope.channel == GLOBAL_CHANNEL:
+        raise Conflict("The memory is in _global already.", field="id")
+    async with write_transaction(memory.scope, res, request) as session:
+        original = await _locked(session, workspace_id, memory_id, res)
+        check(original.version, expected)
+        if original.archived:
+            raise Conflict("The memory is archived: restore it first.", field="id")
+        found = await _promoted(session, original, await _figures(session, original, res), request, res, reason=because)
+        await store_answer(session, workspace_id, found, request)
+    return found
+
+
+async def promote_if_worthy(
+    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
+) -> PromotedMemory | None:
+    """By the clock, without anybody asking: the copy of a memory that meets all thresholds of the workspace. None for
+    one that does not, no longer holds, is gone, or was promoted before, even if the copy is gone by now."""
+    async with res.db.read(workspace_id) as session:
+        memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+    if memory is None or memory.scope.channel == GLOBAL_CHANNEL:
+        return None
+    rules, now = res.settings.promoting, res.clock()
+    async with write_transaction(memory.scope, res, request) as session:
+        if not await edges.lock_ends(session, workspace_id, [memory_id], now=now):
+            return None
+        original = await memories.get(session, workspace_id, memory_id)
+        assert original is not None, "it is locked"
+        figures = await _figures(session, original, res)
+        ends = [each for each in (original.t_invalid, original.temporal.valid_until) if each is not None]
+        if original.archived or (ends and min(ends) <= now):
+            return None
+        if not is_worthy(rules, figures.confidence, figures.access_count, figures.conversation_count):
+            return None
+        if await promotable.was_promoted(session, workspace_id, memory_id):
+            return None
+        return await _promoted(session, original, figures, request, res, by="job")
+
+
+async def archive_outdated(workspace_id: UUID, copy_id: UUID, res: Resources, request: WriteContext) -> bool:
+    """Archives a copy whose originals all say something else by now, or hold no more; what they say now may be promoted
+    in its turn. False for one that is gone, or was changed by hand."""
+    async with res.db.read(workspace_id) as session:
+        copy = await memories.get(session, workspace_id, copy_id)
+    if copy is None:
+        return False
+    async with write_transaction(copy.scope, res, request) as session:
+        still = await promotable.outdated(
+            session, workspace_id, after=UUID(int=0), now=res.clock(), batch=1, only=copy_id
+        )
+        if not still or not await write.archive(session, copy.scope, copy_id, res):
+            return False
+        await promotable.free_originals(session, workspace_id, copy_id)
+        await append_audit(session, "archive", copy.scope, [copy_id], request, res, why="original_changed")
+    return True
+
+
+async def share(
+    workspace_id: UUID,
+    memory_id: UUID,
+    reason: str | None,
+    res: Resources,
+    request: WriteContext,
+    *,
+    expected: Expected | None = None,
+) -> PromotedMemory:
+    """The copy for the whole workspace. Raises Forbidden, NotFound, PreconditionFailed, or Conflict for a memory that
+    is archived or shared already."""
+    because, _ = await pii.clean(reason, "reason", res) if reason else (None, ())
+    everyone = Scope(workspace_id)
+    async with write_transaction(everyone, res, request) as session:
+        original = await _locked(session, workspace_id, memory_id, res)
+        if original.scope.is_shared:
+            raise Conflict("The memory is shared already.", field="id")
+        check(original.version, expected)
+        if original.archived:
+            raise Conflict("The memory is archived: restore it first.", field="id")
+        twin = await deduplication.with_hash(session, everyone, original.hash, now=res.clock())
+        copy = await memories.get(session, workspace_id, twin.id) if twin else None
+        is_new = copy is None
+        found = PromotedMemory(copy or await _shared_copy(session, original, res), memory_id, is_new)
+        if is_new:
+            figures = await _figures(session, original, res)
+            await _note(session, original, found.memory, figures, request, res, reason=because, shared=True)
+        await store_answer(session, workspace_id, found, request)
+    return found
+
+
+async def _locked(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
+    """The memory, with the lock of an end of edges."""
+    ends = await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
+    original = await memories.get(session, workspace_id, memory_id)
+    if not ends or original is None:
+        raise missing()
+    return original
+
+
+async def _promoted(
+    session: Session, original: Memory, figures: Promotion, request: WriteContext, res: Resources, **why: str | None
+) -> PromotedMemory:
+    """The memory of `_global`, which is tied to the original, noted and audited unless it was before."""
+    workspace_id = original.scope.workspace_id
+    known = await _known(session, original, res)
+    if known is not None:
+        return PromotedMemory(known, original.id, is_new=False)
+    everywhere = replace(original.scope, channel=GLOBAL_CHANNEL)
+    twin = await deduplication.with_hash(session, everywhere, original.hash, now=res.clock())
+    there = await memories.get(session, workspace_id, twin.id) if twin else None
+    copy = there or await _copy(session, original, res)
+    if there is not None:
+        is_copy = await promotable.is_copy(session, workspace_id, there.id)
+        tie = Relation(there.id, RelationType.PROMOTED_FROM, original.id, properties={edges.COPIED: is_copy})
+        await edges.put(session, workspace_id, tie)
+    await promotable.note_promoted(session, workspace_id, original.id, now=res.clock())
+    await _note(session, original, copy, figures, request, res, copied=there is None, **why)
+    return PromotedMemory(copy, original.id, is_new=there is None)
+
+
+async def _known(session: Session, original: Memory, res: Resources) -> Memory | None:
+    """The copy of an earlier promotion."""
+    workspace_id = original.scope.workspace_id
+    for copy_id in await edges.sources_of(session, workspace_id, RelationType.PROMOTED_FROM, target_id=original.id):
+        copy = await memories.get(session, workspace_id, copy_id, alive_at=res.clock())
+        if copy is not None and not copy.archived:
+            return copy
+    return None
+
+
+async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
+    workspace_id, new_id, now = original.scope.workspace_id, uuid7(), res.clock()
+    await writes.release_expired(session, workspace_id, [original.hash], now=now)
+    await updates.copy_to_global(session, workspace_id, original.id, new_id, generation=res.generation, now=now)
+    await sources.copy(session, workspace_id, original.id, new_id)
+    made = Relation(new_id, RelationType.PROMOTED_FROM, original.id, properties={edges.COPIED: True})
+    await edges.put(session, workspace_id, made)
+    return await _written(session, workspace_id, new_id, res)
+
+
+async def _shared_copy(session: Session, original: Memory, res: Resources) -> Memory:
+    workspace_id, new_id, now = original.scope.workspace_id, uuid7(), res.clock()
+    await writes.release_expired(session, workspace_id, [original.hash], now=now)
+    await updates.copy_to_everyone(session, workspace_id, original.id, new_id, generation=res.generation, now=now)
+    return await _written(session, workspace_id, new_id, res)
+
+
+async def _written(session: Session, workspace_id: UUID, new_id: UUID, res: Resources) -> Memory:
+    """The copy, with its history and the jobs that it needs."""
+    copy = await memories.get(session, workspace_id, new_id)
+    assert copy is not None, "it has just been written"
+    change = Change(new_id, Action.ADD, copy.scope, None, copy.text)
+    await history.append(session, workspace_id, [change])
+    evidence = Evidence("rules", "promotion", "ADD", Reason.PROMOTED, ())
+    await writes.append_decisions(
+        session, workspace_id, [NewDecision(new_id, evidence, copy.scope, Action.ADD, change.id)]
+    )
+    embed = copy.embedding_status is not EmbeddingStatus.STORED
+    await queue.enqueue(session, workspace_id, write.follow_up(new_id, res, embed=embed))
+    return copy
+
+
+async def _figures(session: Session, original: Memory, res: Resources) -> Promotion:
+    seen = await promotable.count_seen(session, original.scope.workspace_id, original.id)
+    left = original.current_confidence
+    confidence = original.kind.confidence if left is None else left
+    return Promotion(original.scope.channel, confidence, original.access_count, seen)
+
+
+async def _note(
+    session: Session,
+    original: Memory,
+    copy: Memory,
+    figures: Promotion,
+    request: WriteContext,
+    res: Resources,
+    **details: Any,
+) -> None:
+    """The audit entry, with all that justified the promotion."""
+    ids = [original.id, copy.id]
+    details = {"reason": None, "by": "request", **details}
+    await append_audit(session, "promote", original.scope, ids, request, res, promotion=figures, **details)

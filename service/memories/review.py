@@ -1,0 +1,241 @@
+"""Reviews: a person accepts or rejects a new fact that contradicts what is known.
+
+Accepted, the fact does what the curator wanted: it takes the place of the memory it contradicts, under the id of that
+memory. That is a decision of its own, so it can be undone. Rejected, the fact is removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.domain.audit import Operation
+from service.domain.decision import Action, Evidence
+from service.domain.draft import EmbeddingStatus
+from service.domain.errors import Conflict, NotFound
+from service.domain.memory import Memory
+from service.domain.request import WriteContext
+from service.domain.revision import Expected
+from service.domain.text import CleanText
+from service.domain.version import begins
+from service.memories import write
+from service.memories.statements import decisions, deletion, history, memories, reviews, updates
+from service.memories.statements.reviews import Review
+from service.postgres.engine import Session
+from service.queue import queue
+from service.runtime.resources import Resources
+from service.runtime.statements import writes
+from service.runtime.statements.writes import NewDecision
+from service.runtime.transactions import append_audit, check, store_answer, write_transaction
+
+GONE = "The memory that waited is gone."
+
+Resolved = Literal["accepted", "rejected"]
+OPERATION: Mapping[Resolved, Operation] = {"accepted": "review_accepted", "rejected": "review_rejected"}
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewWithMemories:
+    """A review with the memory that waits (None once it is gone) and those that it contradicts, as they are now."""
+
+    review: Review
+    memory: Memory | None
+    contradicts: tuple[Memory, ...]
+
+    @property
+    def version(self) -> int:
+        """Another one as soon as any of the memories changes or goes; it says nothing else."""
+        there = [self.memory, *self.contradicts] if self.memory else self.contradicts
+        return zlib.crc32(" ".join(f"{each.id}:{each.version}" for each in there).encode())
+
+
+async def with_memories(session: Session, workspace_id: UUID, found: list[Review]) -> list[ReviewWithMemories]:
+    """The reviews with their memories."""
+    ids = {each.memory_id for each in found} | {change.target_id for each in found for change in each.changes}
+    there = await memories.get_many(session, workspace_id, sorted(ids))
+    return [
+        ReviewWithMemories(
+            each,
+            there.get(each.memory_id),
+            tuple(there[change.target_id] for change in each.changes if change.target_id in there),
+        )
+        for each in found
+    ]
+
+
+async def accept(
+    workspace_id: UUID, review_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+) -> ReviewWithMemories:
+    """Lets the flagged memory count. Raises NotFound, Conflict when it was rejected before or is gone, or
+    PreconditionFailed when it or what it contradicts is not as `expected`."""
+    return await _resolve(workspace_id, review_id, "accepted", res, request, expected)
+
+
+async def reject(
+    workspace_id: UUID, review_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+) -> ReviewWithMemories:
+    """Removes the flagged memory; what it contradicts stays. Raises NotFound, Conflict when it was accepted, or
+    PreconditionFailed."""
+    return await _resolve(workspace_id, review_id, "rejected", res, request, expected)
+
+
+async def _resolve(
+    workspace_id: UUID,
+    review_id: UUID,
+    wanted: Resolved,
+    res: Resources,
+    request: WriteContext,
+    expected: Expected | None,
+) -> ReviewWithMemories:
+    for _ in range(2):  # a second try finds what another request made of it meanwhile
+        async with res.db.read(workspace_id) as session:
+            found = await reviews.get(session, workspace_id, review_id)
+            pending = await memories.get(session, workspace_id, found.memory_id) if found else None
+        if found is None:
+            raise NotFound("There is no review with this id.", field="id")
+        if found.state == wanted:
+            return await _as_it_is(workspace_id, found, res)
+        if found.state != "pending":
+            raise Conflict(f"This review was {found.state} before.", field="id")
+        if pending is not None:
+            with contextlib.suppress(_ResolvedMeanwhile):
+                return await _resolve_pending(pending, review_id, wanted, res, request, expected)
+    raise Conflict(GONE, field="id")
+
+
+class _ResolvedMeanwhile(Exception):
+    """Another request resolved the review since it was read."""
+
+
+async def _resolve_pending(
+    pending: Memory,
+    review_id: UUID,
+    wanted: Resolved,
+    res: Resources,
+    request: WriteContext,
+    expected: Expected | None,
+) -> ReviewWithMemories:
+    workspace_id = pending.scope.workspace_id
+    async with write_transaction(pending.scope, res, request) as session:
+        now = await reviews.get(session, workspace_id, review_id, lock=True)
+        if now is None or now.state != "pending":
+            raise _ResolvedMeanwhile
+        await _lock(session, workspace_id, now)
+        if expected is not None:
+            check((await with_memories(session, workspace_id, [now]))[0].version, expected)
+        await reviews.resolve(session, workspace_id, review_id, wanted, now=res.clock())
+        if wanted == "accepted":
+            await _carry_out(session, pending, now, res)
+        else:
+            await deletion.delete_memories(session, workspace_id, [pending.id], generation=res.generation)
+        ids = [now.memory_id, *(change.target_id for change in now.changes)]
+        await append_audit(session, OPERATION[wanted], pending.scope, ids, request, res, review_id=str(review_id))
+        after = replace(now, state=wanted, resolved_at=res.clock())
+        answer = (await with_memories(session, workspace_id, [after]))[0]
+        await store_answer(session, workspace_id, answer, request)
+    return answer
+
+
+async def _as_it_is(workspace_id: UUID, found: Review, res: Resources) -> ReviewWithMemories:
+    async with res.db.read(workspace_id) as session:
+        return (await with_memories(session, workspace_id, [found]))[0]
+
+
+async def _lock(session: Session, workspace_id: UUID, review: Review) -> None:
+    ids = [review.memory_id, *(change.target_id for change in review.changes)]
+    await history.lock(session, workspace_id, ids)
+
+
+async def _carry_out(session: Session, pending: Memory, review: Review, res: Resources) -> None:
+    """The change in place. Where what was contradicted is gone or archived by now, the fact simply counts."""
+    workspace_id = pending.scope.workspace_id
+    there = await memories.get_many(
+        session, workspace_id, [change.target_id for change in review.changes], alive_at=res.clock()
+    )
+    live = {each.id for each in there.values() if not each.archived}
+    evidence = Evidence("review", "person", "accept", "a person accepted it", tuple(sorted(live)))
+    ruling_id = uuid7()
+    for change in review.changes:
+        if change.verb == "DELETE" and change.target_id in live:
+            await write.retire(
+                session, pending.scope, change.target_id, evidence, res, at=_start(pending), ruling_id=ruling_id
+            )
+    place = next((change.target_id for change in review.changes if change.verb == "UPDATE"), None)
+    if place in live and place is not None:
+        await _take_place(session, pending, place, evidence, ruling_id, res)
+    else:
+        await _let_count(session, pending, evidence, ruling_id, res)
+
+
+async def _take_place(
+    session: Session, pending: Memory, target: UUID, evidence: Evidence, ruling_id: UUID, res: Resources
+) -> None:
+    workspace_id, now = pending.scope.workspace_id, res.clock()
+    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
+    old = await memories.get(session, workspace_id, target)
+    if was is None or old is None:
+        raise Conflict("The memory that was to be updated is gone.")
+    await writes.release_expired(session, workspace_id, [pending.hash], now=now)
+    change_id, start = uuid7(), _start(pending)
+    kept = await write.keep_past(session, workspace_id, target, change_id, start, res)
+    since = pending.t_valid or (write.holds_since(start, pending.t_invalid, res) if kept else None)
+    await updates.set_columns(session, workspace_id, target, {**_values(old, pending), "t_valid": since}, now=now)
+    await updates.replace_vector(session, old.scope, target, None, kind="text", generation=res.generation)
+    await write.withdraw_text(session, old, pending.text, change_id)
+    await reviews.hand_over(session, workspace_id, pending.id, target)
+    await deletion.delete_memories(session, workspace_id, [pending.id], generation=res.generation, withdraws=None)
+    deleted = await history.last(session, workspace_id, pending.id)
+    moved = replace(evidence, verdict=decisions.TAKEN_OVER, reason="its text is another memory's now", shown=(target,))
+    removed = NewDecision(pending.id, moved, pending.scope, Action.DELETE, deleted, ruling_id)
+    await writes.append_decisions(session, workspace_id, [removed])
+    text, why = pending.text, evidence
+    await write.record(
+        session, old.scope, target, old.text, text, was, evidence=why, ruling_id=ruling_id, entry=change_id
+    )
+    embed = pending.embedding_status is not EmbeddingStatus.STORED
+    await queue.enqueue(session, workspace_id, write.follow_up(target, res, embed=embed))
+
+
+def _start(pending: Memory) -> datetime:
+    return begins(pending.timestamp, pending.t_valid, pending.t_invalid)
+
+
+def _values(old: Memory, new: Memory) -> dict[str, Any]:
+    """What an update takes over; tags, categories and metadata are united, as in every update."""
+    return {
+        **updates.text_columns(CleanText(new.text)),
+        "timestamp": new.timestamp,
+        "said_at": None,
+        "t_invalid": new.t_invalid,
+        "type": str(new.kind.type),
+        "type_confidence": new.kind.confidence,
+        "classification_source": str(new.kind.source),
+        "fact_confidence": new.fact_confidence,
+        "importance": new.importance.value,
+        "importance_level": new.importance.level,
+        "temporal_type": str(new.temporal.type),
+        "valid_until": new.temporal.valid_until,
+        "temporal_tag": new.temporal.tag and str(new.temporal.tag),
+        "mentions": [writes.mention_json(each) for each in new.temporal.mentions],
+        "embedding_status": str(new.embedding_status),
+        **updates.united_columns(old, new),
+    }
+
+
+async def _let_count(session: Session, pending: Memory, evidence: Evidence, ruling_id: UUID, res: Resources) -> None:
+    workspace_id, now = pending.scope.workspace_id, res.clock()
+    was = await history.snapshot(session, workspace_id, pending.id, generation=res.generation)
+    if was is None:
+        raise Conflict(GONE, field="id")
+    await writes.release_expired(session, workspace_id, [pending.hash], now=now)
+    await updates.set_columns(session, workspace_id, pending.id, {"archived": False, "review_status": None}, now=now)
+    await write.record(
+        session, pending.scope, pending.id, pending.text, pending.text, was, evidence=evidence, ruling_id=ruling_id
+    )

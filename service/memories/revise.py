@@ -1,0 +1,230 @@
+"""Changes of one memory by hand: in part (PATCH), with another text (PUT), or brought back from the archive.
+
+A new text passes PII like the first one, and everything that follows from a text is made anew: hash, words, times,
+categories, and the type unless a caller chose it. The vector is made in the request (PUT) or by a job (PATCH); until
+then the memory is found by its words, never by a vector of the old text.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
+from service.domain.errors import Conflict, InvalidInput
+from service.domain.kinds import ClassificationSource
+from service.domain.memory import Memory
+from service.domain.request import WriteContext
+from service.domain.revision import Expected, Revision
+from service.domain.sizes import check_merged
+from service.domain.text import content_hash
+from service.episodes.statements import withdrawn
+from service.language import kinds
+from service.memories import write
+from service.memories.stages.stages import REVISED, run
+from service.memories.statements import history, memories, updates
+from service.memories.statements.updates import VectorKind
+from service.postgres.engine import Session
+from service.postgres.tables import MEMORY_STAT
+from service.queue import queue
+from service.runtime import pii
+from service.runtime.resources import Resources
+from service.runtime.statements import writes
+from service.runtime.transactions import append_audit, check, check_share, missing, store_answer, write_transaction
+
+
+async def revise(
+    workspace_id: UUID,
+    memory_id: UUID,
+    revision: Revision,
+    res: Resources,
+    request: WriteContext,
+    *,
+    expected: Expected | None = None,
+) -> Memory:
+    """The memory as it is afterwards. Raises NotFound, PreconditionFailed, PiiRejected, or Conflict when another memory
+    of the scope has the new text already. Values equal to the present ones are no change."""
+    async with res.db.read(workspace_id) as session:
+        memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+    if memory is None:
+        raise missing()
+    check_share(memory.scope, request)  # before anything is embedded
+    _refuse_past(memory)
+    draft = await _prepared(memory, revision, res)
+    async with write_transaction(memory.scope, res, request) as session:
+        was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
+        old = await memories.get(session, workspace_id, memory_id, alive_at=res.clock()) if was else None
+        if was is None or old is None:
+            raise missing()
+        check(old.version, expected)
+        values = changes(old, revision, draft)
+        found = old
+        if values or "last_accessed" in revision.moments:
+            await _write(session, old, revision, draft, values, res)
+            text = values.get("content", old.text)
+            entry = await write.record(session, old.scope, memory_id, old.text, text, was)
+            await write.withdraw_text(session, old, text, entry)
+            await append_audit(session, "update", old.scope, [memory_id], request, res, fields=sorted(values))
+            found = await memories.get(session, workspace_id, memory_id) or old
+        await store_answer(session, workspace_id, found, request)
+    return found
+
+
+async def restore(
+    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+) -> Memory:
+    """The memory, active; one that is not archived stays as it is. Raises NotFound, PreconditionFailed, or Conflict
+    when the scope has a live memory with this text."""
+    async with res.db.read(workspace_id) as session:
+        memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+    if memory is None:
+        raise missing()
+    _refuse_past(memory)
+    async with write_transaction(memory.scope, res, request) as session:
+        was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
+        found = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+        if was is None or found is None:
+            raise missing()
+        check(found.version, expected)
+        if found.archived:
+            now = res.clock()
+            await writes.release_expired(session, workspace_id, [found.hash], now=now)
+            await updates.set_columns(session, workspace_id, memory_id, {"archived": False}, now=now)
+            # as fresh as a new one, or the next round of forgetting would archive it again
+            fresh = {"relevance": 1.0, "salience": MEMORY_STAT.c.base_salience, "last_accessed": now, "stale_at": None}
+            await updates.set_stat(session, workspace_id, memory_id, fresh)
+            await write.record(session, found.scope, memory_id, found.text, found.text, was)
+            await withdrawn.take_back(session, workspace_id, memory_id, entry=None, everything=True)
+            await append_audit(session, "restore", found.scope, [memory_id], request, res)
+            found = await memories.get(session, workspace_id, memory_id) or found
+        await store_answer(session, workspace_id, found, request)
+    return found
+
+
+async def _prepared(memory: Memory, revision: Revision, res: Resources) -> Draft:
+    """What is to be written, redacted; with a text, everything that follows from it."""
+    settings = res.settings
+    chosen = revision.type or (memory.kind.type if memory.kind.source is ClassificationSource.EXPLICIT else None)
+    record = memory.role is not None
+    draft = Draft(
+        scope=memory.scope,
+        raw=revision.text or "",
+        given=CallerFields(
+            type=chosen,
+            type_confidence=memory.kind.confidence if revision.type is None else revision.type_confidence,
+            tags=revision.tags or (),
+            metadata=revision.metadata or {},
+            # a message keeps its day; a correction by hand speaks of today
+            timestamp=memory.timestamp if record else None,
+            timezone=settings.timezone,
+        ),
+        options=Options(
+            use_llm=False,
+            strict_size=settings.content_limits == "strict",
+            record=record,
+            embed_later=not revision.embed_now,
+        ),
+        received_at=res.clock(),
+    )
+    return await run(REVISED if revision.text is not None else (pii.redact,), draft, res)
+
+
+def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
+    """The columns that become different, by name; raises InvalidInput when a memory would end before it begins."""
+    values: dict[str, Any] = {}
+    if revision.text is not None and content_hash(draft.clean) != old.hash:
+        weights = draft.term_weights.weights if draft.term_weights else None
+        values |= updates.text_columns(draft.clean, weights) | _analysed(draft)
+        if old.t_invalid == old.temporal.valid_until:  # no end, or one that the old text named itself
+            since = old.t_valid if old.t_invalid is None else None
+            values |= {"t_valid": draft.given.t_valid or since, "t_invalid": draft.given.t_invalid}
+    if revision.type is not None:
+        kind = kinds.explicit(revision.type, revision.type_confidence)
+        values |= {"type": str(kind.type), "type_confidence": kind.confidence, "classification_source": kind.source}
+    elif revision.type_confidence is not None:
+        values["type_confidence"] = revision.type_confidence
+    if revision.fact_confidence is not None:
+        values["fact_confidence"] = revision.fact_confidence
+    if revision.importance is not None:
+        values |= {"importance": revision.importance.value, "importance_level": revision.importance.level}
+    if revision.tags is not None:  # both columns in one UPDATE
+        values |= {"tags": list(draft.tags), "tag_prefixes": list(draft.tag_prefixes)}
+    if revision.metadata is None:
+        values["metadata"] = {}
+    elif revision.metadata:
+        merged = {**old.metadata, **draft.metadata}
+        values["metadata"] = {key: value for key, value in merged.items() if draft.metadata.get(key, key) is not None}
+        check_merged("metadata", values["metadata"])
+    values |= {name: moment for name, moment in revision.moments.items() if name != "last_accessed"}
+    _refuse_empty_interval(values.get("t_valid", old.t_valid), values.get("t_invalid", old.t_invalid))
+    there = _as_it_is(old)
+    return {name: value for name, value in values.items() if name not in there or there[name] != value}
+
+
+def _analysed(draft: Draft) -> dict[str, Any]:
+    """The columns that the stages worked out of the new text."""
+    assert draft.kind is not None, "the pipeline is not through"
+    assert draft.temporal is not None, "the pipeline is not through"
+    return {
+        "type": str(draft.kind.type),
+        "type_confidence": draft.kind.confidence,
+        "classification_source": draft.kind.source,
+        "categories": list(draft.categories),
+        "temporal_type": str(draft.temporal.type),
+        "valid_until": draft.temporal.valid_until,
+        "temporal_tag": draft.temporal.tag and str(draft.temporal.tag),
+        "mentions": [writes.mention_json(each) for each in draft.temporal.mentions],
+        "embedding_status": str(draft.embedding_status),
+    }
+
+
+def _as_it_is(old: Memory) -> dict[str, Any]:
+    """The columns that a caller may change, as they are."""
+    return {
+        "type": str(old.kind.type),
+        "type_confidence": old.kind.confidence,
+        "classification_source": old.kind.source,
+        "fact_confidence": old.fact_confidence,
+        "importance": old.importance.value,
+        "importance_level": old.importance.level,
+        "tags": list(old.tags),
+        "tag_prefixes": list(old.tag_prefixes),
+        "metadata": dict(old.metadata),
+        "t_valid": old.t_valid,
+        "t_invalid": old.t_invalid,
+        "expires_at": old.expires_at,
+        "timestamp": old.timestamp,
+        "updated_at": old.updated_at,
+    }
+
+
+def _refuse_past(memory: Memory) -> None:
+    if memory.version_of is not None:
+        raise Conflict(f"This is a past version of memory {memory.version_of}: change that one.", field="id")
+
+
+def _refuse_empty_interval(first: Any, last: Any) -> None:
+    if first is not None and last is not None and first >= last:
+        raise InvalidInput("t_valid: must lie before t_invalid.", field="t_valid")
+
+
+async def _write(
+    session: Session, old: Memory, revision: Revision, draft: Draft, values: dict[str, Any], res: Resources
+) -> None:
+    workspace_id, now = old.scope.workspace_id, res.clock()
+    if "content" in values:
+        await writes.release_expired(session, workspace_id, [values["hash"]], now=now)
+    await updates.set_columns(session, workspace_id, old.id, values, now=now)
+    if "last_accessed" in revision.moments:
+        await updates.set_stat(session, workspace_id, old.id, {"last_accessed": revision.moments["last_accessed"]})
+    if "fact_confidence" in values:  # what a person has set does not fade
+        await updates.set_stat(session, workspace_id, old.id, {"base_confidence": None, "confidence": None})
+    if "importance" in values:
+        salience = dict.fromkeys(("base_salience", "salience"), values["importance"])
+        await updates.set_stat(session, workspace_id, old.id, salience)
+    if "content" in values:
+        kind: VectorKind = "placeholder" if draft.embedding_status is EmbeddingStatus.PLACEHOLDER else "text"
+        await updates.replace_vector(session, old.scope, old.id, draft.vector, kind=kind, generation=res.generation)
+        embed = draft.embedding_status is not EmbeddingStatus.STORED
+        await queue.enqueue(session, workspace_id, write.follow_up(old.id, res, embed=embed))
+        await write.rewrite_contexts(session, old)

@@ -1,0 +1,183 @@
+"""Many memories by their ids: read, change, delete, or look which exist."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from uuid import UUID
+
+from fastapi import APIRouter, Response
+
+from service.domain.access import Caller
+from service.domain.errors import InvalidInput, ServiceError
+from service.domain.request import StoredAnswer, WriteContext
+from service.domain.scope import Scope
+from service.domain.sizes import check_texts
+from service.http import cursors, errors
+from service.http.deps import Changer, Deleter, Reader, ResourcesOf
+from service.http.json_body import JsonRoute
+from service.http.reads import AuditReadOf
+from service.http.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
+from service.kit import deadline
+from service.memories.forget import ForgottenMemory, forget_many
+from service.memories.revise import revise
+from service.memories.routes.change_models import (
+    DeletedMemoriesResponse,
+    DeletedMemoryItem,
+    GetMemoriesRequest,
+    MemoriesByIdResponse,
+    MemoriesExistResponse,
+    MemoryExistsItem,
+    MemoryIdsRequest,
+    PatchedMemoryItem,
+    PatchMemoriesRequest,
+    PatchMemoriesResponse,
+    PatchMemoryInput,
+)
+from service.memories.routes.memories import memory_answer, revision
+from service.memories.routes.memory_models import MemoryResponse, memory_response
+from service.memories.routes.store_models import BatchItemError
+from service.memories.statements import memories
+from service.postgres import direct
+from service.runtime.resources import Resources
+from service.runtime.statements.idempotency import Replay
+from service.runtime.transactions import memory_id
+
+router = APIRouter(prefix="/v1/memories/batch", tags=["memories"], route_class=JsonRoute)
+
+AT_ONCE = 4
+
+
+@router.post(
+    "/get",
+    operation_id="get_memories",
+    summary="Read memories by their ids",
+    response_model=MemoriesByIdResponse,
+    responses=errors.documented(400, 401, 403, 413, 503),
+)
+async def get_memories(
+    body: GetMemoriesRequest, caller: Reader, res: ResourcesOf, note: AuditReadOf
+) -> MemoriesByIdResponse:
+    """With archived ones, without expired ones. It does not count as use."""
+    (skip,), known = cursors.counts(body.cursor), _uuids(body.ids, res)
+    unique = list(dict.fromkeys(known.values()))
+    async with res.db.read(caller.workspace_id) as session:
+        found, count = await memories.get_page(session, caller.workspace_id, unique[skip:], alive_at=res.clock())
+    end = skip + count
+    note("batch/get", Scope(caller.workspace_id), list(found.values()), ids=len(body.ids))
+    asked = {each: known.get(each) for each in body.ids}
+    here = {*unique[skip:end], *(() if skip else (None,))} - found.keys()
+    missing = [written for written, each in asked.items() if each in here]
+    more = cursors.after_counts(end) if end < len(unique) else None
+    results = [memory_response(found[each]) for each in unique[skip:end] if each in found]
+    return MemoriesByIdResponse(results=results, missing=missing, next_cursor=more)
+
+
+@router.post(
+    "/exists",
+    operation_id="memories_exist",
+    summary="Check which memories exist",
+    response_model=MemoriesExistResponse,
+    responses=errors.documented(400, 401, 403, 413, 503),
+)
+async def memories_exist(body: MemoryIdsRequest, caller: Reader, res: ResourcesOf) -> MemoriesExistResponse:
+    """Archived memories exist, expired ones do not."""
+    known = _uuids(body.ids, res)
+    unique, found = list(set(known.values())), set[UUID]()
+    async with res.db.read(caller.workspace_id) as session:
+        for at in range(0, len(unique), direct.PIECE):
+            ids = unique[at : at + direct.PIECE]
+            found |= (await memories.get_many(session, caller.workspace_id, ids, alive_at=res.clock())).keys()
+    return MemoriesExistResponse(
+        results=[MemoryExistsItem(id=each, exists=known.get(each) in found) for each in body.ids]
+    )
+
+
+@router.post(
+    "/delete",
+    operation_id="delete_memories_by_id",
+    summary="Delete memories by their ids",
+    response_model=DeletedMemoriesResponse,
+    responses=errors.documented(400, 401, 403, 413, 503),
+)
+async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Response:
+    """All in one transaction. An unknown id gets 404 and does not stop the others."""
+    known = _uuids(body.ids, res)
+    shown = partial(deleted, ids=body.ids, known=known)
+    unique = list(dict.fromkeys(known.values()))
+    return send(shown(await forget_many(caller.workspace_id, unique, res, write.answered_by(shown))))
+
+
+@router.post(
+    "/update",
+    operation_id="patch_memories",
+    summary="Change parts of several memories",
+    response_model=PatchMemoriesResponse,
+    responses=errors.documented(400, 401, 403, 413, 503),
+)
+async def patch_memories(
+    body: PatchMemoriesRequest, caller: Changer, res: ResourcesOf, write: BatchOf
+) -> PatchMemoriesResponse:
+    """Each item is its own transaction; one that fails does not stop the others. With an Idempotency-Key every item has
+    the key `key:index`, so a repeated batch completes what is missing."""
+    if len(body.items) > res.settings.batch_max_items:
+        raise InvalidInput(
+            f"items: {len(body.items)} were sent, at most {res.settings.batch_max_items} are taken at once.",
+            field="items",
+        )
+    check_texts("items", (one.content or "" for one in body.items))
+    turn, ends = asyncio.Semaphore(AT_ONCE), deadline.lift()
+
+    async def item(index: int, one: PatchMemoryInput) -> PatchedMemoryItem:
+        async with turn:
+            return await _patched(index, one, caller, res, of_item(write, index), ends)
+
+    found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
+    good = sum(each.error is None for each in found)
+    return PatchMemoriesResponse(results=found, succeeded=good, failed=len(found) - good)
+
+
+async def _patched(
+    index: int, one: PatchMemoryInput, caller: Caller, res: Resources, write: WriteContext, ends: float | None
+) -> PatchedMemoryItem:
+    try:
+        async with deadline.answered_by(ends):
+            await refuse_repeated(write, caller.workspace_id, res)
+            change = revision(one, caller, res.clock())
+            context = write.answered_by(memory_answer)
+            found = memory_answer(await revise(caller.workspace_id, memory_id(one.id), change, res, context))
+    except Replay as replay:
+        found = replay.answer
+    except ServiceError as exc:
+        problem = BatchItemError(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
+        return PatchedMemoryItem(index=index, status=problem.status, error=problem)
+    return PatchedMemoryItem(index=index, status=found.status, memory=MemoryResponse.read_again(found.body))
+
+
+def _uuids(ids: Sequence[str], res: Resources) -> dict[str, UUID]:
+    """The UUIDs among them, by the ids as they were sent; raises InvalidInput for too many."""
+    if len(ids) > res.settings.max_page_size:
+        raise InvalidInput(
+            f"ids: {len(ids)} were sent, at most {res.settings.max_page_size} are taken at once.", field="ids"
+        )
+    found = {}
+    for each in ids:
+        try:
+            found[each] = UUID(each)
+        except ValueError:
+            continue
+    return found
+
+
+def deleted(found: Sequence[ForgottenMemory], *, ids: Sequence[str], known: Mapping[str, UUID]) -> StoredAnswer:
+    by_id = {one.id: one for one in found}
+    items = [_item(each, by_id.get(known[each]) if each in known else None) for each in ids]
+    count = sum(one.deleted for one in by_id.values())
+    return answer(200, DeletedMemoriesResponse(results=items, deleted=count))
+
+
+def _item(written: str, one: ForgottenMemory | None) -> DeletedMemoryItem:
+    deleted, before = (one.deleted, one.already_deleted) if one else (False, False)
+    status = 200 if deleted or before else 404
+    return DeletedMemoryItem(id=written, status=status, deleted=deleted or before, already_deleted=before)

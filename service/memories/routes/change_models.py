@@ -1,0 +1,249 @@
+"""Requests and answers of changing, deleting and promoting memories."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic.config import JsonDict
+
+from service.domain.sizes import MAX_ITEMS, MAX_TEXT
+from service.domain.text import is_blank
+from service.http.free_json import JsonObject
+from service.http.schemas import (
+    MAX_TTL_S,
+    Id,
+    Name,
+    NextCursor,
+    OnePage,
+    RequestModel,
+    ResponseModel,
+    Tags,
+    Time,
+    TypeName,
+    Unit,
+    Unlisted,
+    check_null,
+    refuse_null,
+    refuse_reserved,
+)
+from service.memories.routes.memory_models import MemoryResponse
+from service.memories.routes.store_models import BatchItemError
+
+NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
+"""What a PATCH may set to null."""
+
+
+class PatchFields(RequestModel):
+    """Only what is named changes. `metadata` is merged key by key, null removes a key; `tags` replace all tags."""
+
+    content: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_TEXT,
+        description="Another text: redacted, its times and categories read anew, its vector made by a job",
+        examples=["Lives in Porto since May."],
+    )
+    tags: Tags | None = Field(
+        None,
+        description="Instead of all tags there are; null: none. A list, or one comma-separated string",
+        examples=[["home"]],
+    )
+    importance: Unit | None = Field(None, description="0..1")
+    importance_level: int | None = Field(None, ge=1, le=10, description="1..10; instead of importance")
+    type: TypeName | None = Field(None, description="One of seven types; it stays when the text changes")
+    type_confidence: Unit | None = Field(None, description="0..1: how sure the type is")
+    confidence: Unlisted[Unit | None] = Field(None, description="The same as type_confidence")
+    fact_confidence: Unit | None = Field(None, description="0..1: how sure the fact is")
+    metadata: JsonObject | None = Field(
+        None,
+        description="Merged key by key; null under a key removes it, null for all removes every key",
+        examples=[{"reviewed": True}],
+    )
+    t_valid: Time | None = Field(None, description="Valid from this moment on; null: since ever")
+    t_invalid: Time | None = Field(None, description="No longer valid from this moment on; null: it stays valid")
+    ttl_s: int | None = Field(
+        None, ge=1, le=MAX_TTL_S, description="Seconds from now until it is gone; instead of expires_at"
+    )
+    expires_at: Time | None = Field(None, description="null: it stays for good")
+    timestamp: Time | None = Field(None, description="With allow_system_fields only")
+    updated_at: Time | None = Field(None, description="With allow_system_fields only")
+    last_accessed: Time | None = Field(None, description="With allow_system_fields only")
+    allow_system_fields: bool = Field(False, description="Needs the right memory:admin")
+    reserves_names: ClassVar[bool] = True
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        check_null(self, but=NULLABLE)
+        for one, other in (
+            ("importance", "importance_level"),
+            ("type_confidence", "confidence"),
+            ("ttl_s", "expires_at"),
+        ):
+            if {one, other} <= self.model_fields_set:
+                raise ValueError(f"{one}: give {one} or {other}, not both")
+        if self.content is not None and is_blank(self.content):
+            raise ValueError("content: must not be blank")
+        if self.reserves_names:
+            refuse_reserved(self.metadata)
+        return self
+
+
+def _input_rules(schema: JsonDict) -> None:
+    refuse_null(schema, but=NULLABLE)
+
+
+def _patch_rules(schema: JsonDict) -> None:
+    _input_rules(schema)
+    schema["examples"] = [{"importance": 0.9, "metadata": {"reviewed": True}}]
+
+
+class PatchMemoryRequest(PatchFields):
+    """Only what is named changes. `metadata` is merged key by key, null removes a key; `tags` replace all tags."""
+
+    model_config = ConfigDict(json_schema_extra=_patch_rules)
+
+
+class PutMemoryRequest(RequestModel):
+    """The new text."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"content": "Lives in Porto since May."}]})
+
+    content: str | None = Field(None, min_length=1, max_length=MAX_TEXT, description="The new text")
+    text: Unlisted[str | None] = Field(None, min_length=1, max_length=MAX_TEXT, description="The same as content")
+
+    @model_validator(mode="after")
+    def _one_text(self) -> Self:
+        if (self.text is None) == (self.content is None):
+            raise ValueError("content: give the new text as content (or as text)")
+        if is_blank(self.text or self.content or ""):
+            raise ValueError("text: must not be blank")
+        return self
+
+
+class PromoteMemoryRequest(RequestModel):
+    """Why the memory is made visible in every channel, and whether to the whole workspace."""
+
+    reason: str | None = Field(
+        None, min_length=1, max_length=1_000, examples=["true in every project"], description="Why, for the history"
+    )
+    shared: bool = Field(False, description="The copy belongs to the whole workspace (right memory:share)")
+
+
+class MemoryIdsRequest(RequestModel):
+    """Ids of memories; one that is no UUID is simply not found."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]}]})
+
+    ids: list[Name] = Field(
+        min_length=1,
+        max_length=MAX_ITEMS,
+        examples=[["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]],
+        description="UUIDs of memories; 1,000 at most",
+    )
+
+
+class GetMemoriesRequest(MemoryIdsRequest):
+    """Ids of memories to read."""
+
+    cursor: str | None = Field(None, max_length=100, description="next_cursor of the answer before, with the same ids")
+
+
+class PatchMemoryInput(PatchFields):
+    """One change of a batch. Only what is named changes."""
+
+    model_config = ConfigDict(json_schema_extra=_input_rules)
+
+    id: Name = Field(description="UUID of the memory to change")
+
+
+BATCH_EXAMPLE: dict[str, JsonValue] = {
+    "items": [{"id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c", "tags": ["project:atlas"]}]
+}
+
+
+class PatchMemoriesRequest(RequestModel):
+    """Each item is its own transaction."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [BATCH_EXAMPLE]})
+
+    items: list[PatchMemoryInput] = Field(
+        min_length=1,
+        max_length=MAX_ITEMS,
+        description="Each like the body of PATCH /v1/memories/{id}, with its id; 100 at most",
+    )
+
+
+# -- answers ------------------------------------------------------------------------------------------------------
+
+
+class DeletedMemoryResponse(ResponseModel):
+    """The outcome of deleting a memory."""
+
+    id: Id = Field(description="UUID of the memory")
+    deleted: bool = Field(description="Always true: it is gone, now or since before")
+    already_deleted: bool = Field(description="true: it had been deleted before, and nothing was done")
+    message: str = Field(
+        description="The same in words", examples=["Memory 0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c deleted"]
+    )
+
+
+class PromotedMemoryResponse(MemoryResponse):
+    """The memory in `_global`."""
+
+    promoted_from: Id = Field(description="UUID of the original, which stays in its channel")
+
+
+class MemoriesByIdResponse(ResponseModel):
+    """The memories in the order of their ids."""
+
+    results: list[MemoryResponse] = Field(description="The memories there are, each once")
+    missing: list[str] = Field(description="Ids without a memory, as they were sent")
+    next_cursor: NextCursor = None
+
+
+class MemoryExistsItem(ResponseModel):
+    """Whether one id is that of a memory."""
+
+    id: str = Field(description="As it was sent")
+    exists: bool = Field(description="Whether there is such a memory, archived ones included")
+
+
+class MemoriesExistResponse(ResponseModel):
+    """Whether each id is that of a memory."""
+
+    results: list[MemoryExistsItem] = Field(description="One for each id, in order")
+    next_cursor: OnePage = None
+
+
+class DeletedMemoryItem(ResponseModel):
+    """The outcome for one id."""
+
+    id: str = Field(description="As it was sent")
+    status: int = Field(description="200: gone, now or since before; 404: never seen")
+    deleted: bool = Field(description="Whether it is gone, now or since before")
+    already_deleted: bool = Field(description="true: it had been deleted before")
+
+
+class DeletedMemoriesResponse(ResponseModel):
+    """The outcome for each id."""
+
+    results: list[DeletedMemoryItem] = Field(description="One for each id, in order")
+    deleted: int = Field(description="How many went with this request, from 0")
+
+
+class PatchedMemoryItem(ResponseModel):
+    """The outcome of one item: the memory or its error."""
+
+    index: int = Field(description="Its place in the request, from 0")
+    status: int = Field(description="The HTTP status it would have alone")
+    memory: MemoryResponse | None = Field(default=None, description="The memory as it is now; null when it failed")
+    error: BatchItemError | None = Field(default=None, description="Why it failed; null when it did not")
+
+
+class PatchMemoriesResponse(ResponseModel):
+    """The outcome of each item."""
+
+    results: list[PatchedMemoryItem] = Field(description="One for each item, in order")
+    succeeded: int = Field(description="How many items were changed, or already were as requested")
+    failed: int = Field(description="How many items failed")

@@ -1,0 +1,277 @@
+"""Edges between memories: made, listed and removed by hand, and walks along them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
+
+from fastapi import APIRouter, Query, Response
+from pydantic import ConfigDict, Field, model_validator
+
+from service.domain.errors import InvalidInput
+from service.domain.memory import Memory
+from service.domain.relation import Relation, RelationType, WalkStep
+from service.domain.request import StoredAnswer
+from service.graph.statements import edges
+from service.http import cursors, errors
+from service.http.deps import Reader, ResourcesOf, Writer
+from service.http.free_json import JsonObject
+from service.http.json_body import JsonRoute
+from service.http.preconditions import IN_SCOPE, ExpectedOf
+from service.http.query_parameters import Several, split
+from service.http.reads import AuditReadOf, ReadOn
+from service.http.schemas import DeletedCountResponse, Id, NextCursor, RequestModel, ResponseModel, Time, Unit
+from service.http.writes import WriteOf, answer, deleted, send
+from service.memories.associate import associate, dissociate
+from service.memories.routes.memory_models import MemoryResponse, memory_fields
+from service.memories.statements import memories
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+from service.runtime.transactions import memory_id, missing
+
+router = APIRouter(prefix="/v1/memories/{id}", tags=["relations"], dependencies=IN_SCOPE, route_class=JsonRoute)
+
+
+RelationName = Literal[
+    "OCCURRED_BEFORE",
+    "SIMILAR_TO",
+    "EXEMPLIFIES",
+    "INVALIDATED_BY",
+    "DERIVED_FROM",
+    "PREFERS_OVER",
+    "EVOLVED_INTO",
+    "SUPERSEDES",
+    "PROMOTED_FROM",
+    "RELATES_TO",
+    "LEADS_TO",
+    "CONTRADICTS",
+    "REINFORCES",
+    "PART_OF",
+    "MAY_OUTDATE",
+]
+
+
+class CreateRelationRequest(RequestModel):
+    """An edge from the memory of the path to `target_id`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"target_id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c", "type": "DERIVED_FROM"}]}
+    )
+
+    target_id: Id = Field(
+        examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"], description="UUID of the memory that the edge leads to"
+    )
+    type: RelationName = Field(
+        examples=["DERIVED_FROM"],
+        description="Read from the path's memory to the target: this one is DERIVED_FROM that one",
+    )
+    strength: Unit = Field(1.0, description="0..1")
+    properties: JsonObject = Field(default_factory=dict, description="Whatever you like to keep with the edge")
+    t_valid: Time | None = Field(None, description="Valid from this moment on; left out: since ever")
+    t_invalid: Time | None = Field(None, description="No longer valid from this moment on; left out: it stays valid")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
+            raise ValueError("t_valid: must lie before t_invalid")
+        return self
+
+
+class RelationResponse(ResponseModel):
+    """An edge between two memories, seen from the memory of the path."""
+
+    source_id: Id = Field(description="UUID of the memory that the edge begins at")
+    target_id: Id = Field(description="UUID of the memory that it leads to")
+    type: RelationType = Field(description="Read from source to target")
+    strength: float = Field(description="0..1")
+    properties: dict[str, Any] = Field(description="The caller's own; for an edge that the service made, its reason")
+    t_valid: Time | None = Field(description="Valid from this moment on; null: since ever")
+    t_invalid: Time | None = Field(description="No longer valid from this moment on; null: it stays valid")
+    created_at: Time | None = Field(description="When the edge was made; null: not known")
+    direction: Literal["out", "in"] = Field(
+        description="Seen from the memory of the path: out leads away from it, in towards it"
+    )
+
+
+class RelationPage(ResponseModel):
+    """The strongest first."""
+
+    results: list[RelationResponse] = Field(description="At most `limit` edges")
+    next_cursor: NextCursor = None
+
+
+class RelatedMemoryItem(MemoryResponse):
+    """A memory that a walk found."""
+
+    depth: int = Field(description="Edges between it and the memory of the path: 1..3")
+    relation: RelationResponse = Field(description="The edge by which the walk came, seen from the memory before it")
+
+
+class RelatedMemoryPage(ResponseModel):
+    """The nearest first, then the strongest."""
+
+    results: list[RelatedMemoryItem] = Field(description="At most `limit` memories, each once")
+    truncated: bool = Field(
+        description="true: a memory had more than its 50 strongest edges, or more memories were found than `limit`"
+    )
+    next_cursor: NextCursor = None
+
+
+@router.get(
+    "/related",
+    operation_id="get_related_memories",
+    summary="List the memories around a memory",
+    response_model=RelatedMemoryPage,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def get_related_memories(
+    id: str,
+    caller: Reader,
+    res: ResourcesOf,
+    note: AuditReadOf,
+    depth: Annotated[int, Query(ge=1, le=3, description="Edges to walk, whatever their direction")] = 2,
+    types: Several = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+    include_archived: bool = False,
+    cursor: ReadOn = None,
+) -> RelatedMemoryPage:
+    """The nearest first, then by the strength of the edge; each once. At most the 50 strongest edges of a memory are
+    walked; `truncated` says when there was more."""
+    way = edges.WalkOptions(depth, limit, types=_types(types), include_archived=include_archived)
+    (skip,), now = cursors.counts(cursor), res.clock()
+    async with res.db.snapshot(caller.workspace_id) as session:
+        start = await _start(session, caller.workspace_id, memory_id(id), res)
+        walk = await edges.walk(session, caller.workspace_id, start.id, way, now=now)
+        ids = [step.memory_id for step in walk.steps[skip:]]
+        found, count = await memories.get_page(session, caller.workspace_id, ids)
+    note("related", start.scope, list(found.values()), start=str(start.id), depth=depth, limit=limit)
+    results = [
+        RelatedMemoryItem(
+            **memory_fields(found[step.memory_id]), depth=step.depth, relation=_relation(step.by, _previous(step))
+        )
+        for step in walk.steps[skip:][:count]
+    ]
+    more = cursors.after_counts(skip + count) if count < len(ids) else None
+    return RelatedMemoryPage(results=results, truncated=walk.truncated, next_cursor=more)
+
+
+@router.get(
+    "/relations",
+    operation_id="list_relations",
+    summary="List the relations of a memory",
+    response_model=RelationPage,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def list_relations(
+    id: str,
+    caller: Reader,
+    res: ResourcesOf,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: ReadOn = None,
+) -> RelationPage:
+    """The strongest first, whether they hold now or not."""
+    async with res.db.snapshot(caller.workspace_id) as session:
+        start = await _start(session, caller.workspace_id, memory_id(id), res)
+        before = cursors.counts(cursor)
+        found = await edges.of_memory(session, caller.workspace_id, start.id, skip=before[0], limit=limit + 1)
+    (page,), more = cursors.cut_each(before, limit, found)
+    return RelationPage(results=[_relation(each, start.id) for each in page], next_cursor=more)
+
+
+@router.post(
+    "/relations",
+    operation_id="create_relation",
+    summary="Create a relation between two memories",
+    status_code=201,
+    response_model=RelationResponse,
+    responses={
+        200: {"model": RelationResponse, "description": "The edge was there and has the new values"},
+        **errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503),
+    },
+)
+async def create_relation(
+    id: str,
+    body: CreateRelationRequest,
+    caller: Writer,
+    res: ResourcesOf,
+    write: WriteOf,
+    expected: ExpectedOf,
+) -> Response:
+    """Read from here to there: this memory DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it. If-Match
+    holds this memory to the version that was read."""
+    source = memory_id(id)
+    asked = Relation(
+        source,
+        RelationType(body.type),
+        body.target_id,
+        body.strength,
+        body.properties,
+        body.t_valid,
+        body.t_invalid,
+    )
+    context = write.answered_by(relation_answer)
+    result = await associate(caller.workspace_id, asked, res, context, expected=expected)
+    return send(relation_answer(result))
+
+
+@router.delete(
+    "/relations",
+    operation_id="delete_relation",
+    summary="Delete the relations between two memories",
+    response_model=DeletedCountResponse,
+    responses=errors.documented(400, 401, 403, 404, 412, 503),
+)
+async def delete_relation(
+    id: str,
+    caller: Writer,
+    res: ResourcesOf,
+    write: WriteOf,
+    expected: ExpectedOf,
+    target_id: Annotated[str, Query(min_length=1, max_length=100)],
+    type: Annotated[RelationName | None, Query(description="Left out: every type")] = None,
+) -> Response:
+    """Relations from this memory to the target. Having none is no error."""
+    source, target = memory_id(id), memory_id(target_id)
+    kind = RelationType(type) if type else None
+    context = write.answered_by(deleted)
+    count = await dissociate(caller.workspace_id, source, target, kind, res, context, expected=expected)
+    return send(deleted(count))
+
+
+def relation_answer(result: tuple[Relation, bool]) -> StoredAnswer:
+    relation, is_new = result
+    return answer(201 if is_new else 200, _relation(relation, relation.source_id))
+
+
+async def _start(session: Session, workspace_id: UUID, wanted: UUID, res: Resources) -> Memory:
+    found = await memories.get(session, workspace_id, wanted, alive_at=res.clock())
+    if found is None:
+        raise missing()
+    return found
+
+
+def _previous(step: WalkStep) -> UUID:
+    """The memory at the other end of the step's edge, from which the walk came."""
+    return step.by.source_id if step.by.target_id == step.memory_id else step.by.target_id
+
+
+def _types(given: list[str] | None) -> tuple[RelationType, ...]:
+    named = [part.upper() for part in split(given, "types")]
+    for name in named:
+        if name not in set(RelationType):
+            raise InvalidInput(f"types: must be among {', '.join(RelationType)}.", field="types")
+    return tuple(dict.fromkeys(RelationType(name) for name in named))
+
+
+def _relation(found: Relation, seen_from: UUID) -> RelationResponse:
+    return RelationResponse(
+        source_id=found.source_id,
+        target_id=found.target_id,
+        type=found.type,
+        strength=found.strength,
+        properties=dict(found.properties),
+        t_valid=found.t_valid,
+        t_invalid=found.t_invalid,
+        created_at=found.created_at,
+        direction="in" if found.target_id == seen_from else "out",
+    )

@@ -1,0 +1,142 @@
+"""Reviews: memories that contradict known ones and wait for a person's decision (policy flag_review)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from service.domain import sizes
+from service.domain.errors import NotFound
+from service.domain.request import StoredAnswer
+from service.http import cursors, errors
+from service.http.deps import Changer, Reader, ReadScopeOf, ResourcesOf
+from service.http.json_body import JsonRoute
+from service.http.preconditions import ExpectedOf, uuid_of
+from service.http.schemas import Id, NextCursor, ResponseModel, Time
+from service.http.writes import WriteOf, answer, send
+from service.memories import review
+from service.memories.review import ReviewWithMemories
+from service.memories.routes.memory_models import MemoryResponse, memory_response
+from service.memories.statements import reviews
+from service.postgres import direct
+
+router = APIRouter(prefix="/v1/reviews", tags=["reviews"], route_class=JsonRoute)
+
+RESOLVED = errors.documented(401, 403, 404, 409, 412, 503)
+
+
+class ReviewChange(ResponseModel):
+    """What acceptance does to one memory."""
+
+    verb: Literal["UPDATE", "DELETE"] = Field(
+        description="UPDATE: the target gets the flagged text; DELETE: it is archived"
+    )
+    target_id: Id = Field(description="UUID of the memory that it happens to")
+
+
+class ReviewResponse(ResponseModel):
+    """A memory that waits for a person's decision, and is archived until then."""
+
+    id: Id = Field(description="UUID, to accept or reject it by")
+    state: Literal["pending", "accepted", "rejected"] = Field(description="accepted and rejected are final")
+    memory_id: Id = Field(description="UUID of the memory that waits")
+    memory: MemoryResponse | None = Field(description="The memory that waits; null: it is gone")
+    changes: list[ReviewChange] = Field(description="What acceptance does, in order")
+    contradicts: list[MemoryResponse] = Field(
+        description="The memories that acceptance changes; those that are gone are left out"
+    )
+    created_at: Time = Field(description="When it was flagged")
+    resolved_at: Time | None = Field(description="When it was accepted or rejected; null: it waits")
+    version: int = Field(description="What If-Match wants: another number, not a greater one, after any change")
+
+
+class ReviewPage(ResponseModel):
+    """Oldest first."""
+
+    results: list[ReviewResponse] = Field(description="At most `limit` reviews")
+    next_cursor: NextCursor = None
+
+
+@router.get(
+    "",
+    operation_id="list_reviews",
+    summary="List the pending reviews",
+    response_model=ReviewPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_reviews(
+    caller: Reader,
+    scope: ReadScopeOf,
+    res: ResourcesOf,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+) -> ReviewPage:
+    """The pending reviews of a scope. Nothing else shows these memories: no search, no list."""
+    after = cursors.decode(cursor)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await reviews.page(session, scope, after=after, limit=limit + 1, now=res.clock())
+        read: list[ReviewWithMemories] = []
+        for at in range(0, min(limit, len(found)), direct.PIECE):
+            piece = found[at : min(at + direct.PIECE, limit)]
+            read += await review.with_memories(session, caller.workspace_id, piece)
+            if sizes.weight(read) >= sizes.PAGE_BYTES:
+                break
+    page, _ = cursors.cut(read, limit)
+    last = page[-1].review if len(page) < len(found) else None
+    more = cursors.encode(last.created_at, last.id) if last else None
+    return ReviewPage(results=[_out(each) for each in page], next_cursor=more)
+
+
+@router.post(
+    "/{id}/accept",
+    operation_id="accept_review",
+    summary="Accept a flagged memory",
+    response_model=ReviewResponse,
+    responses=RESOLVED,
+)
+async def accept_review(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+    """It replaces what it contradicts, under that memory's id. The decision can be undone."""
+    resolved = await review.accept(
+        caller.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected
+    )
+    return send(review_answer(resolved))
+
+
+@router.post(
+    "/{id}/reject",
+    operation_id="reject_review",
+    summary="Remove a flagged memory",
+    response_model=ReviewResponse,
+    responses=RESOLVED,
+)
+async def reject_review(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+    """What it contradicts stays as it is. Its history stays too."""
+    resolved = await review.reject(
+        caller.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected
+    )
+    return send(review_answer(resolved))
+
+
+def review_answer(found: ReviewWithMemories) -> StoredAnswer:
+    return answer(200, _out(found))
+
+
+def _missing() -> NotFound:
+    return NotFound("There is no review with this id.", field="id")
+
+
+def _out(found: ReviewWithMemories) -> ReviewResponse:
+    shown = found.review
+    return ReviewResponse(
+        id=shown.id,
+        state=shown.state,
+        memory_id=shown.memory_id,
+        memory=memory_response(found.memory) if found.memory else None,
+        changes=[ReviewChange(verb=each.verb, target_id=each.target_id) for each in shown.changes],
+        contradicts=[memory_response(each) for each in found.contradicts],
+        created_at=shown.created_at,
+        resolved_at=shown.resolved_at,
+        version=found.version,
+    )

@@ -1,0 +1,457 @@
+"""Requests and answers of storing memories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
+
+from service.domain import moments
+from service.domain.decision import Action, Evidence
+from service.domain.draft import DedupAction, Draft, EmbeddingStatus
+from service.domain.kinds import ClassificationSource, ImportanceBand, MemoryType
+from service.domain.memory import Outcome
+from service.domain.sizes import MAX_ITEMS, MAX_MESSAGES, MAX_TEXT
+from service.http.free_json import JsonObject
+from service.http.narrowing import FilterTree
+from service.http.schemas import (
+    MAX_TTL_S,
+    Id,
+    ListInDocument,
+    Name,
+    RequestModel,
+    ResponseModel,
+    Role,
+    ScopeFields,
+    Speaker,
+    Tags,
+    TemporalDetails,
+    Text,
+    TextInDocument,
+    Time,
+    TypeName,
+    Unit,
+    Unlisted,
+    Vector,
+    Zone,
+    refuse_reserved,
+    temporal_details,
+)
+from service.language import importance
+from service.providers.budget import RequestUsage
+
+Said = Annotated[str, Field(max_length=MAX_TEXT)]
+Parts = Annotated[list[Any], Field(max_length=MAX_ITEMS)]
+"""Parts of a message, of which only those with a `text` count: a picture may be a megabyte, and is not kept."""
+
+
+ELSEWHERE = frozenset(
+    {
+        *("id", "type", "created_at", "status", "model", "refusal", "annotations", "audio", "function_call"),
+        *("tool_calls", "tool_call_id", "reasoning", "reasoning_content", "finish_reason", "usage", "metadata"),
+        *("additional_kwargs", "response_metadata", "usage_metadata", "invalid_tool_calls", "example", "artifact"),
+    }
+)
+"""Fields of a message in the histories of others. Of them the time and the type, which may be the role, count."""
+
+ROLES_ELSEWHERE = {"human": "user", "ai": "assistant"}
+
+
+class MessageInput(RequestModel):
+    """One message of a conversation, as clients send them: parts without text are left out with a warning."""
+
+    role: Role = Field(description="user, assistant, system or tool; others are taken with a warning")
+    content: Annotated[Said | Parts, TextInDocument()] | None = Field(
+        None,
+        examples=["I moved to Lisbon last week."],
+        description="What was said; of a list of parts those with text are kept",
+    )
+    name: Speaker | None = Field(None, description="The speaker's name")
+    timestamp: Time | None = Field(None, description="When it was said; default the request's")
+
+    _left_out: frozenset[str] = PrivateAttr(frozenset())
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _as_kept_elsewhere(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """A message as OpenAI, LangChain and others keep it: what is no part of a message here is left out."""
+        if not isinstance(given, dict):
+            return handler(given)
+        sent = {name: value for name, value in given.items() if name not in ELSEWHERE}
+        role = sent.get("role", given.get("type"))
+        if isinstance(role, str):
+            sent["role"] = ROLES_ELSEWHERE.get(role, role)
+        if "timestamp" not in sent and given.get("created_at") is not None:
+            try:
+                sent["timestamp"] = moments.parsed(given["created_at"])
+            except ValueError as exc:
+                raise ValueError(f"created_at: {exc}") from None
+        found = handler(sent)
+        found._left_out = frozenset(given.keys() & ELSEWHERE - {"created_at", "type"})
+        return found
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The fields that were sent and have no meaning here."""
+        return self._left_out
+
+
+Messages = Annotated[list[MessageInput], Field(max_length=MAX_MESSAGES)]
+
+
+class MemoryFields(ScopeFields):
+    """What a caller may set by hand; the service works out the rest."""
+
+    session_id: Name | None = Field(
+        None,
+        description="Your name for the chat, whose facts are the user's; with messages also the conversation's name",
+    )
+    id: Id | None = Field(None, description="Your own UUID; an existing one in the same scope is updated")
+    type: TypeName | None = Field(None, description="One of seven types; classified by the service when left out")
+    type_confidence: Unit | None = Field(
+        None, description="0..1: how sure the type is; left out: 0.9 for one that is given"
+    )
+    confidence: Unlisted[Unit | None] = Field(None, description="The same as type_confidence")
+    importance: Unit | None = Field(None, description="0..1; rated by the service when left out")
+    importance_level: int | None = Field(None, ge=1, le=10, description="1..10, ten times importance; instead of it")
+    tags: Tags = Field(
+        default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas", "work"]]
+    )
+    metadata: JsonObject = Field(
+        default_factory=dict,
+        description="Whatever you like to filter by later; not the names of a memory's own fields",
+        examples=[{"project": "atlas", "priority": 3}],
+    )
+    timestamp: Time | None = Field(None, description="When it happened; default now. Relative dates count from here")
+    timezone: Zone | None = Field(
+        None,
+        description="IANA zone in which 'tomorrow at 3' is meant; default the timestamp's offset, else the workspace's",
+    )
+    t_valid: Time | None = Field(None, description="Valid from this moment on; left out: since ever")
+    t_invalid: Time | None = Field(None, description="No longer valid from this moment on; left out: it stays valid")
+    updated_at: Time | None = Field(None, description="With allow_system_fields only; content only")
+    last_accessed: Time | None = Field(None, description="With allow_system_fields only; content only")
+    allow_system_fields: bool = Field(False, description="To move memories in; needs the right memory:admin")
+    ttl_s: int | None = Field(None, ge=1, le=MAX_TTL_S, description="Seconds until it is gone; instead of expires_at")
+    expires_at: Time | None = Field(None, description="From this moment on it is gone; left out: never")
+    embedding: Vector | None = Field(
+        None, description="Your own vector, of the service's dimension; made of the text when left out"
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.importance is not None and self.importance_level is not None:
+            raise ValueError("importance: give importance or importance_level, not both")
+        if self.confidence is not None and self.type_confidence is not None:
+            raise ValueError("confidence: give type_confidence or confidence, not both")
+        if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
+            raise ValueError("t_valid: must lie before t_invalid")
+        if self.ttl_s is not None and self.expires_at is not None:
+            raise ValueError("ttl_s: give ttl_s or expires_at, not both")
+        return self
+
+
+class StoreRequest(MemoryFields):
+    """Exactly one of `content` (one memory) and `messages` (a conversation), and whose it is: user_id, agent_id, run_id
+    or shared."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"content": "Prefers tea over coffee in the morning.", "user_id": "alice"}]}
+    )
+
+    content: Text | None = Field(
+        None,
+        description="One memory, as a text",
+        examples=["Prefers tea over coffee in the morning."],
+    )
+    messages: Annotated[Messages | Said, ListInDocument()] | None = Field(
+        None,
+        description="A conversation that facts are read from; a string is one message of the user",
+        examples=[[{"role": "user", "content": "I moved to Lisbon last week."}]],
+    )
+    shared: bool = Field(
+        False,
+        description="content only: a memory of the whole workspace, without user, agent and run (right memory:share)",
+    )
+    infer: bool = Field(True, description="messages only: false stores them as they are")
+    dedup: bool = Field(True, description="content only: false stores it beside what says nearly the same")
+    dry_run: bool = Field(False, description="Say what would happen and store nothing")
+    use_llm: bool | None = Field(
+        None, description="false: by rules alone; left out or true: by the language model, if there is one"
+    )
+    summarise: bool = Field(
+        False, description="content only: shorten a long text before it is stored; needs a language model"
+    )
+    limits: Literal["open", "strict"] | None = Field(
+        None,
+        description="strict refuses a content longer than the hard limit (2,000 characters); default the workspace's",
+    )
+    prompt: str | None = Field(
+        None,
+        min_length=1,
+        max_length=20_000,
+        description="messages with infer only: replaces the service's prompt that facts are read with",
+    )
+    filters: FilterTree | None = Field(
+        None, description="messages with infer only: which memories the new facts are compared with"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_the_zone_of_its_time(cls, given: Any) -> Any:
+        """Without a time zone the offset of the first time given counts, if it is of whole hours."""
+        if not isinstance(given, dict) or given.get("timezone") is not None:
+            return given
+        said = given.get("messages")
+        times = [
+            each.get("timestamp")
+            for each in (given, *(said if isinstance(said, list) else ()))
+            if isinstance(each, dict)
+        ]
+        zone = next((found for each in times if (found := moments.zone_of(each))), None)
+        return {**given, "timezone": zone} if zone else given
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.content is None) == (self.messages is None):
+            raise ValueError("content: give exactly one of content and messages")
+        if self.content is not None:  # messages may have any metadata
+            refuse_reserved(self.metadata)
+        return self
+
+
+class StoreBatchRequest(RequestModel):
+    """Several single memories; each is its own transaction."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"items": [{"content": "Parks in bay 12.", "user_id": "alice"}]}]}
+    )
+
+    items: list[StoreRequest] = Field(
+        min_length=1, max_length=MAX_ITEMS, description="Each like the body of POST /v1/memories; 100 at most"
+    )
+
+
+# -- answers
+
+
+class DedupOutcome(ResponseModel):
+    """`similarity`: calibrated cosine 0..1 to the nearest memory of the scope; null when nothing was compared."""
+
+    action: DedupAction = Field(description="Stored as new, merged into an existing memory, or already known")
+    existing_id: Id | None = Field(
+        default=None, description="The memory that it was merged into, or that says it already; null: there is none"
+    )
+    similarity: float | None = Field(
+        default=None,
+        description="0..1 to the nearest memory of the scope; null when nothing was compared",
+        examples=[0.42],
+    )
+
+
+class RedactionCount(ResponseModel):
+    """One kind of secret or personal data that was redacted."""
+
+    label: str = Field(description="What was redacted", examples=["API_KEY"])
+    count: int = Field(description="How often", examples=[1])
+
+
+class PiiSummary(ResponseModel):
+    """What was redacted in a text before it was stored."""
+
+    redactions: list[RedactionCount] = Field(
+        default_factory=list, description="Redacted secrets and personal data, by kind"
+    )
+
+
+class DecisionEvidence(ResponseModel):
+    """Who decided about a similar memory, and why."""
+
+    source: str = Field(examples=["rules"], description="rules or llm")
+    model: str = Field(description="Which model, or which version of the rules", examples=["rules:1"])
+    verdict: str = Field(description="ADD, UPDATE, DELETE or NONE", examples=["UPDATE"])
+    reason: str = Field(description="Why, in words", examples=["a newer value of the same attribute"])
+    rejected: bool = Field(description="The model's answer could not be used, and the rules decided")
+
+
+class StoreOutcome(ResponseModel):
+    """The outcome for one text; `event` is ADD, UPDATE or NONE."""
+
+    event: Action = Field(
+        description="ADD: a new memory; UPDATE: one that was there has changed; NONE: nothing new", examples=["ADD"]
+    )
+    id: Id | None = Field(description="UUID of the memory; null when nothing was stored")
+    memory: str | None = Field(
+        description="Its text now, redacted; null: there is none, or it was there before and the key may not read",
+        examples=["Prefers tea over coffee in the morning"],
+    )
+    old_memory: str | None = Field(
+        default=None, description="Its text before an UPDATE, if the key may read; else null"
+    )
+    kept_as: Id | None = Field(
+        default=None,
+        description="With NONE: the past version that says it, because it is older than what is known; else null",
+    )
+    dedup: DedupOutcome = Field(description="What it was compared with")
+    decision: DecisionEvidence | None = Field(
+        default=None, description="Who decided about a near neighbour; null when nobody had to"
+    )
+    importance: float | None = Field(
+        description="0..1; null: not determined for a text that is not stored", examples=[0.6]
+    )
+    importance_level: int | None = Field(description="The same as 1..10; null: not determined", examples=[6])
+    importance_band: ImportanceBand | None = Field(
+        description="The importance in a word; null: not determined", examples=["Standard"]
+    )
+    temporal: TemporalDetails | None = Field(
+        description="The times that it names, and until when it is valid; null: not determined"
+    )
+    categories: list[str] = Field(description="What it is about", examples=[["food"]])
+    tags: list[str] = Field(description="In lower case", examples=[["drink"]])
+    tag_prefixes: list[str] = Field(description="The tags and what stands before each : or /", examples=[["drink"]])
+    type: MemoryType | None = Field(description="One of seven types; null: not determined", examples=["Preference"])
+    type_confidence: float | None = Field(
+        description="0..1: how sure the type is; null: not determined", examples=[0.85]
+    )
+    classification_source: ClassificationSource | None = Field(
+        description="Who determined the type; null: not determined", examples=["regex"]
+    )
+    pii: PiiSummary = Field(description="What was redacted")
+    entities: dict[str, list[str]] = Field(default_factory=dict, description="Found by enrichment, shortly after")
+    embedding: EmbeddingStatus = Field(description="stored, or queued: found by its words until its vector is made")
+    enrichment: Literal["queued", "none"] = Field(
+        description="queued: entities and relations come shortly after", examples=["queued"]
+    )
+    summarized: bool = Field(default=False, description="Whether the text was shortened before it was stored")
+    original_length: int | None = Field(
+        default=None, description="Characters before it was shortened; null: it was not"
+    )
+    summarized_length: int | None = Field(
+        default=None, description="Characters after it was shortened; null: it was not"
+    )
+    role: str | None = Field(default=None, description="Who said it; null: nobody, it was stored as a text")
+    conversation_id: Id | None = Field(default=None, description="UUID of the conversation it came from; null: of none")
+    turn_index: int | None = Field(default=None, description="Its place there, from 0; null: none")
+    warnings: list[str] = Field(
+        default_factory=list, description="What was left out or cut short, each as `code: sentence`"
+    )
+    timings_ms: dict[str, float] = Field(default_factory=dict, description="Per stage")
+
+
+class LlmUsage(ResponseModel):
+    """Calls of models, and their tokens."""
+
+    llm_calls: int = Field(default=0, description="Calls of the language model")
+    prompt_tokens: int = Field(default=0, description="Tokens sent")
+    completion_tokens: int = Field(default=0, description="Tokens of its answers")
+    embedded_texts: int = Field(default=0, description="Texts that were embedded")
+    cached: int = Field(default=0, description="Answers taken from the cache")
+
+
+class StoreResponse(ResponseModel):
+    """One result per text, in the order they were sent."""
+
+    results: list[StoreOutcome] = Field(description="What became of each text or fact, in order")
+    warnings: list[str] = Field(
+        default_factory=list, description="Of the request as a whole; no_facts says why nothing was stored"
+    )
+    usage: LlmUsage = Field(description="Model calls and tokens")
+    timings_ms: dict[str, float] = Field(
+        description="By stage, and the total", examples=[{"embed": 7.8, "total": 34.1}]
+    )
+    dry_run: bool = Field(default=False, description="Nothing was stored")
+
+
+class BatchItemError(ResponseModel):
+    """Why one item of a batch failed."""
+
+    status: int = Field(description="The HTTP status it would have alone", examples=[400])
+    code: str = Field(description="What is wrong, for programs", examples=["invalid_input"])
+    detail: str = Field(description="What is wrong, for people")
+    field: str | None = Field(default=None, description="Where, inside the item; null: no field is to blame")
+
+
+class StoreBatchItem(ResponseModel):
+    """The outcome of one item of a batch: its results or its error."""
+
+    index: int = Field(description="Its place in the request, from 0")
+    status: int = Field(description="The HTTP status it would have alone", examples=[201])
+    results: list[StoreOutcome] = Field(default_factory=list, description="As of a single store; none when it failed")
+    error: BatchItemError | None = Field(default=None, description="Why it failed; null when it did not")
+
+
+class StoreBatchResponse(ResponseModel):
+    """One item for each that was sent."""
+
+    results: list[StoreBatchItem] = Field(description="One for each item, in order")
+    succeeded: int = Field(description="How many items were stored, or already known")
+    failed: int = Field(description="How many items failed")
+    usage: LlmUsage = Field(description="Model calls and tokens of all items together")
+
+
+def store_outcome(outcome: Outcome) -> StoreOutcome:
+    """One outcome. A duplicate shows the existing memory; fields that were not computed for the new text are null."""
+    draft = outcome.draft
+    return StoreOutcome(
+        event=outcome.event,
+        id=outcome.memory_id,
+        memory=outcome.memory,
+        old_memory=outcome.old_memory,
+        kept_as=outcome.kept_as,
+        dedup=DedupOutcome(
+            action=outcome.dedup.action, existing_id=outcome.dedup.existing_id, similarity=outcome.dedup.similarity
+        ),
+        decision=decision_evidence(draft.evidence) if draft.evidence else None,
+        **_annotation(draft),
+        tags=list(draft.tags),
+        tag_prefixes=list(draft.tag_prefixes),
+        pii=PiiSummary(redactions=[RedactionCount(label=each.label, count=each.count) for each in draft.redactions]),
+        embedding=draft.embedding_status,
+        enrichment="queued" if outcome.event is not Action.NONE and not draft.options.dry_run else "none",
+        summarized=draft.original_length is not None,
+        original_length=draft.original_length,
+        summarized_length=len(draft.clean) if draft.original_length is not None else None,
+        role=draft.speech.role if draft.speech else None,
+        conversation_id=outcome.conversation_id,
+        turn_index=outcome.turn_index,
+        warnings=list(draft.warnings),
+        timings_ms=dict(draft.timings_ms),
+    )
+
+
+def _annotation(draft: Draft) -> dict[str, Any]:
+    rated, kind = draft.importance, draft.kind
+    return {
+        "importance": rated.value if rated else None,
+        "importance_level": rated.level if rated else None,
+        "importance_band": importance.band(rated.value) if rated else None,
+        "temporal": temporal_details(draft.temporal) if draft.temporal else None,
+        "categories": list(draft.categories),
+        "type": kind.type if kind else None,
+        "type_confidence": kind.confidence if kind else None,
+        "classification_source": kind.source if kind else None,
+    }
+
+
+def decision_evidence(judged: Evidence) -> DecisionEvidence:
+    return DecisionEvidence(
+        source=judged.source,
+        model=judged.model,
+        verdict=judged.verdict,
+        reason=judged.reason,
+        rejected=judged.rejected,
+    )
+
+
+def llm_usage(spent: RequestUsage) -> LlmUsage:
+    return LlmUsage(**spent.as_dict())
+
+
+def stage_timings(drafts: Sequence[Draft]) -> dict[str, float]:
+    """Milliseconds per stage, of the slowest text: the texts of a request pass each stage together."""
+    found: dict[str, float] = {}
+    for draft in drafts:
+        for stage, spent in draft.timings_ms.items():
+            found[stage] = max(found.get(stage, 0.0), spent)
+    return found

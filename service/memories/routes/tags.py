@@ -1,0 +1,118 @@
+"""Memories by their tags."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from service.domain.errors import InvalidInput
+from service.domain.memory import Memory
+from service.domain.query import EVER, Narrow, TagMatch, TagMode, Validity
+from service.domain.scope import Scope
+from service.graph.statements import edges
+from service.http import cursors, errors
+from service.http.deps import Reader, ReadScopeOf, ResourcesOf
+from service.http.json_body import JsonRoute
+from service.http.narrowing import MAX_WORDS, Comma
+from service.http.query_parameters import REPEATABLE
+from service.http.reads import AuditReadOf, CountsOf, CountUseOf, ReadOn
+from service.http.schemas import NextCursor, ResponseModel
+from service.language.tags import normalise
+from service.memories.routes.connected import ConnectedMemoryItem, connected
+from service.memories.routes.memory_models import MemoryResponse, memory_fields
+from service.memories.statements import memories, visibility
+from service.postgres import scopes
+from service.runtime import pii
+from service.runtime.resources import Resources
+
+router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
+
+
+class TaggedMemoryItem(MemoryResponse):
+    """A memory that has the tag."""
+
+    score: float = Field(description="Its importance, by which the list is ordered: 0..1", examples=[0.6])
+    similarity: float | None = Field(None, description="Always null: there is no query to compare with")
+    connected: list[ConnectedMemoryItem] = Field(
+        default_factory=list, description="The memories it is connected to most strongly"
+    )
+
+
+class TaggedMemoryPage(ResponseModel):
+    """The most important first, then the latest."""
+
+    results: list[TaggedMemoryItem] = Field(description="At most `limit` memories")
+    next_cursor: NextCursor = None
+
+
+@router.get(
+    "/by-tag",
+    operation_id="list_memories_by_tag",
+    summary="List the memories of a scope with a tag",
+    response_model=TaggedMemoryPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_memories_by_tag(
+    caller: Reader,
+    scope: ReadScopeOf,
+    res: ResourcesOf,
+    note: AuditReadOf,
+    used: CountUseOf,
+    counts: CountsOf,
+    tags_wanted: Annotated[list[Comma], Query(alias="tags", max_length=MAX_WORDS, description=REPEATABLE)],
+    limit: Annotated[int, Query(ge=1, le=100, description="At most this many")] = 50,
+    tag_match: Annotated[TagMatch, Query(description="prefix: slack finds slack:channel:general")] = "prefix",
+    tag_mode: Annotated[TagMode, Query(description="One of the tags is enough, or all are needed")] = "any",
+    include_archived: Annotated[bool, Query(description="Archived memories, too")] = False,
+    validity: Annotated[
+        Validity, Query(description="demote shows what is no longer valid, too; ignore also what is not yet")
+    ] = "exclude",
+    cursor: ReadOn = None,
+) -> TaggedMemoryPage:
+    """What is valid now, the most important first, then the latest."""
+    parts = [part for each in tags_wanted for part in each.split(",")]
+    wanted = normalise(parts)
+    if not wanted:
+        raise InvalidInput("tags: name at least one tag.", field="tags")
+    if len(wanted) > MAX_WORDS:
+        raise InvalidInput(f"tags: at most {MAX_WORDS} tags.", field="tags")
+    tagged = Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode)
+    (skip,) = cursors.counts(cursor)
+    listed, connected_to, more = await _most_important(
+        scope, tagged, res, validity=validity, include_archived=include_archived, skip=skip, limit=limit
+    )
+    shown = list(normalise([pii.of_words("tags", part) for part in parts]))
+    note("by-tag", scope, listed, tags=shown, tag_match=tag_match, tag_mode=tag_mode, limit=limit)
+    if counts:
+        used(listed)
+    return TaggedMemoryPage(
+        results=[
+            TaggedMemoryItem(**memory_fields(each), score=each.importance.value, connected=connected_to[each.id])
+            for each in listed
+        ],
+        next_cursor=more,
+    )
+
+
+async def _most_important(
+    scope: Scope, tagged: Narrow, res: Resources, *, validity: Validity, include_archived: bool, skip: int, limit: int
+) -> tuple[list[Memory], dict[UUID, list[ConnectedMemoryItem]], str | None]:
+    """The memories with the tags behind the first `skip`, by id the memories they are connected to, and a cursor."""
+    now = res.clock()
+    here = scopes.matching("m", scope) & visibility.not_expired_nor_in_review("m", now)
+    here &= visibility.present("m", include_archived=include_archived, valid_at=None)
+    rows = visibility.filtered("m", tagged, EVER, here & visibility.valid("m", validity, now))
+    async with res.db.snapshot(scope.workspace_id) as session:
+        ids = (await visibility.most_important(session, rows, limit=skip + limit + 1))[skip:]
+        found, count = await memories.get_page(session, scope.workspace_id, ids[:limit])
+        more = cursors.after_counts(skip + count) if len(ids) > count else None
+        ids = ids[:count]
+        limit_each = res.settings.recall_relation_limit
+        steps = await edges.connected(session, scope.workspace_id, ids, here, each=limit_each, now=now)
+        ends = {step.memory_id for each in steps.values() for step in each}
+        others, _ = await memories.get_page(session, scope.workspace_id, list(ends - set(ids)))
+    known = {**found, **others}
+    return [found[each] for each in ids], {each: connected(steps.get(each, []), known) for each in ids}, more

@@ -1,0 +1,87 @@
+"""The origin of a memory over HTTP: the turns it was read from, the decisions about it, and its history."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from service.http import cursors, errors
+from service.http.deps import Reader, ResourcesOf
+from service.http.json_body import JsonRoute
+from service.http.preconditions import IN_SCOPE
+from service.http.reads import ReadOn
+from service.http.schemas import Id, NextCursor, ResponseModel, Time
+from service.memories.routes.decisions import DecisionResponse, shown
+from service.memories.routes.memory_models import MemoryHistoryItem, history_item
+from service.memories.statements import decisions, history, memories, sources
+from service.runtime.transactions import memory_id, missing
+
+router = APIRouter(prefix="/v1/memories/{id}", tags=["decisions"], route_class=JsonRoute)
+
+
+class MemorySourceItem(ResponseModel):
+    """A turn that the memory was read from; its span is half-open, in characters."""
+
+    conversation_id: Id = Field(description="UUID of the conversation")
+    external_id: str = Field(description="The name of the conversation")
+    turn_id: Id = Field(description="UUID of the turn")
+    turn_index: int = Field(description="Its place in the conversation, from 0")
+    role: str = Field(description="user, assistant, system, tool, or any word it came with")
+    speaker: str | None = Field(description="Who speaks, where the role does not say it; null: not given")
+    timestamp: Time = Field(description="When it was said")
+    start: int | None = Field(description="First character of the span, from 0; null: the span is not known")
+    end: int | None = Field(description="The character after its last one; null: the span is not known")
+    quote: str = Field(description="The text of the span; the first 2,000 characters of a turn whose span is not known")
+
+
+class ExplainMemoryResponse(ResponseModel):
+    """The origin of a memory. One that was stored directly has no sources, nor has one whose turns are gone."""
+
+    id: Id = Field(description="UUID of the memory")
+    memory: str | None = Field(description="Its text now; null when it was deleted")
+    sources: list[MemorySourceItem] = Field(description="At most `limit` turns, oldest first")
+    decisions: list[DecisionResponse] = Field(description="At most `limit` decisions")
+    changes: list[MemoryHistoryItem] = Field(description="At most `limit` changes, oldest first")
+    next_cursor: NextCursor = None
+
+
+@router.get(
+    "/why",
+    operation_id="explain_memory",
+    summary="Where a memory comes from and what became of it",
+    response_model=ExplainMemoryResponse,
+    responses=errors.documented(400, 401, 403, 404, 503),
+    dependencies=IN_SCOPE,
+)
+async def explain_memory(
+    id: str,
+    caller: Reader,
+    res: ResourcesOf,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: ReadOn = None,
+) -> ExplainMemoryResponse:
+    """Also answers for a deleted memory, until it is purged."""
+    wanted, before = memory_id(id), cursors.counts(cursor, 3)
+    async with res.db.snapshot(caller.workspace_id) as session:
+        if await history.last(session, caller.workspace_id, wanted) is None:
+            raise missing()
+        here, most = (session, caller.workspace_id, wanted), limit + 1
+        found: list[Sequence[Any]] = [
+            await sources.quotes(*here, skip=before[0], limit=most),
+            await decisions.of_memory(*here, skip=before[1], limit=most),
+            await history.of_memory(*here, skip=before[2], limit=most),
+        ]
+        memory = await memories.get(session, caller.workspace_id, wanted, alive_at=res.clock())
+    (quotes, decided, changes), more = cursors.cut_each(before, limit, *found)
+    return ExplainMemoryResponse(
+        id=wanted,
+        memory=memory.text if memory else None,
+        sources=[MemorySourceItem(**asdict(each)) for each in quotes],
+        decisions=[shown(each) for each in decided],
+        changes=[history_item(each) for each in changes],
+        next_cursor=more,
+    )

@@ -1,0 +1,223 @@
+"""The importance, times, topics, type and term weights of a text.
+
+One call to the language model (`ask_model`) may answer for importance, expiry and topics. Its answer is taken part by
+part: what is missing or out of range is left to the rules, stage by stage. What the caller set counts before both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel
+
+from service.domain import moments
+from service.domain.draft import Annotation, Draft, TermWeights
+from service.domain.errors import LlmError
+from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
+from service.domain.temporal import Mention, Temporal, TemporalType
+from service.language import categories, importance, kinds, lexemes, tags, temporal
+from service.language.talk import dates
+from service.runtime.resources import Resources
+from service.understanding import model_calls, prompts
+
+MAX_CATEGORIES = 5
+MAX_CATEGORY_CHARS = 60
+KIND_CONFIDENCE = 0.7
+"""Of a type that came with a fact, without a confidence of its own."""
+
+
+class AnnotationReply(BaseModel):
+    """Every part may be missing or wrong; `read` takes what it can."""
+
+    importance: Any = None
+    temporal: Any = None
+    valid_until: Any = None
+    categories: Any = None
+
+
+class KindReply(BaseModel):
+    """Checked by `read_kind`: small models invent types."""
+
+    type: Any
+    confidence: Any = None
+
+
+async def ask_model(draft: Draft, res: Resources) -> Draft:
+    """The draft with the model's annotation; without one when there is no model, it may not be asked, or it fails."""
+    if res.llm is None or not draft.options.use_llm or draft.annotation is not None:
+        return draft
+    prompt = prompts.annotate(draft.clean, reference=draft.timestamp, timezone=draft.given.timezone)
+    try:
+        reply, _ = await model_calls.complete_as(res, draft.scope.workspace_id, prompt, AnnotationReply)
+    except LlmError as exc:
+        warning = exc.as_warning("Importance, temporal and categories come from the rules.")
+        return replace(draft, annotation=Annotation(), warnings=(*draft.warnings, warning))
+    return _with_asked_end(replace(draft, annotation=read_annotation(reply)))
+
+
+def _with_asked_end(draft: Draft) -> Draft:
+    """The draft with the model's word on how long it holds, but where the text says so itself."""
+    asked, found = draft.annotation.temporal if draft.annotation else None, draft.temporal
+    if asked is None or found is None or draft.given.t_invalid is not None:
+        return draft
+    until = _later(asked.valid_until, draft.timestamp)
+    return replace(draft, temporal=replace(found, type=asked.type, valid_until=until))
+
+
+def read_annotation(reply: AnnotationReply) -> Annotation:
+    """The usable parts of an answer."""
+    level = reply.importance
+    usable = isinstance(level, int) and not isinstance(level, bool) and 1 <= level <= 10
+    return Annotation(level if usable else None, _expiry(reply), topics(reply.categories))
+
+
+def _expiry(reply: AnnotationReply) -> Temporal | None:
+    if reply.temporal == TemporalType.PERSISTENT:
+        return Temporal(TemporalType.PERSISTENT)
+    if reply.temporal != TemporalType.TEMPORAL:
+        return None
+    return Temporal(TemporalType.TEMPORAL, moment(reply.valid_until))
+
+
+def moment(value: object) -> datetime | None:
+    """A time in an answer of the model; None for what is none."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return moments.parsed(value)
+    except ValueError:
+        return None
+
+
+def topics(value: object) -> tuple[str, ...] | None:
+    """The usable ones of a model's categories; None if there are none."""
+    if not isinstance(value, list | tuple):
+        return None
+    words = [each for each in value if isinstance(each, str)]
+    named = [word.replace(" ", "_")[:MAX_CATEGORY_CHARS] for word in tags.normalise(words)]
+    return tuple(named[:MAX_CATEGORIES]) or None
+
+
+async def rate_importance(draft: Draft, res: Resources) -> Draft:
+    """The draft with its importance: the caller's, else the model's, else the rules'. Never blocks storage."""
+    return replace(draft, importance=await res.rules.run_if_long(len(draft.clean), _importance, draft))
+
+
+def _importance(draft: Draft) -> Importance:
+    if draft.given.importance is not None:
+        return draft.given.importance
+    level = draft.annotation.importance_level if draft.annotation else None
+    if level is not None:
+        return Importance.of_level(level)
+    kind = kinds.explicit(draft.given.type) if draft.given.type else kinds.classify(draft.clean)
+    return importance.rate(draft.clean, kind)
+
+
+async def find_times(draft: Draft, res: Resources) -> Draft:
+    """The draft with the times it names and until when it holds.
+
+    Part of the request and not of a job, because the answer and a dry run show the times. Records get mentions only: an
+    expiry years ago would push down exactly the answers to "when" (docs/decisions/012-time-of-turns.md).
+    """
+    zone = ZoneInfo(draft.given.timezone)
+    if not temporal.may_have_time(draft.clean):
+        return _with_times(draft, (), zone)
+    return await res.rules.run_if_long(len(draft.clean), _with_found_times, draft, zone)
+
+
+def _with_found_times(draft: Draft, zone: ZoneInfo) -> Draft:
+    text = draft.clean if draft.fact is None else dates.without_dates(draft.clean)
+    return _with_times(draft, temporal.find(text, draft.timestamp, zone), zone)
+
+
+def _with_times(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Draft:
+    """The draft valid from when until when its text says that it holds, unless the caller says so."""
+    draft = replace(draft, temporal=_temporal(draft, mentions, zone))
+    if draft.options.record:
+        return draft
+    given, named = draft.given, draft.temporal
+    if named is None or given.t_valid is not None or given.t_invalid is not None:
+        return draft
+    own = temporal.held(draft.clean, named.mentions, draft.timestamp)
+    if own is None:
+        return draft
+    since, until = own
+    given = replace(given, t_valid=since, t_invalid=until)
+    return replace(draft, given=given, temporal=replace(named, type=TemporalType.TEMPORAL, valid_until=until))
+
+
+def _temporal(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Temporal:
+    if draft.options.record:
+        return Temporal(mentions=tuple(mentions))
+    text, reference = draft.clean, draft.timestamp
+    stated = draft.fact.tag if draft.fact else None
+    tag = stated or temporal.tag(text, mentions, reference)
+    try:
+        kind, valid_until = temporal.validity(text, mentions, reference, zone)
+    except OverflowError:  # in December 9999 the calendar ends before the appointment does
+        kind, valid_until = TemporalType.TEMPORAL, None
+    return Temporal(kind, valid_until if kind is TemporalType.TEMPORAL else None, tag, tuple(mentions))
+
+
+def _later(moment: datetime | None, reference: datetime) -> datetime | None:
+    """A model's expiry before the note's own time is a mistake, not an expiry."""
+    return moment if moment is not None and moment > reference else None
+
+
+async def name_categories(draft: Draft, res: Resources) -> Draft:
+    """The draft with its topics: the model's words, else the taxonomy's."""
+    if draft.annotation and draft.annotation.categories:
+        return replace(draft, categories=draft.annotation.categories)
+    return replace(draft, categories=await res.rules.run_if_long(len(draft.clean), categories.name, draft.clean))
+
+
+async def classify(draft: Draft, res: Resources) -> Draft:
+    """The draft with its type: the caller's, else by patterns, else by the model, else the rules' guess."""
+    return replace(
+        draft,
+        kind=await res.rules.run_if_long(len(draft.clean), _kind_without_model, draft)
+        or await _kind_by_model(draft, res),
+    )
+
+
+def _kind_without_model(draft: Draft) -> Classification | None:
+    if draft.given.type is not None:
+        return kinds.explicit(draft.given.type, draft.given.type_confidence)
+    said = draft.annotation.kind if draft.annotation else None
+    return kinds.classify(draft.clean) or (
+        Classification(said, KIND_CONFIDENCE, ClassificationSource.LLM) if said else None
+    )
+
+
+async def _kind_by_model(draft: Draft, res: Resources) -> Classification:
+    may_ask = draft.options.use_llm and res.settings.classifier_use_llm and not draft.options.record
+    if not may_ask:  # without that step unmatched text is Context
+        return kinds.UNCLASSIFIED_UNASKED
+    if res.llm is None:
+        return await res.rules.run_if_long(len(draft.clean), kinds.guess, draft.clean) or kinds.UNCLASSIFIED_UNASKED
+    try:
+        reply, _ = await model_calls.complete_as(
+            res, draft.scope.workspace_id, prompts.classify(draft.clean), KindReply
+        )
+    except LlmError:
+        return kinds.UNCLASSIFIED_FAILED
+    return read_kind(reply)
+
+
+def read_kind(reply: KindReply) -> Classification:
+    """The model's type; an unknown one is Context at 0.5."""
+    if not isinstance(reply.type, str) or reply.type not in set(MemoryType):
+        return kinds.UNCLASSIFIED_UNASKED
+    usable = isinstance(reply.confidence, int | float) and 0 <= reply.confidence <= 1
+    return Classification(MemoryType(reply.type), float(reply.confidence) if usable else 0.5, ClassificationSource.LLM)
+
+
+async def weigh_terms(draft: Draft, res: Resources) -> Draft:
+    """The draft with the BM25 weights of the text that will be stored: worked out here, so that the write need not."""
+    text = draft.merged.text if draft.merged else draft.clean
+    weights = await res.rules.run_if_long(len(text), lexemes.weights, text)
+    return replace(draft, term_weights=TermWeights(text, weights))

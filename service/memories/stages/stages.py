@@ -1,0 +1,145 @@
+"""The stages that a text passes before it is written, in their order.
+
+A profile is a tuple of stages, a stage is a function from draft to draft. `run` takes one draft through a profile,
+`run_all` the drafts of a conversation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from service.domain.draft import Draft
+from service.memories.stages import annotate, dedup, embed, size
+from service.observability import metrics, tracing
+from service.runtime import pii
+from service.runtime.resources import Resources
+
+Stage = Callable[[Draft, Resources], Coroutine[Any, Any, Draft]]
+Together = Callable[[Sequence[Draft], Resources], Coroutine[Any, Any, list[Draft]]]
+
+CONTENT: tuple[Stage, ...] = (
+    size.check,
+    pii.redact,
+    size.summarise,
+    embed.embed,
+    annotate.find_times,
+    dedup.compare,
+    dedup.decide,
+    annotate.ask_model,
+    annotate.rate_importance,
+    annotate.name_categories,
+    annotate.classify,
+    annotate.weigh_terms,
+)
+"""One text that is to become one memory. Its times come before the decision, which compares them."""
+
+UNDECIDED: tuple[Stage, ...] = CONTENT[: CONTENT.index(dedup.compare)]
+"""What is found out about a text alone."""
+
+DECIDED_AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(dedup.compare) :]
+"""Repeated when the neighbours changed between the decision and the lock."""
+
+ANNOTATED: tuple[Stage, ...] = CONTENT[CONTENT.index(annotate.ask_model) :]
+"""The stages that `run` skips for a duplicate, for the case that the duplicate is deleted before the write."""
+
+RECORD: tuple[Stage, ...] = (
+    size.check,
+    pii.redact,
+    embed.embed,
+    dedup.defer_to_write,
+    annotate.rate_importance,
+    annotate.find_times,
+    annotate.name_categories,
+    annotate.classify,
+    annotate.weigh_terms,
+)
+"""A message stored as it is: no decision, no model but the embedder. `find_times` finds the
+times it mentions, but no end of its validity."""
+
+FACT: tuple[Stage, ...] = (
+    embed.embed,
+    annotate.rate_importance,
+    annotate.find_times,
+    annotate.name_categories,
+    annotate.classify,
+    annotate.weigh_terms,
+)
+"""A fact of a conversation, redacted already; it is compared and decided on afterwards."""
+
+REVISED: tuple[Stage, ...] = (
+    size.check,
+    pii.redact,
+    embed.embed,
+    annotate.find_times,
+    annotate.name_categories,
+    annotate.classify,
+    annotate.weigh_terms,
+)
+"""A new text for an existing memory: its importance stays, and it is not compared with other memories."""
+
+TIMED_AS: Mapping[Stage, str] = {
+    size.check: "size",
+    pii.redact: "pii",
+    size.summarise: "summarise",
+    embed.embed: "embed",
+    dedup.compare: "dedup",
+    dedup.defer_to_write: "dedup",
+    dedup.decide: "decide",
+    annotate.ask_model: "annotate",
+    annotate.rate_importance: "importance",
+    annotate.find_times: "temporal",
+    annotate.name_categories: "category",
+    annotate.classify: "type",
+    annotate.weigh_terms: "terms",
+}
+"""What a stage is called in `timings_ms` of an answer: clients read these names."""
+
+TOGETHER: Mapping[Stage, Together] = {embed.embed: embed.embed_all}
+"""Stages that take all drafts in one call."""
+
+
+async def run(profile: Sequence[Stage], draft: Draft, res: Resources) -> Draft:
+    """The draft after every stage of the profile, timed; stops at an exact duplicate. Stages raise ServiceError."""
+    spent_ms: dict[str, float] = {}
+    for stage in profile:
+        if draft.is_duplicate:
+            break
+        began = time.perf_counter()
+        with tracing.span(TIMED_AS[stage]):
+            draft = await stage(draft, res)
+        spent_ms[TIMED_AS[stage]] = _since(began, stage)
+    return timed(draft, spent_ms)
+
+
+async def run_all(profile: Sequence[Stage], drafts: Sequence[Draft], res: Resources) -> list[Draft]:
+    """The drafts after every stage of the profile, stage by stage and side by side."""
+    found, spent_ms = list(drafts), {}
+    for stage in profile:
+        began = time.perf_counter()
+        with tracing.span(TIMED_AS[stage]):
+            if stage in TOGETHER:
+                found = await TOGETHER[stage](found, res)
+            elif len(found) == 1:
+                found = [await stage(found[0], res)]
+            else:
+                found = list(await asyncio.gather(*(stage(draft, res) for draft in found)))
+        spent_ms[TIMED_AS[stage]] = _since(began, stage)
+    return [timed(draft, spent_ms) for draft in found]
+
+
+def _since(began: float, stage: Stage) -> float:
+    """Milliseconds, which the metrics get, too."""
+    took_s = time.perf_counter() - began
+    metrics.STAGES.add(TIMED_AS[stage], took_s)
+    return took_s * 1000
+
+
+def timed(draft: Draft, spent_ms: Mapping[str, float]) -> Draft:
+    """The draft with what this run took, on top of what earlier ones did."""
+    before = draft.timings_ms
+    added = {name: round(spent + before.get(name, 0.0), 3) for name, spent in spent_ms.items()}
+    return replace(draft, timings_ms={**before, **added})

@@ -1,0 +1,122 @@
+"""Decisions about memories: who decided what, on which evidence, and what it changed.
+
+A decision names the entry of history that it caused: there stands the memory as it was. The edits of one decision share
+a `ruling_id`, because they are undone together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, Literal
+from uuid import UUID
+
+from sqlalchemy import text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from service.domain.scope import Scope
+from service.postgres import direct
+from service.postgres.engine import Session
+
+TAKEN_OVER = "taken_over"
+"""The recorded action of a flagged memory whose text a review moved into another memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDecision:
+    """A decision read back; `before` and `after` are the memory's text."""
+
+    id: UUID
+    memory_id: UUID | None
+    source: str
+    model: str
+    prompt_sha256: str | None
+    candidates: Sequence[str]
+    reply: str | None
+    verdict: Mapping[str, Any]
+    state: Literal["applied", "rejected", "undone"]
+    created_at: datetime
+    scope: Scope
+    event: str | None
+    ruling_id: UUID | None
+    history_id: UUID | None
+    undone_at: datetime | None
+    before: str | None
+    after: str | None
+
+
+# Entries of history are found by their memory (ix_memory_history_memory): their key begins with a time.
+DECISION = """
+    SELECT d.id, d.memory_id, d.source, d.model, d.prompt_sha256, d.candidates, d.reply, d.verdict, d.state,
+           d.created_at, d.user_id, d.agent_id, d.run_id, d.event, d.ruling_id, d.history_id, d.undone_at,
+           h.old_memory AS before, h.new_memory AS after
+    FROM decision d LEFT JOIN memory_history h
+        ON h.workspace_id = d.workspace_id AND h.memory_id = d.memory_id AND h.id = d.history_id
+"""
+
+JSON = {"candidates": JSONB(), "verdict": JSONB()}
+ONE = text(f"{DECISION} WHERE d.workspace_id = :workspace AND d.id = :id").columns(**JSON)
+OF_MEMORY = text(
+    f"{DECISION} WHERE d.workspace_id = :workspace AND d.memory_id = :id "
+    "ORDER BY d.created_at, d.id OFFSET :skip LIMIT :limit"
+).columns(**JSON)
+# ix_decision_ruling
+OF_RULING = text(
+    f"{DECISION} WHERE d.workspace_id = :workspace AND d.ruling_id = :id ORDER BY d.created_at, d.id"
+).columns(**JSON)
+
+FIRST_OF_RULING = text("""
+    SELECT id FROM decision WHERE workspace_id = :workspace AND ruling_id = :id ORDER BY created_at, id LIMIT 1
+""")
+
+
+async def get(session: Session, workspace_id: UUID, decision_id: UUID) -> StoredDecision | None:
+    row = (await session.execute(ONE, {"workspace": workspace_id, "id": decision_id})).one_or_none()
+    return None if row is None else _decided(workspace_id, row)
+
+
+async def of_memory(
+    session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
+) -> list[StoredDecision]:
+    """The decisions about a memory behind the first `skip`, oldest first; also of a deleted memory."""
+    values = {"workspace": workspace_id, "id": memory_id, "skip": skip, "limit": limit}
+    return await direct.page(session, OF_MEMORY, values, partial(_decided, workspace_id))
+
+
+async def first_of_ruling(session: Session, workspace_id: UUID, ruling_id: UUID) -> UUID | None:
+    """A decision by whose id the whole ruling is undone."""
+    found: UUID | None = await session.scalar(FIRST_OF_RULING, {"workspace": workspace_id, "id": ruling_id})
+    return found
+
+
+async def of_ruling(session: Session, workspace_id: UUID, decided: StoredDecision) -> list[StoredDecision]:
+    """The decision with those of the same ruling_id, in their order, as they are now; empty when they were purged."""
+    if decided.ruling_id is None:
+        now = await get(session, workspace_id, decided.id)
+        return [] if now is None else [now]
+    rows = await session.execute(OF_RULING, {"workspace": workspace_id, "id": decided.ruling_id})
+    return [_decided(workspace_id, row) for row in rows]
+
+
+def _decided(workspace_id: UUID, row: Any) -> StoredDecision:
+    return StoredDecision(
+        id=row.id,
+        memory_id=row.memory_id,
+        source=row.source,
+        model=row.model,
+        prompt_sha256=row.prompt_sha256,
+        candidates=row.candidates,
+        reply=row.reply,
+        verdict=row.verdict,
+        state=row.state,
+        created_at=row.created_at,
+        scope=Scope(workspace_id, row.user_id, row.agent_id, row.run_id),
+        event=row.event,
+        ruling_id=row.ruling_id,
+        history_id=row.history_id,
+        undone_at=row.undone_at,
+        before=row.before,
+        after=row.after,
+    )

@@ -1,0 +1,227 @@
+"""Live memories of exactly this scope near a text: what deduplication compares it with, before and inside the lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import TextClause, bindparam, select, text
+
+from service.domain.decision import Neighbour
+from service.domain.draft import Draft, EmbeddingStatus
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.memories.statements import nearest, visibility
+from service.memories.statements.nearest import NearVectors
+from service.postgres import direct, filters, scopes
+from service.postgres.direct import DriverRow
+from service.postgres.engine import Session, use_custom_plans
+from service.postgres.scopes import Condition, typed
+from service.postgres.tables import MEMORY
+from service.postgres.vectors import Half, exact_distance
+from service.search.statements.approximate import nearest_passing
+from service.search.statements.exact import MAX_CLOSE, MIN_CLOSE
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The row with the same hash, if any, else the nearest by vector. `expired_duplicate_possible`: an expired
+    row may still hold this hash in uq_memory_dedup; False only where it was looked for."""
+
+    neighbours: tuple[Neighbour, ...]
+    expired_duplicate_possible: bool = True
+
+
+async def find_neighbours(
+    session: Session,
+    draft: Draft,
+    *,
+    generation: int,
+    similarity: Callable[[float], float],
+    limit: int,
+    exact_rows: int,
+) -> Neighbours:
+    """The neighbours of the draft; `similarity` 1.0 for an equal text.
+
+    A filter of the caller narrows the nearest; an equal text is found all the same, because a scope
+    cannot hold the same text twice.
+    """
+    now = draft.received_at
+    if draft.vector is None or draft.embedding_status is not EmbeddingStatus.STORED:
+        equal = await with_hash(session, draft.scope, draft.hash, now=now)
+        return Neighbours((equal,) if equal else ())
+    rows = live("m", now)
+    rows = rows & filters.compiled("m", draft.given.compare) if draft.given.compare else rows
+    vectors = scopes.exactly("v", draft.scope)
+    here = scopes.exactly("m", draft.scope) & visibility.not_archived("m")
+    parts = Parts(vectors.sql, here.sql, rows.sql, visibility.not_expired_nor_in_review("m", now).sql, generation)
+    close = max(MAX_CLOSE, limit * MIN_CLOSE)
+    values = {**here.values, **vectors.values, **rows.values, "hash": draft.hash, "query_vector": draft.vector}
+    values |= {"limit": limit, "max_close": close, "exact_rows": exact_rows}
+    found = await direct.fetch(session, compare_all(parts), values | {"exact_rows": min(close, exact_rows)})
+    equals = [row for row in found if row.arm == "equal"]
+    if equals:
+        return Neighbours(tuple(neighbour(row, 1.0) for row in equals), expired_duplicate_possible=False)
+    expired = any(row.arm == "expired" for row in found)
+    if _is_too_large(found) and close < exact_rows:
+        found = await direct.fetch(session, compare_close(parts), values)
+    if not _is_too_large(found):
+        near = (row for row in found if row.arm == "near")
+        return Neighbours(tuple(neighbour(row, similarity(1.0 - row.distance)) for row in near), expired)
+    wanted = NearVectors(vectors, rows, draft.vector, generation, limit, exact_rows)
+    return Neighbours(await _nearest(session, draft.scope.workspace_id, wanted, similarity), expired)
+
+
+async def _nearest(
+    session: Session, workspace_id: UUID, wanted: NearVectors, similarity: Callable[[float], float]
+) -> tuple[Neighbour, ...]:
+    """The same of a scope with too many rows to compare them all."""
+    await use_custom_plans(session)
+    cosines = dict(await nearest.find(session, wanted))
+    texts = await _texts(session, workspace_id, list(cosines))
+    return tuple(neighbour(texts[each], similarity(cosine)) for each, cosine in cosines.items() if each in texts)
+
+
+# Most scopes are small: for them one statement does everything, and costs a third of the planning of nearest.NEAREST.
+# A scope of more than `exact_rows` rows answers with the row 'large', an expired one with the same text with 'expired'.
+# Uses ix_memory_hash, ix_memory_vector_user, _agent or _run, and pk_memory, whatever the values: so its plan is kept
+# (generic_plans). Ranges of one value in the order of a key leave no other index to choose: before there are statistics
+# another looks as good, by which the whole workspace was read for each neighbour.
+COMPARE_ALL = """
+WITH counted AS (
+    SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
+)
+(SELECT CASE WHEN {alive} THEN 'equal' ELSE 'expired' END AS arm, m.id, m.content, m.hash, m.version,
+        m.timestamp, m.t_valid, m.t_invalid, CAST(0 AS float8) AS distance
+ FROM memory m WHERE m.hash >= :hash AND m.hash <= :hash AND m.dedup_key = :hash AND {here} ORDER BY m.hash LIMIT 1)
+UNION ALL
+(SELECT 'near', m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, {distance}
+ FROM memory_vector v CROSS JOIN LATERAL (
+     SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
+     WHERE m.workspace_id = :workspace AND m.id >= v.memory_id AND m.id <= v.memory_id AND {rows}
+     ORDER BY m.id LIMIT 1
+ ) m
+ WHERE (SELECT vectors FROM counted) <= :exact_rows AND {vectors}
+ ORDER BY {distance} LIMIT :limit)
+UNION ALL
+SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
+ORDER BY distance
+"""
+
+# The same in a scope with more rows: only the nearest by binary distance that the conditions let through are compared
+# exactly, by pk_memory_vector. The count keeps a scope of more than `exact_rows` rows from being read.
+COMPARE_CLOSE = """
+WITH counted AS (
+    SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
+)
+(SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, near.distance FROM (
+    SELECT v.memory_id AS id, {distance} AS distance FROM memory_vector v
+    WHERE v.workspace_id = :workspace AND {of_kind} AND v.memory_id = ANY ({close_ids})
+    ORDER BY distance LIMIT :limit
+) near JOIN memory m ON m.workspace_id = :workspace AND m.id = near.id)
+UNION ALL
+SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
+ORDER BY distance
+"""
+
+
+WITHIN_LIMIT = "(SELECT vectors FROM counted) <= :exact_rows AND "
+
+
+class Parts(NamedTuple):
+    """SQL of the conditions: the scope of `memory_vector v`, an equal row of `memory m`, a neighbour, one that has not
+    expired; and the generation of the vectors."""
+
+    scope: str
+    here: str
+    rows: str
+    alive: str
+    generation: int
+
+
+@lru_cache(maxsize=64)
+def compare_all(parts: Parts) -> TextClause:
+    return _filled(COMPARE_ALL, parts)
+
+
+@lru_cache(maxsize=64)
+def compare_close(parts: Parts) -> TextClause:
+    return _filled(COMPARE_CLOSE, parts)
+
+
+def _filled(shape: str, parts: Parts) -> TextClause:
+    of_kind = f"v.generation = {int(parts.generation)} AND v.kind = 'text'"
+    vectors = f"{parts.scope} AND {of_kind}"
+    filled = shape.format(
+        vectors=vectors,
+        of_kind=of_kind,
+        here=parts.here,
+        rows=parts.rows,
+        alive=parts.alive,
+        distance=exact_distance(),
+        close_ids=nearest_passing(f"memory_vector v WHERE {WITHIN_LIMIT}{vectors}", parts.rows),
+    )
+    return typed(text(filled)).bindparams(bindparam("query_vector", type_=Half()))
+
+
+def _is_too_large(found: Sequence[DriverRow]) -> bool:
+    """Has the scope more rows than the statement compares?"""
+    return any(row.arm == "large" for row in found)
+
+
+def neighbour(row: DriverRow, similarity: float) -> Neighbour:
+    """The row of a memory as a decision sees it."""
+    text, times = CleanText(row.content), (row.timestamp, row.t_valid, row.t_invalid)
+    return Neighbour(row.id, text, row.hash, row.version, similarity, *times)
+
+
+async def with_hash(session: Session, scope: Scope, wanted: str, *, now: datetime) -> Neighbour | None:
+    """The live row with this hash that takes part in deduplication. Uses ix_memory_hash."""
+    here = scopes.exactly("m", scope) & live("m", now)
+    row = await direct.first(session, _with_hash(here.sql), {**here.values, "hash": wanted})
+    return neighbour(row, 1.0) if row else None
+
+
+@lru_cache(maxsize=64)
+def _with_hash(here: str) -> TextClause:
+    found = "SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m"
+    return typed(text(f"{found} WHERE m.hash = :hash AND m.dedup_key = :hash AND {here} LIMIT 1"))
+
+
+async def with_hashes(
+    session: Session, scope: Scope, wanted: Sequence[str], *, now: datetime
+) -> dict[str, tuple[UUID, str]]:
+    """Id and text of the live rows among these hashes, for a whole conversation at once."""
+    here = scopes.exactly("memory", scope) & live("memory", now)
+    rows = await session.execute(
+        select(MEMORY.c.hash, MEMORY.c.id, MEMORY.c.content).where(
+            here.clause, MEMORY.c.hash.in_(wanted), MEMORY.c.dedup_key == MEMORY.c.hash
+        )
+    )
+    return {row.hash: (row.id, row.content) for row in rows}
+
+
+def live(alias: str, now: datetime) -> Condition:
+    """Rows that others are compared with."""
+    return (
+        visibility.not_archived(alias) & visibility.not_expired_nor_in_review(alias, now) & visibility.comparable(alias)
+    )
+
+
+TEXTS = typed(
+    text(
+        "SELECT id, content, hash, version, timestamp, t_valid, t_invalid FROM memory"
+        " WHERE workspace_id = :workspace AND id = ANY(:ids)"
+    )
+)
+
+
+async def _texts(session: Session, workspace_id: UUID, ids: list[UUID]) -> dict[UUID, DriverRow]:
+    if not ids:
+        return {}
+    rows = await direct.fetch(session, TEXTS, {"workspace": workspace_id, "ids": ids})
+    return {row.id: row for row in rows}

@@ -1,0 +1,242 @@
+"""Deleting memories and what belongs to a scope; the history of each deleted memory says so.
+
+A batch of memories is locked by ascending id, then its edges in the order of their keys, so that two bulk deletes that
+meet wait for each other in one direction only. History is written from the rows themselves, in SQL: half a megabyte of
+vectors need not travel to Python and back. Sources, links, edges, vectors and statistics go by foreign key, relations
+between entities with the last memory that is evidence of them; entities that no memory names any more go as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, and_, func, select, text, true
+
+from service.cognition.statements import goals, invocations, strategies
+from service.domain.scope import Scope
+from service.episodes.statements import contexts, withdrawn
+from service.episodes.statements.withdrawn import Withdrawal
+from service.graph.statements import entity_links, entity_relations
+from service.memories.statements import history, versions
+from service.memories.statements.history import BEFORE, TEXT_VECTOR
+from service.postgres import scopes, walls
+from service.postgres.engine import Session
+from service.postgres.scopes import typed
+from service.postgres.tables import MEMORY
+from service.working.statements import working
+
+BATCH = 500
+"""Memories that one statement locks, at most."""
+
+LOCK_EDGES = text("""
+    SELECT FROM memory_edge
+    WHERE workspace_id = :workspace
+      AND (source_id = ANY (CAST(:ids AS uuid[])) OR target_id = ANY (CAST(:ids AS uuid[])))
+    ORDER BY source_id, rel_type, target_id FOR UPDATE
+""")
+
+# The open entry of each memory is closed where the DELETE begins, at least a microsecond after the last one. The ids
+# are given twice: without statistics the join alone was planned as a loop over the whole history of the workspace.
+WRITE_HISTORY = text(
+    f"""
+    WITH last AS (
+        SELECT memory_id, max(recorded_at) AS at, max(position) AS position FROM memory_history
+        WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) GROUP BY memory_id
+    ), next AS (
+        SELECT memory_id, greatest(clock_timestamp(), at + interval '1 microsecond') AS at,
+               greatest(pg_current_xact_id()::text::bigint, position) AS position
+        FROM last
+    ), closed AS (
+        UPDATE memory_history h SET recorded_to = next.at FROM next
+        WHERE h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[]))
+          AND h.memory_id = next.memory_id AND h.recorded_to IS NULL
+    )
+    INSERT INTO memory_history (workspace_id, id, memory_id, event, old_memory, before, before_embedding,
+                                before_generation, is_deleted, user_id, agent_id, run_id, recorded_at,
+                                position)
+    SELECT m.workspace_id, gen_random_uuid(), m.id, 'DELETE', m.content, {BEFORE}, v.embedding, v.generation, true,
+           m.user_id, m.agent_id, m.run_id, coalesce(next.at, clock_timestamp()),
+           coalesce(next.position, pg_current_xact_id()::text::bigint)
+    FROM memory m {TEXT_VECTOR} LEFT JOIN next ON next.memory_id = m.id
+    WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[])) ORDER BY m.id
+    """  # noqa: S608 - both parts are constants of history.py
+)
+
+# The turns that say exactly what these memories say. Another memory may have come from the same turn, as a fact that
+# was read in it: then the turn stays.
+DELETE_TURNS = text("""
+    DELETE FROM turn t USING memory_source s, memory m
+    WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[]))
+      AND m.workspace_id = :workspace AND m.id = s.memory_id
+      AND t.workspace_id = :workspace AND t.id = s.turn_id AND t.content = m.content
+      AND NOT EXISTS (SELECT FROM memory_source other WHERE other.workspace_id = :workspace AND other.turn_id = t.id
+                      AND NOT other.memory_id = ANY (CAST(:ids AS uuid[])))
+""")
+
+# Pending reviews go with their memory; a resolved one stays as a record. Uses ix_review_memory.
+DELETE = text("""
+    WITH pending AS (
+        DELETE FROM review
+        WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) AND state = 'pending'
+    )
+    DELETE FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
+""")
+
+# Copies that promotion made, unless another memory that stays says the same and was promoted to it.
+COPIES = text("""
+    SELECT DISTINCT e.source_id FROM memory_edge e
+    WHERE e.workspace_id = :workspace AND e.target_id = ANY (CAST(:ids AS uuid[])) AND e.rel_type = 'PROMOTED_FROM'
+      AND e.properties @> '{"copied": true}'
+      AND NOT EXISTS (SELECT FROM memory_edge o WHERE o.workspace_id = e.workspace_id AND o.source_id = e.source_id
+                      AND o.rel_type = 'PROMOTED_FROM' AND NOT o.target_id = ANY (CAST(:ids AS uuid[])))
+""")
+
+EXPIRE_COPIES = text("SELECT expire_copies(CAST(:ids AS uuid[]))")
+
+DELETED_BEFORE = text("""
+    SELECT DISTINCT memory_id FROM memory_history
+    WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) AND event = 'DELETE'
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What a bulk delete covers: a scope, one channel of it or (None) all, and memories created up to `upto`, the
+    newest that was committed when it began (None: no such limit)."""
+
+    scope: Scope
+    channel: str | None
+    upto: datetime | None = None
+
+    @property
+    def rows(self) -> ColumnElement[bool]:
+        found = scopes.owned("memory", self.scope, self.channel).clause
+        own = MEMORY.c.version_of.is_(None)  # past versions go with their memory
+        return and_(found, own, true() if self.upto is None else MEMORY.c.created_at <= self.upto)
+
+
+async def measure(session: Session, extent: Extent) -> tuple[int, datetime | None]:
+    """How many memories there are, and when the newest was created."""
+    row = (await session.execute(select(func.count(), func.max(MEMORY.c.created_at)).where(extent.rows))).one()
+    return row[0], row[1]
+
+
+async def next_ids(session: Session, extent: Extent, *, after: UUID | None, limit: int = BATCH) -> list[UUID]:
+    """The next ids by ascending id."""
+    query = select(MEMORY.c.id).where(extent.rows).order_by(MEMORY.c.id).limit(limit)
+    if after is not None:
+        query = query.where(MEMORY.c.id > after)
+    return list(await session.scalars(query))
+
+
+async def delete_memories(
+    session: Session,
+    workspace_id: UUID,
+    ids: Sequence[UUID],
+    *,
+    generation: int,
+    withdraws: withdrawn.Reason | None = "deleted",
+) -> list[UUID]:
+    """Deletes at most BATCH memories with their past versions and promoted copies, each with a DELETE in its history;
+    returns those of the given ids that existed. `withdraws`: why the sentences they rested on no longer count; None:
+    they still do.
+
+    Lock order: memories, edges, entities, relations, turns, each by ascending id or key."""
+    going = await _with_followers(session, workspace_id, ids)
+    # memories whose context holds words of what goes are locked too: two deletes of neighbours would wait in a circle
+    places = await contexts.places(session, workspace_id, sorted(going))
+    neighbours = await contexts.dependents(session, workspace_id, places)
+    locked = await history.lock(session, workspace_id, {*going, *neighbours})
+    present = sorted((locked & going) | await lock_with_followers(session, workspace_id, ids, held=going))
+    if not present:
+        return []
+    values = {"workspace": workspace_id, "ids": present}
+    if walls.current():  # copies beyond it are not seen here
+        await session.execute(EXPIRE_COPIES, values)
+    await session.execute(LOCK_EDGES, values)
+    unnamed = await entity_links.lock_unnamed(session, workspace_id, present)
+    await entity_relations.lock_evidenced(session, workspace_id, present)
+    await session.execute(WRITE_HISTORY, {**values, "generation": generation})
+    turns = await withdrawn.turns_shared_with(session, workspace_id, present)
+    if withdraws is not None:
+        turns += await withdrawn.withdraw(session, workspace_id, present, Withdrawal(withdraws))
+    await session.execute(DELETE_TURNS, values)
+    await session.execute(DELETE, values)
+    await entity_links.remove_unnamed(session, workspace_id, unnamed)
+    await withdrawn.refresh(session, workspace_id, set(turns))
+    await contexts.rebuild(session, workspace_id, sorted(locked.intersection(neighbours) - set(present)))
+    wanted = set(ids)
+    return [each for each in present if each in wanted]
+
+
+async def lock_with_followers(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, held: Iterable[UUID] = ()
+) -> set[UUID]:
+    """Locks the memories, their copies and past versions, also those that are made by whom it waits for; returns what
+    it has locked. `held`: locked before."""
+    known, locked = set(held), set[UUID]()
+    while late := await _with_followers(session, workspace_id, ids) - known:
+        known |= late
+        locked |= await history.lock(session, workspace_id, late)
+    return locked
+
+
+async def _with_followers(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+    """The memories, the copies that promotion made of them, and the past versions of both."""
+    copies = await session.scalars(COPIES, {"workspace": workspace_id, "ids": list(ids)})
+    current = [*ids, *copies]
+    return {*current, *await versions.of_memories(session, workspace_id, current)}
+
+
+async def deleted_before(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+    """Those among `ids` whose history has a DELETE."""
+    return set(await session.scalars(DELETED_BEFORE, {"workspace": workspace_id, "ids": list(ids)}))
+
+
+# -- what else belongs to a scope -----------------------------------------------------------------------------------
+
+ACTIVITY: Mapping[str, Callable[[Session, Scope, str | None], Awaitable[int]]] = MappingProxyType(
+    {
+        "working_item": working.erase,
+        "goal": goals.erase,
+        "strategy": strategies.erase,
+        "tool_invocation": invocations.erase,
+    }
+)
+
+# With the jobs that would still read them, whose payload holds what was asked along with the turns.
+DELETE_EMPTY_CONVERSATIONS = text("""
+    WITH gone AS (
+        DELETE FROM conversation c WHERE c.workspace_id = :workspace
+            AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
+            AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
+            AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
+            AND (CAST(:channel AS text) IS NULL OR c.channel = :channel)
+            AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id)
+        RETURNING c.id
+    )
+    DELETE FROM job j USING gone WHERE j.workspace_id = :workspace AND j.payload ->> 'conversation_id' = gone.id::text
+""")
+
+DELETE_PROFILE = text("DELETE FROM user_profile WHERE workspace_id = :workspace AND user_id = :user_id")
+
+
+async def delete_activity(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
+    """Deletes goals, strategies, uses of tools and working memory that have every given id (and the channel, if one is
+    given); rows removed by table. Before the conversations go: by them the sessions of a run are found."""
+    return {table: await delete(session, scope, channel) for table, delete in ACTIVITY.items()}
+
+
+async def delete_conversations(session: Session, scope: Scope, channel: str | None) -> None:
+    """Deletes the turns that have every given id (and the channel, if one is given), the conversations that are empty
+    then, and with a whole user their profile. The log of conversations stays, as history does; a purge takes both."""
+    turns = scopes.owned("turn", scope, channel)
+    await session.execute(typed(text(f"DELETE FROM turn WHERE {turns.sql}")), dict(turns.values))  # noqa: S608
+    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id, "channel": channel}
+    await session.execute(typed(DELETE_EMPTY_CONVERSATIONS), {"workspace": scope.workspace_id, **ids})
+    if scope.user_id is not None and scope.agent_id is scope.run_id is channel is None:
+        await session.execute(DELETE_PROFILE, {"workspace": scope.workspace_id, "user_id": scope.user_id})

@@ -1,0 +1,268 @@
+"""What jobs read of memories and add to them: vectors, and summaries with entities.
+
+Both writes check under the row lock that the text still has the hash it had when it was read, so a changed text never
+gets what was made from the old one. Neither changes `version`: an If-Match of the moment before stays valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from sqlalchemy import text
+
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.memories.statements import nearest, visibility
+from service.memories.statements.nearest import NearVectors
+from service.postgres import direct, scopes
+from service.postgres.direct import DriverRow
+from service.postgres.engine import Session
+from service.postgres.vectors import Half
+
+
+@dataclass(frozen=True, slots=True)
+class PrecedingMemory:
+    """The memory that happened just before another."""
+
+    id: UUID
+    timestamp: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryToEnrich:
+    """What jobs read of a memory. `is_turn`: the text is a message as it was said. `graph_enabled`: the setting of the
+    workspace, if it has one."""
+
+    id: UUID
+    text: CleanText
+    hash: str
+    user_id: str | None
+    channel: str
+    timestamp: datetime
+    agent_id: str | None = None
+    run_id: str | None = None
+    version: int = 1
+    is_turn: bool = False
+    before: PrecedingMemory | None = None
+    graph_enabled: bool | None = None
+
+
+INPUTS = text("""
+    SELECT m.id, m.content, m.hash, m.user_id, m.channel, m."timestamp", m.agent_id, m.run_id, m.version,
+           m.role IS NOT NULL AS is_turn,
+           (SELECT CAST(w.settings ->> 'graph_enabled' AS boolean) FROM workspace w
+            WHERE w.workspace_id = :workspace) AS graph_enabled
+    FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
+""")
+
+# The preceding memory is among the RECENT last ones of its user, agent or run, by ix_memory_user, _agent or _run. Turns
+# of one request may share a moment; then their turn_index tells which came first. A statement per owner: one for all
+# three cost four times the planning.
+RECENT = 20
+PRECEDING = f"""
+    SELECT m.id AS memory_id, p.id, p."timestamp" FROM memory m CROSS JOIN LATERAL (
+        SELECT l.id, l."timestamp" FROM (
+            SELECT a.id, a.user_id, a.agent_id, a.run_id, a.channel, a.archived, a."timestamp", a.conversation_id,
+                   a.turn_index, a.created_at
+            FROM memory a
+            WHERE a.workspace_id = :workspace AND a.{{owner}} = m.{{owner}}
+              AND (a.created_at, a.id) < (m.created_at, m.id)
+            ORDER BY a.created_at DESC, a.id DESC LIMIT {RECENT}
+        ) l
+        WHERE l.user_id IS NOT DISTINCT FROM m.user_id AND l.agent_id IS NOT DISTINCT FROM m.agent_id
+          AND l.run_id IS NOT DISTINCT FROM m.run_id AND l.channel = m.channel AND NOT l.archived
+          AND l."timestamp" >= m."timestamp" - make_interval(secs => :window_s)
+          AND (l."timestamp" < m."timestamp" OR (l."timestamp" = m."timestamp"
+               AND l.conversation_id = m.conversation_id AND l.turn_index < m.turn_index))
+        ORDER BY l."timestamp" DESC, l.turn_index DESC NULLS LAST, l.id DESC LIMIT 1
+    ) p
+    WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
+"""  # noqa: S608 - our own parts
+PRECEDING_BY_OWNER = {owner: text(PRECEDING.format(owner=owner)) for owner in ("user_id", "agent_id", "run_id")}
+"""By the first of user, agent and run that the memory has."""
+
+TEXT_VECTOR = text("""
+    SELECT embedding FROM memory_vector
+    WHERE workspace_id = :workspace AND memory_id = :id AND generation = :generation AND kind = 'text'
+""").columns(embedding=Half())
+
+# pk_memory
+UNEMBEDDED = text("""
+    SELECT id, content, hash, user_id, channel, "timestamp" FROM memory
+    WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) AND embedding_status <> 'stored'
+    ORDER BY id
+""")
+
+# Rows are locked by ascending id, as everywhere.
+STORE_VECTORS = text("""
+    WITH made AS (
+        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:hashes AS text[]), CAST(:vectors AS text[]))
+            AS m (id, hash, vector)
+    ), fresh AS (
+        SELECT memory.workspace_id, memory.id, memory.user_id, memory.agent_id, memory.run_id, memory.channel,
+               made.vector::halfvec AS vector
+        FROM memory JOIN made ON memory.id = made.id AND memory.hash = made.hash
+        WHERE memory.workspace_id = :workspace AND memory.embedding_status <> 'stored'
+        ORDER BY memory.id FOR NO KEY UPDATE OF memory
+    ), placeholders AS (
+        DELETE FROM memory_vector v USING fresh
+        WHERE v.workspace_id = :workspace AND v.memory_id = fresh.id AND v.kind = 'placeholder'
+    ), stored AS (
+        INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel,
+                                   embedding)
+        SELECT workspace_id, id, :generation, 'text', user_id, agent_id, run_id, channel, vector FROM fresh
+        ON CONFLICT (workspace_id, memory_id, generation, kind) DO UPDATE SET embedding = excluded.embedding
+    )
+    UPDATE memory SET embedding_status = 'stored' FROM fresh
+    WHERE memory.workspace_id = :workspace AND memory.id = fresh.id
+    RETURNING memory.id
+""")
+
+# First all locks by ascending id, on the memories and on those they are to be linked to; a change of a text waits for
+# them, because it locks the row FOR UPDATE (history.snapshot). Then the rows whose text is still the one that was read;
+# both sides of the join are in the order of the ids.
+ENRICH = text("""
+    WITH found AS (
+        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:hashes AS text[]), CAST(:summaries AS text[]),
+                             CAST(:attempts AS integer[])) AS f (id, hash, summary, attempts)
+    ), locked AS MATERIALIZED (
+        SELECT id, hash FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:held AS uuid[]))
+        ORDER BY id FOR KEY SHARE
+    ), enriched AS (
+        UPDATE memory m
+        SET summary = found.summary, enriched_at = :now, enrichment_attempts = least(found.attempts, 3)
+        FROM locked JOIN found ON found.id = locked.id AND found.hash = locked.hash
+        WHERE m.workspace_id = :workspace AND m.id = locked.id
+    )
+    SELECT id, hash FROM locked
+""")
+
+COUNT_ATTEMPT = text("""
+    UPDATE memory SET enrichment_attempts = least(:attempts, 3) WHERE workspace_id = :workspace AND id = :id
+""")
+
+
+async def inputs(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, window_s: float
+) -> dict[UUID, MemoryToEnrich]:
+    """The existing memories among `ids`, each with the one before it, at most `window_s` seconds earlier."""
+    rows = await direct.fetch(session, INPUTS, {"workspace": workspace_id, "ids": list(ids)})
+    before = await _before(session, workspace_id, rows, window_s) if window_s > 0 else {}
+    return {
+        row.id: MemoryToEnrich(
+            id=row.id,
+            text=CleanText(row.content),
+            hash=row.hash,
+            user_id=row.user_id,
+            channel=row.channel,
+            timestamp=row.timestamp,
+            agent_id=row.agent_id,
+            run_id=row.run_id,
+            version=row.version,
+            is_turn=row.is_turn,
+            before=before.get(row.id),
+            graph_enabled=row.graph_enabled,
+        )
+        for row in rows
+    }
+
+
+async def _before(
+    session: Session, workspace_id: UUID, rows: Sequence[DriverRow], window_s: float
+) -> dict[UUID, PrecedingMemory]:
+    by_owner: dict[str, list[UUID]] = {}
+    for row in rows:
+        owner = next((name for name in PRECEDING_BY_OWNER if getattr(row, name) is not None), None)
+        if owner is not None:
+            by_owner.setdefault(owner, []).append(row.id)
+    found: dict[UUID, PrecedingMemory] = {}
+    for owner, ids in by_owner.items():
+        values = {"workspace": workspace_id, "ids": ids, "window_s": window_s}
+        for row in await direct.fetch(session, PRECEDING_BY_OWNER[owner], values):
+            found[row.memory_id] = PrecedingMemory(row.id, row.timestamp)
+    return found
+
+
+async def neighbours(
+    session: Session,
+    workspace_id: UUID,
+    memory: MemoryToEnrich,
+    *,
+    generation: int,
+    similarity: Callable[[float], float],
+    limit: int,
+    exact_rows: int,
+    now: datetime,
+) -> list[tuple[UUID, float]]:
+    """The nearest live memories of its scope and channel with their similarity; none while it has no vector."""
+    values = {"workspace": workspace_id, "id": memory.id, "generation": generation}
+    vector = await session.scalar(TEXT_VECTOR, values)
+    if vector is None:
+        return []
+    scope = Scope(workspace_id, memory.user_id, memory.agent_id, memory.run_id, memory.channel)
+    rows = visibility.not_archived("m") & visibility.not_expired_nor_in_review("m", now)
+    own_vector = np.asarray(vector, dtype=np.float32)
+    wanted = NearVectors(scopes.exactly("v", scope), rows, own_vector, generation, limit + 1, exact_rows)
+    near = await nearest.find(session, wanted)
+    return [(each, similarity(cosine)) for each, cosine in near if each != memory.id][:limit]
+
+
+async def unembedded(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemoryToEnrich]:
+    """Those among `ids` whose text has no vector yet, ascending by id."""
+    rows = await session.execute(UNEMBEDDED, {"workspace": workspace_id, "ids": list(ids)})
+    return [MemoryToEnrich(row[0], CleanText(row[1]), *row[2:]) for row in rows]
+
+
+async def store_vectors(
+    session: Session, workspace_id: UUID, vectors: Mapping[MemoryToEnrich, str], *, generation: int
+) -> int:
+    """Stores vectors, in pgvector's text form, and deletes placeholders; returns how many. Deleted memories, and those
+    whose text has changed, get none."""
+    rows = await session.scalars(
+        STORE_VECTORS,
+        {
+            "workspace": workspace_id,
+            "generation": generation,
+            "ids": [subject.id for subject in vectors],
+            "hashes": [subject.hash for subject in vectors],
+            "vectors": list(vectors.values()),
+        },
+    )
+    return len(rows.all())
+
+
+@dataclass(frozen=True, slots=True)
+class Enriched:
+    """What enrichment found for the text with this `hash`. `attempts` includes the one that found it."""
+
+    id: UUID
+    hash: str
+    summary: str | None
+    attempts: int
+
+
+async def enrich(
+    session: Session, workspace_id: UUID, found: Sequence[Enriched], *, ends: Collection[UUID], now: datetime
+) -> dict[UUID, str]:
+    """Locks the memories and the `ends` they are to be linked to, and stores summaries where the text has not changed;
+    returns the hashes of all that exist."""
+    ordered = sorted(found, key=lambda each: each.id)
+    values = {
+        "workspace": workspace_id,
+        "held": list({*ends, *(each.id for each in found)}),
+        "ids": [each.id for each in ordered],
+        "hashes": [each.hash for each in ordered],
+        "summaries": [each.summary for each in ordered],
+        "attempts": [each.attempts for each in ordered],
+        "now": now,
+    }
+    return {row.id: row.hash for row in await direct.fetch(session, ENRICH, values)}
+
+
+async def count_attempt(session: Session, workspace_id: UUID, memory_id: UUID, attempts: int) -> None:
+    """Stores that enrichment was tried `attempts` times, 3 at most."""
+    await direct.fetch(session, COUNT_ATTEMPT, {"workspace": workspace_id, "id": memory_id, "attempts": attempts})

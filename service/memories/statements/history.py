@@ -1,0 +1,196 @@
+"""The history of memories, also of deleted ones: every change, and what the memory was before it.
+
+`recorded_at` is at least a microsecond after the last change of the same memory, also when the clock steps back, and
+the last change is closed at that moment: so the history of a memory is a chain of half-open intervals.
+
+`before` is the row as JSON with `sources`, `entity_ids`, `edges` (both directions), `relations` (those between entities
+that it is evidence of) and `stat`. Lexical columns are left out: they are made from the text. The vector stands beside
+it, with its generation. See docs/decisions/010-history-and-undo.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import bindparam, select, text
+from sqlalchemy.dialects.postgresql import JSONB
+from uuid_utils.compat import uuid7
+
+from service.domain.decision import Action
+from service.domain.memory import HistoryEntry
+from service.domain.scope import Scope
+from service.postgres import direct
+from service.postgres.direct import NewRows
+from service.postgres.engine import Session
+from service.postgres.tables import MEMORY_HISTORY
+from service.postgres.vectors import Half
+
+# Closes the open entry of each memory and returns when the next one begins, and its position in the change feed. Uses
+# ix_memory_history_memory.
+CLOSE = text("""
+    WITH last AS (
+        SELECT memory_id, max(recorded_at) AS at, max(position) AS position FROM memory_history
+        WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) GROUP BY memory_id
+    ), next AS (
+        SELECT memory_id, greatest(clock_timestamp(), at + interval '1 microsecond') AS at,
+               greatest(pg_current_xact_id()::text::bigint, position) AS position
+        FROM last
+    )
+    UPDATE memory_history h SET recorded_to = next.at FROM next
+    WHERE h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[])) AND h.memory_id = next.memory_id
+      AND h.recorded_to IS NULL
+    RETURNING h.memory_id, h.recorded_to, next.position
+""")
+
+INSERT = text("""
+    INSERT INTO memory_history (
+        workspace_id, id, memory_id, event, old_memory, new_memory, before, before_embedding, before_generation,
+        is_deleted, user_id, agent_id, run_id, recorded_at, position)
+    VALUES (
+        :workspace_id, :id, :memory_id, :event, :old_memory, :new_memory, :before, :before_embedding,
+        :before_generation, :is_deleted, :user_id, :agent_id, :run_id, coalesce(:recorded_at, clock_timestamp()),
+        coalesce(:position, pg_current_xact_id()::text::bigint))
+""").bindparams(bindparam("before", type_=JSONB(none_as_null=True)), bindparam("before_embedding", type_=Half()))
+
+# An edge, a source or an entity link needs a share lock on the memory's key, so behind this lock none is added or
+# removed. A statement of its own: the snapshot of a statement that waits is older than what it waited for.
+LOCK = text("""
+    SELECT id FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id FOR UPDATE
+""")
+
+BEFORE = """
+    to_jsonb(m) - '{terms,bm25,context_terms,context_bm25}'::text[]
+        || jsonb_build_object(
+            'sources', (SELECT coalesce(jsonb_agg(to_jsonb(s) ORDER BY s.turn_id), '[]') FROM memory_source s
+                        WHERE s.workspace_id = m.workspace_id AND s.memory_id = m.id),
+            'entity_ids', (SELECT coalesce(jsonb_agg(e.entity_id ORDER BY e.entity_id), '[]') FROM memory_entity e
+                           WHERE e.workspace_id = m.workspace_id AND e.memory_id = m.id),
+            'edges', (SELECT coalesce(jsonb_agg(to_jsonb(g) ORDER BY g.source_id, g.rel_type, g.target_id), '[]')
+                      FROM (SELECT * FROM memory_edge WHERE workspace_id = m.workspace_id AND source_id = m.id
+                            UNION ALL
+                            SELECT * FROM memory_edge WHERE workspace_id = m.workspace_id AND target_id = m.id) g),
+            'relations', (SELECT coalesce(jsonb_agg(jsonb_build_object('edge', to_jsonb(r),
+                                                                       'extracted_by', x.extracted_by)
+                                                    ORDER BY r.id), '[]')
+                          FROM entity_edge_source x JOIN entity_edge r
+                              ON r.workspace_id = x.workspace_id AND r.id = x.edge_id
+                          WHERE x.workspace_id = m.workspace_id AND x.memory_id = m.id),
+            'stat', (SELECT to_jsonb(t) FROM memory_stat t
+                     WHERE t.workspace_id = m.workspace_id AND t.memory_id = m.id))
+"""
+"""The memory `m` as JSON, for any statement that has it in its FROM."""
+
+TEXT_VECTOR = """
+    LEFT JOIN memory_vector v
+        ON v.workspace_id = m.workspace_id AND v.memory_id = m.id AND v.kind = 'text' AND v.generation = :generation
+"""
+
+SNAPSHOT = text(
+    f"""
+    SELECT {BEFORE} AS before, v.embedding, v.generation
+    FROM memory m {TEXT_VECTOR}
+    WHERE m.workspace_id = :workspace AND m.id = :id
+    """  # noqa: S608 - both parts stand above
+).columns(before=JSONB(), embedding=Half())
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A memory as it was; the vector is None when it had none yet."""
+
+    before: Mapping[str, Any]
+    vector: NDArray[np.float32] | None
+    generation: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An entry to write. `before` is the memory as it was, None for an ADD."""
+
+    memory_id: UUID
+    event: Action
+    scope: Scope
+    old: str | None
+    new: str | None
+    before: Mapping[str, Any] | None = None
+    before_vector: NDArray[np.float32] | None = None
+    before_generation: int | None = None
+    id: UUID = field(default_factory=uuid7)  # the entry's, so that a decision can name what it caused
+
+
+async def lock(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> set[UUID]:
+    """Locks the rows until the transaction ends, by ascending id; returns those that there are. Who changes several
+    memories locks them all before the first: two that wait in another order wait for each other."""
+    return set(await session.scalars(LOCK, {"workspace": workspace_id, "ids": list(ids)}))
+
+
+async def snapshot(session: Session, workspace_id: UUID, memory_id: UUID, *, generation: int) -> Snapshot | None:
+    """Locks the row until the transaction ends and returns it as it is; None when there is none."""
+    if not await lock(session, workspace_id, [memory_id]):
+        return None
+    values = {"workspace": workspace_id, "id": memory_id, "generation": generation}
+    row = (await session.execute(SNAPSHOT, values)).one()
+    vector = None if row.embedding is None else np.asarray(row.embedding, dtype=np.float32)
+    return Snapshot(row.before, vector, row.generation)
+
+
+async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]) -> None:
+    """Closes the open entries of these memories and writes the new ones, in their order."""
+    ids = [change.memory_id for change in changes]
+    closed = await session.execute(CLOSE, {"workspace": workspace_id, "ids": ids})
+    begins = {row.memory_id: (row.recorded_to, row.position) for row in closed}
+    rows = [
+        {
+            "workspace_id": workspace_id,
+            "id": change.id,
+            "memory_id": change.memory_id,
+            "event": str(change.event),
+            "old_memory": change.old,
+            "new_memory": change.new,
+            "before": change.before,
+            "before_embedding": change.before_vector,
+            "before_generation": change.before_generation,
+            "is_deleted": change.event is Action.DELETE,
+            "user_id": change.scope.user_id,
+            "agent_id": change.scope.agent_id,
+            "run_id": change.scope.run_id,
+            "recorded_at": begin,
+            "position": position,
+        }
+        for change in changes
+        for begin, position in (begins.get(change.memory_id, (None, None)),)
+    ]
+    await direct.insert(session, NewRows(INSERT, rows))
+
+
+async def last(session: Session, workspace_id: UUID, memory_id: UUID) -> UUID | None:
+    """The newest entry of a memory. Uses ix_memory_history_memory."""
+    here = MEMORY_HISTORY.c.workspace_id == workspace_id, MEMORY_HISTORY.c.memory_id == memory_id
+    newest = (
+        select(MEMORY_HISTORY.c.id)
+        .where(*here)
+        .order_by(MEMORY_HISTORY.c.recorded_at.desc(), MEMORY_HISTORY.c.seq.desc())
+        .limit(1)
+    )
+    found: UUID | None = await session.scalar(newest)
+    return found
+
+
+async def of_memory(
+    session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
+) -> list[HistoryEntry]:
+    """The changes behind the first `skip`, oldest first; none when the id was never seen."""
+    columns = (MEMORY_HISTORY.c[field.name] for field in fields(HistoryEntry))
+    query = (
+        select(*columns)
+        .where(MEMORY_HISTORY.c.workspace_id == workspace_id, MEMORY_HISTORY.c.memory_id == memory_id)
+        .order_by(MEMORY_HISTORY.c.recorded_at, MEMORY_HISTORY.c.seq)
+        .offset(skip)
+        .limit(limit)
+    )
+    return await direct.page(session, query, None, lambda row: HistoryEntry(row[0], row[1], Action(row[2]), *row[3:]))

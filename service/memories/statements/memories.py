@@ -1,0 +1,252 @@
+"""Memories read back: by id, and page by page.
+
+A page starts behind a key, the sort value and id of the last row, so rows that come or go shift nothing. The newest
+first walks ix_memory_user, _agent or _run; another order sorts what the scope's btree and the filters leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache, partial
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from sqlalchemy import DateTime, Double, TextClause, bindparam, text
+from sqlalchemy.types import TypeEngine
+
+from service.domain.draft import EmbeddingStatus
+from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
+from service.domain.memory import Memory
+from service.domain.scope import Scope
+from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
+from service.domain.text import CleanText
+from service.memories.statements import visibility
+from service.postgres import direct
+from service.postgres.engine import Session
+from service.postgres.scopes import Condition, by_key, typed
+from service.postgres.tables import MEMORY
+
+NOT_READ = frozenset({"dedup_key", "terms", "bm25", "context_terms", "context_bm25", "review_status", "said_at"})
+COLUMNS = ", ".join(f'm."{column.name}"' for column in MEMORY.c if column.name not in NOT_READ)
+
+# pk_memory, pk_memory_stat, pk_memory_entity, ix_memory_edge_target. `entities`: pairs of type and name.
+BY_IDS = f"""
+    SELECT {COLUMNS}, s.relevance, s.salience, s.access_count, s.last_accessed, s.stale_at,
+           coalesce(s.confidence, m.fact_confidence) AS current_confidence,
+           ARRAY(SELECT ARRAY[e.type, e.name]
+                 FROM memory_entity l CROSS JOIN LATERAL ({by_key("entity", "l.entity_id")}) e
+                 WHERE l.workspace_id = :workspace AND l.memory_id = x.id ORDER BY e.type, e.name) AS entities,
+           ARRAY(SELECT n.id FROM memory_edge g CROSS JOIN LATERAL ({by_key("memory", "g.source_id")}) n
+                 WHERE g.workspace_id = :workspace AND g.target_id = x.id AND g.rel_type = 'MAY_OUTDATE'
+                   AND NOT n.archived ORDER BY n."timestamp" DESC, n.id) AS may_be_outdated_by,
+           CASE WHEN m.t_invalid IS NOT NULL THEN ARRAY(
+                SELECT g.source_id FROM memory_edge g
+                WHERE g.workspace_id = :workspace AND g.target_id = x.id AND g.rel_type = 'SUPERSEDES'
+           ) END AS superseded_by
+    FROM unnest(CAST(:ids AS uuid[])) AS x (id)
+    CROSS JOIN LATERAL ({by_key("memory", "x.id")}) m
+    CROSS JOIN LATERAL ({by_key("memory_stat", "x.id", key="memory_id")}) s
+    WHERE true
+"""  # noqa: S608 - our own columns
+
+
+async def get(
+    session: Session, workspace_id: UUID, memory_id: UUID, *, alive_at: datetime | None = None
+) -> Memory | None:
+    """One memory with its entities, archived or not; with `alive_at` only if it has not expired by then."""
+    return (await get_many(session, workspace_id, [memory_id], alive_at=alive_at)).get(memory_id)
+
+
+async def get_many(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, alive_at: datetime | None = None
+) -> dict[UUID, Memory]:
+    """The memories among `ids` that exist; with `alive_at` only those that have not expired by then."""
+    if not ids:
+        return {}
+    alive = Condition("true") if alive_at is None else visibility.not_expired_nor_in_review("m", alive_at)
+    values = {**alive.values, "workspace": workspace_id, "ids": list(ids)}
+    return {row.id: of_row(row) for row in await direct.fetch(session, _by_ids(alive.sql), values)}
+
+
+async def get_page(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, alive_at: datetime | None = None
+) -> tuple[dict[UUID, Memory], int]:
+    """`get_many` of the first that fit a page of an answer, and how many of the ids those were."""
+    return await direct.page_of_ids(ids, partial(get_many, session, workspace_id, alive_at=alive_at))
+
+
+ANY_SHARED: Final = text("""
+    SELECT EXISTS (SELECT FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
+                   AND m.user_id IS NULL AND m.agent_id IS NULL AND m.run_id IS NULL)
+""")
+
+
+async def are_any_shared(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> bool:
+    """Whether one of them belongs to the whole workspace."""
+    return bool(await session.scalar(ANY_SHARED, {"workspace": workspace_id, "ids": list(ids)}))
+
+
+@lru_cache(maxsize=2)
+def _by_ids(alive: str) -> TextClause:
+    return typed(text(f"{BY_IDS} AND {alive}"))
+
+
+def of_row(row: direct.DriverRow) -> Memory:
+    """A memory of the columns above."""
+    return Memory(
+        id=row.id,
+        scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
+        text=CleanText(row.content),
+        hash=row.hash,
+        kind=Classification(MemoryType(row.type), row.type_confidence, ClassificationSource(row.classification_source)),
+        fact_confidence=row.fact_confidence,
+        importance=Importance(row.importance, row.importance_level),
+        tags=tuple(row.tags),
+        tag_prefixes=tuple(row.tag_prefixes),
+        categories=tuple(row.categories),
+        metadata=row.metadata,
+        temporal=_temporal(row),
+        timestamp=row.timestamp,
+        t_valid=row.t_valid,
+        t_invalid=row.t_invalid,
+        session_id=row.session_id,
+        role=row.role,
+        speaker=row.speaker,
+        conversation_id=row.conversation_id,
+        turn_index=row.turn_index,
+        summary=row.summary,
+        enriched_at=row.enriched_at,
+        enrichment_attempts=row.enrichment_attempts,
+        embedding_status=EmbeddingStatus(row.embedding_status),
+        archived=row.archived,
+        version=row.version,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        expires_at=row.expires_at,
+        relevance=row.relevance,
+        salience=row.salience,
+        access_count=row.access_count,
+        last_accessed=row.last_accessed,
+        stale_at=row.stale_at,
+        current_confidence=row.current_confidence,
+        entities=_by_type(row.entities),
+        version_of=row.version_of,
+        may_be_outdated_by=tuple(row.may_be_outdated_by),
+        superseded_by=tuple(row.superseded_by or ()),
+    )
+
+
+def _by_type(entities: Sequence[tuple[str, str]]) -> Mapping[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for kind, name in entities:
+        found[kind] = (*found.get(kind, ()), name)
+    return found
+
+
+def _temporal(row: direct.DriverRow) -> Temporal:
+    tag = TemporalTag(row.temporal_tag) if row.temporal_tag else None
+    mentions = tuple(_mention(each) for each in row.mentions)
+    return Temporal(TemporalType(row.temporal_type or "persistent"), row.valid_until, tag, mentions)
+
+
+def _mention(stored: Mapping[str, Any]) -> Mention:
+    begins, ends = stored["begins_at"], stored["ends_at"]
+    return Mention(
+        stored["text"],
+        stored["start"],
+        stored["end"],
+        stored["kind"],
+        datetime.fromisoformat(begins) if begins else None,
+        datetime.fromisoformat(ends) if ends else None,
+    )
+
+
+# -- pages ----------------------------------------------------------------------------------------------------------
+
+SOURCE: Final = "memory m"
+SortField = Literal["created_at", "updated_at", "timestamp", "importance"]
+SortValue = datetime | float
+
+COUNTED: Final = 10_000
+"""Rows that are counted one by one; above that the planner's estimate is used."""
+
+MOMENT: Final = DateTime(timezone=True)
+SORT_TYPES: Final[Mapping[SortField, TypeEngine[datetime] | TypeEngine[float]]] = {
+    "created_at": MOMENT,
+    "updated_at": MOMENT,
+    "timestamp": MOMENT,
+    "importance": Double(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SortOrder:
+    """The column to sort by; equal rows go by their id."""
+
+    sort: SortField = "created_at"
+    ascending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageKey:
+    """A row's place in the order; the next page starts behind the last one's."""
+
+    key: SortValue
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class RowCount:
+    """How many rows there are, or about how many."""
+
+    value: int
+    is_exact: bool
+
+
+PAGE = """
+    SELECT m.id, m."{sort}" AS key FROM {source}
+    {top}
+"""
+TOP = 'ORDER BY m."{sort}" {direction}, m.id {direction} LIMIT :limit'
+COUNT = "SELECT count(*) FROM (SELECT FROM {source} LIMIT :limit) counted"
+ESTIMATE = "EXPLAIN (FORMAT JSON) SELECT FROM {source}"
+
+
+async def page(
+    session: Session, rows: Condition, order: SortOrder, *, after: PageKey | None, limit: int
+) -> Sequence[PageKey]:
+    """At most `limit` of the rows behind `after`, in order. `rows`: a condition on `memory m`."""
+    values = {**rows.values, "limit": limit}
+    if after is not None:
+        behind = f'(m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
+        rows, values = rows & Condition(behind), values | {"last_key": after.key, "last_id": after.id}
+    found = await session.execute(page_statement(rows, order, behind=after is not None), values)
+    return [PageKey(row.key, row.id) for row in found]
+
+
+async def count(session: Session, rows: Condition, *, limit: int = COUNTED) -> RowCount:
+    """How many of the rows there are: counted up to `limit`, else the planner's estimate."""
+    counted = int(await session.scalar(_filled(COUNT, rows.source(SOURCE)), {**rows.values, "limit": limit + 1}) or 0)
+    if counted <= limit:
+        return RowCount(counted, is_exact=True)
+    plan: Any = await session.scalar(_filled(ESTIMATE, rows.source(SOURCE)), rows.values)
+    return RowCount(max(counted, int(plan[0]["Plan"]["Plan Rows"])), is_exact=False)
+
+
+def page_statement(rows: Condition, order: SortOrder, *, behind: bool) -> TextClause:
+    """The whole statement; `behind`: it begins behind a row."""
+    top = TOP.format(sort=order.sort, direction="ASC" if order.ascending else "DESC")
+    return _page(rows.source(SOURCE, top), top, order.sort, behind)
+
+
+@lru_cache(maxsize=256)
+def _page(source: str, top: str, sort: SortField, behind: bool) -> TextClause:
+    page = typed(text(PAGE.format(source=source, sort=sort, top=top)))
+    return page.bindparams(bindparam("last_key", type_=SORT_TYPES[sort])) if behind else page
+
+
+@lru_cache(maxsize=256)
+def _filled(statement: str, source: str) -> TextClause:
+    return typed(text(statement.format(source=source)))

@@ -1,0 +1,127 @@
+"""Live memories of exactly one scope near to each of many texts: what a batch is compared with, before and inside the
+lock.
+
+The scope's vectors are read once for all texts, and compared here: comparing them row by row in the database took up to
+800 look-ups by key for each text.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import TextClause, text
+
+from service.domain.draft import Draft
+from service.memories.statements import visibility
+from service.memories.statements.deduplication import Neighbours, live, neighbour
+from service.postgres import direct, scopes
+from service.postgres.engine import Session
+from service.postgres.scopes import typed
+
+# As one value each, which costs nothing per row. Uses ix_memory_user, _agent or _run, and ix_memory_vector_user and so
+# on: whatever the statistics say, no row is looked up by the key of another one.
+VECTORS = """
+SELECT (SELECT string_agg(uuid_send(m.id), '') FROM memory m WHERE {here} AND {alive}) AS alive,
+       (SELECT string_agg(uuid_send(few.memory_id) || halfvec_send(few.embedding), '') FROM (
+            SELECT v.memory_id, v.embedding FROM memory_vector v
+            WHERE {vectors} AND v.generation = :generation AND v.kind = 'text' LIMIT :exact_rows + 1
+        ) few) AS vectors
+"""
+
+# Rows by their keys, and those that have one of the texts.
+TEXTS = """
+SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
+WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
+UNION ALL
+SELECT CASE WHEN {not_expired} THEN 'equal' ELSE 'expired' END,
+       m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
+WHERE m.hash = ANY (CAST(:hashes AS text[])) AND m.dedup_key = m.hash AND NOT m.archived AND {here}
+"""
+
+HEADER_BYTES = 4
+"""Of halfvec_send: the number of dimensions, and nothing; then a number of two bytes for each."""
+
+
+async def find_neighbours_of_many(
+    session: Session,
+    drafts: Sequence[Draft],
+    *,
+    generation: int,
+    similarity: Callable[[float], float],
+    limit: int,
+    exact_rows: int,
+) -> list[Neighbours] | None:
+    """The neighbours of each draft as deduplication.find_neighbours gives them; all drafts are of one scope and have a
+    vector. None where the scope has more than `exact_rows` rows."""
+    scope, now = drafts[0].scope, drafts[0].received_at
+    wanted = np.stack([each.vector for each in drafts if each.vector is not None])
+    here, vectors = scopes.exactly("m", scope), scopes.exactly("v", scope)
+    unexpired = visibility.not_expired_nor_in_review("m", now)
+    alive = live("m", now)
+    values = {**here.values, **vectors.values, **alive.values, "generation": generation, "exact_rows": exact_rows}
+    row = await direct.first(session, _vectors(here.sql, alive.sql, vectors.sql), values)
+    assert row is not None, "an aggregate has a row"
+    size = 16 + HEADER_BYTES + 2 * wanted.shape[1]
+    if len(row.vectors or b"") // size > exact_rows:
+        return None
+    near = await asyncio.to_thread(_nearest, row.alive or b"", row.vectors or b"", wanted, limit)
+    ids = list({each for one in near for each, _ in one})
+    hashes = [each.hash for each in drafts]
+    texts = await direct.fetch(
+        session, _texts(here.sql, unexpired.sql), {**here.values, "now": now, "ids": ids, "hashes": hashes}
+    )
+    return _put_together(drafts, near, texts, similarity)
+
+
+def _put_together(
+    drafts: Sequence[Draft],
+    near: Sequence[Sequence[tuple[UUID, float]]],
+    texts: Sequence[Any],
+    similarity: Callable[[float], float],
+) -> list[Neighbours]:
+    by_id = {row.id: row for row in texts if row.arm == "near"}
+    equal = {row.hash: row for row in texts if row.arm == "equal"}
+    expired = {row.hash for row in texts if row.arm == "expired"}
+    found = []
+    for draft, ranked in zip(drafts, near, strict=True):
+        if draft.hash in equal:
+            found.append(Neighbours((neighbour(equal[draft.hash], 1.0),), expired_duplicate_possible=False))
+            continue
+        seen = tuple(neighbour(by_id[each], similarity(cosine)) for each, cosine in ranked if each in by_id)
+        found.append(Neighbours(seen, expired_duplicate_possible=draft.hash in expired))
+    return found
+
+
+def _nearest(alive: bytes, vectors: bytes, wanted: NDArray[np.float32], limit: int) -> list[list[tuple[UUID, float]]]:
+    """For each wanted vector the ids of the nearest live rows with their cosines, nearest first."""
+    row = np.dtype([("id", "V16"), ("header", f"V{HEADER_BYTES}"), ("vector", ">f2", (wanted.shape[1],))])
+    stored = np.frombuffer(vectors, row)
+    live = {alive[at : at + 16] for at in range(0, len(alive), 16)}
+    ids = [each.tobytes() for each in stored["id"]]
+    places = [place for place, each in enumerate(ids) if each in live]
+    if not places:
+        return [[] for _ in wanted]
+    there = stored["vector"][places].astype(np.float32)
+    there /= np.linalg.norm(there, axis=1, keepdims=True)
+    cosines = wanted @ there.T
+    nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :limit]
+    return [
+        [(UUID(bytes=ids[places[at]]), float(of_one[at])) for at in order]
+        for of_one, order in zip(cosines, nearest, strict=True)
+    ]
+
+
+@lru_cache(maxsize=64)
+def _vectors(here: str, alive: str, vectors: str) -> TextClause:
+    return typed(text(VECTORS.format(here=here, alive=alive, vectors=vectors)))
+
+
+@lru_cache(maxsize=64)
+def _texts(here: str, not_expired: str) -> TextClause:
+    return typed(text(TEXTS.format(here=here, not_expired=not_expired)))

@@ -1,0 +1,97 @@
+"""The vectors nearest to a given one inside a scope, for what needs no other arm of a search.
+
+One statement, three arms behind one-time filters: a scope of up to `exact_rows` rows is cut by its btree and compared
+exactly; a larger one asks the generation's HNSW graph with over-fetch; and when that gives fewer than `limit`, all are
+compared exactly after all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import TextClause, bindparam, text
+
+from service.postgres.engine import Session
+from service.postgres.scopes import Condition, typed
+from service.postgres.vectors import Half, exact_distance, graph_distance
+
+OVERFETCH = 4
+MAX_FROM_GRAPH = 200
+
+# ix_memory_vector_user, _agent or _run cuts the scope; ix_memory_vector_hnsw_<generation> serves the middle arm.
+NEAREST = """
+WITH counted AS (
+    SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
+), exact AS (
+    SELECT v.memory_id, {exact_distance} AS distance
+    FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
+    WHERE (SELECT vectors FROM counted) <= :exact_rows AND {vectors} AND {rows}
+    ORDER BY {exact_distance} LIMIT :limit
+), approximate AS MATERIALIZED (
+    SELECT v.memory_id, {graph_distance} AS distance
+    FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
+    WHERE (SELECT vectors FROM counted) > :exact_rows AND {vectors} AND {rows}
+    ORDER BY {graph_distance} LIMIT :wide
+), fallback AS (
+    SELECT v.memory_id, {exact_distance} AS distance
+    FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
+    WHERE (SELECT vectors FROM counted) > :exact_rows AND (SELECT count(*) FROM approximate) < :limit
+      AND {vectors} AND {rows}
+    ORDER BY {exact_distance} LIMIT :limit
+)
+SELECT memory_id, distance FROM exact
+UNION ALL SELECT memory_id, distance FROM approximate WHERE (SELECT count(*) FROM approximate) >= :limit
+UNION ALL SELECT memory_id, distance FROM fallback
+ORDER BY distance LIMIT :limit
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NearVectors:
+    """Where to look, what for and for how many: a condition on `memory_vector v` (the scope) and one on `memory m`
+    (everything else), the vector, and up to how many rows of the scope are compared exactly."""
+
+    scope: Condition
+    rows: Condition
+    vector: NDArray[np.float32]
+    generation: int
+    limit: int
+    exact_rows: int
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {
+            **self.scope.values,
+            **self.rows.values,
+            "query_vector": self.vector,
+            "limit": self.limit,
+            "wide": max(self.limit, min(self.limit * OVERFETCH, MAX_FROM_GRAPH)),
+            "exact_rows": self.exact_rows,
+        }
+
+
+async def find(session: Session, wanted: NearVectors) -> list[tuple[UUID, float]]:
+    """Memories with their cosine, nearest first: exactly min(limit, matching rows)."""
+    rows = await session.execute(statement(wanted), wanted.values)
+    return [(row.memory_id, 1.0 - row.distance) for row in rows]
+
+
+def statement(wanted: NearVectors) -> TextClause:
+    """The whole statement; tests/db/golden has it with the values filled in."""
+    return _statement(wanted.scope.sql, wanted.rows.sql, len(wanted.vector), wanted.generation)
+
+
+@lru_cache(maxsize=256)
+def _statement(scope: str, rows: str, dimension: int, generation: int) -> TextClause:
+    filled = NEAREST.format(
+        vectors=f"{scope} AND v.generation = {int(generation)} AND v.kind = 'text'",
+        rows=rows,
+        exact_distance=exact_distance(),
+        graph_distance=graph_distance(dimension),
+    )
+    return typed(text(filled)).bindparams(bindparam("query_vector", type_=Half()))

@@ -1,0 +1,156 @@
+"""Memories of project channels that the clock may promote to `_global`, and what is noted with them for that.
+
+The figures stand in memory_stat, so noting them never writes a row of `memory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+
+from service.domain.promotion import Promoting
+from service.postgres.engine import Session
+
+MAX_SESSIONS = 16
+"""Of those that said a memory again; more are not noted."""
+
+# A conversation has the name of its session, so a session that told a memory and stored it again counts once.
+SEEN_IN = """
+    SELECT count(*) FROM (
+        SELECT c.external_id FROM memory_source o
+        JOIN turn t ON t.workspace_id = o.workspace_id AND t.id = o.turn_id
+        JOIN conversation c ON c.workspace_id = t.workspace_id AND c.id = t.conversation_id
+        WHERE o.workspace_id = m.workspace_id AND o.memory_id = m.id
+        UNION SELECT m.session_id WHERE m.session_id IS NOT NULL
+        UNION SELECT unnest(s.seen_in)
+    ) seen
+"""
+
+# What belongs to nobody else than before may be promoted, as long as it holds: no turn, no past version, nothing that
+# waits for a review. A channel that is the wall of a key keeps what it has.
+WORTHY = text(f"""
+    SELECT m.id FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+    WHERE s.workspace_id = :workspace AND s.memory_id > :after
+      AND s.access_count >= :min_access_count AND s.promoted_at IS NULL
+      AND m.channel <> '_global' AND m.dedup_key IS NOT NULL AND m.version_of IS NULL AND m.review_status IS NULL
+      AND NOT m.archived AND (m.expires_at IS NULL OR m.expires_at > :now)
+      AND (m.t_invalid IS NULL OR m.t_invalid > :now) AND (m.valid_until IS NULL OR m.valid_until > :now)
+      AND coalesce(s.confidence, m.fact_confidence, m.type_confidence) >= :min_confidence
+      AND (CAST(:user_id AS text) IS NULL OR m.user_id = :user_id)
+      AND (CAST(:agent_id AS text) IS NULL OR m.agent_id = :agent_id)
+      AND (CAST(:run_id AS text) IS NULL OR m.run_id = :run_id)
+      AND NOT EXISTS (SELECT FROM api_key k WHERE k.workspace_id = m.workspace_id AND k.revoked_at IS NULL
+                      AND m.channel = ANY (k.channels))
+      AND ({SEEN_IN}) >= :min_conversations
+    ORDER BY s.memory_id LIMIT :batch
+""")  # noqa: S608 - our own part
+
+COUNT_SEEN = text(f"""
+    SELECT ({SEEN_IN}) FROM memory m JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
+    WHERE m.workspace_id = :workspace AND m.id = :id
+""")  # noqa: S608 - our own part
+
+NOTE_SESSION = text("""
+    UPDATE memory_stat s SET seen_in = array_append(coalesce(s.seen_in, '{}'), CAST(:session AS text))
+    FROM memory m
+    WHERE s.workspace_id = :workspace AND s.memory_id = :id AND m.workspace_id = s.workspace_id AND m.id = s.memory_id
+      AND m.session_id IS DISTINCT FROM :session AND NOT coalesce(s.seen_in, '{}') @> ARRAY[CAST(:session AS text)]
+      AND cardinality(coalesce(s.seen_in, '{}')) < :most
+""")
+
+WAS_PROMOTED = text("""
+    SELECT promoted_at IS NOT NULL FROM memory_stat WHERE workspace_id = :workspace AND memory_id = :id
+""")
+
+# Copies that nobody changed since, and whose originals all say something else by now, or hold no more.
+OUTDATED = text("""
+    SELECT c.id FROM memory c
+    WHERE c.workspace_id = :workspace AND c.id > :after AND c.channel = '_global' AND NOT c.archived AND c.version = 1
+      AND (CAST(:only AS uuid) IS NULL OR c.id = :only)
+      AND EXISTS (SELECT FROM memory_edge e WHERE e.workspace_id = c.workspace_id AND e.source_id = c.id
+                  AND e.rel_type = 'PROMOTED_FROM' AND e.properties @> '{"copied": true}')
+      AND NOT EXISTS (SELECT FROM memory_edge e JOIN memory o ON o.workspace_id = e.workspace_id AND o.id = e.target_id
+                      WHERE e.workspace_id = c.workspace_id AND e.source_id = c.id AND e.rel_type = 'PROMOTED_FROM'
+                        AND o.hash = c.hash AND (o.t_invalid IS NULL OR o.t_invalid > :now))
+    ORDER BY c.id LIMIT :batch
+""")
+
+# What the original says now may be promoted in its turn.
+FREE_ORIGINALS = text("""
+    UPDATE memory_stat s SET promoted_at = NULL FROM memory_edge e
+    WHERE e.workspace_id = :workspace AND e.source_id = :id AND e.rel_type = 'PROMOTED_FROM'
+      AND s.workspace_id = e.workspace_id AND s.memory_id = e.target_id
+""")
+
+IS_COPY = text("""
+    SELECT EXISTS (SELECT FROM memory_edge WHERE workspace_id = :workspace AND source_id = :id
+                   AND rel_type = 'PROMOTED_FROM' AND properties @> '{"copied": true}')
+""")
+
+NOTE_PROMOTED = text("""
+    UPDATE memory_stat SET promoted_at = :now WHERE workspace_id = :workspace AND memory_id = :id
+""")
+
+
+async def worthy(
+    session: Session,
+    workspace_id: UUID,
+    rules: Promoting,
+    ids: Mapping[str, str | None],
+    *,
+    after: UUID,
+    now: datetime,
+    batch: int,
+) -> Sequence[UUID]:
+    """The next memories behind `after` that meet all thresholds, by ascending id. `ids`: user_id, agent_id and run_id,
+    each None or what the memory must have."""
+    values: dict[str, Any] = {"workspace": workspace_id, "after": after, "now": now, "batch": batch, **ids}
+    values |= {
+        "min_confidence": rules.min_confidence,
+        "min_access_count": rules.min_access_count,
+        "min_conversations": rules.min_conversations,
+    }
+    return list(await session.scalars(WORTHY, values))
+
+
+async def count_seen(session: Session, workspace_id: UUID, memory_id: UUID) -> int:
+    """In how many conversations the memory was said: those it comes from, and the sessions that stored it again."""
+    return int(await session.scalar(COUNT_SEEN, {"workspace": workspace_id, "id": memory_id}) or 0)
+
+
+async def note_session(session: Session, workspace_id: UUID, memory_id: UUID, session_id: str) -> None:
+    """Notes that a session said the memory again."""
+    values = {"workspace": workspace_id, "id": memory_id, "session": session_id, "most": MAX_SESSIONS}
+    await session.execute(NOTE_SESSION, values)
+
+
+async def note_promoted(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:
+    """Notes that the memory was promoted, so that the clock leaves it alone from now on."""
+    await session.execute(NOTE_PROMOTED, {"workspace": workspace_id, "id": memory_id, "now": now})
+
+
+async def was_promoted(session: Session, workspace_id: UUID, memory_id: UUID) -> bool:
+    """Whether the memory was promoted before, even if its copy is gone."""
+    return bool(await session.scalar(WAS_PROMOTED, {"workspace": workspace_id, "id": memory_id}))
+
+
+async def is_copy(session: Session, workspace_id: UUID, memory_id: UUID) -> bool:
+    """Whether promotion made the memory, and what it was made of is there."""
+    return bool(await session.scalar(IS_COPY, {"workspace": workspace_id, "id": memory_id}))
+
+
+async def outdated(
+    session: Session, workspace_id: UUID, *, after: UUID, now: datetime, batch: int, only: UUID | None = None
+) -> Sequence[UUID]:
+    """The next copies whose originals say something else by now, or hold no more; with `only` whether this one is."""
+    values = {"workspace": workspace_id, "after": after, "now": now, "batch": batch, "only": only}
+    return list(await session.scalars(OUTDATED, values))
+
+
+async def free_originals(session: Session, workspace_id: UUID, copy_id: UUID) -> None:
+    """Lets the originals of a copy be promoted by the clock again."""
+    await session.execute(FREE_ORIGINALS, {"workspace": workspace_id, "id": copy_id})

@@ -1,0 +1,210 @@
+"""Memories as they were recorded at a moment: what was believed then.
+
+A memory that nothing has changed since is as its row says; another one as its first entry of history since then has it
+in `before`, unless that entry, or one before it, is the ADD. A purge takes history with it, so what it removed is
+nowhere. What is not kept in history (summary, use) is shown as it is now. See docs/time.md.
+
+Costs a look-up in the history of each row of the scope, and the reading of what has changed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import DateTime, TextClause, bindparam, text
+
+from service.domain.memory import Memory
+from service.domain.scope import Scope
+from service.memories.statements import memories, versions
+from service.memories.statements.memories import COLUMNS, COUNTED, SORT_TYPES, PageKey, RowCount, SortOrder
+from service.postgres import direct, scopes
+from service.postgres.engine import Session
+from service.postgres.scopes import Condition, typed
+from service.postgres.vectors import Half, cosine
+from service.search.statements.features import OPTIONAL
+
+# ix_memory_history_memory, ix_memory_history_user and its likes. `entry`: the entry whose `before` the row is.
+RECORDED = """(
+    SELECT l.*, CAST(NULL AS uuid) AS entry FROM memory l
+    WHERE {rows} AND NOT EXISTS (
+        SELECT FROM memory_history h
+        WHERE h.workspace_id = :workspace AND h.memory_id = l.id AND h.recorded_at > :as_of)
+    UNION ALL
+    SELECT r.*, e.id
+    FROM (
+        SELECT DISTINCT ON (h.memory_id) h.memory_id, h.id, h.before, h.recorded_at, h.seq FROM memory_history h
+        WHERE {changes} AND h.recorded_at > :as_of AND h.before IS NOT NULL
+        ORDER BY h.memory_id, h.recorded_at, h.seq
+    ) e CROSS JOIN LATERAL jsonb_populate_record(CAST(NULL AS memory), e.before) r
+    WHERE NOT EXISTS (
+        SELECT FROM memory_history a
+        WHERE a.workspace_id = :workspace AND a.memory_id = e.memory_id AND a.recorded_at > :as_of
+          AND (a.recorded_at, a.seq) < (e.recorded_at, e.seq))
+) m"""
+
+PAGE = """
+    SELECT m.id, m."{sort}" AS key FROM {recorded} WHERE {rows}
+    ORDER BY m."{sort}" {direction}, m.id {direction} LIMIT :limit
+"""
+COUNT = "SELECT count(*) FROM (SELECT FROM {recorded} WHERE {rows} LIMIT :limit) counted"
+
+MOST_IMPORTANT = """
+    SELECT m.id FROM {recorded} WHERE {rows} ORDER BY m.importance DESC, m."timestamp" DESC, m.id LIMIT :limit
+"""
+
+# Entities by the ids that history has; those that are gone have no name any more.
+BY_IDS = f"""
+    SELECT {COLUMNS}, coalesce(s.relevance, 1.0) AS relevance, coalesce(s.salience, m.importance) AS salience,
+           coalesce(s.access_count, 0) AS access_count, s.last_accessed, s.stale_at,
+           m.fact_confidence AS current_confidence,
+           ARRAY(SELECT ARRAY[n.type, n.name] FROM entity n
+                WHERE n.workspace_id = :workspace AND n.id IN (
+                    SELECT l.entity_id FROM memory_entity l
+                    WHERE m.entry IS NULL AND l.workspace_id = :workspace AND l.memory_id = m.id
+                    UNION ALL
+                    SELECT CAST(named.id AS uuid) FROM memory_history h
+                    CROSS JOIN LATERAL jsonb_array_elements_text(h.before -> 'entity_ids') named (id)
+                    WHERE h.workspace_id = :workspace AND h.memory_id = m.id AND h.id = m.entry)
+                ORDER BY n.type, n.name) AS entities,
+           ARRAY(SELECT g.source_id FROM memory_edge g
+                 WHERE g.workspace_id = :workspace AND g.target_id = m.id AND g.rel_type = 'MAY_OUTDATE'
+                   AND g.created_at <= :as_of ORDER BY g.created_at DESC, g.source_id) AS may_be_outdated_by,
+           CASE WHEN m.t_invalid IS NOT NULL THEN ARRAY(
+                SELECT g.source_id FROM memory_edge g
+                WHERE g.workspace_id = :workspace AND g.target_id = m.id AND g.rel_type = 'SUPERSEDES'
+                  AND g.created_at <= :as_of
+           ) END AS superseded_by
+    FROM {{recorded}} LEFT JOIN memory_stat s ON s.workspace_id = :workspace AND s.memory_id = m.id
+    WHERE {{rows}}
+"""  # noqa: S608 - our own columns
+
+TEXTS = """
+    SELECT m.id, m.content, m.speaker, m.role, m."timestamp", NULLIF(m.mentions, '[]') AS mentions,
+           m.tag_prefixes && CAST(:tags AS text[]) AS tagged, {ended} AS ended,
+           m.temporal_tag, m.importance, {cosine} AS cosine
+    FROM {recorded}
+    LEFT JOIN memory_vector v ON m.entry IS NULL AND v.workspace_id = :workspace AND v.memory_id = m.id
+        AND v.generation = {generation} AND v.kind = 'text'
+    LEFT JOIN memory_history b ON b.workspace_id = :workspace AND b.memory_id = m.id AND b.id = m.entry
+        AND b.before_generation = {generation}
+    WHERE {rows}
+    ORDER BY m.created_at DESC, m.id LIMIT :limit
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedScope:
+    """A scope at a moment, and what else its memories must be; `rows` speaks of `memory m`."""
+
+    scope: Scope
+    moment: datetime
+    rows: Condition
+    channels: tuple[str, ...] = ()
+
+    @property
+    def recorded(self) -> str:
+        changes = scopes.matching("h", self.scope, self.channels).sql.replace("h.channel", "h.before ->> 'channel'")
+        return RECORDED.format(rows=scopes.matching("l", self.scope, self.channels).sql, changes=changes)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        here = scopes.matching("m", self.scope, self.channels)
+        return {**here.values, **self.rows.values, "as_of": self.moment}
+
+
+async def page(
+    session: Session, there: RecordedScope, order: SortOrder, *, after: PageKey | None, limit: int
+) -> Sequence[PageKey]:
+    """At most `limit` of the memories of that time behind `after`, in order."""
+    rows, values = there.rows.sql, {**there.values, "limit": limit}
+    if after is not None:
+        rows += f' AND (m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
+        values |= {"last_key": after.key, "last_id": after.id}
+    direction = "ASC" if order.ascending else "DESC"
+    statement = _filled(PAGE, there.recorded, rows, sort=order.sort, direction=direction)
+    if after is not None:
+        statement = statement.bindparams(bindparam("last_key", type_=SORT_TYPES[order.sort]))
+    return [PageKey(row.key, row.id) for row in await session.execute(statement, values)]
+
+
+async def count(session: Session, there: RecordedScope) -> RowCount:
+    """How many there were, counted up to COUNTED."""
+    values = {**there.values, "limit": COUNTED + 1}
+    counted = int(await session.scalar(_filled(COUNT, there.recorded, there.rows.sql), values) or 0)
+    return RowCount(min(counted, COUNTED), is_exact=counted <= COUNTED)
+
+
+async def most_important(session: Session, there: RecordedScope, *, limit: int) -> Sequence[UUID]:
+    """At most `limit` of the memories, the most important first, then the latest."""
+    statement = _filled(MOST_IMPORTANT, there.recorded, there.rows.sql)
+    return (await session.scalars(statement, {**there.values, "limit": limit})).all()
+
+
+async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID], moment: datetime) -> dict[UUID, Memory]:
+    """Those of the memories that were there, as they were."""
+    if not ids:
+        return {}
+    rows = "l.workspace_id = :workspace AND l.id = ANY (CAST(:ids AS uuid[]))"
+    changes = "h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[]))"
+    values = {"workspace": workspace_id, "ids": list(ids), "as_of": moment}
+    statement = _filled(BY_IDS, RECORDED.format(rows=rows, changes=changes), "m.review_status IS NULL")
+    return {row.id: memories.of_row(row) for row in await direct.fetch(session, statement, values)}
+
+
+async def get(
+    session: Session,
+    workspace_id: UUID,
+    memory_id: UUID,
+    *,
+    valid_at: datetime | None,
+    as_of: datetime | None,
+    now: datetime,
+) -> Memory | None:
+    """A memory, archived or not; with `as_of` as it was recorded then, with `valid_at` its version that held then."""
+    ids = [memory_id]
+    if valid_at is not None:
+        ids = [each.id for each in await versions.line(session, workspace_id, memory_id, texts=False)]
+        if not ids and as_of is not None:
+            ids = [memory_id, *await versions.ever_of(session, workspace_id, [memory_id])]
+    if as_of is not None:
+        found = await get_many(session, workspace_id, ids, as_of)
+        found = {each: memory for each, memory in found.items() if _is_alive(memory, as_of)}
+    else:
+        found = await memories.get_many(session, workspace_id, ids, alive_at=now)
+    if valid_at is None:
+        return found.get(memory_id)
+    held = [each for each in found.values() if _held(each, valid_at)]
+    return max(held, key=lambda each: (each.t_valid is not None, each.t_valid, each.timestamp), default=None)
+
+
+def _is_alive(memory: Memory, moment: datetime) -> bool:
+    return memory.expires_at is None or memory.expires_at > moment
+
+
+def _held(memory: Memory, moment: datetime) -> bool:
+    if memory.archived and memory.version_of is None:
+        return False
+    begun = memory.t_valid is None or memory.t_valid <= moment
+    return begun and (memory.t_invalid is None or memory.t_invalid > moment)
+
+
+async def texts(
+    session: Session, there: RecordedScope, vector: Any, tags: Sequence[str], *, generation: int, limit: int
+) -> Sequence[Any]:
+    """What ranking needs of at most `limit` memories, the newest first."""
+    values = {**there.values, "query_vector": vector, "tags": list(tags), "limit": limit}
+    compared = cosine("coalesce(v.embedding, b.before_embedding)")
+    parts = {"cosine": compared, "ended": OPTIONAL["ended"], "generation": int(generation)}
+    statement = _filled(TEXTS, there.recorded, there.rows.sql, **parts)
+    return await direct.fetch(session, statement.bindparams(bindparam("query_vector", type_=Half())), values)
+
+
+@lru_cache(maxsize=256)
+def _filled(shape: str, recorded: str, rows: str, **parts: Any) -> TextClause:
+    statement = text(shape.format(recorded=recorded, rows=rows, **parts))
+    return typed(statement).bindparams(bindparam("as_of", type_=DateTime(timezone=True)))

@@ -1,0 +1,134 @@
+"""Reviews: memories that are flagged until a person accepts or rejects them.
+
+A flagged memory is archived and has a `review_status`: the first keeps it out of deduplication, the second out of every
+read. Its row in `review` holds what acceptance would change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from sqlalchemy import insert, select, text, update
+from uuid_utils.compat import uuid7
+
+from service.domain.scope import Scope
+from service.memories.statements import sources
+from service.postgres import direct, scopes
+from service.postgres.engine import Session
+from service.postgres.tables import MEMORY, REVIEW
+
+ReviewState = Literal["pending", "accepted", "rejected"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedChange:
+    """What acceptance does to a memory: UPDATE gives it the flagged text, DELETE archives it."""
+
+    verb: Literal["UPDATE", "DELETE"]
+    target_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    id: UUID
+    memory_id: UUID
+    changes: tuple[ProposedChange, ...]
+    state: ReviewState
+    created_at: datetime
+    resolved_at: datetime | None
+
+
+async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: Sequence[ProposedChange]) -> UUID:
+    """Archives and flags a new memory; returns the id of its review."""
+    here = MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id
+    await session.execute(update(MEMORY).where(*here).values(archived=True, review_status="flagged"))
+    review_id: UUID = uuid7()
+    row = {
+        "workspace_id": workspace_id,
+        "id": review_id,
+        "memory_id": memory_id,
+        "changes": [{"verb": each.verb, "target_id": str(each.target_id)} for each in changes],
+    }
+    await session.execute(insert(REVIEW), [row])
+    return review_id
+
+
+async def flagged_with(session: Session, scope: Scope, text_hash: str) -> UUID | None:
+    """The flagged memory of exactly this scope with this hash. Uses ix_memory_hash."""
+    here = scopes.exactly("memory", scope).clause
+    found: UUID | None = await session.scalar(
+        select(MEMORY.c.id).where(here, MEMORY.c.hash == text_hash, MEMORY.c.review_status == "flagged").limit(1)
+    )
+    return found
+
+
+async def page(
+    session: Session, scope: Scope, *, after: tuple[datetime, UUID] | None, limit: int, now: datetime
+) -> list[Review]:
+    """Pending reviews of a scope, oldest first, behind the key `after`."""
+    flagged = (MEMORY.c.review_status == "flagged") & (MEMORY.c.expires_at.is_(None) | (MEMORY.c.expires_at > now))
+    query = (
+        select(*COLUMNS)
+        .join(MEMORY, (MEMORY.c.workspace_id == REVIEW.c.workspace_id) & (MEMORY.c.id == REVIEW.c.memory_id))
+        .where(scopes.matching("memory", scope).clause, flagged, REVIEW.c.state == "pending")
+    )
+    if after is not None:
+        at, last = after
+        query = query.where((REVIEW.c.created_at > at) | ((REVIEW.c.created_at == at) & (REVIEW.c.id > last)))
+    return await direct.page(session, query.order_by(REVIEW.c.created_at, REVIEW.c.id).limit(limit), None, _review)
+
+
+async def get(session: Session, workspace_id: UUID, review_id: UUID, *, lock: bool = False) -> Review | None:
+    """A review in any state; `lock` keeps others from resolving it."""
+    query = select(*COLUMNS).where(REVIEW.c.workspace_id == workspace_id, REVIEW.c.id == review_id)
+    row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
+    return None if row is None else _review(row)
+
+
+async def resolve(session: Session, workspace_id: UUID, review_id: UUID, state: ReviewState, *, now: datetime) -> None:
+    here = REVIEW.c.workspace_id == workspace_id, REVIEW.c.id == review_id
+    await session.execute(update(REVIEW).where(*here).values(state=state, resolved_at=now))
+
+
+REOPEN = text("""
+    UPDATE review r SET state = 'pending', resolved_at = NULL
+    FROM memory m WHERE r.workspace_id = :workspace AND r.memory_id = :id AND m.workspace_id = r.workspace_id
+        AND m.id = r.memory_id AND m.review_status = 'flagged'
+""")
+
+COPY_VECTOR = text("""
+    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
+    SELECT workspace_id, :target, generation, kind, user_id, agent_id, run_id, channel, embedding FROM memory_vector
+    WHERE workspace_id = :workspace AND memory_id = :id AND kind <> 'context'
+""")
+
+
+async def reopen(session: Session, workspace_id: UUID, memory_id: UUID) -> None:
+    """After an undo: the review of a memory that is flagged again is pending again."""
+    await session.execute(REOPEN, {"workspace": workspace_id, "id": memory_id})
+
+
+async def hand_over(session: Session, workspace_id: UUID, memory_id: UUID, target: UUID) -> None:
+    """Copies vectors and sources of a memory to another one."""
+    values = {"workspace": workspace_id, "id": memory_id, "target": target}
+    await session.execute(COPY_VECTOR, values)
+    await sources.copy(session, workspace_id, memory_id, target)
+
+
+COLUMNS = (
+    REVIEW.c.id,
+    REVIEW.c.memory_id,
+    REVIEW.c.changes,
+    REVIEW.c.state,
+    REVIEW.c.created_at,
+    REVIEW.c.resolved_at,
+)
+
+
+def _review(row: Any) -> Review:
+    changes = tuple(ProposedChange(each["verb"], UUID(each["target_id"])) for each in row.changes)
+    return Review(row.id, row.memory_id, changes, row.state, row.created_at, row.resolved_at)

@@ -1,0 +1,180 @@
+"""The turns that a memory comes from, and which characters of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from operator import itemgetter
+from uuid import UUID
+
+from sqlalchemy import Uuid, bindparam, text
+
+from service.domain.conversation import SourcePassage
+from service.domain.scope import Scope
+from service.postgres import direct
+from service.postgres.direct import NewRows
+from service.postgres.engine import Session
+
+QUOTED_CHARS = 2_000
+"""Of a turn that is quoted whole."""
+
+INSERT = text("""
+    INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
+    VALUES (:workspace_id, :memory_id, :turn_id, :start, :end)
+""")
+
+# A memory that merely says the same may be erased this moment by a bulk delete, which takes no scope lock.
+LINK = text("""
+    INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
+    SELECT :workspace, s.memory_id, s.turn_id, s.start, s."end"
+    FROM unnest(CAST(:memories AS uuid[]), CAST(:turns AS uuid[]), CAST(:starts AS integer[]), CAST(:ends AS integer[]))
+        AS s (memory_id, turn_id, start, "end")
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id
+    ORDER BY s.memory_id, s.turn_id FOR KEY SHARE OF m
+    ON CONFLICT DO NOTHING
+""").bindparams(bindparam("workspace", type_=Uuid()))
+
+COPY = text("""
+    INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
+    SELECT workspace_id, :new_id, turn_id, start, "end" FROM memory_source
+    WHERE workspace_id = :workspace AND memory_id = :id
+    ON CONFLICT DO NOTHING
+""")
+
+# Uses pk_memory_source and ix_memory_source_turn.
+TOLD = text("""
+    SELECT DISTINCT said.memory_id AS id FROM memory_source fact
+    JOIN memory_source said ON said.workspace_id = fact.workspace_id AND said.turn_id = fact.turn_id
+    WHERE fact.workspace_id = :workspace AND fact.memory_id = ANY (:facts) AND said.memory_id = ANY (:messages)
+""")
+
+# Uses pk_memory_source and uq_turn_conversation_id_turn_index.
+PASSAGES = text("""
+    SELECT s.memory_id, t.conversation_id, t.turn_index, t.speaker, t.role, coalesce(s.start, 0) AS start,
+           substr(t.content, coalesce(s.start, 0) + 1,
+                  coalesce(s."end", length(t.content)) - coalesce(s.start, 0)) AS said
+    FROM memory_source s JOIN turn t ON t.workspace_id = :workspace AND t.id = s.turn_id
+    WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[]))
+    ORDER BY s.memory_id, t."timestamp", t.turn_index, s.turn_id
+""")
+
+# For a deleted memory the last sources are read from its history.
+QUOTES = text("""
+    WITH present AS (
+        SELECT s.turn_id, s.start, s."end" FROM memory_source s
+        WHERE s.workspace_id = :workspace AND s.memory_id = :id
+    ), last AS (
+        SELECT h.before FROM memory_history h
+        WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.event = 'DELETE' AND h.is_deleted
+          AND NOT EXISTS (SELECT FROM memory m WHERE m.workspace_id = :workspace AND m.id = :id)
+        ORDER BY h.recorded_at DESC LIMIT 1
+    ), source AS (
+        SELECT * FROM present
+        UNION ALL
+        SELECT (s ->> 'turn_id')::uuid, (s ->> 'start')::integer, (s ->> 'end')::integer
+        FROM last CROSS JOIN LATERAL jsonb_array_elements(coalesce(last.before -> 'sources', '[]')) s
+    )
+    SELECT t.id, t.conversation_id, c.external_id, t.turn_index, t.role, t.speaker, t."timestamp", source.start,
+           source."end", substr(t.content, coalesce(source.start, 0) + 1,
+                                coalesce(source."end", CAST(:chars AS integer)) - coalesce(source.start, 0)) AS quote
+    FROM source JOIN turn t ON t.workspace_id = :workspace AND t.id = source.turn_id
+    JOIN conversation c ON c.workspace_id = t.workspace_id AND c.id = t.conversation_id
+    ORDER BY t."timestamp", t.turn_index, t.id OFFSET :skip LIMIT :limit
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLink:
+    """A memory came from a turn, and from which characters of it: the half-open span, where it is known."""
+
+    memory_id: UUID
+    turn_id: UUID
+    start: int | None = None
+    end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceQuote:
+    """A turn that a memory came from. `quote` is its text in the half-open span [start, end) of characters; without a
+    span the beginning of the turn."""
+
+    turn_id: UUID
+    conversation_id: UUID
+    external_id: str
+    turn_index: int
+    role: str
+    speaker: str | None
+    timestamp: datetime
+    start: int | None
+    end: int | None
+    quote: str
+
+
+async def told(session: Session, workspace_id: UUID, facts: Sequence[UUID], messages: Sequence[UUID]) -> set[UUID]:
+    """Which of these messages one of the facts was read from."""
+    values = {"workspace": workspace_id, "facts": list(facts), "messages": list(messages)}
+    return {row.id for row in await direct.fetch(session, TOLD, values)}
+
+
+async def passages(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[SourcePassage]:
+    """The passages of turns that these memories were read from."""
+    rows = await direct.fetch(session, PASSAGES, {"workspace": workspace_id, "ids": list(ids)}) if ids else []
+    return [
+        SourcePassage(
+            row.memory_id, (row.conversation_id, row.turn_index), row.speaker or row.role, row.start, row.said
+        )
+        for row in rows
+    ]
+
+
+async def link(session: Session, scope: Scope, links: Sequence[SourceLink]) -> None:
+    """Stores which turns memories came from, each pair once; of several spans the first."""
+    if not links:
+        return
+    ordered = _once(links)
+    values = {
+        "workspace": scope.workspace_id,
+        "memories": [each.memory_id for each in ordered],
+        "turns": [each.turn_id for each in ordered],
+        "starts": [each.start for each in ordered],
+        "ends": [each.end for each in ordered],
+    }
+    await direct.fetch(session, LINK, values)
+
+
+def new_rows(scope: Scope, links: Sequence[SourceLink]) -> NewRows:
+    """The same as rows to insert, for turns that are new, to which nothing can be linked yet, and memories that are
+    locked until the end of the transaction."""
+    rows = [
+        {
+            "workspace_id": scope.workspace_id,
+            "memory_id": each.memory_id,
+            "turn_id": each.turn_id,
+            "start": each.start,
+            "end": each.end,
+        }
+        for each in _once(links)
+    ]
+    return NewRows(INSERT, rows)
+
+
+def _once(links: Sequence[SourceLink]) -> list[SourceLink]:
+    """Each pair of memory and turn once, in the order of their ids."""
+    pairs: dict[tuple[UUID, UUID], SourceLink] = {}
+    for each in links:
+        pairs.setdefault((each.memory_id, each.turn_id), each)
+    return [each for _, each in sorted(pairs.items(), key=itemgetter(0))]
+
+
+async def copy(session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID) -> None:
+    """Lets another memory come from the same turns, in addition to its own."""
+    await session.execute(COPY, {"workspace": workspace_id, "id": memory_id, "new_id": new_id})
+
+
+async def quotes(
+    session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
+) -> list[SourceQuote]:
+    """The turns that are still there behind the first `skip`, oldest first."""
+    values = {"workspace": workspace_id, "id": memory_id, "chars": QUOTED_CHARS, "skip": skip, "limit": limit}
+    return await direct.page(session, QUOTES, values, lambda row: SourceQuote(*row))

@@ -1,0 +1,270 @@
+"""Undoing a decision: a memory becomes again what its history says it was.
+
+Everything is copied inside Postgres from `before` of an entry of history, so no number and no time passes through
+Python. Only the lexical columns are made anew from the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pgvector import SparseVector
+from pgvector.sqlalchemy import SPARSEVEC
+from sqlalchemy import TextClause, bindparam, text
+from sqlalchemy.exc import IntegrityError
+
+from service.graph.statements import entity_relations
+from service.language import lexemes
+from service.memories.statements import updates
+from service.postgres.engine import Session
+from service.postgres.tables import MEMORY, TERM_DIMENSIONS
+
+DERIVED = frozenset({"terms", "bm25", "context_terms", "context_bm25"})
+"""Made from the text, so not in the snapshot."""
+
+UNCHANGED = frozenset({"workspace_id", "id", "version", "updated_at"})
+
+ENRICHMENT = frozenset({"summary", "enriched_at", "enrichment_attempts", "embedding_status"})
+"""What jobs found out about a text. It stays while the text is the same: the decision did not remove it."""
+
+STORED = frozenset(column.name for column in MEMORY.c) - DERIVED
+
+
+def _set(columns: frozenset[str]) -> str:
+    return ", ".join(f'"{name}" = was."{name}"' for name in sorted(columns))
+
+
+# Locks the decision and those with the same ruling_id: the second of two requests finds them undone.
+LOCK = text("""
+    SELECT id FROM decision WHERE workspace_id = :workspace AND (id = :id OR ruling_id = :ruling) ORDER BY id FOR UPDATE
+""")
+
+# Uses ix_memory_history_memory. `undid`: the entry that was undone by this one.
+HISTORY = text("""
+    SELECT h.id, d.history_id AS undid
+    FROM memory_history h LEFT JOIN decision d
+        ON d.workspace_id = h.workspace_id AND d.memory_id = h.memory_id AND d.undo_history_id = h.id
+    WHERE h.workspace_id = :workspace AND h.memory_id = :id ORDER BY h.recorded_at, h.seq
+""")
+
+RESTORE_ROW = text(f"""
+    UPDATE memory m SET {_set(STORED - UNCHANGED)}, terms = CAST(:terms AS integer[]), bm25 = :bm25,
+        version = m.version + 1, updated_at = :now
+    FROM (SELECT r.* FROM memory x JOIN memory_history h ON h.workspace_id = x.workspace_id AND h.memory_id = x.id
+          CROSS JOIN LATERAL jsonb_populate_record(x, h.before) r
+          WHERE x.workspace_id = :workspace AND x.id = :id AND h.id = :entry) was
+    WHERE m.workspace_id = was.workspace_id AND m.id = was.id
+""").bindparams(bindparam("bm25", type_=SPARSEVEC(TERM_DIMENSIONS)))  # noqa: S608 - names of our columns
+
+RESTORE_ROW_OF_SAME_TEXT = text(f"""
+    UPDATE memory m SET {_set(STORED - UNCHANGED - ENRICHMENT)}, version = m.version + 1, updated_at = :now
+    FROM (SELECT r.* FROM memory x JOIN memory_history h ON h.workspace_id = x.workspace_id AND h.memory_id = x.id
+          CROSS JOIN LATERAL jsonb_populate_record(x, h.before) r
+          WHERE x.workspace_id = :workspace AND x.id = :id AND h.id = :entry) was
+    WHERE m.workspace_id = was.workspace_id AND m.id = was.id
+""")  # noqa: S608 - names of our columns
+
+COLUMNS = ", ".join(f'"{name}"' for name in sorted(STORED))
+RECREATE_ROW = text(f"""
+    INSERT INTO memory ({COLUMNS})
+    SELECT {COLUMNS} FROM (
+        SELECT r.* FROM memory_history h CROSS JOIN LATERAL jsonb_populate_record(NULL::memory, h.before) r
+        WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry) was
+""")  # noqa: S608 - names of our columns
+
+RECREATE_STAT = text("""
+    INSERT INTO memory_stat SELECT r.*
+    FROM memory_history h CROSS JOIN LATERAL jsonb_populate_record(NULL::memory_stat, h.before -> 'stat') r
+    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
+""")
+
+# From what its numbers fade, and how far they had; uses are counted on.
+RESTORE_STAT = text("""
+    UPDATE memory_stat s SET base_relevance = was.base_relevance, base_salience = was.base_salience,
+        base_confidence = was.base_confidence, confidence = was.confidence, confirmed_at = was.confirmed_at
+    FROM memory_history h CROSS JOIN LATERAL jsonb_populate_record(NULL::memory_stat, h.before -> 'stat') was
+    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry AND was.memory_id IS NOT NULL
+      AND s.workspace_id = h.workspace_id AND s.memory_id = h.memory_id
+""")
+
+REMOVE_VECTOR = text("""
+    DELETE FROM memory_vector WHERE workspace_id = :workspace AND memory_id = :id AND kind <> 'context'
+""")
+
+RESTORE_VECTOR = text("""
+    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
+    SELECT x.workspace_id, x.id, h.before_generation, 'text', x.user_id, x.agent_id, x.run_id, x.channel,
+           h.before_embedding
+    FROM memory x JOIN memory_history h ON h.workspace_id = x.workspace_id AND h.memory_id = x.id
+    WHERE x.workspace_id = :workspace AND x.id = :id AND h.id = :entry
+      AND h.before_embedding IS NOT NULL AND h.before_generation = :generation
+""")
+
+REQUEUE = text("""
+    UPDATE memory m SET embedding_status = 'queued'
+    WHERE m.workspace_id = :workspace AND m.id = :id AND m.embedding_status = 'stored' AND NOT EXISTS (
+        SELECT FROM memory_vector v WHERE v.workspace_id = m.workspace_id AND v.memory_id = m.id
+            AND v.generation = :generation AND v.kind = 'text')
+""")
+
+REMOVE_ENTITIES = text("""
+    DELETE FROM memory_entity e USING memory_history h
+    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
+      AND e.workspace_id = :workspace AND e.memory_id = :id AND NOT h.before -> 'entity_ids' @> to_jsonb(e.entity_id)
+""")
+
+RESTORE_ENTITIES = text("""
+    INSERT INTO memory_entity (workspace_id, memory_id, entity_id)
+    SELECT h.workspace_id, h.memory_id, was.id::uuid
+    FROM memory_history h CROSS JOIN LATERAL jsonb_array_elements_text(h.before -> 'entity_ids') was (id)
+    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
+      AND EXISTS (SELECT FROM entity n WHERE n.workspace_id = h.workspace_id AND n.id = was.id::uuid)
+    ON CONFLICT DO NOTHING
+""")
+
+# Relations between entities that the memory was evidence of: those that are gone come back, if both entities exist.
+RESTORE_RELATIONS = text("""
+    INSERT INTO entity_edge SELECT r.*
+    FROM memory_history h
+    CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'relations', '[]')) t
+    CROSS JOIN LATERAL jsonb_populate_record(NULL::entity_edge, t -> 'edge') r
+    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
+      AND 2 = (SELECT count(*) FROM entity o
+               WHERE o.workspace_id = h.workspace_id AND o.id IN (r.source_id, r.target_id))
+    ORDER BY r.source_id, r.target_id, r.rel_type
+    ON CONFLICT DO NOTHING
+""")
+
+REMOVE_EVIDENCE = text("""
+    DELETE FROM entity_edge_source s USING memory_history h
+    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
+      AND s.workspace_id = :workspace AND s.memory_id = :id AND NOT EXISTS (
+          SELECT FROM jsonb_array_elements(coalesce(h.before -> 'relations', '[]')) t
+          WHERE (t -> 'edge' ->> 'id')::uuid = s.edge_id)
+""")
+
+RESTORE_EVIDENCE = text("""
+    INSERT INTO entity_edge_source (workspace_id, edge_id, memory_id, extracted_by)
+    SELECT h.workspace_id, g.id, h.memory_id, t ->> 'extracted_by'
+    FROM memory_history h
+    CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'relations', '[]')) t
+    CROSS JOIN LATERAL jsonb_populate_record(NULL::entity_edge, t -> 'edge') r
+    JOIN entity_edge g ON g.workspace_id = h.workspace_id AND g.source_id = r.source_id AND g.target_id = r.target_id
+        AND g.rel_type = r.rel_type
+    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
+    ORDER BY g.id
+    ON CONFLICT DO NOTHING
+""")
+
+REMOVE_SOURCES = text("""
+    DELETE FROM memory_source s USING memory_history h
+    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
+      AND s.workspace_id = :workspace AND s.memory_id = :id AND NOT EXISTS (
+          SELECT FROM jsonb_array_elements(h.before -> 'sources') was WHERE (was ->> 'turn_id')::uuid = s.turn_id)
+""")
+
+RESTORE_SOURCES = text("""
+    INSERT INTO memory_source SELECT r.*
+    FROM memory_history h CROSS JOIN LATERAL jsonb_populate_recordset(NULL::memory_source, h.before -> 'sources') r
+    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
+      AND EXISTS (SELECT FROM turn t WHERE t.workspace_id = h.workspace_id AND t.id = r.turn_id)
+    ON CONFLICT DO NOTHING
+""")
+
+# Edges that others drew since then stay; those of then that are missing come back, if the other memory exists.
+RESTORE_EDGES = text("""
+    INSERT INTO memory_edge SELECT r.*
+    FROM memory_history h CROSS JOIN LATERAL jsonb_populate_recordset(NULL::memory_edge, h.before -> 'edges') r
+    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
+      AND 2 = (SELECT count(*) FROM memory o
+               WHERE o.workspace_id = h.workspace_id AND o.id IN (r.source_id, r.target_id))
+    ON CONFLICT DO NOTHING
+""")
+
+MARK_UNDONE = text("""
+    UPDATE decision SET state = 'undone', undone_at = :now, undo_history_id = :entry
+    WHERE workspace_id = :workspace AND id = :id
+""")
+
+STATUS = text("SELECT embedding_status, enriched_at FROM memory WHERE workspace_id = :workspace AND id = :id")
+
+
+async def lock(session: Session, workspace_id: UUID, decision_id: UUID, ruling_id: UUID | None) -> None:
+    """Locks the decision and those that are undone with it, by ascending id."""
+    await session.execute(LOCK, {"workspace": workspace_id, "id": decision_id, "ruling": ruling_id})
+
+
+async def is_current(session: Session, workspace_id: UUID, memory_id: UUID, entry: UUID) -> bool:
+    """Whether the memory is as this entry of its history left it, leaving out later changes that were undone."""
+    rows = (await session.execute(HISTORY, {"workspace": workspace_id, "id": memory_id})).all()
+    place = {row.id: number for number, row in enumerate(rows)}
+    last = len(rows) - 1
+    while last >= 0 and rows[last].id != entry:
+        undid = rows[last].undid
+        if undid not in place:
+            return False
+        last = place[undid] - 1
+    return last >= 0
+
+
+async def restore(
+    session: Session,
+    workspace_id: UUID,
+    memory_id: UUID,
+    entry: UUID,
+    text_then: str | None,
+    *,
+    generation: int,
+    now: datetime,
+) -> None:
+    """Makes the memory what `before` of the entry says; `text_then` is its text, None when the text did not change.
+
+    A vector of another generation than the one in use does not come back: a job makes a new one. Raises Conflict when
+    another live memory of the scope has this text by now.
+    """
+    values: dict[str, Any] = {"workspace": workspace_id, "id": memory_id, "entry": entry}
+    if text_then is None:
+        await _restore_row(session, RESTORE_ROW_OF_SAME_TEXT, {**values, "now": now})
+    else:
+        weights = lexemes.weights(text_then)
+        bm25 = SparseVector(weights, TERM_DIMENSIONS) if weights else None
+        await _restore_row(session, RESTORE_ROW, {**values, "now": now, "terms": sorted(weights), "bm25": bm25})
+        here = {"workspace": workspace_id, "id": memory_id}
+        await session.execute(REMOVE_VECTOR, here)
+        await session.execute(RESTORE_VECTOR, {**values, "generation": generation})
+        await session.execute(REQUEUE, {**here, "generation": generation})
+        for statement in (REMOVE_ENTITIES, RESTORE_ENTITIES, RESTORE_RELATIONS, REMOVE_EVIDENCE, RESTORE_EVIDENCE):
+            await session.execute(statement, values)
+    for statement in (RESTORE_STAT, REMOVE_SOURCES, RESTORE_SOURCES, RESTORE_EDGES):
+        await session.execute(statement, values)
+    await entity_relations.update_validity(session, workspace_id, [memory_id], now=now)
+
+
+async def _restore_row(session: Session, statement: TextClause, values: Mapping[str, Any]) -> None:
+    try:
+        await session.execute(statement, values)
+    except IntegrityError as exc:
+        raise updates.conflict(exc) from exc
+
+
+async def recreate(session: Session, workspace_id: UUID, memory_id: UUID, entry: UUID) -> None:
+    """Inserts the row of a deleted memory as this DELETE of its history kept it; `restore` brings back the rest."""
+    values = {"workspace": workspace_id, "id": memory_id, "entry": entry}
+    await session.execute(RECREATE_ROW, values)
+    await session.execute(RECREATE_STAT, values)
+
+
+async def lacks(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[bool, bool]:
+    """Whether the memory lacks its vector, and its enrichment."""
+    row = (await session.execute(STATUS, {"workspace": workspace_id, "id": memory_id})).one()
+    return row.embedding_status != "stored", row.enriched_at is None
+
+
+async def mark_undone(
+    session: Session, workspace_id: UUID, decision_id: UUID, entry: UUID | None, *, now: datetime
+) -> None:
+    values = {"workspace": workspace_id, "id": decision_id, "entry": entry, "now": now}
+    await session.execute(MARK_UNDONE, values)

@@ -1,0 +1,289 @@
+"""Changes of one memory: another text, vector, state, lifetime, or a copy in `_global`.
+
+Every change counts `version` up by one. Verbs compute the values; here the unique index on texts (uq_memory_dedup) has
+the last word on two live memories of a scope with one text. Lock order: the scope, then the memory, then the relations
+between entities that the memory is evidence of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Literal
+from uuid import UUID
+
+import asyncpg  # type: ignore[import-untyped]
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import SparseVector
+from sqlalchemy import ColumnElement, TableClause, and_, case, delete, func, insert, literal, null, select, update
+from sqlalchemy.exc import IntegrityError
+
+from service.domain import sizes
+from service.domain.draft import NewMemory
+from service.domain.errors import Conflict
+from service.domain.memory import Memory
+from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.domain.text import CleanText, content_hash
+from service.graph.statements import entity_relations
+from service.language import lexemes, tags
+from service.memories.statements import memories
+from service.postgres import direct
+from service.postgres.direct import NewRows
+from service.postgres.engine import Session
+from service.postgres.tables import MEMORY, MEMORY_STAT, MEMORY_VECTOR, TERM_DIMENSIONS
+from service.runtime.statements import writes
+
+VectorKind = Literal["text", "placeholder"]
+
+LIFETIME = frozenset({"archived", "t_invalid"})
+"""Columns on which the validity of relations between entities depends that the memory is evidence of."""
+
+NOT_ENRICHED = {"enriched_at": None, "enrichment_attempts": 0}
+"""A changed text is enriched anew."""
+
+
+def text_columns(text: CleanText, weights: Mapping[int, float] | None = None) -> dict[str, Any]:
+    """The columns that follow from a text alone; `weights`: BM25 by term id, if known already. A row that takes no
+    part in deduplication stays out of it."""
+    if weights is None:
+        weights = lexemes.weights(text)
+    digest = content_hash(text)
+    return {
+        "content": text,
+        "hash": digest,
+        "dedup_key": case((MEMORY.c.dedup_key.is_not(None), digest), else_=null()),
+        "terms": sorted(weights),
+        "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
+        "summary": None,
+        **NOT_ENRICHED,
+    }
+
+
+async def set_columns(
+    session: Session, workspace_id: UUID, memory_id: UUID, values: Mapping[str, Any], *, now: datetime
+) -> None:
+    """Sets columns; raises Conflict when another live memory of the scope has exactly this text."""
+    changed = {"updated_at": now, **values, "version": MEMORY.c.version + 1}
+    try:
+        await session.execute(update(MEMORY).where(_is(workspace_id, memory_id)).values(changed))
+    except IntegrityError as exc:
+        raise conflict(exc) from exc
+    if values.keys() & LIFETIME:
+        await entity_relations.update_validity(session, workspace_id, [memory_id], now=now)
+
+
+async def archive(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:
+    """Takes a memory out of every search; it can be restored."""
+    await set_columns(session, workspace_id, memory_id, {"archived": True}, now=now)
+
+
+async def end_validity(session: Session, workspace_id: UUID, memory_id: UUID, *, at: datetime, now: datetime) -> None:
+    """Ends the validity at a moment, unless it ended before, and takes the row out of deduplication. A memory that was
+    to become valid later ends a microsecond after its beginning: an interval needs a length."""
+    end = func.least(MEMORY.c.t_invalid, func.greatest(at, MEMORY.c.t_valid + timedelta(microseconds=1)))
+    await set_columns(session, workspace_id, memory_id, {"t_invalid": end, "dedup_key": None}, now=now)
+
+
+async def expires_before(session: Session, workspace_id: UUID, memory_id: UUID, moment: datetime | None) -> bool:
+    """Whether it expires before `moment` (None: at all)."""
+    expires_at = await session.scalar(select(MEMORY.c.expires_at).where(_is(workspace_id, memory_id)))
+    return expires_at is not None and (moment is None or expires_at < moment)
+
+
+async def set_stat(session: Session, workspace_id: UUID, memory_id: UUID, values: Mapping[str, Any]) -> None:
+    """Sets columns of memory_stat, such as last_accessed and relevance."""
+    here = and_(MEMORY_STAT.c.workspace_id == workspace_id, MEMORY_STAT.c.memory_id == memory_id)
+    await session.execute(update(MEMORY_STAT).where(here).values(dict(values)))
+
+
+async def replace_text(
+    session: Session, memory_id: UUID, new: NewMemory, *, t_valid: datetime | None, generation: int, now: datetime
+) -> Memory:
+    """Gives an existing row the text, times, vectors and annotation of `new` and unites tags, categories and metadata;
+    returns the memory as it was. Its id, scope and created_at stay."""
+    workspace_id = new.scope.workspace_id
+    await writes.release_expired(session, workspace_id, [new.hash], now=now)
+    old = await memories.get(session, workspace_id, memory_id)
+    assert old is not None, "the row was confirmed under the scope lock"
+    values = {
+        **writes.text_values(new),
+        "timestamp": new.timestamp,
+        "said_at": None,
+        "t_valid": t_valid,
+        "t_invalid": new.given.t_invalid,
+        "context_terms": [],  # the context held the old text; without one the memory is its own context
+        "context_bm25": None,
+        **united_columns(old, new),
+        "expires_at": _later_expiry(old, new),
+        "updated_at": new.given.updated_at or now,
+        "version": MEMORY.c.version + 1,
+        **NOT_ENRICHED,
+    }
+    await session.execute(update(MEMORY).where(_is(workspace_id, memory_id)).values(values))
+    await _replace_vectors(session, new.scope, memory_id, writes.vectors_of(new), generation=generation)
+    return old
+
+
+async def replace_vector(
+    session: Session,
+    scope: Scope,
+    memory_id: UUID,
+    vector: NDArray[np.float32] | None,
+    *,
+    kind: VectorKind,
+    generation: int,
+) -> None:
+    """Drops all vectors, which would find the memory by a text it no longer has, and stores the new one, if any."""
+    vectors: dict[str, NDArray[np.float32]] = {} if vector is None else {kind: vector}
+    await _replace_vectors(session, scope, memory_id, vectors, generation=generation)
+
+
+async def _replace_vectors(
+    session: Session, scope: Scope, memory_id: UUID, vectors: Mapping[str, NDArray[np.float32]], *, generation: int
+) -> None:
+    old = and_(MEMORY_VECTOR.c.workspace_id == scope.workspace_id, MEMORY_VECTOR.c.memory_id == memory_id)
+    await session.execute(delete(MEMORY_VECTOR).where(old))
+    rows = [
+        {
+            "workspace_id": scope.workspace_id,
+            "id": memory_id,
+            "generation": generation,
+            "kind": kind,
+            "user_id": scope.user_id,
+            "agent_id": scope.agent_id,
+            "run_id": scope.run_id,
+            "channel": scope.channel,
+            "embedding": vector,
+        }
+        for kind, vector in vectors.items()
+    ]
+    await direct.insert(session, NewRows(writes.INSERT_VECTOR, rows))
+
+
+async def copy_to_global(
+    session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, *, generation: int, now: datetime
+) -> None:
+    """A second row with the same text in `_global`, its vector and statistics. It is enriched anew, because entities
+    belong to a channel. Raises Conflict when `_global` has a live memory with this text."""
+    vectors = MEMORY_VECTOR.c.generation == generation
+    await _copy_memory(session, workspace_id, memory_id, new_id, {}, vectors, now=now)
+
+
+async def copy_to_everyone(
+    session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, *, generation: int, now: datetime
+) -> None:
+    """The same without owner, and without what tells of the conversation it comes from or how it was used."""
+    nobody = {"user_id": None, "agent_id": None, "run_id": None}
+    unsaid: dict[str, Any] = {
+        **dict.fromkeys(("session_id", "role", "speaker", "conversation_id", "turn_index", "context_bm25")),
+        "context_terms": [],
+    }
+    unused = {
+        "relevance": 1.0,
+        "salience": MEMORY_STAT.c.base_salience,
+        "access_count": 0,
+        "promoted_at": None,
+        "seen_in": None,
+    }
+    vectors = and_(MEMORY_VECTOR.c.generation == generation, MEMORY_VECTOR.c.kind == "text")
+    await _copy_memory(
+        session, workspace_id, memory_id, new_id, nobody, vectors, of_memory=unsaid, of_stat=unused, now=now
+    )
+
+
+async def _copy_memory(
+    session: Session,
+    workspace_id: UUID,
+    memory_id: UUID,
+    new_id: UUID,
+    owner: Mapping[str, Any],
+    vectors: ColumnElement[bool],
+    *,
+    of_memory: Mapping[str, Any] = MappingProxyType({}),
+    of_stat: Mapping[str, Any] = MappingProxyType({}),
+    now: datetime,
+) -> None:
+    """The rows of a copy in `_global`, with `owner` (ids) and other columns in place of the original's."""
+    other = {
+        "id": new_id,
+        "channel": GLOBAL_CHANNEL,
+        "archived": False,
+        "version": 1,
+        "created_at": now,
+        "updated_at": now,
+        "summary": None,
+        "dedup_key": MEMORY.c.hash,
+        **NOT_ENRICHED,
+        **owner,
+        **of_memory,
+    }
+    try:
+        await _copy(session, MEMORY, _is(workspace_id, memory_id), other)
+    except IntegrityError as exc:
+        raise conflict(exc) from exc
+    stat = and_(MEMORY_STAT.c.workspace_id == workspace_id, MEMORY_STAT.c.memory_id == memory_id)
+    await _copy(session, MEMORY_STAT, stat, {"memory_id": new_id, "last_accessed": now, **of_stat})
+    rows = and_(MEMORY_VECTOR.c.workspace_id == workspace_id, MEMORY_VECTOR.c.memory_id == memory_id, vectors)
+    moved = {"memory_id": new_id, "channel": GLOBAL_CHANNEL, "created_at": now, **owner}
+    await _copy(session, MEMORY_VECTOR, rows, moved)
+
+
+async def copy_with_text(
+    session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, text: CleanText, *, now: datetime
+) -> None:
+    """A copy of a memory with another text, without vectors, which a job makes."""
+    other = {"id": new_id, "version": 1, "created_at": now, "updated_at": now, **text_columns(text)}
+    await _copy(session, MEMORY, _is(workspace_id, memory_id), other)
+    stat = and_(MEMORY_STAT.c.workspace_id == workspace_id, MEMORY_STAT.c.memory_id == memory_id)
+    await _copy(session, MEMORY_STAT, stat, {"memory_id": new_id})
+
+
+async def _copy(session: Session, table: TableClause, rows: ColumnElement[bool], other: Mapping[str, Any]) -> None:
+    """INSERT ... SELECT of all columns, `other` values in place of some."""
+    columns = table.c
+    values = [
+        column
+        if column.name not in other
+        else value
+        if isinstance(value := other[column.name], ColumnElement)
+        else literal(value, column.type)
+        for column in columns
+    ]
+    copied = select(*values).where(rows)
+    await session.execute(insert(table).from_select([column.name for column in columns], copied))
+
+
+def _is(workspace_id: UUID, memory_id: UUID) -> ColumnElement[bool]:
+    return and_(MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id)
+
+
+def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
+    """When two memories become one, the later expiry counts (None: never), so nothing goes that was to stay; a memory
+    whose id the caller chose is overwritten."""
+    if new.given.id == old.id:
+        return new.given.expires_at
+    if old.expires_at is None or new.given.expires_at is None:
+        return None
+    return max(old.expires_at, new.given.expires_at)
+
+
+def united_columns(old: Memory, new: Memory | NewMemory) -> dict[str, Any]:
+    """Tags, categories and metadata of both, as far as a row may have them: what is older goes first."""
+    both = list(dict.fromkeys((*old.tags, *new.tags)))
+    kept = tags.newest(both, most=sizes.MAX_TAGS, most_levels=sizes.MAX_TAG_LEVELS)
+    return {
+        "tags": kept,
+        "tag_prefixes": list(tags.prefixes(kept)),
+        "categories": list(dict.fromkeys((*old.categories, *new.categories))),
+        "metadata": sizes.united(old.metadata, new.metadata),
+    }
+
+
+def conflict(error: IntegrityError) -> Exception:
+    """The broken constraint as a Conflict; an unknown one stays a bug."""
+    cause = getattr(error.orig, "__cause__", None)
+    if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name == "uq_memory_dedup":
+        return Conflict("Another memory of this scope has exactly this text.", field="content")
+    return error

@@ -1,0 +1,171 @@
+"""Which memories a search may see: the rules of archive, expiry, review, validity and time, and the caller's filters,
+as one condition that every arm of a search shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from uuid import UUID
+
+from sqlalchemy import TextClause, text
+
+from service.domain.query import Narrow, Query, Validity, Window
+from service.postgres import filters
+from service.postgres.engine import Session
+from service.postgres.scopes import Condition, typed
+
+
+def conditions(alias: str, query: Query, now: datetime) -> Condition:
+    """Everything but the scope. A given window lifts the exclusion of what is not valid now."""
+    found = not_expired_nor_in_review(alias, now) & present(
+        alias, include_archived=query.include_archived, valid_at=query.narrow.valid_at
+    )
+    if query.window.is_open and query.narrow.valid_at is None:
+        found &= valid(alias, query.validity, now)
+    return filtered(alias, query.narrow, query.window, found, recorded=query.as_of is not None)
+
+
+def valid(alias: str, validity: Validity, now: datetime) -> Condition:
+    """Validity [t_valid, t_invalid): `demote` also includes what is no longer valid, `ignore` also what is not yet.
+    What names its own end is still true when that is over ("worked there from 2016 to 2020"): it is not left out."""
+    if validity == "ignore":
+        return Condition("true")
+    found = Condition(f"({alias}.t_valid IS NULL OR {alias}.t_valid <= :now)", {"now": now})
+    if validity == "exclude":
+        own_end = f"{alias}.t_invalid = {alias}.valid_until"
+        found &= Condition(f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :now OR {own_end})")
+    return found
+
+
+def filtered(alias: str, narrow: Narrow, window: Window, found: Condition, *, recorded: bool = False) -> Condition:
+    """`found` and the caller's filters. Array operators are checked row by row: under the policy no index serves
+    them. `recorded`: rows are those of an earlier moment, of which nobody knows how far they had faded."""
+    if window.start is not None:
+        found &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": window.start})
+    if window.end is not None:
+        found &= Condition(f'{alias}."timestamp" < :window_end', {"window_end": window.end})
+    if narrow.valid_at is not None:
+        since = f"({alias}.t_valid IS NULL OR {alias}.t_valid <= :valid_at)"
+        until = f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :valid_at)"
+        found &= Condition(f"{since} AND {until}", {"valid_at": narrow.valid_at})
+    if narrow.min_confidence is not None:
+        stored = f"{alias}.fact_confidence"
+        shown = stored if recorded else f"coalesce({filters.stat(alias, 'confidence')}, {stored})"
+        enough = f"({stored} IS NULL OR {shown} >= CAST(:min_confidence AS float8))"
+        found &= Condition(enough, {"min_confidence": narrow.min_confidence})
+    for name in narrow.without:
+        found &= Condition(f"{alias}.{name} IS NULL")
+    if narrow.types:
+        found &= _words(f"{alias}.type = ANY ({{words}})", "types", narrow.types)
+    if narrow.categories:
+        found &= _words(f"{alias}.categories && {{words}}", "categories", narrow.categories)
+    column = f"{alias}.tag_prefixes" if narrow.tag_match == "prefix" else f"{alias}.tags"
+    if narrow.tags:
+        found &= _words(f"{column} {'@>' if narrow.tag_mode == 'all' else '&&'} {{words}}", "with_tags", narrow.tags)
+    if narrow.exclude_tags:
+        found &= _words(f"NOT {column} && {{words}}", "without_tags", narrow.exclude_tags)
+    return found & filters.compiled(alias, narrow.filters) if narrow.filters is not None else found
+
+
+def _words(shape: str, name: str, words: Sequence[str]) -> Condition:
+    return Condition(shape.format(words=f"CAST(:{name} AS text[])"), {name: list(words)})
+
+
+def not_archived(alias: str) -> Condition:
+    """Memories that are not archived."""
+    return Condition(f"NOT {alias}.archived")
+
+
+def present(alias: str, *, include_archived: bool, valid_at: datetime | None) -> Condition:
+    """Memories that are not archived, or with `include_archived` those, too. Past versions only where a time is named:
+    they say what held then."""
+    if valid_at is not None:
+        return Condition("true" if include_archived else f"(NOT {alias}.archived OR {alias}.version_of IS NOT NULL)")
+    return current(alias) if include_archived else not_archived(alias)
+
+
+def current(alias: str) -> Condition:
+    """Memories that are no past version of another one."""
+    return Condition(f"{alias}.version_of IS NULL")
+
+
+def not_expired_nor_in_review(alias: str, now: datetime) -> Condition:
+    """Memories that have not expired, even if the job that removes them has not run yet, and do not await a review:
+    only reviews show those."""
+    here = f"({alias}.expires_at IS NULL OR {alias}.expires_at > :now) AND {not_in_review(alias).sql}"
+    return Condition(here, {"now": now})
+
+
+def not_in_review(alias: str) -> Condition:
+    """Memories that do not await a review."""
+    return Condition(f"{alias}.review_status IS NULL")
+
+
+def not_superseded(alias: str) -> Condition:
+    """Memories whose place no other has taken. Uses the index of memory_edge on its targets; `now` as above."""
+    edge = f"e.workspace_id = {alias}.workspace_id AND e.target_id = {alias}.id AND e.rel_type = 'SUPERSEDES'"
+    taken = f"EXISTS (SELECT FROM memory_edge e WHERE {edge})"
+    return Condition(f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :now OR NOT {taken})")
+
+
+def comparable(alias: str) -> Condition:
+    """What a new fact is compared with: not what another fact superseded, which no longer takes part in
+    deduplication."""
+    return Condition(f"({alias}.dedup_key IS NOT NULL OR {alias}.t_invalid IS NULL OR {alias}.t_invalid > :now)")
+
+
+# -- look-ups by these conditions --------------------------------------------------------------------------------------
+
+# The scope's btree cuts; the rest is a filter and a sort of what is left.
+MOST_IMPORTANT = """
+SELECT m.id FROM {source} ORDER BY m.importance DESC, m."timestamp" DESC, m.id LIMIT :wanted
+"""
+
+RULES = """
+SELECT m.archived, m.expires_at, m.review_status, m.t_valid, m.t_invalid, m."timestamp", m.embedding_status,
+       ({rows}) AS is_visible, ({narrow}) AS is_wanted
+FROM memory m WHERE m.workspace_id = :workspace AND m.id = :memory_id AND {scope}
+"""
+
+
+async def most_important(session: Session, rows: Condition, *, limit: int) -> Sequence[UUID]:
+    """At most `limit` of the rows, the most important first, then the latest. `rows` speaks of `memory m`."""
+    return (await session.scalars(_most_important(rows.source("memory m")), {**rows.values, "wanted": limit})).all()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCheck:
+    """A memory of the scope, as far as the rules of visibility read it. `is_visible`: it passes all of them;
+    `is_wanted`: it passes the caller's filters, ignoring times."""
+
+    archived: bool
+    expires_at: datetime | None
+    review_status: str | None
+    t_valid: datetime | None
+    t_invalid: datetime | None
+    timestamp: datetime
+    embedding_status: str
+    is_visible: bool
+    is_wanted: bool
+
+
+async def check(
+    session: Session, scope: Condition, rows: Condition, narrow: Condition, memory_id: UUID
+) -> RuleCheck | None:
+    """How one memory meets these rules; `narrow`: the caller's filters, a part of `rows`. None when it is not in the
+    scope."""
+    values = {**scope.values, **rows.values, **narrow.values, "memory_id": memory_id}
+    row = (await session.execute(_check(scope.sql, rows.sql, narrow.sql), values)).one_or_none()
+    return RuleCheck(*row) if row is not None else None
+
+
+@lru_cache(maxsize=256)
+def _most_important(source: str) -> TextClause:
+    return typed(text(MOST_IMPORTANT.format(source=source)))
+
+
+@lru_cache(maxsize=64)
+def _check(scope: str, rows: str, narrow: str) -> TextClause:
+    return typed(text(RULES.format(scope=scope, rows=rows, narrow=narrow)))

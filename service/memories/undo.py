@@ -1,0 +1,167 @@
+"""Undo: one decision taken back, with all that was decided together with it.
+
+The last edit goes back first, and only while every memory it changed still is as it left it. What comes back is the
+memory of before: text, vector, validity, tags, sources, entities and edges. Undo is history itself and can be read
+there; twice is the same as once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from service.domain.decision import Action
+from service.domain.errors import Conflict, NotFound
+from service.domain.job import NewJob
+from service.domain.memory import Memory
+from service.domain.request import WriteContext
+from service.domain.text import CleanText, content_hash
+from service.episodes.statements import withdrawn
+from service.memories import write
+from service.memories.statements import decisions, deletion, history, memories, reviews, undo
+from service.memories.statements.decisions import StoredDecision
+from service.memories.statements.history import Change
+from service.postgres.engine import Session
+from service.queue import queue
+from service.runtime.resources import Resources
+from service.runtime.statements import writes
+from service.runtime.transactions import append_audit, scopes_transaction, store_answer
+
+ERASED = "The memory was erased since; what is erased cannot be brought back."
+CHANGED = "The memory has changed since this decision: undo what came later first, or change it by hand."
+NOTHING = "This decision changed nothing, so there is nothing to undo."
+NO_RECORD = "This decision was made before changes were recorded with it; it cannot be undone."
+
+
+@dataclass(frozen=True, slots=True)
+class UndoneDecision:
+    """The decisions made together, the memories they changed, as they are now, and the ids of those that are gone."""
+
+    decision: StoredDecision
+    together: tuple[UUID, ...]
+    memories: tuple[Memory, ...]
+    removed: tuple[UUID, ...]
+
+
+async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, request: WriteContext) -> UndoneDecision:
+    """Takes a decision back, with those made together with it. Raises NotFound, or Conflict with the reason."""
+    async with res.db.read(workspace_id) as session:
+        found = await decisions.get(session, workspace_id, decision_id)
+        together = await decisions.of_ruling(session, workspace_id, found) if found else []
+    if found is None:
+        raise missing()
+    scopes = {found.scope, *(each.scope for each in together)}
+    async with scopes_transaction(workspace_id, scopes, res, request, owner=found.scope) as session:
+        await undo.lock(session, workspace_id, decision_id, found.ruling_id)
+        group = await decisions.of_ruling(session, workspace_id, found)
+        if not group:
+            raise missing()  # purged meanwhile
+        ours = [each for each in group if each.history_id is not None and each.memory_id is not None]
+        open_ones = [each for each in ours if each.undone_at is None]
+        if open_ones:
+            await _take_back(session, workspace_id, open_ones, res)
+            ids = sorted({each.memory_id for each in open_ones if each.memory_id})
+            await append_audit(session, "undo", found.scope, ids, request, res, decision_id=str(decision_id))
+        elif not ours:
+            raise Conflict(NOTHING if found.event is not None else NO_RECORD, field="id")
+        answer = await _answer(session, workspace_id, decision_id, ours)
+        await store_answer(session, workspace_id, answer, request)
+    return answer
+
+
+def missing() -> NotFound:
+    return NotFound("There is no decision with this id.", field="id")
+
+
+async def _take_back(session: Session, workspace_id: UUID, group: Sequence[StoredDecision], res: Resources) -> None:
+    await history.lock(session, workspace_id, [each.memory_id for each in group if each.memory_id])
+    now = res.clock()
+    for each in reversed(group):
+        assert each.memory_id is not None, "only changes are taken back"
+        assert each.history_id is not None, "only changes are taken back"
+        was = await history.snapshot(session, workspace_id, each.memory_id, generation=res.generation)
+        taken_over = each.verdict.get("action") == decisions.TAKEN_OVER
+        if (was is None) != taken_over:
+            raise Conflict(ERASED if was is None else CHANGED, field="id")
+        if not await undo.is_current(session, workspace_id, each.memory_id, each.history_id):
+            raise Conflict(ERASED if was is None else CHANGED, field="id")
+        if each.event != Action.ADD and each.before is None:  # a purge has blanked it
+            raise Conflict(ERASED, field="id")
+        entry = None
+        if was is None:
+            entry = await _bring_back(session, workspace_id, each, res, now)
+        elif each.event == Action.ADD:
+            await deletion.delete_memories(
+                session, workspace_id, [each.memory_id], generation=res.generation, withdraws=None
+            )
+        else:
+            entry = await _restore(session, workspace_id, each, was, res, now)
+        await withdrawn.take_back(session, workspace_id, each.memory_id, entry=each.history_id)
+        await undo.mark_undone(session, workspace_id, each.id, entry, now=now)
+
+
+async def _restore(
+    session: Session, workspace_id: UUID, taken: StoredDecision, was: history.Snapshot, res: Resources, now: datetime
+) -> UUID:
+    """Puts the memory back as it was before the decision; returns the id of the history entry."""
+    assert taken.memory_id is not None, "only changes are taken back"
+    assert taken.history_id is not None, "only changes are taken back"
+    then, text_now = taken.before or "", str(was.before["content"])
+    await writes.release_expired(session, workspace_id, [content_hash(CleanText(then))], now=now)
+    await undo.restore(
+        session,
+        workspace_id,
+        taken.memory_id,
+        taken.history_id,
+        then if then != text_now else None,
+        generation=res.generation,
+        now=now,
+    )
+    # the past version that the decision kept has the id of its entry
+    await deletion.delete_memories(session, workspace_id, [taken.history_id], generation=res.generation, withdraws=None)
+    await reviews.reopen(session, workspace_id, taken.memory_id)
+    there = await memories.get(session, workspace_id, taken.memory_id)
+    assert there is not None, "the row is locked"
+    change = Change(taken.memory_id, Action.UPDATE, there.scope, text_now, then, was.before, was.vector, was.generation)
+    await history.append(session, workspace_id, [change])
+    await queue.enqueue(session, workspace_id, await _jobs(session, workspace_id, taken.memory_id, res))
+    return change.id
+
+
+async def _bring_back(
+    session: Session, workspace_id: UUID, taken: StoredDecision, res: Resources, now: datetime
+) -> UUID:
+    """Makes a flagged memory anew that a review replaced, pending again; returns the id of the history entry."""
+    assert taken.memory_id is not None, "only changes are taken back"
+    assert taken.history_id is not None, "only changes are taken back"
+    memory_id, then = taken.memory_id, taken.before or ""
+    await undo.recreate(session, workspace_id, memory_id, taken.history_id)
+    await undo.restore(session, workspace_id, memory_id, taken.history_id, then, generation=res.generation, now=now)
+    await reviews.reopen(session, workspace_id, memory_id)
+    change = Change(memory_id, Action.ADD, taken.scope, None, then)
+    await history.append(session, workspace_id, [change])
+    await queue.enqueue(session, workspace_id, await _jobs(session, workspace_id, memory_id, res))
+    return change.id
+
+
+async def _jobs(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> list[NewJob]:
+    """Jobs for what the memory lacks: those queued before the decision were skipped, because the text had changed."""
+    no_vector, not_enriched = await undo.lacks(session, workspace_id, memory_id)
+    return write.follow_up(memory_id, res, embed=no_vector, enrich=not_enriched)
+
+
+async def _answer(
+    session: Session, workspace_id: UUID, decision_id: UUID, group: Sequence[StoredDecision]
+) -> UndoneDecision:
+    found = await decisions.get(session, workspace_id, decision_id)
+    assert found is not None, "it is locked"
+    ids = [each.memory_id for each in group if each.memory_id is not None]
+    there = await memories.get_many(session, workspace_id, ids)
+    return UndoneDecision(
+        found,
+        tuple(each.id for each in group),
+        tuple(there[each] for each in dict.fromkeys(ids) if each in there),
+        tuple(each for each in dict.fromkeys(ids) if each not in there),
+    )

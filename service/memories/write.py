@@ -1,0 +1,380 @@
+"""Everything that changes with a memory: row, vectors, history, evidence, audit and jobs, in the caller's transaction.
+
+The caller holds the scope lock; one that changes several memories has locked them all (history.lock). A memory that is
+to change is selected FOR UPDATE with all that belongs to it; this snapshot goes to its history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.domain.audit import Operation
+from service.domain.decision import Action, Decision, Evidence, Neighbour, Strike
+from service.domain.draft import Draft, EmbeddingStatus, NewMemory
+from service.domain.errors import Conflict
+from service.domain.job import NOTHING, NewJob, Payload
+from service.domain.memory import Memory, Outcome
+from service.domain.relation import Relation, RelationType
+from service.domain.request import WriteContext
+from service.domain.scope import Scope
+from service.domain.text import content_hash
+from service.domain.version import begins
+from service.episodes.statements import contexts, withdrawn
+from service.episodes.statements.withdrawn import Withdrawal
+from service.graph.statements import edges
+from service.language import withdrawal
+from service.memories.statements import deduplication, history, memories, updates, versions
+from service.memories.statements.history import Change, Snapshot
+from service.postgres import direct
+from service.postgres.direct import InsertBatch, NewRows
+from service.postgres.engine import Session
+from service.queue import queue
+from service.runtime.resources import Resources
+from service.runtime.statements import writes
+from service.runtime.statements.writes import NewDecision, PlacedMemory
+
+OPERATION: Mapping[Action, Operation] = {
+    Action.ADD: "store",
+    Action.NONE: "store",
+    Action.UPDATE: "update",
+    Action.DELETE: "delete",
+}
+
+EMBED_PRIORITY = -10
+"""Lower runs sooner: a memory is embedded, and so found by its meaning, before it is enriched."""
+
+
+class Gone(Conflict):
+    """The memory that was to change was erased meanwhile: bulk deletes take no scope lock. Callers may decide again."""
+
+
+async def add(
+    session: Session,
+    placed: Sequence[PlacedMemory],
+    res: Resources,
+    *,
+    ruling_id: UUID | None = None,
+    batch: InsertBatch | None = None,
+) -> None:
+    """New memories with everything that belongs to them but the audit, which verbs write once per request.
+
+    `ruling_id` groups the edits of one decision, which are undone together. With `batch` the rows join
+    it: the caller flushes it before it reads any of them.
+    """
+    if not placed:
+        return
+    news, now = [each.memory for each in placed], res.clock()
+    workspace_id = news[0].scope.workspace_id
+    decisions = [
+        NewDecision(each.memory.id, each.memory.evidence, each.memory.scope, Action.ADD, each.history_id, ruling_id)
+        for each in placed
+        if each.memory.evidence
+    ]
+    if hashes := [new.hash for new in news if new.expired_duplicate_possible and new.takes_part_in_dedup]:
+        await writes.release_expired(session, workspace_id, hashes, now=now)
+    rows = (
+        *writes.memory_rows(placed, generation=res.generation, now=now),
+        writes.decision_rows(workspace_id, decisions),
+        writes.job_rows(workspace_id, [job for new in news for job in jobs_of(new, new.id, res)]),
+    )
+    reused = [
+        Change(each.memory.id, Action.ADD, each.memory.scope, None, each.memory.text, id=each.history_id)
+        for each in placed
+        if each.may_have_history
+    ]
+    if batch is not None and not reused:
+        batch.add(*rows)
+        return
+    await direct.insert(session, *rows)
+    if reused:
+        await history.append(session, workspace_id, reused)
+
+
+async def equal_memory(session: Session, draft: Draft, digest: str, *, besides: UUID | None) -> Neighbour | None:
+    """The live memory of the draft's scope, other than `besides`, whose text has this hash: there must not be two."""
+    equal = await deduplication.with_hash(session, draft.scope, digest, now=draft.received_at)
+    return equal if equal is not None and equal.id != besides else None
+
+
+async def update(
+    session: Session, target: UUID, new: NewMemory, res: Resources, *, ruling_id: UUID | None = None
+) -> str:
+    """Gives the target the text and the times of `new`; what it said before is kept as a past version. Returns its old
+    text. Raises Gone."""
+    workspace_id = new.scope.workspace_id
+    was = await _snapshot(session, workspace_id, target, res)
+    change_id, start = uuid7(), begins(new.timestamp, new.given.t_valid, new.given.t_invalid)
+    kept = was.before["hash"] != new.hash and await keep_past(session, workspace_id, target, change_id, start, res)
+    since = new.given.t_valid
+    if since is None and (kept or was.before["t_valid"] is not None):
+        since = holds_since(start, new.given.t_invalid, res)
+    old = await updates.replace_text(session, target, new, t_valid=since, generation=res.generation, now=res.clock())
+    fades_from = {"base_confidence": new.fact_confidence, "confidence": None, "confirmed_at": new.timestamp}
+    await updates.set_stat(session, workspace_id, target, fades_from)
+    text, why = new.text, new.evidence
+    await record(session, old.scope, target, old.text, text, was, evidence=why, ruling_id=ruling_id, entry=change_id)
+    await withdraw_text(session, old, new.text, change_id)
+    await rewrite_contexts(session, old)
+    await queue.enqueue(session, workspace_id, jobs_of(new, target, res))
+    return old.text
+
+
+async def mark_older(session: Session, draft: Draft, decision: Decision, newer: UUID, res: Resources) -> None:
+    """Ties a new memory to those that it may outdate, and takes the sentences that it ends out of others; they may be
+    erased by now."""
+    if decision.outdates:
+        await edges.mark_outdated(session, draft.scope.workspace_id, newer, decision.outdates)
+    for each in decision.strikes:
+        await strike(session, draft.scope, each, res, at=draft.start, evidence=draft.evidence)
+
+
+async def strike(
+    session: Session, scope: Scope, struck: Strike, res: Resources, *, at: datetime | None, evidence: Evidence | None
+) -> bool:
+    """Takes a sentence that ended out of a memory, which keeps its id and times; what it said before is kept as a past
+    version that held until `at` (None: no version, for it is to be forgotten). Leaves a memory alone that is gone, or
+    whose rest another memory says already: False."""
+    workspace_id, target = scope.workspace_id, struck.memory.id
+    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
+    old = await memories.get(session, workspace_id, target) if was else None
+    digest = content_hash(struck.text)
+    if was is None or old is None or await deduplication.with_hash(session, scope, digest, now=res.clock()) is not None:
+        return False
+    change_id = uuid7()
+    if at is not None:
+        await keep_past(session, workspace_id, target, change_id, at, res)
+    await updates.set_columns(session, workspace_id, target, updates.text_columns(struck.text), now=res.clock())
+    await updates.replace_vector(session, scope, target, None, kind="text", generation=res.generation)
+    await record(session, scope, target, old.text, struck.text, was, evidence=evidence, entry=change_id)
+    await rewrite_contexts(session, old)
+    await queue.enqueue(session, workspace_id, follow_up(target, res, embed=True))
+    return True
+
+
+async def keep_past(
+    session: Session, workspace_id: UUID, target: UUID, change_id: UUID, until: datetime, res: Resources
+) -> bool:
+    """Keeps what a memory says, before it changes, as a past version that held until then; False when it never held.
+
+    Its id is that of the entry of history that ends it, so that undoing the change finds it.
+    """
+    return await versions.keep(
+        session,
+        workspace_id,
+        target,
+        change_id,
+        version_of=target,
+        until=until,
+        history_id=uuid7(),
+        now=res.clock(),
+    )
+
+
+def holds_since(start: datetime, until: datetime | None, res: Resources) -> datetime | None:
+    """`t_valid` of a statement that follows another one and does not say since when it holds. None for one of the
+    future, which counts now, and for one that was over when it was said."""
+    return start if start <= res.clock() and (until is None or start < until) else None
+
+
+async def prolong(session: Session, scope: Scope, target: UUID, until: datetime | None, res: Resources) -> None:
+    """Moves the end of a memory to `until` (None: it never ends) if it would end sooner: its text was stored again."""
+    workspace_id = scope.workspace_id
+    if not await updates.expires_before(session, workspace_id, target, until):
+        return
+    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
+    if was is not None:
+        await updates.set_columns(session, workspace_id, target, {"expires_at": until}, now=res.clock())
+        await record(session, scope, target, was.before["content"], was.before["content"], was)
+
+
+async def retire(
+    session: Session,
+    scope: Scope,
+    target: UUID,
+    evidence: Evidence | None,
+    res: Resources,
+    *,
+    at: datetime,
+    ruling_id: UUID | None = None,
+) -> None:
+    """Archives a memory that is no longer true since `at`; its history says DELETE. Raises Gone.
+
+    A curator never erases: docs/decisions/019-contradiction-policy.md.
+    """
+    was, change_id = await _snapshot(session, scope.workspace_id, target, res), uuid7()
+    await keep_past(session, scope.workspace_id, target, change_id, at, res)
+    await updates.archive(session, scope.workspace_id, target, now=res.clock())
+    text, why, deleted = str(was.before["content"]), evidence, Action.DELETE
+    await record(
+        session, scope, target, text, None, was, action=deleted, evidence=why, ruling_id=ruling_id, entry=change_id
+    )
+    await _withdraw(session, scope.workspace_id, target, Withdrawal("superseded", change_id))
+
+
+async def archive(
+    session: Session,
+    scope: Scope,
+    target: UUID,
+    res: Resources,
+    *,
+    evidence: Evidence | None = None,
+    ruling_id: UUID | None = None,
+) -> bool:
+    """Takes a memory that is as true as before out of searches; False for one that is gone or archived already."""
+    was = await history.snapshot(session, scope.workspace_id, target, generation=res.generation)
+    if was is None or was.before["archived"]:
+        return False
+    await updates.archive(session, scope.workspace_id, target, now=res.clock())
+    text = str(was.before["content"])
+    await record(session, scope, target, text, text, was, evidence=evidence, ruling_id=ruling_id)
+    return True
+
+
+async def supersede(
+    session: Session,
+    scope: Scope,
+    target: UUID,
+    by: UUID,
+    evidence: Evidence | None,
+    res: Resources,
+    *,
+    at: datetime,
+    ruling_id: UUID | None = None,
+) -> None:
+    """Ends the validity of a memory at a moment, and ties the one that took its place to it: by SUPERSEDES target.
+    Raises Gone.
+
+    The retired memory no longer takes part in deduplication, so that the same fact can become true again.
+    """
+    was = await _snapshot(session, scope.workspace_id, target, res)
+    now, text = res.clock(), str(was.before["content"])
+    await updates.end_validity(session, scope.workspace_id, target, at=at, now=now)
+    entry = await record(session, scope, target, text, text, was, evidence=evidence, ruling_id=ruling_id)
+    await _withdraw(session, scope.workspace_id, target, Withdrawal("superseded", entry, by))
+    await edges.put(session, scope.workspace_id, Relation(by, RelationType.SUPERSEDES, target, t_valid=now))
+
+
+async def withdraw_text(session: Session, old: Memory, new_text: str, entry: UUID) -> None:
+    """Withdraws the sentences of a text that was changed by this entry of history, unless the new one only adds to
+    it."""
+    if not withdrawal.still_said(old.text, new_text):
+        why = Withdrawal("updated", entry, old.id)
+        await _withdraw(session, old.scope.workspace_id, old.id, why, old_text=old.text)
+
+
+async def withdraw_older(session: Session, workspace_id: UUID, outcomes: Sequence[Outcome]) -> None:
+    """Withdraws the sentences of what was older news already when it was said; after its sources are linked."""
+    for each in outcomes:
+        if each.kept_as is not None:
+            why = Withdrawal("superseded", None, each.memory_id)
+            await _withdraw(session, workspace_id, each.kept_as, why)
+
+
+async def _withdraw(
+    session: Session, workspace_id: UUID, target: UUID, why: Withdrawal, *, old_text: str | None = None
+) -> None:
+    turns = await withdrawn.withdraw(session, workspace_id, [target], why, old_text=old_text)
+    await withdrawn.refresh(session, workspace_id, turns)
+
+
+async def keep_evidence(session: Session, scope: Scope, memory_id: UUID | None, evidence: Evidence | None) -> None:
+    """Keeps the evidence of a decision that leaves the memory as it is."""
+    if evidence is not None:
+        unchanged = NewDecision(memory_id, evidence, scope, Action.NONE)
+        await writes.append_decisions(session, scope.workspace_id, [unchanged])
+
+
+async def record(
+    session: Session,
+    scope: Scope,
+    memory_id: UUID,
+    old: str,
+    new: str | None,
+    was: Snapshot,
+    *,
+    action: Action = Action.UPDATE,
+    evidence: Evidence | None = None,
+    ruling_id: UUID | None = None,
+    entry: UUID | None = None,
+) -> UUID:
+    """Appends a change to history, and the evidence of the decision behind it; returns the id of the history entry,
+    which is `entry` where one is given."""
+    change = Change(memory_id, action, scope, old, new, was.before, was.vector, was.generation, entry or uuid7())
+    await history.append(session, scope.workspace_id, [change])
+    if evidence is not None:
+        decision = NewDecision(memory_id, evidence, scope, action, change.id, ruling_id)
+        await writes.append_decisions(session, scope.workspace_id, [decision])
+    return change.id
+
+
+async def rewrite_contexts(session: Session, changed: Memory) -> None:
+    """The text of a turn also stands in the context of the turns after it."""
+    if changed.turn_index is not None:
+        workspace_id = changed.scope.workspace_id
+        places = await contexts.places(session, workspace_id, [changed.id])
+        await contexts.rebuild(session, workspace_id, await contexts.dependents(session, workspace_id, places))
+
+
+def follow_up(
+    memory_id: UUID, res: Resources, *, embed: bool, enrich: bool = True, payload: Payload = NOTHING
+) -> list[NewJob]:
+    """The jobs after a write: enrichment with what is known already, and the vector if it is missing."""
+    attempts = res.settings.job_max_attempts
+    jobs = [NewJob("enrich", memory_id=memory_id, max_attempts=attempts, payload=payload)] if enrich else []
+    if embed:
+        jobs.append(NewJob("embed", memory_id=memory_id, max_attempts=attempts, priority=EMBED_PRIORITY))
+    return jobs
+
+
+def jobs_of(new: NewMemory, memory_id: UUID, res: Resources, *, enrich: bool = True) -> list[NewJob]:
+    """The same with what the write found out already: the nearest memories, if it looked for them, and what a model
+    read."""
+    known: dict[str, object] = {}
+    if new.neighbours is not None:
+        known |= {"hash": new.hash, "neighbours": [[str(each), similarity] for each, similarity in new.neighbours]}
+    if new.fact is not None and (new.fact.entities or new.fact.relations):
+        known["entities"] = [[each.name, each.type, each.description] for each in new.fact.entities]
+        known["relations"] = [[each.source, each.relation, each.target] for each in new.fact.relations]
+    embed = new.embedding_status is not EmbeddingStatus.STORED
+    return follow_up(memory_id, res, embed=embed, enrich=enrich, payload=known)
+
+
+async def _snapshot(session: Session, workspace_id: UUID, target: UUID, res: Resources) -> Snapshot:
+    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
+    if was is None:
+        raise Gone("The memory that was to be changed is gone.")
+    return was
+
+
+def audit_rows(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources) -> NewRows:
+    """One audit entry per outcome, none if the workspace wants no audit."""
+    if res.settings.audit_level == "off":
+        return writes.audit_rows([])
+    thresholds = writes.thresholds(res.settings)
+    entries = [
+        writes.AuditEntry(
+            operation=OPERATION[outcome.event],
+            memory_type="episodic" if outcome.draft.options.record else "semantic",
+            scope=scope,
+            affected_ids=(outcome.memory_id,) if outcome.memory_id else (),
+            request_id=request.request_id,
+            api_key_id=request.api_key_id,
+            session_id=outcome.draft.given.session_id or request.session_id,
+            conversation_id=outcome.conversation_id,
+            config_snapshot=thresholds,
+            metadata={"event": str(outcome.event), "action": str(outcome.dedup.action)},
+        )
+        for outcome in outcomes
+    ]
+    return writes.audit_rows(entries)
+
+
+async def audit(
+    session: Session, scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources
+) -> None:
+    """Inserts the audit entries of the outcomes."""
+    await direct.insert(session, audit_rows(scope, outcomes, request, res))

@@ -1,0 +1,89 @@
+"""Logging: one line per event on standard error: ids and counts, never memory text.
+
+For people on a terminal, one JSON object a line otherwise (LOXODON_LOG_FORMAT).
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import structlog
+
+from service.kit.settings import Settings
+
+QUIET = (
+    "httpx",
+    "httpx2",
+    "openai",
+    "asyncio",
+    "alembic",
+    "mcp",
+    "opentelemetry",
+    "urllib3",
+    "service.postgres.engine",
+)
+"""Libraries whose chatter would quote requests, and the pool that says at each stop what it does."""
+
+FROM_LIBRARY = structlog.stdlib.ExtraAdder(["frames"])
+"""What a line of the standard library's loggers may bring beside its words."""
+
+
+SHORT_ID = 12
+"""Characters at the end of a request's id, which tell it from those around it."""
+
+
+def set_up(settings: Settings) -> None:
+    """Routes structlog and the standard library's loggers to one place. Call once per process."""
+    level = settings.log_level
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name, FROM_LIBRARY],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendered(settings.log_format)],
+        )
+    )
+    logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+    for name in QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _rendered(form: str) -> list[structlog.typing.Processor]:
+    if form == "json" or (form == "auto" and not sys.stderr.isatty()):
+        return [structlog.processors.JSONRenderer()]
+    colors = sys.stderr.isatty()
+    return [
+        _frames_below,
+        _on_one_line,
+        structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback),
+    ]
+
+
+def _frames_below(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """The frames of an unexpected error on lines of their own, as people read them."""
+    if frames := event.pop("frames", None):
+        event["exception"] = "\n".join(f"    {frame}" for frame in frames)
+    return event
+
+
+def _on_one_line(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """A line as short as a terminal is wide: JSON has the rest."""
+    event["timestamp"] = f"{event['timestamp'][:19]}Z"
+    if event["event"] == "request":
+        event["event"] = f"{event.pop('method', '')} {event.pop('path', '')} {event.pop('status', '')}".strip()
+        for name in ("workspace", "key_id"):
+            event.pop(name, None)
+    if "request_id" in event:
+        event["request_id"] = event["request_id"][-SHORT_ID:]
+    return event

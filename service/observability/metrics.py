@@ -1,0 +1,134 @@
+"""What a process counts and measures, by name; docs/metrics.md tells what each is good for.
+
+Labels are closed sets: routes, kinds of work, names of functions in service/db, models that the settings name. Never a
+workspace, a user or a text. What is asked of the database when somebody looks is in service/worker/scrape.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+from prometheus_client import REGISTRY, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.metrics_core import Metric, SummaryMetricFamily
+from prometheus_client.registry import Collector
+
+disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each counter, which nobody reads
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0)
+COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+
+# -- requests
+
+HTTP_SECONDS = Histogram(
+    "loxodon_http_request_seconds",
+    "From the head of a request to the end of its answer",
+    ["method", "route"],
+    buckets=SECONDS,
+)
+HTTP_REQUESTS = Counter("loxodon_http_requests_total", "Requests that were answered", ["method", "route", "status"])
+HTTP_RUNNING = Gauge("loxodon_http_requests_running", "Requests that came and are not answered yet")
+HTTP_WAITING = Gauge("loxodon_http_requests_waiting", "Of those, the ones that wait for a place to run")
+
+METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
+OTHER = "other"
+
+# -- the database, as this process sees it
+
+POOL = Gauge("loxodon_pool_connections", "Connections of the pool", ["state"])
+POOL_SIZE = Gauge("loxodon_pool_size", "Connections that the pool may have")
+POOL_WAITING = Gauge("loxodon_pool_waiting", "Transactions that wait for a connection")
+POOL_WAIT = Histogram("loxodon_pool_wait_seconds", "How long a transaction waited for a connection", buckets=SECONDS)
+SCOPE_LOCK_WAIT = Histogram(
+    "loxodon_scope_lock_seconds",
+    "BEGIN of a write with the lock of its scope, the wait for it included",
+    buckets=SECONDS,
+)
+DATABASE_ERRORS = Counter(
+    "loxodon_database_errors_total", "Transactions that ended because of the database, by what was wrong", ["reason"]
+)
+
+# -- models and caches
+
+EMBEDDER_WAITING = Gauge(
+    "loxodon_embedder_texts_waiting", "Texts handed to the embedder whose vectors are not made yet"
+)
+EMBEDDER_BATCH = Histogram(
+    "loxodon_embedder_batch_texts", "Texts of one call of the embedder", ["model"], buckets=COUNTS
+)
+EMBEDDER_SECONDS = Histogram("loxodon_embedder_seconds", "What a call of the embedder took", ["model"], buckets=SECONDS)
+EMBEDDER_ERRORS = Counter("loxodon_embedder_errors_total", "Calls of the embedder that failed", ["model"])
+MODEL_CALLS = Counter(
+    "loxodon_model_calls_total",
+    "Calls of the language model, by how they ended",
+    ["provider", "model", "task", "outcome"],
+)
+MODEL_SECONDS = Histogram(
+    "loxodon_model_call_seconds",
+    "What a call of the language model took, retries included",
+    ["provider", "model"],
+    buckets=SECONDS,
+)
+MODEL_TOKENS = Counter("loxodon_model_tokens_total", "As the provider counts them", ["provider", "model", "direction"])
+MODEL_COST = Counter("loxodon_model_cost_total", "What the tokens cost by the prices set", ["provider", "model"])
+CACHE = Counter("loxodon_cache_lookups_total", "What was looked for in a cache", ["cache", "outcome"])
+
+
+class Timings(Collector):
+    """How often and how long, by one label. Two steps of a dictionary, where a histogram takes a lock and a search
+    among buckets for each: statements are timed a dozen times in a store."""
+
+    def __init__(self, name: str, documentation: str, label: str) -> None:
+        self._name, self._documentation, self._label = name, documentation, label
+        self._seen: dict[str, list[float]] = {}
+        REGISTRY.register(self)
+
+    def add(self, of: str, seconds: float) -> None:
+        known = self._seen.get(of)
+        if known is None:
+            self._seen[of] = [1, seconds]
+        else:
+            known[0] += 1
+            known[1] += seconds
+
+    def describe(self) -> Iterable[Metric]:
+        return [SummaryMetricFamily(self._name, self._documentation, labels=[self._label])]
+
+    def collect(self) -> Iterable[Metric]:
+        found = SummaryMetricFamily(self._name, self._documentation, labels=[self._label])
+        for of, (count, seconds) in sorted(self._seen.items()):
+            found.add_metric([of], int(count), seconds)
+        return [found]
+
+
+STATEMENTS = Timings(
+    "loxodon_statement_seconds",
+    "Statements as this process waits for them, by the function that sends them",
+    "statement",
+)
+STAGES = Timings("loxodon_stage_seconds", "Stages that a text passes before it is written", "stage")
+
+
+def request_answered(method: str, route: str, status: int, seconds: float) -> None:
+    """`route`: the template, never the path."""
+    answered, took = _of_route(method if method in METHODS else OTHER, route, status)
+    answered.inc()
+    took.observe(seconds)
+
+
+@lru_cache(maxsize=4_096)
+def _of_route(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
+    return HTTP_REQUESTS.labels(method, route, str(status)), HTTP_SECONDS.labels(method, route)
+
+
+def looked_up(cache: str, *, hits: int = 0, misses: int = 0) -> None:
+    """`cache`: embedding, model_answer, scope, working_memory."""
+    if hits:
+        _cache(cache, "hit").inc(hits)
+    if misses:
+        _cache(cache, "miss").inc(misses)
+
+
+@lru_cache(maxsize=64)
+def _cache(cache: str, outcome: str) -> Counter:
+    return CACHE.labels(cache, outcome)

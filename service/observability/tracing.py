@@ -1,0 +1,206 @@
+"""Traces: request, stage, statement, provider. Switched on by OpenTelemetry's own variables (docs/tracing.md).
+
+Without OTEL_EXPORTER_OTLP_ENDPOINT nothing of OpenTelemetry is imported here, and a span costs a look at a variable.
+Spans carry names, counts and ids, never a text of a memory, a parameter or the message of an error.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+
+from service import __version__
+from service.domain.errors import ServiceError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import Span, Tracer
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Kind = Literal["INTERNAL", "SERVER", "CLIENT", "CONSUMER"]
+Attributes = Mapping[str, str | int | bool]
+
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
+PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+SPOKEN = "http/protobuf"
+TRACEPARENT = re.compile(rb"[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
+NOTHING: Attributes = {}
+OFF: AbstractContextManager[None] = nullcontext()
+
+log = logging.getLogger(__name__)
+_tracer: Tracer | None = None
+_provider: TracerProvider | None = None
+
+
+def is_wanted(env: Mapping[str, str]) -> bool:
+    """Whether the standard variables ask for traces."""
+    disabled = env.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    exported = env.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() not in ("", "none")
+    return not disabled and exported and any(env.get(name) for name in ENDPOINTS)
+
+
+def set_up(env: Mapping[str, str], process: str) -> None:
+    """Starts to send spans where the variables ask for it. `process`: api or worker. Call once per process."""
+    if not is_wanted(env) or is_on():
+        return
+    spoken = next((env[name] for name in PROTOCOLS if env.get(name)), SPOKEN)
+    if spoken != SPOKEN:
+        log.warning("traces are sent as %s, not as %s: name the collector's HTTP port, mostly 4318", SPOKEN, spoken)
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        packages = "opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+        log.warning("no traces: %s is set, but OpenTelemetry is not installed: pip install %s", ENDPOINTS[1], packages)
+        return
+    about = {"service.version": __version__, "loxodon.process": process}
+    if "service.name=" not in env.get("OTEL_RESOURCE_ATTRIBUTES", "") and not env.get("OTEL_SERVICE_NAME"):
+        about["service.name"] = "loxodon"
+    # the sampler is that of OTEL_TRACES_SAMPLER, the headers those of OTEL_EXPORTER_OTLP_HEADERS
+    provider = TracerProvider(resource=Resource.create(about))
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    use(provider)
+
+
+def use(provider: TracerProvider) -> None:
+    """Sends spans to this provider from now on."""
+    global _tracer, _provider
+    _provider, _tracer = provider, provider.get_tracer("loxodon", __version__)
+
+
+def shut_down() -> None:
+    """Sends what is left, some seconds at most; blocks. Safe to repeat."""
+    global _tracer, _provider
+    provider, _provider, _tracer = _provider, None, None
+    if provider is not None:
+        provider.shutdown()
+
+
+def is_on() -> bool:
+    return _tracer is not None
+
+
+class Traced:
+    """A span that is current inside the block."""
+
+    __slots__ = ("_attributes", "_kind", "_name", "_parent", "_span", "_token")
+
+    def __init__(self, name: str, kind: Kind, attributes: Attributes, parent: Any = None) -> None:
+        self._name, self._kind, self._attributes, self._parent = name, kind, attributes, parent
+
+    def __enter__(self) -> Span:
+        from opentelemetry import context, trace
+
+        self._span = begin(self._name, self._kind, self._attributes, self._parent)
+        self._token = context.attach(trace.set_span_in_context(self._span, self._parent))
+        return self._span
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
+    ) -> None:
+        from opentelemetry import context
+
+        context.detach(self._token)
+        end(self._span, error)
+
+
+def span(name: str, kind: Kind = "INTERNAL", attributes: Attributes = NOTHING) -> AbstractContextManager[Any]:
+    """A span around the block; nothing while tracing is off. `name`: one of a closed set."""
+    return OFF if _tracer is None else Traced(name, kind, attributes)
+
+
+def traced(name: str) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
+    """The same around an asynchronous function."""
+
+    def around(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
+        @wraps(function)
+        async def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            if _tracer is None:
+                return await function(*args, **kwargs)
+            with Traced(name, "INTERNAL", NOTHING):
+                return await function(*args, **kwargs)
+
+        return call
+
+    return around
+
+
+def request(method: str, headers: Iterable[tuple[bytes, bytes]]) -> AbstractContextManager[Any]:
+    """The span of a request, below the one that its `traceparent` names."""
+    if _tracer is None:
+        return OFF
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+    carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers if name.startswith(b"trace")}
+    parent = TraceContextTextMapPropagator().extract(carrier)
+    return Traced(method, "SERVER", {"http.request.method": method}, parent)
+
+
+def answered(found: Span | None, method: str, route: str, status: int, about: Attributes) -> None:
+    """Completes the span of a request. `route`: the template."""
+    if found is None:
+        return
+    found.update_name(f"{method} {route}")
+    found.set_attributes({"http.route": route, "http.response.status_code": status, **about})
+    if status >= 500:
+        _failed(found, str(status))
+
+
+def begin(name: str, kind: Kind = "INTERNAL", attributes: Attributes = NOTHING, parent: Any = None) -> Span:
+    """A span that is not current: what is waited for inside has no spans of its own."""
+    from opentelemetry.trace import SpanKind
+
+    assert _tracer is not None
+    return _tracer.start_span(name, parent, SpanKind[kind], attributes)
+
+
+def begin_statement(name: str) -> Span:
+    """The span of a statement, which has the name of the function that sends it, never its text."""
+    return begin(name, "CLIENT", {"db.system.name": "postgresql", "db.query.summary": name})
+
+
+def end(found: Span, error: BaseException | None = None) -> None:
+    """Ends it; of an error only the class is told."""
+    if error is not None:
+        _failed(found, error.code if isinstance(error, ServiceError) else type(error).__name__)
+    found.end()
+
+
+def _failed(found: Span, why: str) -> None:
+    from opentelemetry.trace import Status, StatusCode
+
+    found.set_status(Status(StatusCode.ERROR))
+    found.set_attribute("error.type", why)
+
+
+def headers() -> dict[str, str]:
+    """What a request to a provider carries, so that its spans come below ours; empty while tracing is off."""
+    carrier: dict[str, str] = {}
+    if _tracer is not None:
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        TraceContextTextMapPropagator().inject(carrier)
+    return carrier
+
+
+def trace_id(given: Iterable[tuple[bytes, bytes]] = ()) -> str | None:
+    """The trace that this is part of, for the log: that of the span, or while tracing is off the one that the headers
+    name. None: there is none."""
+    if _tracer is not None:
+        from opentelemetry import trace
+
+        found = trace.get_current_span().get_span_context()
+        return trace.format_trace_id(found.trace_id) if found.is_valid else None
+    named = next((value for name, value in given if name == b"traceparent"), None)
+    match = TRACEPARENT.fullmatch(named) if named else None
+    return match[1].decode() if match else None

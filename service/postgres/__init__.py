@@ -1,0 +1,1 @@
+"""The database: connections, transactions, walls, schema and migrations."""

@@ -1,0 +1,128 @@
+"""Whether the database is whole: every check of sql/doctor.sql, in one snapshot.
+
+The transaction is read-only and REPEATABLE READ, so a service at work neither waits for it nor disturbs it. It runs as
+the owner of the schema, from whom row-level security hides nothing: as any other role a broken row could stay unseen.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import asyncpg  # type: ignore[import-untyped]
+
+from service.domain.errors import SchemaMismatch, StoreUnavailable
+from service.kit import postgres_url
+from service.postgres import rights
+from service.postgres.engine import NO_SCHEMA
+from service.postgres.readiness import EXPECTED_REVISION
+from service.postgres.roles import MIGRATE_LOGIN, OWNER, URL_VARIABLES
+
+SCRIPT = Path(__file__).parent / "sql" / "doctor.sql"
+CHECK = re.compile(r"^-- check: (?P<name>[a-z-]+) \| (?P<rule>.+)\n(?P<query>(?:.*\n)*?.*;)$", re.MULTILINE)
+
+SESSION_SETTINGS = {"timezone": "UTC", "jit": "off", "work_mem": "64MB", "application_name": "loxodon doctor"}
+LOCK_WAIT_S = 30
+"""Only a migration, or the making of a partition, locks a table against reading."""
+
+NOT_THE_OWNER = (
+    f"The database login {{login}} may not become {OWNER}, so row-level security would hide rows from the doctor: set "
+    f"{URL_VARIABLES[OWNER]} to the login {MIGRATE_LOGIN}."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """An invariant. `rule`: what must hold; `query`: the rows that break it, as workspace_id and id."""
+
+    name: str
+    rule: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRow:
+    """A row that breaks a rule. `workspace_id`: None for one of the whole database."""
+
+    workspace_id: UUID | None
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """`broken`: how many rows break the rule; `examples`: some of them; `took_s`: seconds."""
+
+    check: Invariant
+    broken: int
+    examples: tuple[BrokenRow, ...]
+    took_s: float
+
+
+def checks() -> list[Invariant]:
+    """All checks, in the order of the script."""
+    found = [Invariant(each["name"], each["rule"], each["query"]) for each in CHECK.finditer(SCRIPT.read_text())]
+    assert len({each.name for each in found}) == len(found), "two checks have one name"
+    return found
+
+
+async def examine(url: str, *, examples: int) -> list[CheckResult]:
+    """What each check found, with at most `examples` rows of each. `url`: of a login that may become the owner of the
+    schema, on a primary or a standby. Raises StoreUnavailable for another login or no database, SchemaMismatch for a
+    schema of another version."""
+    with rights.usable(url):
+        connection = await asyncpg.connect(postgres_url.libpq(url), server_settings=SESSION_SETTINGS)
+    try:
+        await _become_owner(connection)
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'")
+            await _check_schema(connection)
+            return [await _run(connection, check, examples) for check in await _possible(connection)]
+    finally:
+        await connection.close()
+
+
+def is_whole(results: Sequence[CheckResult]) -> bool:
+    """Whether nothing is broken."""
+    return not any(each.broken for each in results)
+
+
+async def _possible(connection: asyncpg.Connection[Any]) -> list[Invariant]:
+    """All checks; on a standby those of logged tables only, because it has nothing of the others."""
+    if not await connection.fetchval("SELECT pg_is_in_recovery()"):
+        return checks()
+    unlogged = await connection.fetch("SELECT relname FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r'")
+    names = re.compile(r"\b(?:" + "|".join(row["relname"] for row in unlogged) + r")\b")
+    return [check for check in checks() if not (unlogged and names.search(check.query))]
+
+
+async def _become_owner(connection: asyncpg.Connection[Any]) -> None:
+    try:
+        await connection.execute(f"SET ROLE {OWNER}")
+    except (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidParameterValueError) as exc:
+        login = await connection.fetchval("SELECT session_user")
+        raise StoreUnavailable(NOT_THE_OWNER.format(login=login)) from exc
+
+
+async def _check_schema(connection: asyncpg.Connection[Any]) -> None:
+    if await connection.fetchval("SELECT to_regprocedure('public.schema_revision()')") is None:
+        raise SchemaMismatch(NO_SCHEMA)
+    revision = await connection.fetchval("SELECT revision FROM schema_revision()")
+    if revision != EXPECTED_REVISION:
+        raise SchemaMismatch(
+            f"The database's schema is at revision {revision}, and this version of the service checks revision "
+            f"{EXPECTED_REVISION}: start the doctor of the version that serves it."
+        )
+
+
+async def _run(connection: asyncpg.Connection[Any], check: Invariant, examples: int) -> CheckResult:
+    began = time.monotonic()
+    counted = f"SELECT count(*) OVER () AS broken, b.* FROM (\n{check.query.rstrip(';')}\n) b LIMIT {max(1, examples)}"  # noqa: S608 - our own script
+    rows = await connection.fetch(counted)
+    broken = rows[0]["broken"] if rows else 0
+    found = tuple(BrokenRow(row["workspace_id"], row["id"]) for row in rows[:examples])
+    return CheckResult(check, broken, found, time.monotonic() - began)

@@ -1,0 +1,481 @@
+"""The pool of connections, the beginning and end of transactions, and driver errors as ours.
+
+`Database.begin(workspace)` and `.read(workspace)` open one short transaction with the workspace set for row-level
+security: BEGIN and all settings travel in one simple-protocol string, so a read costs three round trips. Settings are
+transaction-local, so a pooled connection never carries the previous request's workspace. No network may be awaited
+inside; the fakes of the tests check that with `in_transaction()`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import UUID
+
+import asyncpg  # type: ignore[import-untyped]
+import sqlalchemy.exc
+from pydantic_core import from_json
+from sqlalchemy import AsyncAdaptedQueuePool, event
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.util.concurrency import greenlet_spawn
+from sqlalchemy.util.queue import Empty
+
+from service.domain.errors import (
+    Conflict,
+    Forbidden,
+    LockedOut,
+    OutcomeUnknown,
+    SchemaMismatch,
+    ServiceError,
+    StoreUnavailable,
+)
+from service.domain.scope import NIL_WORKSPACE
+from service.kit import deadline
+from service.observability.measured import Timed, TimedConnection
+from service.observability.metrics import DATABASE_ERRORS, POOL_WAIT, SCOPE_LOCK_WAIT
+from service.postgres import roles, times, vectors, walls
+
+Session = AsyncConnection
+
+_open: ContextVar[int] = ContextVar("open_sessions", default=0)
+
+LOCK_TIMEOUT, QUERY_CANCELLED, DEADLOCK = "55P03", "57014", "40P01"
+LOST = (
+    OSError,  # with TimeoutError, ssl.SSLError and all refusals of the network
+    EOFError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # the protocol ended in the middle of a message
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,  # it shuts down, has crashed, or is not up yet
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    sqlalchemy.exc.PendingRollbackError,
+    sqlalchemy.exc.ResourceClosedError,
+)
+"""What the driver and SQLAlchemy raise when a connection is gone or could not be made."""
+
+PASSING_CLASSES = ("40", "53", "57", "58")
+"""SQLSTATE classes of what may succeed later: transaction rollback, resources, operator intervention, system error."""
+
+RETRY_AFTER_S = 1.0
+
+LOCKED_OUT = frozenset({"lock_timeout", "deadlock"})
+PASSING = {LOCK_TIMEOUT: "lock_timeout", DEADLOCK: "deadlock", QUERY_CANCELLED: "cancelled"}
+UNAVAILABLE = {
+    "unreachable": "The database cannot be reached.",
+    "pool_busy": "Every database connection is busy.",
+    "lock_timeout": "Another write to this scope takes too long.",
+    "deadlock": "Two writes waited for each other and this one gave way.",
+    "cancelled": "The database took too long.",
+    "other": "The database cannot do this right now.",
+}
+"""What is told of a transaction that the database did not do, by the reason that the metrics have."""
+
+DRIVER, USED_AT = "driver", "used_at"
+BEGIN, LOCKED, COMMIT = "begin", "begin.locked", "commit"
+"""What they are called among the timed statements."""
+
+MAX_PREPARED_S = 60
+"""Seconds until a prepared statement is prepared and planned again, so that a plan made while a table was empty does
+not live on."""
+
+MAX_PREPARED_CHARS = 64 * 1024
+"""Longer statements are not prepared. The driver's default of 15 kB is less than a search of many words with a filter
+has, which would be parsed each time."""
+
+GENERIC_PLANS = (
+    "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; "
+    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
+)
+"""For statements whose best plan is the same for all values, such as rows by their key: planning them each time took
+longer than running them. What is switched off keeps a plan that was made while a table was small, or held one tenant,
+from reading a whole table later."""
+
+STEADY_PLANS = (
+    f"{GENERIC_PLANS}; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; "
+    "SET LOCAL seq_page_cost = 0; SET LOCAL random_page_cost = 0"
+)
+"""For the statements of a search, but for the candidates of a large scope. Their shape leaves one index for each step:
+the one that has the order that is asked for. Sorting is off, so no other will do, and pages cost nothing, so sizes do
+not matter: the plan is the same whatever statistics there are. docs/decisions/054-steady-plans.md"""
+
+CUSTOM_PLANS = (
+    "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on; "
+    "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"
+)
+"""The settings of the connection again (roles.SESSION_SETTINGS)."""
+
+CUSTOM_AGAIN = (
+    f"{CUSTOM_PLANS}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = on; SET LOCAL enable_sort = on; "
+    f"SET LOCAL seq_page_cost = 1; SET LOCAL random_page_cost = {roles.SESSION_SETTINGS['random_page_cost']}"
+)
+"""The same for a snapshot that was opened with STEADY_PLANS."""
+
+NO_SEQUENTIAL_SCANS = "SET LOCAL enable_seqscan = off"
+
+WRITES_SHARED = "SET LOCAL loxodon.shared = 'on'"
+
+GIVES_WAY = "SET LOCAL lock_timeout = 250"
+"""For work in the background that locks many rows. Of two transactions that wait for each other Postgres ends one after
+a second, and that may be a request that many texts were sent with; what gives up before is never in such a circle."""
+
+NO_SCHEMA = "The database has no schema of this service. Run `loxodon migrate` first."
+
+CLASHES: Mapping[str, Callable[[], Conflict]] = {
+    "pk_memory": lambda: Conflict("A memory with this id exists in another scope.", field="id"),
+    "uq_memory_dedup": lambda: Conflict("The scope holds an equal memory already.", field="content"),
+}
+"""The error of a request that lost a race at a named constraint."""
+
+
+def in_transaction() -> bool:
+    """Whether this task has a transaction open. Then nothing but the database may be awaited."""
+    return _open.get() > 0
+
+
+@dataclass(frozen=True, slots=True)
+class PoolState:
+    """Connections that there may be, are in use and idle; transactions that wait for one, or just get it."""
+
+    size: int
+    in_use: int
+    idle: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a process connects: `url` for SQLAlchemy, and whether through a pooler in transaction mode."""
+
+    url: str
+    pooled: bool = False
+
+
+class ShrinkingPool(AsyncAdaptedQueuePool):
+    """The usual pool of an asynchronous engine, which can also close what it does not need."""
+
+    def close_idle(self, idle_s: float, keep: int) -> int:
+        """Closes idle connections that were not used for so long, except the `keep` used last; returns how many."""
+        idle, since = list[ConnectionPoolEntry](), time.monotonic() - idle_s
+        with suppress(Empty):
+            while True:
+                idle.append(self._pool.get(block=False))  # the one used last comes first
+        spare = [each for at, each in enumerate(idle) if at >= keep and each.info.get(USED_AT, 0.0) <= since]
+        for each in reversed(idle):
+            if each not in spare:
+                self._pool.put(each, block=False)
+        for _ in spare:
+            self._dec_overflow()  # before anything is awaited: there is room for another from here on
+        for each in spare:
+            each.close()
+        return len(spare)
+
+
+class Database:
+    """One pool of connections that serve requests under row-level security."""
+
+    def __init__(
+        self, engine: AsyncEngine, *, pool_size: int, lock_timeout_s: float, statement_timeout_s: float
+    ) -> None:
+        self.engine = engine
+        self.write_refusal: str | None = None  # a sentence: the schema is newer than this code (readiness.check)
+        self._pool_size = pool_size
+        self._waiting = 0  # for a connection
+        self._write = (
+            f"SET LOCAL lock_timeout = {int(lock_timeout_s * 1000)}; "
+            f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
+        )
+        self._read = f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
+
+    @classmethod
+    def open(
+        cls,
+        access: Access,
+        *,
+        pool_size: int,
+        pool_timeout_s: float,
+        lock_timeout_s: float = 5.0,
+        statement_timeout_s: float = 20.0,
+    ) -> Database:
+        engine = create_async_engine(
+            access.url,
+            poolclass=ShrinkingPool,
+            pool_size=pool_size,
+            max_overflow=0,
+            pool_use_lifo=True,  # the connection used last has these statements prepared
+            pool_timeout=pool_timeout_s,
+            hide_parameters=True,  # an error that is logged must not hold memory text
+            isolation_level="AUTOCOMMIT",  # BEGIN and COMMIT are ours, see _transaction
+            pool_reset_on_return=None,  # and so is ROLLBACK
+            json_deserializer=from_json,  # a third of the standard library's time, and a search reads fifty
+            connect_args=connect_arguments(access),
+        )
+        event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(_teach))
+        return cls(engine, pool_size=pool_size, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
+
+    @asynccontextmanager
+    async def begin(
+        self,
+        workspace_id: UUID,
+        lock: str | None = None,
+        *,
+        generic_plans: bool = False,
+        writes_shared: bool = False,
+        aside: bool = False,
+        gives_way: bool = False,
+    ) -> AsyncIterator[Session]:
+        """A READ COMMITTED transaction that commits at the end of the block, before any reply. `lock`: a statement
+        without parameters that waits for a lock (scopes.lock); it travels with BEGIN, which saves a round trip.
+        `generic_plans`: for transactions that insert rows or find them by keys (GENERIC_PLANS). `writes_shared`: it may
+        write memories of the whole workspace, which row-level security refuses otherwise. `aside`: it keeps something
+        for later requests, and this one may still be cut off at its deadline. `gives_way`: it works beside the requests
+        and is repeated when it fails, so it waits for a locked row too short a time for a request to fail (GIVES_WAY).
+
+        Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).
+        """
+        if self.write_refusal is not None:
+            raise SchemaMismatch(self.write_refusal)
+        shared = WRITES_SHARED if writes_shared else None
+        plans, patience = GENERIC_PLANS if generic_plans else None, GIVES_WAY if gives_way else None
+        settings = "; ".join(filter(None, (self._write, plans, patience, shared, lock)))
+        mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
+        async with self._transaction(mode, settings, workspace_id, writes=True, locks=lock is not None) as session:
+            yield session
+            if not aside:
+                deadline.lift()  # COMMIT is never cut off: nobody would know what it did
+
+    @asynccontextmanager
+    async def read(self, workspace_id: UUID = NIL_WORKSPACE, *, generic_plans: bool = False) -> AsyncIterator[Session]:
+        """A short read-only transaction. Under the nil workspace no tenant's rows are visible. `generic_plans`: as for
+        `begin`. Raises StoreUnavailable, also when the connection is lost at its end."""
+        settings = f"{self._read}; {GENERIC_PLANS}" if generic_plans else self._read
+        async with self._transaction("BEGIN READ ONLY", settings, workspace_id) as session:
+            yield session
+
+    def snapshot(self, workspace_id: UUID, *, steady_plans: bool = False) -> AbstractAsyncContextManager[Session]:
+        """A read-only transaction in which every statement sees the same state. Sequential scans are off: the planner
+        chooses them for a table that a single scope nearly fills. `steady_plans`: for a search (STEADY_PLANS)."""
+        mode = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        planner = STEADY_PLANS if steady_plans else NO_SEQUENTIAL_SCANS
+        return self._transaction(mode, f"{self._read}; {planner}", workspace_id)
+
+    async def vacuum(self, table: str) -> None:
+        """Runs VACUUM, outside a transaction and without a time limit. `table`: its name as SQL writes it."""
+        with translated_errors():
+            connection = await self.engine.connect()
+            try:
+                await (await driver(connection)).execute(f"VACUUM {table}")
+            except BaseException:
+                await _abandon(connection)
+                raise
+            finally:
+                await connection.close()
+
+    @asynccontextmanager
+    async def _transaction(
+        self, mode: str, settings: str, workspace_id: UUID, *, writes: bool = False, locks: bool = False
+    ) -> AsyncIterator[Session]:
+        opening = f"{mode}; SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}{walls.opening()}"
+        connection = await self._connect(opening, locks=locks)
+        depth = _open.set(_open.get() + 1)
+        try:
+            with translated_errors(connection):
+                yield connection
+            await _commit(connection, writes=writes)
+        except BaseException:
+            await _abandon(connection)
+            raise
+        finally:
+            _open.reset(depth)
+            with suppress(Exception):  # it is over: committed, or its error is on the way
+                await connection.close()
+
+    async def _connect(self, opening: str, *, locks: bool) -> Session:
+        """A connection with its transaction begun. Connections that died in the pool, perhaps all of them, are
+        replaced: nothing was sent yet."""
+        with translated_errors():
+            for left in range(self._pool_size, -1, -1):
+                connection = await self._free_connection()
+                try:
+                    with Timed(LOCKED if locks else BEGIN):
+                        began = time.perf_counter()
+                        await (await driver(connection)).execute(opening)
+                    if locks:
+                        SCOPE_LOCK_WAIT.observe(time.perf_counter() - began)
+                    connection.info[USED_AT] = time.monotonic()
+                    return connection
+                except Exception as exc:
+                    lost = _is_lost(exc, connection)
+                    await (connection.invalidate() if lost else _abandon(connection))
+                    await connection.close()
+                    if not lost or not left:
+                        raise
+                except BaseException:
+                    await _abandon(connection)
+                    await connection.close()
+                    raise
+        raise AssertionError("unreachable")
+
+    async def _free_connection(self) -> Session:
+        """A connection of the pool, once one is free."""
+        self._waiting += 1
+        began = time.perf_counter()
+        try:
+            return await TimedConnection(self.engine)
+        except (sqlalchemy.exc.DBAPIError, asyncpg.PostgresError) as exc:  # whatever keeps us out
+            raise _unavailable("unreachable") from exc
+        finally:
+            self._waiting -= 1
+            POOL_WAIT.observe(time.perf_counter() - began)
+
+    @property
+    def pool(self) -> PoolState:
+        """The connections of this moment."""
+        pool = cast(ShrinkingPool, self.engine.pool)
+        return PoolState(self._pool_size, pool.checkedout(), pool.checkedin(), self._waiting)
+
+    async def close_idle(self, idle_s: float, *, keep: int) -> int:
+        """Closes connections that were not used for so long, all but `keep`, and returns how many: each is 7 to 15 MB
+        of the server's memory. A new one takes some 25 ms."""
+        found: int = await greenlet_spawn(cast(ShrinkingPool, self.engine.pool).close_idle, idle_s, keep)
+        return found
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+
+
+async def _teach(connection: asyncpg.Connection[Any]) -> None:
+    await times.register(connection)
+    await vectors.register(connection)
+
+
+async def driver(session: Session) -> asyncpg.Connection[Any]:
+    """The asyncpg connection below a session, for simple-protocol strings."""
+    known: asyncpg.Connection[Any] | None = session.info.get(DRIVER)
+    if known is None:  # asking SQLAlchemy costs a greenlet; `info` lives as long as the connection
+        known = session.info[DRIVER] = (await session.get_raw_connection()).driver_connection
+        assert known is not None
+    return known
+
+
+async def use_custom_plans(session: Session) -> None:
+    """From here on the transaction's statements are planned for their values, as those of a large scope need."""
+    await (await driver(session)).execute(CUSTOM_PLANS)
+
+
+async def leave_steady_plans(session: Session) -> None:
+    """The same in a snapshot that was opened with `steady_plans`."""
+    await (await driver(session)).execute(CUSTOM_AGAIN)
+
+
+async def use_steady_plans(session: Session) -> None:
+    """From here on the transaction's statements keep plans that no statistics change (STEADY_PLANS)."""
+    await (await driver(session)).execute(STEADY_PLANS)
+
+
+async def _commit(session: Session, *, writes: bool) -> None:
+    """Ends the transaction. `writes`: it may have written, so that a lost connection leaves the outcome unknown."""
+    try:
+        with Timed(COMMIT):
+            await (await driver(session)).execute("COMMIT")
+    except Exception as exc:
+        if not _is_lost(exc, session):
+            ours = _translated(exc)  # a deferred constraint, or a cancelled statement: nothing was written
+            raise ours or _unavailable("other") from exc
+        if not writes:
+            raise _unavailable("unreachable") from exc
+        DATABASE_ERRORS.labels("commit_lost").inc()
+        raise OutcomeUnknown(
+            "The connection was lost while committing; repeat with the same Idempotency-Key to learn the outcome.",
+            retry_after_s=RETRY_AFTER_S,
+        ) from exc
+
+
+async def _abandon(session: Session) -> None:
+    """Rolls back, or discards the connection: it never goes back to the pool with an open transaction."""
+    with suppress(BaseException):
+        raw = await driver(session)
+        if not raw.is_closed():  # even if it seems idle: the driver may have missed the answer to BEGIN
+            await asyncio.shield(asyncio.wait_for(raw.execute("ROLLBACK"), 2.0))
+        if not raw.is_closed() and not raw.is_in_transaction():
+            return
+    with suppress(BaseException):
+        await session.invalidate()
+
+
+@contextmanager
+def translated_errors(session: Session | None = None) -> Iterator[None]:
+    """Within the block errors of the driver become ours, so that no SQL and no parameter leaves db/. `session`: where
+    its connection has died, whatever is raised comes from that."""
+    try:
+        yield
+    except ServiceError:
+        raise
+    except Exception as error:
+        ours = _translated(error, session)
+        if ours is None:
+            raise
+        raise ours from error
+
+
+def _translated(error: Exception, session: Session | None = None) -> ServiceError | None:
+    """Our error for the driver's; None for a bug."""
+    if isinstance(error, sqlalchemy.exc.TimeoutError):
+        return _unavailable("pool_busy")
+    cause = _cause(error)
+    if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name in CLASHES:
+        return CLASHES[cause.constraint_name]()
+    if isinstance(cause, asyncpg.InsufficientPrivilegeError) and walls.current():
+        return Forbidden("This key reaches a part of the workspace only, and that lies outside of it.")
+    state = getattr(cause, "sqlstate", None) or ""
+    if state in PASSING:
+        return _unavailable(PASSING[state])
+    if _is_lost(error, session):
+        return _unavailable("unreachable")
+    return _unavailable("other") if state.startswith(PASSING_CLASSES) else None
+
+
+def _cause(error: Exception) -> BaseException:
+    """The driver's error in one of SQLAlchemy's."""
+    inner = getattr(error, "orig", None)
+    return error if inner is None else inner.__cause__ or inner
+
+
+def _is_lost(error: Exception, session: Session | None = None) -> bool:
+    """Whether the connection is gone, or was never there: the error says so, or the connection itself."""
+    if isinstance(error, sqlalchemy.exc.DBAPIError) and error.connection_invalidated:
+        return True
+    cause = _cause(error)
+    if isinstance(cause, LOST) or session is None:
+        return isinstance(cause, LOST) and not isinstance(cause, asyncpg.QueryCanceledError)
+    if session.closed or session.invalidated:
+        return True
+    raw = session.info.get(DRIVER)
+    return raw is not None and raw.is_closed()
+
+
+def _unavailable(reason: str) -> StoreUnavailable:
+    """The error of a transaction that the database did not do; counted."""
+    DATABASE_ERRORS.labels(reason).inc()
+    kind = LockedOut if reason in LOCKED_OUT else StoreUnavailable
+    return kind(UNAVAILABLE[reason], retry_after_s=RETRY_AFTER_S)
+
+
+def connect_arguments(access: Access) -> dict[str, Any]:
+    """Arguments for asyncpg. Behind a pooler in transaction mode: unnamed statements and no start-up settings."""
+    if access.pooled:
+        return {
+            "statement_cache_size": 0,
+            "prepared_statement_cache_size": 0,
+            "prepared_statement_name_func": lambda: "",
+        }
+    return {
+        "server_settings": {"application_name": "loxodon", **roles.SESSION_SETTINGS},
+        "max_cached_statement_lifetime": MAX_PREPARED_S,
+        "max_cacheable_statement_size": MAX_PREPARED_CHARS,
+    }

@@ -1,0 +1,220 @@
+"""Runs the migrations.
+
+`upgrade` becomes the owner role and runs Alembic under one lock, so that several starting processes wait for each
+other. Roles and extension are there already (roles.bootstrap_sql). docs/upgrades.md
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable
+from io import StringIO
+
+from alembic import command, context, op
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from service.domain.errors import SchemaMismatch, StoreUnavailable
+from service.kit import shipped
+from service.kit.settings import Settings
+from service.postgres import migration_plan, rights, roles
+from service.postgres.migration_plan import Plan, Size
+from service.postgres.vitals import TABLES
+
+MIGRATIONS = shipped.folder("migrations")
+MIN_POSTGRES, MIN_PGVECTOR = 160000, (0, 8)
+
+
+def script(sql: str) -> None:
+    """Runs the statements of a migration in its transaction; `:dimension` and `:partitions` stand for the settings."""
+    rendered = render(sql, context.config.attributes["settings"])
+    if context.is_offline_mode():  # a plan
+        op.get_context().impl.static_output(rendered)
+        return
+    raw = op.get_bind().connection.dbapi_connection
+    raw.run_async(lambda connection: connection.execute(rendered))  # type: ignore[union-attr]
+
+
+def build_index(name: str, table: str, definition: str, *, unique: bool = False) -> None:
+    """Builds an index while the table is written: `build_index("ix_goal_due", "goal", "(workspace_id, due_at)")`. Of a
+    partitioned table each partition gets one, which then make up that of the table. What an attempt that was cut off
+    has left is built again; run again, it changes nothing. Runs outside a transaction, and commits what came before: a
+    migration that builds indexes does nothing else."""
+    kind = "UNIQUE INDEX" if unique else "INDEX"
+    with op.get_context().autocommit_block():
+        if context.is_offline_mode():
+            op.execute(f"CREATE {kind} CONCURRENTLY {name} ON {table} {definition}")
+            return
+        partitions = list(op.get_bind().scalars(LEAVES, {"table": table}))
+        if not partitions:
+            _build_one(kind, name, table, definition)
+            return
+        op.execute(f"CREATE {kind} IF NOT EXISTS {name} ON ONLY {table} {definition}")
+        for partition in partitions:
+            own = f"{partition}_{name}"[:63]
+            _build_one(kind, own, partition, definition)
+            op.execute(f"ALTER INDEX {name} ATTACH PARTITION {own}")
+
+
+def _build_one(kind: str, name: str, table: str, definition: str) -> None:
+    valid = op.get_bind().scalar(IS_VALID, {"name": name})
+    if valid is False:
+        op.execute(f"DROP INDEX CONCURRENTLY {name}")
+    if not valid:
+        op.execute(f"CREATE {kind} CONCURRENTLY {name} ON {table} {definition}")
+
+
+LEAVES = text(
+    "SELECT relid::regclass::text FROM pg_partition_tree(CAST(:table AS regclass)) WHERE isleaf AND level > 0"
+)
+IS_VALID = text("SELECT i.indisvalid FROM pg_index i WHERE i.indexrelid = to_regclass(:name)")
+TRY_LOCK = text("SELECT pg_try_advisory_lock(hashtextextended('loxodon:migrate', 0))")
+LOCK_LOOK_S = 0.2
+
+
+def render(sql: str, settings: Settings) -> str:
+    """`sql` with its psql variables: `:dimension` of generation 1's vectors, `:partitions` by hash of the workspace."""
+    values = {"dimension": settings.embedding_dim, "partitions": settings.vector_partitions}
+    return re.sub(r"(?<![\w:]):(dimension|partitions)\b", lambda variable: str(values[variable[1]]), sql)
+
+
+def config(settings: Settings | None = None, connection: Connection | None = None) -> Config:
+    found = Config()
+    found.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    found.attributes["settings"] = settings
+    found.attributes["connection"] = connection
+    return found
+
+
+def head() -> str:
+    """The newest migration. Alembic is slow to import: the service compares with readiness.EXPECTED_REVISION."""
+    revision = _scripts().get_current_head()
+    assert revision is not None
+    return revision
+
+
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(config())
+
+
+def upgrade(owner_url: str, settings: Settings, revision: str = "head") -> None:
+    """Brings the database to `revision`. Raises StoreUnavailable when the server or pgvector is too old, and
+    SchemaMismatch when another version of the service has migrated it already."""
+    asyncio.run(upgrade_async(owner_url, settings, revision))
+
+
+async def upgrade_async(owner_url: str, settings: Settings, revision: str = "head") -> None:
+    def run(connection: Connection) -> None:
+        _check_known(connection)
+        connection.commit()  # each migration has a transaction of its own, or none
+        command.upgrade(config(settings, connection), revision)
+        if revision == "head":
+            renumber_feed(connection)
+
+    await _as_owner(owner_url, run)
+
+
+def plan(owner_url: str, settings: Settings) -> Plan:
+    """What `upgrade` would do; changes nothing. Raises the same."""
+    found: list[Plan] = []
+    asyncio.run(_connected(owner_url, lambda connection: found.append(_planned(connection, settings))))
+    return found[0]
+
+
+def _planned(connection: Connection, settings: Settings) -> Plan:
+    _check_versions(connection)
+    _check_known(connection)
+    scripts, current = _scripts(), MigrationContext.configure(connection).get_current_revision()
+    pending = (
+        [] if current == scripts.get_current_head() else list(scripts.iterate_revisions("head", current or "base"))
+    )
+    sizes = {row.name: Size(row.rows, row.bytes) for row in connection.execute(TABLES)}
+    revisions = []
+    for each in reversed(pending):
+        written = config(settings)
+        written.output_buffer = StringIO()
+        command.upgrade(written, f"{each.down_revision or 'base'}:{each.revision}", sql=True)
+        title = each.doc.strip().splitlines()[0]
+        revisions.append(migration_plan.revision_of(each.revision, title, written.output_buffer.getvalue(), sizes))
+    return Plan(current, head(), tuple(revisions))
+
+
+async def downgrade_async(owner_url: str, settings: Settings, revision: str) -> None:
+    """Takes the database back to `revision` ("base" empties it); roles stay."""
+    await _as_owner(owner_url, lambda connection: command.downgrade(config(settings, connection), revision))
+
+
+async def _as_owner(url: str, work: Callable[[Connection], None]) -> None:
+    await _connected(url, _become_owner, work)
+
+
+async def _connected(url: str, *work: Callable[[Connection], None]) -> None:
+    """Does the work on one connection, and commits."""
+    engine = create_async_engine(url, poolclass=NullPool)
+    try:
+        with rights.usable(url):
+            async with engine.connect() as connection:
+                for each in work:
+                    await connection.run_sync(each)
+                await connection.commit()
+    finally:
+        await engine.dispose()
+
+
+def _become_owner(connection: Connection) -> None:
+    _check_versions(connection)
+    rights.check_owner(connection)
+    connection.commit()
+    # not a lock that is waited for: whoever waits holds a snapshot, for which an index that is built concurrently waits
+    while not connection.scalar(TRY_LOCK):
+        connection.commit()
+        time.sleep(LOCK_LOOK_S)
+    connection.execute(text(f"SET ROLE {roles.OWNER}"))
+    connection.commit()
+
+
+# ix_memory_history_position: the last entry of each workspace.
+RENUMBER_FEED = text("""
+    UPDATE memory_history SET position = 0 WHERE EXISTS (
+        SELECT FROM workspace w CROSS JOIN LATERAL (
+            SELECT h.position FROM memory_history h WHERE h.workspace_id = w.workspace_id
+            ORDER BY h.position DESC LIMIT 1) last
+        WHERE last.position >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
+""")
+
+
+WEBHOOKS_TO_END = text("UPDATE webhook SET position = 0, seq = (SELECT last_value FROM memory_history_seq)")
+
+
+def renumber_feed(connection: Connection) -> int:
+    """After a restore from a dump into another server, whose transactions count from their own beginning: puts all of
+    history behind each other at the start of the change feed, as it was written. Returns how many entries; 0 where none
+    is ahead of the server's count. Webhooks go on with what is written afterwards."""
+    count = connection.execute(RENUMBER_FEED).rowcount
+    if count:
+        connection.execute(WEBHOOKS_TO_END)
+    return count
+
+
+def _check_known(connection: Connection) -> None:
+    found = MigrationContext.configure(connection).get_current_revision()
+    if found is not None and found not in {script.revision for script in _scripts().walk_revisions()}:
+        raise SchemaMismatch(
+            f"The database's schema is at revision {found}, which this version of the service (revision {head()}) does "
+            "not know. Start the version that made it, or name an empty database."
+        )
+
+
+def _check_versions(connection: Connection) -> None:
+    server = int(connection.scalar(text("SHOW server_version_num")) or 0)
+    if server < MIN_POSTGRES:
+        raise StoreUnavailable(f"Postgres 16 or newer is needed, this one is {server // 10000}.")
+    offered = connection.scalar(text("SELECT default_version FROM pg_available_extensions WHERE name = 'vector'"))
+    if offered is None or tuple(int(part) for part in offered.split(".")[:2]) < MIN_PGVECTOR:
+        raise StoreUnavailable(f"pgvector 0.8 or newer is needed, this server offers {offered or 'none'}.")

@@ -1,0 +1,237 @@
+"""SQL conditions, the scopes among them, and the lock of a scope.
+
+A condition is a piece of a WHERE clause: its text and its values. Statements on the hot path are put together from such
+pieces and kept per shape: building them from expressions each time cost more than running them. The names of the values
+are fixed, so equal pieces in one statement share them.
+
+A scope is read in two ways: `matching` filters by the ids that are given; `exactly` takes a missing id as NULL, which
+is what writes and deduplication compare with. The workspace stands as an explicit predicate beside the policy, so that
+a partition is chosen early.
+
+A scope that is a union (one of several ids, or shared memories as well) has parts, each with an index of its own. A
+statement that reads all of a scope reads `source`, the parts one after the other: with OR between them the planner
+gives up index-only scans and the order of an index.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from weakref import WeakValueDictionary
+
+from sqlalchemy import DateTime, TextClause, Uuid, bindparam, text
+from sqlalchemy.types import TypeEngine
+
+from service.domain.errors import LockedOut
+from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.observability.metrics import DATABASE_ERRORS
+
+TYPES: Mapping[str, TypeEngine[Any]] = {
+    "now": DateTime(timezone=True),
+    "window_start": DateTime(timezone=True),
+    "window_end": DateTime(timezone=True),
+    "valid_at": DateTime(timezone=True),
+    "since": DateTime(timezone=True),
+    "until": DateTime(timezone=True),
+    "stored_by": DateTime(timezone=True),
+    "workspace": Uuid(),
+}
+"""Where the driver would guess wrong from the value: a bare datetime would be taken without its zone."""
+
+NUMBERED_TIMES = re.compile(r":((?:filter|bound)_time_\w+)\b")
+"""The times of a filter and of bounds: as many as there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`sql` with named parameters, and their values. `parts`: the same divided, so that each row meets one of them;
+    empty for a condition that is no union."""
+
+    sql: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[str, ...] = ()
+
+    def __and__(self, other: Condition) -> Condition:
+        parts = tuple(f"{each} AND {other.sql}" for each in self.parts)
+        return Condition(f"{self.sql} AND {other.sql}", {**self.values, **other.values}, parts)
+
+    @property
+    def each(self) -> tuple[Condition, ...]:
+        """The parts as conditions; itself where it has none."""
+        return tuple(Condition(part, _used(part, self.values)) for part in self.parts) or (self,)
+
+    def source(self, table: str, top: str = "") -> str:
+        """What stands behind FROM for the rows that meet it, up to where further conditions follow with AND. `table`:
+        its name and alias, as in "memory m". `top`: the ORDER BY and LIMIT of the statement, where no more conditions
+        follow: each part is then read in that order no further than needed."""
+        if not self.parts:
+            return f"{table} WHERE {self.sql}"
+        alias = table.split()[-1]
+        union = "\n    UNION ALL ".join(f"(SELECT * FROM {table} WHERE {part} {top})" for part in self.parts)  # noqa: S608
+        return f"({union}) {alias} WHERE true"
+
+    @property
+    def clause(self) -> TextClause:
+        """The same for a Core statement."""
+        return typed(text(self.sql)).bindparams(**self.values)
+
+
+def _used(sql: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in values.items() if f":{name}" in sql}
+
+
+def typed(statement: TextClause) -> TextClause:
+    """The statement with the types of those parameters that need one."""
+    named = statement.text
+    kinds = {name: kind for name, kind in TYPES.items() if f":{name}" in named}
+    kinds |= dict.fromkeys(NUMBERED_TIMES.findall(named), TYPES["now"])
+    return statement.bindparams(*(bindparam(name, type_=kind) for name, kind in kinds.items()))
+
+
+def by_key(table: str, value: str, *, key: str = "id", more: str = "", most: int = 1) -> str:
+    """SQL of the row of the workspace with this key, or of `most` where it begins the key of so many; for LATERAL, with
+    the key alone in the order of its index.
+
+    A join, or an equality, is planned by what is known of the table: of a small one, or one never analysed, another
+    index looks as good, by which the whole workspace is read for each row. Only the key's gives the row in this order
+    without a sort.
+    """
+    where = f"{table}.workspace_id = :workspace AND {table}.{key} >= {value} AND {table}.{key} <= {value}"
+    return f"SELECT * FROM {table} WHERE {where}{more} ORDER BY {table}.{key} LIMIT {most}"  # noqa: S608 - our own names
+
+
+# -- the conditions of a scope -----------------------------------------------------------------------------------------
+
+
+SHARED = "{alias}.user_id IS NULL AND {alias}.agent_id IS NULL AND {alias}.run_id IS NULL"
+"""Rows that belong to the whole workspace; the ix_..._shared indexes have just these."""
+
+
+def matching(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Condition:
+    """Rows a read of this scope may see: given ids equal, channel the active one or `_global`, or one of
+    `channels`; one of the ids where the scope asks for any; shared rows where it includes them."""
+    where, seen = _workspace(alias, scope), seen_channels(alias, scope, channels)
+    given = _given(alias, scope)
+    owned = _any_of(alias, given.values) if scope.match == "any" else (given.sql,)
+    parts = owned if scope.has_owner or not scope.include_shared else ()
+    if scope.include_shared:
+        parts = (*parts, SHARED.format(alias=alias))
+    values = {**where.values, **given.values, **seen.values}
+    each = tuple(f"{where.sql} AND {part} AND {seen.sql}" for part in parts)
+    if len(each) == 1:
+        return Condition(each[0], values)
+    either = " OR ".join(f"({part})" for part in parts)
+    return Condition(f"{where.sql} AND ({either}) AND {seen.sql}", values, each)
+
+
+def _any_of(alias: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+    """One condition for each id, with the rows that those before it do not have."""
+    names = list(given)
+    return tuple(
+        " AND ".join(
+            (f"{alias}.{name} = :{name}", *(f"{alias}.{other} IS DISTINCT FROM :{other}" for other in names[:place]))
+        )
+        for place, name in enumerate(names)
+    ) or ("true",)
+
+
+def seen_channels(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Condition:
+    """Rows of the channels that a read of this scope looks at."""
+    if channels:
+        seen = sorted({*channels, scope.channel, GLOBAL_CHANNEL})
+        return Condition(f"{alias}.channel = ANY (CAST(:channels AS text[]))", {"channels": seen})
+    if scope.every_channel:
+        return Condition("true")
+    if scope.channel == GLOBAL_CHANNEL:
+        return Condition(f"{alias}.channel = :channel", {"channel": GLOBAL_CHANNEL})
+    return Condition(
+        f"{alias}.channel IN (:channel, :global_channel)", {"channel": scope.channel, "global_channel": GLOBAL_CHANNEL}
+    )
+
+
+def exactly(alias: str, scope: Scope) -> Condition:
+    """Rows of just this scope and channel: a missing id means NULL."""
+    here = _workspace(alias, scope)
+    for name in ("user_id", "agent_id", "run_id"):
+        value = getattr(scope, name)
+        column = f"{alias}.{name}"
+        here &= Condition(f"{column} IS NULL") if value is None else Condition(f"{column} = :{name}", {name: value})
+    return here & Condition(f"{alias}.channel = :channel", {"channel": scope.channel})
+
+
+def owned(alias: str, scope: Scope, channel: str | None) -> Condition:
+    """Everything that belongs to a scope and nothing else, for deleting: given ids equal (without any id: shared rows),
+    just the given channel, or every channel when none is given."""
+    here = having(alias, scope, channel)
+    return here if scope.has_owner else here & Condition(SHARED.format(alias=alias))
+
+
+def having(alias: str, scope: Scope, channel: str | None) -> Condition:
+    """Rows that have every given id, and the channel if one is given; of the whole workspace when none is."""
+    here = _workspace(alias, scope) & _given(alias, scope)
+    return here & Condition(f"{alias}.channel = :channel", {"channel": channel}) if channel is not None else here
+
+
+def _workspace(alias: str, scope: Scope) -> Condition:
+    return Condition(f"{alias}.workspace_id = :workspace", {"workspace": scope.workspace_id})
+
+
+def _given(alias: str, scope: Scope) -> Condition:
+    given = {name: getattr(scope, name) for name in ("user_id", "agent_id", "run_id")}
+    present = {name: value for name, value in given.items() if value is not None}
+    return Condition(" AND ".join(f"{alias}.{name} = :{name}" for name in present) or "true", present)
+
+
+def of_nothing_expired(alias: str, now: datetime) -> Condition:
+    """Turns (by `alias`) that no memory came from which has expired: the daily clean-up has still to withdraw what they
+    say. Read once per statement, by ix_memory_expires."""
+    expired = """SELECT s.turn_id FROM (
+            SELECT id FROM memory WHERE workspace_id = :workspace AND expires_at <= :now ORDER BY expires_at
+        ) m CROSS JOIN LATERAL (
+            SELECT turn_id FROM memory_source o WHERE o.workspace_id = :workspace AND o.memory_id >= m.id
+                AND o.memory_id <= m.id ORDER BY o.memory_id
+        ) s"""
+    return Condition(f"{alias}.id NOT IN ({expired})", {"now": now})  # hashed once, also for many
+
+
+# -- the lock of a scope --------------------------------------------------------------------------------------------
+
+
+def lock(scope: Scope) -> str:
+    """The statement that waits for the scope's advisory lock, held until the transaction ends; for Database.begin.
+
+    A statement of its own: a snapshot taken with the lock would be older than the lock and not see what was committed
+    while waiting. It stands in a simple-protocol string, which takes no parameters, so the name, which is the caller's
+    text, goes as hexadecimal digits. See docs/decisions/006-scope-lock.md.
+    """
+    name = scope.lock_name.encode().hex()
+    return f"SELECT pg_advisory_xact_lock(hashtextextended(convert_from(decode('{name}', 'hex'), 'UTF8'), 0))"
+
+
+class ScopeLocks:
+    """One asyncio lock per scope, in front of the one in the database: at most one of the pool's connections waits for
+    a busy scope. Without it 64 adds to one scope made another tenant wait 2,885 ms instead of 5."""
+
+    def __init__(self, timeout_s: float = 20.0) -> None:
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # only those that are waited for
+        self._timeout_s = timeout_s
+
+    @asynccontextmanager
+    async def hold(self, scope: Scope) -> AsyncIterator[None]:
+        """Holds the scope's lock in this process; LockedOut when it does not come in time."""
+        lock = self._locks.setdefault(scope.lock_name, asyncio.Lock())
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await lock.acquire()
+        except TimeoutError as exc:
+            DATABASE_ERRORS.labels("lock_timeout").inc()
+            raise LockedOut("Another write to this scope takes too long.", retry_after_s=1.0) from exc
+        try:
+            yield
+        finally:
+            lock.release()

@@ -1,0 +1,119 @@
+"""The tables for SQLAlchemy's expressions: names and types of the columns, read from sql/tables/*.sql.
+
+Statements need no more. Keys, constraints, defaults and indexes stand in the SQL files alone; columns that Postgres
+generates are left out, since nobody writes them. Every tenant table starts its primary key with `workspace_id` and is
+under forced row-level security.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+from pgvector.sqlalchemy import SPARSEVEC
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Date,
+    DateTime,
+    Double,
+    Integer,
+    SmallInteger,
+    String,
+    TableClause,
+    Text,
+    Uuid,
+    column,
+    table,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.types import TypeEngine
+
+from service.postgres import schema
+from service.postgres.vectors import Half
+
+TERM_DIMENSIONS = 1_000_000_000
+"""Length of the sparse BM25 vectors: term ids are hashes below it (pgvector's maximum)."""
+
+TYPES: dict[str, Callable[..., TypeEngine[Any]]] = {
+    "bigint": BigInteger,
+    "boolean": Boolean,
+    "date": Date,
+    "double precision": Double,
+    "halfvec": Half,
+    "integer": Integer,
+    "jsonb": JSONB,
+    "smallint": SmallInteger,
+    "sparsevec": SPARSEVEC,
+    "text": Text,
+    "timestamptz": partial(DateTime, timezone=True),
+    "uuid": Uuid,
+    "varchar": String,
+}
+
+TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (\w+) \(\n(.*?)^\)", re.MULTILINE | re.DOTALL)
+COLUMN = re.compile(r'^    "?([a-z]\w*)"? ([a-z]+(?: precision)?)(?:\((\d+)\))?(\[\])?(.*)$', re.MULTILINE)
+
+
+def primary_key(name: str) -> tuple[str, ...]:
+    """The columns of a table's primary key, where the table has `workspace_id`."""
+    found = re.search(r"PRIMARY KEY \((.*)\)", DEFINITIONS[name])
+    assert found is not None, f"{name} has its key elsewhere"
+    return tuple(found[1].split(", "))
+
+
+def _table(name: str, definition: str) -> TableClause:
+    columns = [
+        column(own, _type(kind, length, is_array=bool(array)))
+        for own, kind, length, array, rest in COLUMN.findall(definition)
+        if "GENERATED ALWAYS" not in rest
+    ]
+    return table(name, *columns)
+
+
+@cache
+def _type(kind: str, length: str, *, is_array: bool) -> TypeEngine[Any]:
+    made = TYPES[kind](int(length)) if length else TYPES[kind]()
+    return ARRAY(made) if is_array else made
+
+
+DEFINITIONS = {name: text for file in schema.TABLES for name, text in TABLE.findall(file.read_text())}
+"""What stands between the parentheses of CREATE TABLE, by the name of the table, parents before their children."""
+
+TABLES = {name: _table(name, text) for name, text in DEFINITIONS.items()}
+
+API_KEY = TABLES["api_key"]
+AUDIT_LOG = TABLES["audit_log"]
+CONVERSATION = TABLES["conversation"]
+EMBEDDING_CACHE = TABLES["embedding_cache"]
+EMBEDDING_GENERATION = TABLES["embedding_generation"]
+ENTITY = TABLES["entity"]
+ENTITY_VECTOR = TABLES["entity_vector"]
+GOAL = TABLES["goal"]
+GOAL_EDGE = TABLES["goal_edge"]
+GOAL_HISTORY = TABLES["goal_history"]
+GOAL_MEMORY = TABLES["goal_memory"]
+GOAL_VECTOR = TABLES["goal_vector"]
+IDEMPOTENCY = TABLES["idempotency"]
+JOB_RUN = TABLES["job_run"]
+MEMORY = TABLES["memory"]
+MEMORY_EDGE = TABLES["memory_edge"]
+MEMORY_HISTORY = TABLES["memory_history"]
+MEMORY_STAT = TABLES["memory_stat"]
+MEMORY_VECTOR = TABLES["memory_vector"]
+OPERATION = TABLES["operation"]
+REVIEW = TABLES["review"]
+STRATEGY = TABLES["strategy"]
+STRATEGY_CONVERSATION = TABLES["strategy_conversation"]
+STRATEGY_TOOL = TABLES["strategy_tool"]
+STRATEGY_VECTOR = TABLES["strategy_vector"]
+TOOL = TABLES["tool"]
+TOOL_INVOCATION = TABLES["tool_invocation"]
+TURN = TABLES["turn"]
+TURN_VECTOR = TABLES["turn_vector"]
+USER_PROFILE = TABLES["user_profile"]
+WEBHOOK = TABLES["webhook"]
+WEBHOOK_DELIVERY = TABLES["webhook_delivery"]
+WORKSPACE = TABLES["workspace"]

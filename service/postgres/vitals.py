@@ -1,0 +1,90 @@
+"""What the database knows of the whole service: queue, tables, locks, standbys; no row of a tenant.
+
+Sizes are those of the last VACUUM or ANALYZE (pg_class): counting rows would take longer the more there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from service.postgres.engine import Session
+
+QUEUE = text("SELECT kind, state, jobs, oldest_s FROM measure_queue()")
+
+# Partitions count as their table; indexes and TOAST count to it. A table that was never analysed has no estimate: then
+# the statistics tell how many rows came.
+TABLES = text("""
+    SELECT coalesce(pg_partition_root(c.oid), c.oid)::regclass::text AS name,
+           sum(CASE WHEN c.relkind = 'p' THEN 0
+                    WHEN c.reltuples < 0 THEN pg_stat_get_live_tuples(c.oid) ELSE c.reltuples END)::float8 AS rows,
+           sum((c.relpages + coalesce(t.relpages, 0) + coalesce(i.pages, 0))::bigint
+               * current_setting('block_size')::bigint)::float8 AS bytes
+    FROM pg_class c
+    LEFT JOIN pg_class t ON t.oid = c.reltoastrelid
+    LEFT JOIN LATERAL (
+        SELECT sum(x.relpages) AS pages FROM pg_index d JOIN pg_class x ON x.oid = d.indexrelid
+        WHERE d.indrelid = c.oid OR d.indrelid = c.reltoastrelid
+    ) i ON true
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+    GROUP BY 1
+""")
+
+LOCKS = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+REPLICATION = text("SELECT standbys, lag_s, lag_bytes, slot_bytes FROM measure_replication()")
+
+
+UPKEEP = text("SELECT kind, what, items FROM measure_upkeep()")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """Jobs of a kind in a state (due, running, dead), and for how long the oldest has been in it."""
+
+    kind: str
+    state: str
+    jobs: int
+    oldest_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TableEstimate:
+    """Estimates, as of the table's last VACUUM or ANALYZE."""
+
+    name: str
+    rows: float
+    bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """Standbys, the one furthest behind, and WAL kept for a slot. None: not known."""
+
+    standbys: int
+    lag_s: float | None
+    lag_bytes: int | None
+    slot_bytes: int | None
+
+
+async def upkeep(session: Session) -> Mapping[tuple[str, str], float | None]:
+    """By job what its last run in every workspace counted; the lag of consolidate is None where nothing was read."""
+    return {(row.kind, row.what): row.items for row in await session.execute(UPKEEP)}
+
+
+async def queue(session: Session) -> Sequence[QueueState]:
+    return [QueueState(*row) for row in await session.execute(QUEUE)]
+
+
+async def tables(session: Session) -> Sequence[TableEstimate]:
+    return [TableEstimate(*row) for row in await session.execute(TABLES)]
+
+
+async def waiting_locks(session: Session) -> int:
+    """Locks that some transaction of this server waits for."""
+    return int(await session.scalar(LOCKS) or 0)
+
+
+async def replication(session: Session) -> Replication:
+    return Replication(*(await session.execute(REPLICATION)).one())

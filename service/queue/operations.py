@@ -1,0 +1,103 @@
+"""Requests that are answered before they are done: their progress, and the result or error in the end.
+
+The row keeps the request, which is redacted text, only until it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from sqlalchemy import func, insert, select, update
+
+from service.postgres.engine import Session
+from service.postgres.tables import OPERATION
+
+OperationState = Literal["queued", "running", "done", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRecord:
+    """`progress` (done and total) while it runs, if it is known; `result` once done, `error` (code and detail)
+    once failed."""
+
+    id: UUID
+    kind: str
+    state: OperationState
+    request: Mapping[str, Any]
+    progress: Mapping[str, Any] | None
+    result: Mapping[str, Any] | None
+    error: Mapping[str, Any] | None
+    created_at: datetime
+    finished_at: datetime | None
+
+
+async def add(session: Session, workspace_id: UUID, operation_id: UUID, kind: str, request: Mapping[str, Any]) -> None:
+    row = {"workspace_id": workspace_id, "id": operation_id, "kind": kind, "state": "queued", "request": dict(request)}
+    await session.execute(insert(OPERATION), [row])
+
+
+async def get(session: Session, workspace_id: UUID, operation_id: UUID) -> OperationRecord | None:
+    columns = (OPERATION.c[field.name] for field in fields(OperationRecord))
+    here = OPERATION.c.workspace_id == workspace_id, OPERATION.c.id == operation_id
+    row = (await session.execute(select(*columns).where(*here))).one_or_none()
+    return OperationRecord(*row) if row else None
+
+
+async def newest(session: Session, workspace_id: UUID, *, limit: int) -> list[OperationRecord]:
+    """The newest first: ids begin with their time."""
+    columns = (OPERATION.c[field.name] for field in fields(OperationRecord))
+    here = select(*columns).where(OPERATION.c.workspace_id == workspace_id)
+    rows = await session.execute(here.order_by(OPERATION.c.id.desc()).limit(limit))
+    return [OperationRecord(*row) for row in rows]
+
+
+async def begin(session: Session, workspace_id: UUID, operation_id: UUID) -> None:
+    """Marks the work as running; a finished operation stays finished."""
+    await session.execute(
+        update(OPERATION)
+        .where(
+            OPERATION.c.workspace_id == workspace_id,
+            OPERATION.c.id == operation_id,
+            OPERATION.c.finished_at.is_(None),
+        )
+        .values(state="running")
+    )
+
+
+async def advance(session: Session, workspace_id: UUID, operation_id: UUID, progress: Mapping[str, Any]) -> None:
+    """Stores the progress, in the transaction of the work itself: what is counted is done."""
+    await session.execute(
+        update(OPERATION)
+        .where(OPERATION.c.workspace_id == workspace_id, OPERATION.c.id == operation_id)
+        .values(progress=dict(progress))
+    )
+
+
+async def finish(
+    session: Session,
+    workspace_id: UUID,
+    operation_id: UUID,
+    *,
+    result: Mapping[str, Any] | None = None,
+    error: Mapping[str, Any] | None = None,
+) -> None:
+    """Done with a result or failed with an error. The request is emptied: its texts stand in the memories now."""
+    await session.execute(
+        update(OPERATION)
+        .where(
+            OPERATION.c.workspace_id == workspace_id,
+            OPERATION.c.id == operation_id,
+            OPERATION.c.finished_at.is_(None),
+        )
+        .values(
+            state="failed" if error else "done",
+            request={},
+            result=dict(result) if result else None,
+            error=dict(error) if error else None,
+            finished_at=func.now(),
+        )
+    )

@@ -1,0 +1,209 @@
+"""Jobs as a person looks at them: lists, counts and runs; and what a person does with one: retry, cancel.
+
+A caller sees the jobs of the workspace of the transaction; those of the service are in the nil workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import text
+
+from service.domain.job import MAX_ATTEMPTS, JobName, JobState
+from service.postgres import direct
+from service.postgres.engine import Session
+from service.queue.schedule import RunRecord
+
+# What a person calls the state: `queued` was not tried since it was asked for, `failed` waits for another attempt.
+STATE = """
+    CASE WHEN j.state <> 'ready' THEN j.state
+         WHEN j.attempts = 0 OR j.last_error IS NULL THEN 'queued' ELSE 'failed' END
+"""
+
+COLUMNS = f"""
+    j.id, j.kind AS name, {STATE} AS state, j.last_error AS reason, j.memory_id, j.payload ->> 'conversation_id' AS
+    conversation_id, j.payload ->> 'operation_id' AS operation_id, j.attempts, j.max_attempts, j.created_at,
+    j.run_after AS due_at, j.started_at, j.finished_at, coalesce(j.progress, o.progress) AS progress,
+    extract(epoch FROM now() - j.created_at) AS age_s, extract(epoch FROM now() - j.started_at) AS begun_s
+"""
+
+FROM = """
+    FROM job j LEFT JOIN operation o
+        ON o.workspace_id = j.workspace_id AND o.id = CAST(j.payload ->> 'operation_id' AS uuid)
+"""
+
+# ix_job_ready, ix_job_running and ix_job_dead have the open ones, however many are done
+OPEN = text(f"""
+    SELECT {COLUMNS} {FROM}
+    WHERE j.workspace_id = :workspace AND (j.state = 'ready' OR j.state = 'running' OR j.state = 'dead')
+      AND {STATE} = ANY (CAST(:states AS text[])) AND (CAST(:name AS text) IS NULL OR j.kind = :name)
+      AND (CAST(:before AS uuid) IS NULL OR j.id < :before)
+    ORDER BY j.id DESC LIMIT :limit
+""")
+
+# Walks pk_job backwards.
+ALL = text(f"""
+    SELECT {COLUMNS} {FROM}
+    WHERE j.workspace_id = :workspace AND {STATE} = ANY (CAST(:states AS text[]))
+      AND (CAST(:name AS text) IS NULL OR j.kind = :name) AND (CAST(:before AS uuid) IS NULL OR j.id < :before)
+    ORDER BY j.id DESC LIMIT :limit
+""")
+
+ONE = text(f"SELECT {COLUMNS} {FROM} WHERE j.workspace_id = :workspace AND j.id = :id")
+
+COUNTS = text(f"""
+    SELECT {STATE} AS state, count(*) AS jobs, min(j.created_at) AS oldest FROM job j
+    WHERE j.workspace_id = :workspace AND (j.state = 'ready' OR j.state = 'running' OR j.state = 'dead')
+      AND j.kind = :name
+    GROUP BY 1
+""")  # noqa: S608 - our own parts
+
+DEAD = text("SELECT count(*) FROM job WHERE workspace_id = :workspace AND state = 'dead'")
+
+RUNS = text("""
+    SELECT id, name, reason, state, attempts, counts, error, created_at, started_at, finished_at FROM job_run
+    WHERE workspace_id = :workspace AND name = :name ORDER BY created_at DESC LIMIT :limit
+""")
+
+INTERVAL = text("SELECT interval_s, next_run FROM schedule WHERE name = :name")
+
+# What was tried stays counted: the attempt is part of the fence, and a late end of an old one must change nothing.
+RETRY = """
+    WITH again AS (
+        UPDATE job j SET state = 'ready', run_after = now(), finished_at = NULL, last_error = NULL, worker = NULL,
+            max_attempts = greatest(j.max_attempts, j.attempts + CAST(:more AS integer))
+        WHERE j.workspace_id = :workspace AND {} AND j.state IN ('ready', 'dead', 'cancelled')
+          AND NOT EXISTS (SELECT FROM operation o WHERE o.workspace_id = j.workspace_id
+                          AND o.id = CAST(j.payload ->> 'operation_id' AS uuid) AND o.finished_at IS NOT NULL)
+        RETURNING j.workspace_id, j.id
+    ), run AS (
+        UPDATE job_run r SET state = 'queued', error = NULL, finished_at = NULL
+        FROM again WHERE r.workspace_id = again.workspace_id AND r.id = again.id
+    )
+    SELECT id FROM again
+"""
+RETRY_ONE = text(RETRY.format("j.id = :id"))
+RETRY_SOME = text(
+    RETRY.format(f"""
+        j.id IN (SELECT j.id {FROM}
+                 WHERE j.workspace_id = :workspace AND (j.state = 'ready' OR j.state = 'dead' OR j.state = 'cancelled')
+                   AND {STATE} = ANY (CAST(:states AS text[])) AND (CAST(:name AS text) IS NULL OR j.kind = :name)
+                   AND o.finished_at IS NULL
+                 LIMIT :limit)""")
+)
+
+# A worker that runs it loses its lease, and with it the right to tell how it ended.
+CANCEL = text("""
+    WITH ended AS (
+        UPDATE job j SET state = 'cancelled', finished_at = now(), worker = NULL, lease_until = NULL,
+            last_error = 'cancelled by a request'
+        WHERE j.workspace_id = :workspace AND j.id = :id AND j.state IN ('ready', 'running', 'dead')
+        RETURNING j.workspace_id, j.id, CAST(j.payload ->> 'operation_id' AS uuid) AS operation_id
+    ), run AS (
+        UPDATE job_run r SET state = 'cancelled', error = 'cancelled by a request', finished_at = now()
+        FROM ended WHERE r.workspace_id = ended.workspace_id AND r.id = ended.id
+    ), operation_ended AS (
+        UPDATE operation o SET state = 'failed', request = '{}', finished_at = now(),
+            error = '{"code": "cancelled", "detail": "Its job was cancelled."}'
+        FROM ended WHERE o.workspace_id = ended.workspace_id AND o.id = ended.operation_id AND o.finished_at IS NULL
+    )
+    SELECT id FROM ended
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """A job as a person sees it. `reason`: why its last attempt failed. `progress`: done and total of a long one.
+    `begun_s`: seconds since its first attempt began."""
+
+    id: UUID
+    name: str
+    state: JobState
+    reason: str | None
+    memory_id: UUID | None
+    conversation_id: str | None
+    operation_id: str | None
+    attempts: int
+    max_attempts: int
+    created_at: datetime
+    due_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    progress: Mapping[str, Any] | None
+    age_s: float
+    begun_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class StateCount:
+    """How many jobs are in a state, and when the oldest was made."""
+
+    state: JobState
+    jobs: int
+    oldest: datetime
+
+
+async def page(
+    session: Session,
+    workspace_id: UUID,
+    states: Sequence[JobState],
+    *,
+    name: JobName | None,
+    before: UUID | None,
+    limit: int,
+) -> list[JobRecord]:
+    """Jobs in one of `states`, newest first, made before the job `before`."""
+    statement = ALL if {"done", "cancelled"} & set(states) else OPEN
+    values = {"workspace": workspace_id, "states": list(states), "name": name, "before": before, "limit": limit}
+    return await direct.page(session, statement, values, lambda row: JobRecord(*row))
+
+
+async def get(session: Session, workspace_id: UUID, job_id: UUID) -> JobRecord | None:
+    row = (await session.execute(ONE, {"workspace": workspace_id, "id": job_id})).one_or_none()
+    return JobRecord(*row) if row else None
+
+
+async def counts(session: Session, workspace_id: UUID, name: JobName) -> list[StateCount]:
+    """Of the jobs of a name that are not over, or dead."""
+    rows = await session.execute(COUNTS, {"workspace": workspace_id, "name": name})
+    return [StateCount(*row) for row in rows]
+
+
+async def runs(session: Session, workspace_id: UUID, name: JobName, *, limit: int) -> list[RunRecord]:
+    """The newest runs of a name, newest first. Uses ix_job_run_name."""
+    rows = await session.execute(RUNS, {"workspace": workspace_id, "name": name, "limit": limit})
+    return [RunRecord(*row) for row in rows]
+
+
+async def interval(session: Session, name: JobName) -> tuple[float, datetime] | None:
+    """Seconds between the runs of a recurring job, and when the next is due; None for another, or before a worker has
+    registered it."""
+    row = (await session.execute(INTERVAL, {"name": name})).one_or_none()
+    return (row.interval_s, row.next_run) if row else None
+
+
+async def count_dead(session: Session, workspace_id: UUID) -> int:
+    return int(await session.scalar(DEAD, {"workspace": workspace_id}) or 0)
+
+
+async def retry(session: Session, workspace_id: UUID, job_id: UUID) -> bool:
+    """Makes a job due now, with attempts left; False for one that runs, is done, or whose operation is over."""
+    values = {"workspace": workspace_id, "id": job_id, "more": MAX_ATTEMPTS}
+    return await session.scalar(RETRY_ONE, values) is not None
+
+
+async def retry_some(
+    session: Session, workspace_id: UUID, states: Sequence[JobState], *, name: JobName | None, limit: int
+) -> list[UUID]:
+    """As `retry`, for at most `limit` jobs in one of `states`; returns their ids."""
+    values = {"workspace": workspace_id, "states": list(states), "name": name, "limit": limit, "more": MAX_ATTEMPTS}
+    return list(await session.scalars(RETRY_SOME, values))
+
+
+async def cancel(session: Session, workspace_id: UUID, job_id: UUID) -> bool:
+    """Ends a job, and the operation that it carries out, as failed; False for one that is over."""
+    return await session.scalar(CANCEL, {"workspace": workspace_id, "id": job_id}) is not None

@@ -1,0 +1,331 @@
+"""The durable queue: jobs are enqueued, claimed, extended and finished, and workers are woken.
+
+A job is inserted by the transaction that causes it. A worker claims batches, one lane (a kind of job in a workspace)
+after the other, and holds each job by a lease. Finishing a job names the worker and the attempt that claimed it, so a
+late finish after a lost lease changes nothing. All times are the server's. See docs/decisions/008-durable-queue.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+import asyncpg  # type: ignore[import-untyped]
+from sqlalchemy import text
+from uuid_utils.compat import uuid7
+
+from service.domain.access import Wall
+from service.domain.job import Ending, Job, NewJob
+from service.domain.scope import NIL_WORKSPACE
+from service.kit import postgres_url
+from service.postgres import direct
+from service.postgres.engine import LOST, Session
+
+log = logging.getLogger(__name__)
+
+Lane = tuple[UUID, str]
+"""A workspace and a kind of job."""
+
+FIRST_LANE: Lane = (NIL_WORKSPACE, "")
+
+# COPY is refused under row-level security, so many jobs travel as arrays.
+ENQUEUE = text("""
+    INSERT INTO job (workspace_id, id, kind, memory_id, payload, run_after, max_attempts, priority)
+    SELECT :workspace, new.id, new.kind, new.memory_id, new.payload::jsonb, coalesce(new.run_after, now()),
+           new.max_attempts, new.priority
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:kinds AS text[]), CAST(:memory_ids AS uuid[]), CAST(:payloads AS text[]),
+                CAST(:run_afters AS timestamptz[]), CAST(:max_attempts AS integer[]), CAST(:priorities AS smallint[]))
+         AS new (id, kind, memory_id, payload, run_after, max_attempts, priority)
+""")
+
+# claim_jobs() uses ix_job_ready for the lanes and within a lane, ix_job_running for leases that ran out
+CLAIM = text(
+    "SELECT * FROM claim_jobs(:worker, CAST(:kinds AS text[]), :limit, :lease_s, :after_workspace, :after_kind)"
+)
+
+EXTEND = text("""
+    UPDATE job SET lease_until = now() + make_interval(secs => :lease_s)
+    FROM unnest(CAST(:workspaces AS uuid[]), CAST(:ids AS uuid[]), CAST(:attempts AS integer[]))
+         AS claimed (workspace_id, id, attempts)
+    WHERE job.workspace_id = claimed.workspace_id AND job.id = claimed.id AND job.state = 'running'
+      AND job.worker = :worker AND job.attempts = claimed.attempts
+    RETURNING job.id, job.attempts
+""")
+
+# `uncounted`: 1 for an attempt that is not to count, as when the worker shuts down
+FINISH = text("""
+    WITH ending AS (
+        SELECT * FROM unnest(CAST(:workspaces AS uuid[]), CAST(:ids AS uuid[]), CAST(:attempts AS integer[]),
+                             CAST(:workers AS text[]), CAST(:states AS text[]), CAST(:delays_s AS float8[]),
+                             CAST(:errors AS text[]), CAST(:counts AS text[]), CAST(:uncounted AS integer[]))
+             AS e (workspace_id, id, attempts, worker, state, delay_s, error, counts, uncounted)
+    ), finished AS (
+        UPDATE job SET state = e.state, worker = CASE e.state WHEN 'ready' THEN NULL ELSE e.worker END,
+            wall = CASE e.state WHEN 'done' THEN NULL ELSE wall END,
+            lease_until = NULL, last_error = e.error, attempts = job.attempts - e.uncounted,
+            run_after = CASE e.state WHEN 'ready' THEN now() + make_interval(secs => e.delay_s) ELSE run_after END,
+            finished_at = CASE e.state WHEN 'ready' THEN NULL ELSE now() END
+        FROM ending e
+        WHERE job.workspace_id = e.workspace_id AND job.id = e.id AND job.state = 'running'
+          AND job.worker = e.worker AND job.attempts = e.attempts
+        RETURNING job.workspace_id, job.id, e.state, e.error, e.counts
+    ), reported AS (
+        UPDATE job_run SET error = f.error, counts = f.counts::jsonb,
+            state = CASE f.state WHEN 'done' THEN 'done' WHEN 'dead' THEN 'failed' ELSE 'queued' END,
+            finished_at = CASE f.state WHEN 'ready' THEN NULL ELSE now() END
+        FROM finished f WHERE job_run.workspace_id = f.workspace_id AND job_run.id = f.id
+    )
+    SELECT id FROM finished
+""")
+
+HASTEN = text("UPDATE job SET run_after = now() WHERE state = 'ready' AND last_error LIKE 'llm_error: %'")
+
+ADVANCE = text("""
+    UPDATE job SET progress = CAST(:progress AS jsonb)
+    WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND worker = :worker AND attempts = :attempts
+""")
+
+# One sweep at a time: two that look at the same moment would each queue what the other has queued.
+LOCK_SWEEP = text("SELECT pg_advisory_xact_lock(hashtextextended('loxodon:sweep', 0))")
+WITHOUT_JOB = text("""
+    SELECT w.id FROM unnest(CAST(:ids AS uuid[])) AS w (id)
+    WHERE NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = :workspace AND j.memory_id = w.id AND j.kind = 'embed'
+                      AND j.state IN ('ready', 'running'))
+    ORDER BY w.id
+""")
+UNEMBEDDED = text("SELECT * FROM find_unembedded(make_interval(secs => :quiet_s), :limit)")
+
+
+async def enqueue(session: Session, workspace_id: UUID, jobs: Sequence[NewJob]) -> None:
+    """Adds jobs in one statement; they exist when the caller's transaction commits. Wake the workers after that."""
+    if not jobs:
+        return
+    await direct.fetch(
+        session,
+        ENQUEUE,
+        {
+            "workspace": workspace_id,
+            "ids": [uuid7() for _ in jobs],
+            "kinds": [job.kind for job in jobs],
+            "memory_ids": [job.memory_id for job in jobs],
+            "payloads": [json.dumps(dict(job.payload)) for job in jobs],
+            "run_afters": [job.run_after for job in jobs],
+            "max_attempts": [job.max_attempts for job in jobs],
+            "priorities": [job.priority for job in jobs],
+        },
+    )
+
+
+async def claim(
+    session: Session, worker: str, kinds: Sequence[str], limit: int, lease_s: float, *, after: Lane = FIRST_LANE
+) -> list[Job]:
+    """At most `limit` due jobs, lane by lane, from the lane behind `after` on, so that each lane has its turn.
+
+    Also frees jobs whose lease ran out: to be claimed again, or dead after their last attempt. As loxodon_worker only.
+    """
+    rows = await direct.fetch(
+        session,
+        CLAIM,
+        {
+            "worker": worker,
+            "kinds": list(kinds),
+            "limit": limit,
+            "lease_s": lease_s,
+            "after_workspace": after[0],
+            "after_kind": after[1],
+        },
+    )
+    return [
+        Job(
+            workspace_id=row.workspace_id,
+            id=row.id,
+            kind=row.kind,
+            memory_id=row.memory_id,
+            payload=row.payload,
+            attempts=row.attempts,
+            max_attempts=row.max_attempts,
+            worker=worker,
+            waited_s=max(0.0, row.waited_s),
+            wall=Wall.of(row.wall),
+        )
+        for row in rows
+    ]
+
+
+async def extend(session: Session, worker: str, jobs: Sequence[Job], lease_s: float) -> set[tuple[UUID, int]]:
+    """Id and attempt of the jobs that `worker` still holds, now for `lease_s` more seconds; it has lost the others."""
+    rows = await session.execute(
+        EXTEND,
+        {
+            "worker": worker,
+            "lease_s": lease_s,
+            "workspaces": [job.workspace_id for job in jobs],
+            "ids": [job.id for job in jobs],
+            "attempts": [job.attempts for job in jobs],
+        },
+    )
+    return {(row.id, row.attempts) for row in rows}
+
+
+async def finish(session: Session, endings: Sequence[Ending]) -> set[UUID]:
+    """Writes how attempts ended, to the jobs and their job_run rows; returns the ids whose lease was not lost."""
+    rows = await direct.fetch(
+        session,
+        FINISH,
+        {
+            "workspaces": [ending.job.workspace_id for ending in endings],
+            "ids": [ending.job.id for ending in endings],
+            "attempts": [ending.job.attempts for ending in endings],
+            "workers": [ending.job.worker for ending in endings],
+            "states": [ending.state for ending in endings],
+            "delays_s": [ending.delay_s for ending in endings],
+            "errors": [ending.error for ending in endings],
+            "counts": [None if ending.counts is None else json.dumps(dict(ending.counts)) for ending in endings],
+            "uncounted": [0 if ending.counted else 1 for ending in endings],
+        },
+    )
+    return {row.id for row in rows}
+
+
+async def advance(session: Session, job: Job, done: int, total: int) -> None:
+    """Stores how far a long job is, in the transaction of the work itself; nothing once it has lost its lease."""
+    progress = json.dumps({"done": done, "total": max(done, total)})
+    fence = {"workspace": job.workspace_id, "id": job.id, "worker": job.worker, "attempts": job.attempts}
+    await session.execute(ADVANCE, {**fence, "progress": progress})
+
+
+async def hasten(session: Session) -> None:
+    """Makes the jobs of all workspaces that wait for the language model due. As loxodon_worker only."""
+    await session.execute(HASTEN)
+
+
+async def unembedded(session: Session, *, quiet_s: float, limit: int) -> list[tuple[UUID, UUID]]:
+    """Workspace and id of memories that wait for a vector without a job that would make it, untouched for `quiet_s`."""
+    rows = await session.execute(UNEMBEDDED, {"quiet_s": quiet_s, "limit": limit})
+    return [(row.workspace_id, row.memory_id) for row in rows]
+
+
+async def enqueue_embeds(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> int:
+    """Queues the vectors of these memories, but for those with a job that waits or runs; returns how many. Other sweeps
+    wait until the transaction ends."""
+    await session.execute(LOCK_SWEEP)
+    without = await session.scalars(WITHOUT_JOB, {"workspace": workspace_id, "ids": list(memory_ids)})
+    jobs = [NewJob("embed", memory_id=each) for each in without]
+    await enqueue(session, workspace_id, jobs)
+    return len(jobs)
+
+
+# -- waking the workers ---------------------------------------------------------------------------------------------
+
+CHANNEL = "loxodon_jobs"
+NOTIFY = f"BEGIN; SET LOCAL synchronous_commit = off; NOTIFY {CHANNEL}; COMMIT"
+"""NOTIFY takes a transaction number, so its COMMIT would wait for the disk; there is nothing to keep."""
+
+NOTIFY_INTERVAL_S = 0.25
+"""Jobs that come meanwhile are claimed, run and finished together, which halves their cost."""
+
+FIRST_NOTIFICATION_S = 1.0
+CONNECT_S = 5.0
+RECONNECT_S = (0.2, 5.0)
+"""First and longest pause before a listener connects again."""
+
+CONNECTION_ERRORS = (*LOST, asyncpg.PostgresError)
+
+
+class Wakeup:
+    """Wakes the workers of every process by LISTEN and NOTIFY. `arrived` is set by each notification and
+    cleared by the code that waits for it.
+
+    NOTIFY is sent on a connection of its own after the commit: inside a write transaction it takes a global lock at
+    commit (16 writers went from 8,050 to 2,800 commits a second). Many calls make one NOTIFY every 250 ms; a lost one
+    costs one poll. Behind a transaction pooler LISTEN succeeds and stays silent, so the listener sends a notification
+    to itself over the second connection and warns when it does not arrive.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._dsn = postgres_url.libpq(url)
+        self._sender: asyncpg.Connection[Any] | None = None
+        self._sending: asyncio.Task[None] | None = None
+        self._wanted = False
+        self._heard = asyncio.Event()
+        self.arrived = asyncio.Event()
+
+    @property
+    def works(self) -> bool:
+        """Whether a notification has reached this process over the current connection."""
+        return self._heard.is_set()
+
+    def notify(self) -> None:
+        """Wakes the workers soon. Returns at once, never raises, does nothing while the database is unavailable."""
+        self._wanted = True
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.get_running_loop().create_task(self._send())
+
+    async def listen(self) -> None:
+        """Runs until cancelled: sets `arrived` for each notification and once after every new connection."""
+        pause_s = RECONNECT_S[0]
+        while True:
+            try:
+                await self._listen_once()
+                pause_s = RECONNECT_S[0]
+            except CONNECTION_ERRORS as exc:
+                log.debug("listening failed: %s", type(exc).__name__)
+            self._heard.clear()
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, RECONNECT_S[1])
+
+    async def close(self) -> None:
+        if self._sending is not None:
+            self._sending.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._sending
+        self._disconnect()
+
+    async def _listen_once(self) -> None:
+        connection = await asyncpg.connect(self._dsn, timeout=CONNECT_S)
+        lost = asyncio.Event()
+        try:
+            connection.add_termination_listener(lambda _: lost.set())
+            await connection.add_listener(CHANNEL, self._on_notify)
+            self.arrived.set()  # for what came while there was no listener
+            self.notify()
+            try:
+                await asyncio.wait_for(self._heard.wait(), FIRST_NOTIFICATION_S)
+            except TimeoutError:
+                log.warning("notifications do not arrive (a transaction pooler?): work is found by polling")
+            await lost.wait()
+        finally:
+            connection.terminate()
+
+    def _on_notify(self, *_: object) -> None:
+        self._heard.set()
+        self.arrived.set()
+
+    async def _send(self) -> None:
+        while self._wanted:
+            self._wanted = False
+            used = self._sender is not None
+            if not await self._sent() and used:  # the connection had died since
+                await self._sent()
+            await asyncio.sleep(NOTIFY_INTERVAL_S)
+
+    async def _sent(self) -> bool:
+        try:
+            if self._sender is None:
+                self._sender = await asyncpg.connect(self._dsn, timeout=CONNECT_S)
+            await self._sender.execute(NOTIFY, timeout=CONNECT_S)
+        except CONNECTION_ERRORS as exc:
+            log.debug("notifying failed: %s", type(exc).__name__)
+            self._disconnect()
+            return False
+        return True
+
+    def _disconnect(self) -> None:
+        connection, self._sender = self._sender, None
+        if connection is not None:
+            connection.terminate()

@@ -1,0 +1,217 @@
+"""Recurring jobs and their runs, and the upkeep that they do for all workspaces at once.
+
+`schedule` has one row per job name for all workspaces. The worker that locks the row starts the run: it inserts the job
+and its job_run row, under the same id, in the nil workspace. From there on the queue handles it like any job.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import select, text
+from uuid_utils.compat import uuid7
+
+from service.domain.job import LONG_MAX_ATTEMPTS, MAX_ATTEMPTS, NOTHING, JobName, Payload, RunReason
+from service.domain.scope import NIL_WORKSPACE
+from service.postgres.engine import Session
+from service.postgres.tables import JOB_RUN
+
+REGISTER = text("""
+    INSERT INTO schedule AS s (name, interval_s)
+    SELECT * FROM unnest(CAST(:names AS text[]), CAST(:intervals_s AS float8[]))
+    ON CONFLICT (name) DO UPDATE SET interval_s = excluded.interval_s,
+        next_run = least(s.next_run, coalesce(s.last_run, now()) + make_interval(secs => excluded.interval_s))
+    WHERE s.interval_s <> excluded.interval_s
+""")
+
+# Several workers of one deployment start together: one run serves them all.
+MAKE_DUE = text("""
+    UPDATE schedule SET next_run = now()
+    WHERE name = ANY (CAST(:names AS text[])) AND next_run > now()
+      AND (last_run IS NULL OR last_run < now() - interval '1 minute')
+""")
+
+# The row lock makes one leader; a waiting or running job of the same name stands for this run too.
+START_DUE = text("""
+    WITH due AS (
+        SELECT s.name FROM schedule s WHERE s.name = ANY (CAST(:names AS text[])) AND s.next_run <= now()
+        ORDER BY s.name FOR UPDATE SKIP LOCKED
+    ), moved AS (
+        UPDATE schedule s SET last_run = now(), next_run = now() + make_interval(secs => s.interval_s)
+        FROM due WHERE s.name = due.name RETURNING s.name
+    ), run AS (
+        INSERT INTO job_run (workspace_id, id, name, reason)
+        SELECT :workspace, new.id, new.name, 'schedule'
+        FROM moved JOIN unnest(CAST(:names AS text[]), CAST(:ids AS uuid[])) AS new (name, id) USING (name)
+        WHERE NOT EXISTS (
+            SELECT FROM job WHERE job.workspace_id = :workspace AND job.kind = new.name
+              AND job.state IN ('ready', 'running') AND job.memory_id IS NULL)
+        RETURNING workspace_id, id, name
+    )
+    INSERT INTO job (workspace_id, id, kind, max_attempts) SELECT workspace_id, id, name, :max_attempts FROM run
+    RETURNING kind
+""")
+
+WAITING = text("""
+    SELECT r.id FROM job_run r JOIN job j ON j.workspace_id = r.workspace_id AND j.id = r.id
+    WHERE r.workspace_id = :workspace AND r.name = :name AND r.state = 'queued' AND j.state = 'ready'
+      AND j.payload = CAST(:payload AS jsonb)
+    ORDER BY r.created_at LIMIT 1
+""")
+
+REQUEST = text("""
+    WITH run AS (
+        INSERT INTO job_run (workspace_id, id, name, reason) VALUES (:workspace, :id, :name, :reason)
+        RETURNING workspace_id, id, name
+    )
+    INSERT INTO job (workspace_id, id, kind, max_attempts, payload)
+    SELECT workspace_id, id, name, :max_attempts, CAST(:payload AS jsonb) FROM run
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run of a recurring or requested job; `counts` says what it did."""
+
+    id: UUID
+    name: str
+    reason: str
+    state: str
+    attempts: int
+    counts: Mapping[str, Any] | None
+    error: str | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+async def register(session: Session, intervals_s: Mapping[str, float]) -> None:
+    """Makes the rows of recurring jobs that are new (due at once) and takes over changed intervals."""
+    await session.execute(REGISTER, {"names": list(intervals_s), "intervals_s": list(intervals_s.values())})
+
+
+async def make_due(session: Session, names: Sequence[str]) -> None:
+    """Makes `names` due now, except what ran within the last minute."""
+    await session.execute(MAKE_DUE, {"names": list(names)})
+
+
+async def start_due(session: Session, names: Sequence[str]) -> list[str]:
+    """The names among `names` that were due; their runs are queued. In a transaction of the nil workspace."""
+    found = await session.scalars(
+        START_DUE,
+        {
+            "names": list(names),
+            "ids": [uuid7() for _ in names],
+            "workspace": NIL_WORKSPACE,
+            "max_attempts": MAX_ATTEMPTS,
+        },
+    )
+    return list(found)
+
+
+async def request(
+    session: Session, workspace_id: UUID, name: JobName, payload: Payload = NOTHING, *, reason: RunReason = "request"
+) -> UUID:
+    """The id of a run of `name` that will begin soon: one that is already queued with this payload, or a new one."""
+    told = {"workspace": workspace_id, "name": name, "payload": json.dumps(dict(payload))}
+    waiting: UUID | None = await session.scalar(WAITING, told)
+    if waiting is not None:
+        return waiting
+    run = uuid7()
+    max_attempts = LONG_MAX_ATTEMPTS if name == "reembed" else MAX_ATTEMPTS
+    await session.execute(REQUEST, {**told, "id": run, "max_attempts": max_attempts, "reason": reason})
+    return run
+
+
+async def runs(session: Session, workspace_id: UUID, *, limit: int) -> list[RunRecord]:
+    """The newest runs of a workspace (the nil workspace's are the system's), newest first. Walks pk_job_run."""
+    columns = (JOB_RUN.c[field.name] for field in fields(RunRecord))
+    newest = select(*columns).where(JOB_RUN.c.workspace_id == workspace_id).order_by(JOB_RUN.c.id.desc()).limit(limit)
+    rows = await session.execute(newest)
+    return [RunRecord(*row) for row in rows]
+
+
+# -- upkeep ----------------------------------------------------------------------------------------------------------
+
+# These functions are SECURITY DEFINER and granted to loxodon_worker: no workspace is known here.
+ENSURE_PARTITIONS = text("SELECT ensure_partitions(:upto)")
+DROP_PARTITIONS = text("SELECT drop_partitions(:parent, :older_than)")
+CLEAN_UP = text("SELECT * FROM clean_up(:at, :job_days, :embedding_days, :history_days, :batch)")
+FIND_UNAGED = text("""
+    SELECT workspace_id FROM find_unaged(:name, :setting, :interval_min, CAST(:wanted_by AS text), :wanted)
+""")
+FIND_OUTLIVED = text("SELECT * FROM find_outlived(:at, CAST(:retention_days AS integer), :limit)")
+
+# has_table_privilege does not know MAINTAIN before Postgres 17
+MAY_VACUUM = text("""
+    SELECT CASE WHEN current_setting('server_version_num')::integer >= 170000
+                THEN has_table_privilege('loxodon_worker', 'memory', 'MAINTAIN') ELSE false END
+""")
+UNVACUUMED = text("""
+    SELECT c.oid::regclass::text FROM pg_class c
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND c.relforcerowsecurity
+      AND CASE WHEN current_setting('server_version_num')::integer >= 170000
+               THEN has_table_privilege(c.oid, 'MAINTAIN') ELSE false END
+      AND coalesce(greatest(pg_stat_get_last_vacuum_time(c.oid), pg_stat_get_last_autovacuum_time(c.oid)), '-infinity')
+          < (SELECT j.created_at FROM job j WHERE j.workspace_id = :workspace AND j.id = :job)
+    ORDER BY c.relname
+""")
+
+
+async def may_vacuum(session: Session) -> bool:
+    """Whether the worker may VACUUM the tables."""
+    return bool(await session.scalar(MAY_VACUUM))
+
+
+async def unvacuumed(session: Session, workspace_id: UUID, job_id: UUID) -> list[str]:
+    """Tables, as SQL writes their names, that may be vacuumed and have not been since this job was made."""
+    return list(await session.scalars(UNVACUUMED, {"workspace": workspace_id, "job": job_id}))
+
+
+async def ensure_partitions(session: Session, upto: datetime) -> int:
+    """How many partitions were made, of every partitioned table: up to `upto`, and wherever DEFAULT has rows."""
+    return int(await session.scalar(ENSURE_PARTITIONS, {"upto": upto}) or 0)
+
+
+async def drop_partitions(session: Session, parent: str, older_than: datetime) -> int:
+    """How many partitions of `parent` were dropped: those that end at or before `older_than`."""
+    return int(await session.scalar(DROP_PARTITIONS, {"parent": parent, "older_than": older_than}) or 0)
+
+
+async def unaged(
+    session: Session,
+    name: JobName,
+    setting: str,
+    interval_min: float,
+    *,
+    wanted_by: str | None = None,
+    wanted: bool = True,
+) -> list[UUID]:
+    """Workspaces where a job is due that runs for each of them, and switched on by `wanted_by`, if it has such a switch
+    in the object `setting` of their settings; what they do not say themselves is `interval_min` and `wanted`."""
+    values = {"name": name, "setting": setting, "interval_min": interval_min, "wanted_by": wanted_by, "wanted": wanted}
+    return list(await session.scalars(FIND_UNAGED, values))
+
+
+async def outlived(
+    session: Session, at: datetime, *, retention_days: int | None, limit: int
+) -> list[tuple[UUID, UUID]]:
+    """Workspace and id of memories that expired by `at`, or are older than their workspace keeps them."""
+    values = {"at": at, "retention_days": retention_days, "limit": limit}
+    return [(row.workspace_id, row.memory_id) for row in await session.execute(FIND_OUTLIVED, values)]
+
+
+async def clean_up(
+    session: Session, at: datetime, *, job_days: int, embedding_days: int, history_days: int, batch: int
+) -> dict[str, int]:
+    """Rows removed by table, at most `batch` each: what expired before `at`, jobs and runs finished more than
+    `job_days` before it, vectors cached more than `embedding_days` before it, erasures that the change feed
+    told more than `history_days` before it."""
+    limits = {"at": at, "job_days": job_days, "embedding_days": embedding_days, "history_days": history_days}
+    limits |= {"batch": batch}
+    return {row.name: row.removed for row in await session.execute(CLEAN_UP, limits)}

@@ -1,0 +1,9 @@
+"""Detection and redaction of secrets and personal data in texts."""
+
+from __future__ import annotations
+
+from service.redaction.detection.findings import Finding, placeholder
+from service.redaction.detection.identities import holds_secret
+from service.redaction.detection.redact import Redacted, find, redact, redact_json
+
+__all__ = ["Finding", "Redacted", "find", "holds_secret", "placeholder", "redact", "redact_json"]

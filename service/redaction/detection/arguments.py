@@ -1,0 +1,207 @@
+"""Secrets that are the argument of a command, of a call or of a statement, and headers.
+
+Most options, parameters and settings name what they take and are found by places.py. Here are the places that do not:
+an option of one letter, a position, the second argument of a call, the dialects of SQL and of network devices.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from service.redaction.detection import names, prose
+from service.redaction.detection.findings import API_KEY, PASSWORD, Finding
+from service.redaction.detection.values import is_hex, is_plain_word, is_token, stands_for_something
+
+_ARG = r"(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|([^\s\"'|;&(){}]{2,200}))"
+_QUOTED = r"N?(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})')"
+_STRING = r"b?[\"'][^\"'\n]{1,80}[\"']"
+_TOKEN = r"([A-Za-z0-9_+/=-]{16,200})"  # noqa: S105 - a pattern
+# What stands between a command and its option is on the same line.
+_LINE = r"\b[^\n|;]{0,200}?\s"
+_OPTIONS = (
+    rf"(?:mysql\w*|mariadb\S*|7z){_LINE}-p|mongo\w*{_LINE}-p[ =]|redis-cli{_LINE}-a\s|ldap\w+{_LINE}-w\s?|sshpass -p\s?"
+    rf"|(?:(?:un)?zip|mosquitto_\w+|sqlcmd|bcp|ipmitool){_LINE}-P\s?|snmp(?:get|walk|bulk\w*"
+    rf"|set){_LINE}-[cA]\s(?!pub|priv)"
+    rf"|x?freerdp{_LINE}/p:|schtasks{_LINE}/rp\s|lftp{_LINE}-u\s[\w.@-]{{1,60}},|openssl{_LINE}-\w*pass(?:in|out)?\spass:"
+)
+_NETWORK = r"(?i)\b(?:wi-?fi|wlan|ssid)\b[^\n]{0,60}(?:\n[^\n]{0,20}?)?\b(?:key|schl\u00fcssel|clave|cl\u00e9)"
+_SQL = r"\b(?:create|alter|grant|set|options)\b[^;]{1,200}?"
+_CURL = rf"\bcurl{_LINE}(?:-u|-U|--user|--proxy-user)[ =]{{0,3}}"
+_USER = "[^\\s:\"'<]{1,80}:"
+_GETS = (
+    r"(?<![a-z])(?:get|fetch|find|load|read|has|is|ask|prompt|input|list|delete|remove|describe|generate|forgot"
+    r"|reset|validate|with_?raw)\w*"
+)
+# Words of which one must occur in the text, and the pattern whose last group is the secret.
+_ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (word, re.compile(pattern))
+    for word, pattern in (
+        # options of one letter, and positions
+        (" -", rf"(?m)^(?![^\n]*\b(?:mysql|mariadb|psql|ps)\b)[^\n]*?\s(?:-[uUD]"
+            rf"|--user(?:name)?)[ =]?[^\s:]+{_LINE}?(?:-p|-P|-w|-pw)[ =](?!\d+(?:\s|$)|/){_ARG}"),
+        (" -|/p:|/rp", rf"\b(?:{_OPTIONS}){_ARG}"),
+        ("-W ", rf"\s-U\s?\S+\s-W\s{_ARG}"),
+        ("snmp", rf"\bsnmp\w+{_LINE}-X\s{_ARG}"),
+        ("passwd", rf"\b(?:ht|mosquitto_)passwd\s(?:-\w+\s){{1,4}}\S+\s\S+\s{_ARG}"),
+        ("net u", rf"\bnet use\s(?:\S+\s)?\\\\\S+\s(?:/user:\S+\s)?(?!/){_ARG}"),
+        ("net u", rf"\bnet user\s[\w.-]+\s(?![/*]){_ARG}(?:\s+/|\s*$)"),
+        (
+            "ctl |tool |radtest",
+            r"\b(?:\w+ctl\s(?:add_user|change_password|register)|samba-tool user (?:add|create)|radtest)\s[\w.-]+\s"
+            rf"(?:[\w-]+\.[\w.-]+\s)?(?!-){_ARG}",
+        ),
+        ("useradd|usermod|ppasswd", rf"\buser(?:add|mod){_LINE}-p\s{_ARG}|\b(?:slap|ldap)passwd{_LINE}-s\s{_ARG}"),
+        ("mysqladmin", rf"\bmysqladmin{_LINE}password\s{_ARG}"),
+        ("wpa_passphrase", rf"\bwpa_passphrase\s+{_STRING}\s+{_ARG}|\bwpa_passphrase\s+\S+\s+{_ARG}"),
+        ("echo ", rf"\becho\s+(?:-n\s)?{_ARG}\s*\|\s*(?:sudo -S|kinit|smbpasswd|cryptsetup|\w[^\n"
+            rf"|;]{{0,120}}?pass\w*[ -]{{1,3}}stdin)"),
+        ("/", r"\b(?:sqlplus|(?:exp|imp)(?:dp)?|sqlldr|rman target)\s(?:-\w+\s)*[\"']?[\w$]{1,60}/([^\s@\"'/]{2,80})@"),
+        ("secret", rf"--from-literal[= ]\w*(?:pass|pw|pin|key|token|secret|access)[\w.-]*={_ARG}"),
+        ("chpasswd", r"\becho\s+[\"']?[\w.-]{1,40}:([^\s\"'|]{1,200})[\"']?\s*\|\s*(?:sudo\s+)?chpasswd"),
+        ("%", r"\s-U\s?[\"']?[\w\\/.-]{1,60}%([^\s\"']{2,200})"),
+        ("ecure", rf"\bConvertTo-SecureString\s[^\n)|\"']{{0,40}}?{_QUOTED}|{_QUOTED}\s\|\sConvertTo-SecureString"),
+        ("alias set", rf"\balias set \S+ https?://\S+ {_ARG}"),
+        ("alias set", rf"\balias set \S+ https?://\S+ \S+ {_ARG}"),
+        ("curl", rf"{_CURL}(?:\"{_USER}([^\"\n]{{1,200}})|'{_USER}([^'\n]{{1,200}})|{_USER}([^\s\"']{{1,200}}))"),
+        ("curl", rf"{_CURL}([\"']?[^\s:\"'$<{{]{{8,200}}:[\"']?)(?!\S)"),
+        ("AUTH|auth", r"(?m)^(?:[\w.:-]*> ?)?(?:AUTH|auth) ([^\s(]{4,80})$"),
+        # calls
+        ("(", rf"(?i)(?:auth|log[io]n|authenticate|sign_?in|credentials?"
+            rf"|wifi\.begin)(?:\]::new)?\s?=?\s?\(\s?{_STRING},\s?@?{_QUOTED}"),
+        ("ass|ecret|PASS|ECRET|Pwd", rf"(?i)(?<![\w])(?!{_GETS})(?:\w{{0,30}}(?:password|passwd|passphrase|secret)"
+            rf"|(?:\w{{0,30}}[a-z])?(?-i:Pwd|Pass))\(\s?b?{_QUOTED}\s?\)"),
+        ("onn", rf"\b(?:\w*[cC]onnect|getConnection)\(\s?[^,()\n]{{1,80}},\s?{_STRING},\s?{_QUOTED}"),
+        ("PDO(", rf"\bPDO\(\s?[^,()\n]{{1,80}},\s?{_STRING},\s?{_QUOTED}"),
+        ("@", r"[\"'][\w.-]{1,60}:([^\s@\"']{2,80})@(?:tcp|udp|unix)\("),
+        ("toCharArray", rf"\b(?:load|\w*[kK]ey\w*|\w*[pP]ass\w*)\([^()\n]{{0,80}}?{_QUOTED}\.toCharArray"),
+        ("mac|AES|Fernet", rf"\b(?:(?:hmac\.new|AES\.new|Fernet)\(\s?b?|[cC]reateHmac\(\s?{_STRING},\s?){_QUOTED}"),
+        ("jwt|JWT", rf"(?i)\bjwt\.(?:sign|verify|\w+code)\((?:[^()\n{{]|\{{[^{{}}\n]{{,99}}\}}){{1,99}}?,\s?{_QUOTED}"),
+        # databases
+        (
+            "BY|by|PASS|pass",
+            rf"(?i){_SQL}\b(?:identified[^;]{{0,40}}?\sby|password)(?:\s(?:for"
+            rf"|from)\s[^;=]{{1,60}}?)?[ =(]{{1,3}}(?:\w{{1,12}}\()?{_QUOTED}",
+        ),
+        ("FROM", rf"(?i)\bset password from {_STRING} to {_QUOTED}"),
+        ("FROM", rf"(?i)\bset password from {_QUOTED}"),
+        ("dentified by|IDENTIFIED BY", rf"(?i){_SQL}\bidentified by (?!the\b|values?\b)(\w[^\s;\"']{{2,80}})"),
+        ("REPLACE", rf"(?i)\bidentified by \S+ replace {_ARG}"),
+        ("onn|ONN", r"(?im)^(?:SQL> ?)?conn(?:ect)?\s+[\w$]{1,60}/([^\s@\"'/]{2,80})@|\buser \w+ using ([^\s;]{3,80})"),
+        # network devices; `public` and `private` are what every device comes with
+        ("snmp", rf"\bsnmp-server community (?!public|private){_ARG}"),
+        ("snmp", rf"\bauth (?:md5|sha)[\d-]{{0,6}} {_ARG}"),
+        ("snmp", rf"\bpriv (?:3?des|aes)(?:[ -]?\d{{3}})? {_ARG}"),
+        (
+            "secret|password|key|psk",
+            r"(?m)^[ \t]*(?:enable|username|neighbor|crypto|ppp|ip|ntp|tacacs-server|radius-server"
+            r"|wpa-psk) [^\n/,]{0,100}?"
+            r"\b(?:secret|password|(?:authentication-)?key(?: \d+ md5)?|ascii) (?:\d )?(?!\w+(?:tion|ry|ed"
+            r"|ing)\b)([^\s\"']{4,200})(?: address \S+)?[ \t]*$",
+        ),
+        ("d 7 |t 5 |d 5 |t 9 |y 7 ", r"\b(?:secret|password|key) [05789] (?=\S*\d)([^\s\"']{8,200})[ \t]*(?:$|\n)"),
+        ("-", r"(?m)^[ \w-]{0,50}\b(?:key-string|(?:auth\w*|pre-shared)-key) [\"']?([^\s\"']{3,200})[\"']?[ \t]*$"),
+        (
+            "requirepass|community|masterauth",
+            rf"(?m)^[ \t]*(?:CONFIG SET )?(?:requirepass|masterauth|r[ow]community6?)\s+(?!pub|priv){_ARG}",
+        ),
+        # PPP and IPsec secrets
+        ("*", rf"(?m)^{_STRING}\s+\*\s+{_QUOTED}\s+\S+$"),
+        (": ", rf"(?m)^[\w.@%\" -]{{0,60}}: (?:PSK|EAP|XAUTH) {_QUOTED}"),
+        # wireless networks, as a QR code holds them and as a note has them; a key has eight characters or more
+        ("WIFI:", r"\bWIFI:[^\n]{0,100}?\bP:((?:\\.|[^;\\\n])+)"),
+        ("ifi|i-|W|wlan|ssid|SSID", rf"{_NETWORK}\s?[:=]\s?([^\s,;]{{8,63}})(?=[ \t]*(?:[,;\n]|$))"),
+        # user and password side by side
+        ("\n", r"(?im)^(?:user(?:[ -]?name)?|log-?in|e-?mail)\s?\n\S+\n(?:password|passwort|pw)\s?\n(\S{4,80})$"),
+        (
+            "admin|root",
+            r"(?<![\w/.:-])(?<!chown )(?:admin|root|administrator) ?[/:] ?"
+            r"((?=[^\s/:]*\d)(?=[^\s/:]*[a-z])[^\s/:()\"']{6,40})(?![/:\w])",
+        ),
+        ("machine ", r"\bmachine\s+\S+\s+login\s+\S+\s+password\s+(\S+)"),
+        ("p:|p=", rf"(?i)\b(?:u|user)[:=]\s?[\w.@+-]{{2,60}}[\s,;]{{1,3}}p[:=] ?(?!\d\.){_ARG}"),
+        ("]", r"(?m)^\[[\w.-]{1,100}\]:\d{1,5}\s+[\w.@+-]{1,80}:(\S{3,200})"),
+        # host:port:database:user:password, and what htpasswd or shadow wrote
+        (":", r"(?m)^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w*.-]{1,64}:[\w.*-]{1,64}:(\S{1,200})[ \t]*$"),
+        ("$", r"(?<![\w$])[\w.-]{1,40}:(\$(?:apr1|2[abxy]|[1567y]|argon2\w{1,2})\$[^\s:]{8,200})"),
+    )
+)  # fmt: skip
+# Where a key may stand, but also something else: it must look generated.
+_GENERATED = tuple(
+    (word, re.compile(pattern))
+    for word, pattern in (
+        ("(", rf"(?:\bnew\s\w+|[cC]lient|[sS]earch|[aA]pi)\(\s?{_STRING},\s?[\"']{_TOKEN}[\"']"),
+        ("?", rf"(?i)\b(?:key|token|secret)\b[^\n?]{{0,40}}\?\s{{1,3}}[\w.@ -]{{1,30}}:\s{{1,2}}{_TOKEN}(?!\S)"),
+        (
+            "|",
+            r"(?<![\w|.])((?:\d{1,12}|[\w.@-]{1,60}(?=\|\S*[A-Z])(?=\|\S*[a-z]))\|[A-Za-z0-9_.~+/=-]{12,200})(?![\w|])",
+        ),  # with the id of its row
+        (" (", rf"(?i)(?<!\S){_TOKEN} \((?:[\w-]{{1,20}} ){{0,4}}(?:api|access|secret)[ -]?(?:key|token)\b"),
+    )
+)
+# The name of a secret in one field and its value in the next.
+_NAMED = re.compile(
+    rf"""(?xm)(?:
+      \b(?:name|key)["']?\s?[:=]\s?(?P<field>["']?[\w.-]{{2,60}})["']?[\s,]{{1,20}}["']?value["']?\s?[:=]\s?
+    | \bvariable\s"(?P<variable>[\w.-]{{2,60}})"\s?\{{[^{{}}]{{0,200}}?\bdefault\s{{0,20}}=\s{{0,4}}
+    | ^(?:ENV|ARG)\s(?P<env>\w{{2,60}})\s
+    | \bset\s(?P<set>\w{{2,60}})\s(?:--body|-b)[ =]
+    ){_ARG}"""
+)
+# Authorization, X-Api-Key, X-Vault-Token: a name, a colon, perhaps a scheme, the value.
+_HEADER = re.compile(
+    r"""(?xi)(?<![\w-])
+    (?:(?:proxy-)?authorization | (?![\w-]*(?:idempotency|surrogate|cache|public|socket)-)
+      (?:[a-z]\w{0,30}-){1,4}(?:key|token|secret|auth|password|signature))
+    ["'\]]{0,2}\s{0,3}[:=][ \t]{0,3}["']? (?:[a-z][\w-]{2,20}[ \t]{1,3}(?=[^\s"']{4}))?
+    (?P<value>[^\s"'`,;<>]{4,400})"""
+)
+_COOKIE = re.compile(r"(?i)\bcookie[\"']?\s{0,3}:[^\n\"']{0,400}")
+_COOKIE_VALUE = re.compile(r"=([^\s;\"',]{12,400})")
+
+
+def find(text: str) -> Iterator[Finding]:
+    """Arguments that are passwords wherever they stand, those that look generated, named values, headers."""
+    for group, match in _matches(text, _ARGUMENTS):
+        if not stands_for_something(match[group], quoted=True):
+            yield Finding(match.start(group), match.end(group), PASSWORD)
+    for _, match in _matches(text, _GENERATED):
+        if _is_generated(match[1].rpartition("|")[2]):
+            yield Finding(match.start(1), match.end(1), API_KEY)
+    if any(word in text for word in ("value", "variable", "ENV", "ARG", "-b")):
+        for match in _NAMED.finditer(text):
+            yield from _named(match)
+    if ":" in text or "=" in text:
+        yield from _headers(text)
+
+
+def _headers(text: str) -> Iterator[Finding]:
+    for match in _HEADER.finditer(text):
+        value = match["value"].rstrip(".)")
+        quoted = text[match.end() : match.end() + 1] in {'"', "'"}
+        ended = quoted or text[match.end() : match.end() + 1] in {"", "\n"}
+        if not stands_for_something(value) and (not is_plain_word(value) or (ended and not prose.is_going_on(value))):
+            yield Finding(match.start("value"), match.start("value") + len(value), API_KEY)
+    for cookie in _COOKIE.finditer(text):
+        for match in _COOKIE_VALUE.finditer(text, cookie.start(), cookie.end()):
+            if is_token(match[1], min_chars=12, min_bits=3.0):
+                yield Finding(match.start(1), match.end(1), API_KEY)
+
+
+def _matches(text: str, table: tuple[tuple[str, re.Pattern[str]], ...]) -> Iterator[tuple[int, re.Match[str]]]:
+    for words, pattern in table:
+        if words == "|" or any(word in text for word in words.split("|")):
+            yield from ((match.lastindex or 1, match) for match in pattern.finditer(text))
+
+
+def _named(match: re.Match[str]) -> Iterator[Finding]:
+    strength = names.of_key(next(part for part in match.groups() if part).strip("\"'"))
+    group = match.lastindex or 1
+    reference = stands_for_something(match[group], quoted=match.string[match.start(group) - 1] in "\"'")
+    plain = strength is names.Strength.PASSWORD and " " not in match[group]
+    if strength and not reference and (plain or _is_generated(match[group])):
+        yield Finding(match.start(group), match.end(group), PASSWORD)
+
+
+def _is_generated(value: str) -> bool:
+    return (is_hex(value) and len(value) >= 16) or is_token(value, min_chars=10, min_bits=2.8)

@@ -1,0 +1,83 @@
+"""Larger pieces that are secret as a whole: private keys, addresses with credentials, secret manifests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from service.redaction.detection.findings import API_KEY, CONNECTION_STRING, PASSWORD, PRIVATE_KEY, Finding
+from service.redaction.detection.values import stands_for_something
+
+_PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_END = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
+# What follows the header of a real key, be it in a file, in JSON with \n escapes or quoted in a mail.
+_PEM_BODY = re.compile(
+    r"(?:\\[nr]|[\s>\"'+]){0,12}(?:[A-Za-z0-9+/=]{16}|[A-Za-z0-9+/=]{1,15}$|Proc-Type:|Version:|Comment:)"
+)
+_PUTTY = re.compile(r"PuTTY-User-Key-File-[23]:")
+_PUTTY_END = re.compile(r"Private-MAC: ?[0-9a-fA-F]{16,}")
+
+# Scheme, user (may be empty), password, host. A password may hold a slash, an '@' ends it.
+_URL = re.compile(
+    r"""(?x)
+    (?<![A-Za-z0-9+.\-]) (?P<scheme>[A-Za-z][A-Za-z0-9+.\-]{1,30}) ://
+    (?P<user>[^\s/:@"'<>`]{0,120}) : (?P<password>[^\s@"'<>`]{1,200}) @ [^\s"'<>`)\]},;]++
+    """
+)
+_PORT = re.compile(r"\d{1,5}(?:[/?#]|$)")
+
+_MANIFEST = re.compile(r"(?m)^[ \t]*[\"']?kind[\"']?:[ \t]*[\"']?Secret\b")
+_MANIFEST_LINE = re.compile(
+    r"(?m)^[ \t]{1,20}[\"']?[\w.\-]{1,80}[\"']?:[ \t]{0,4}[\"']?([A-Za-z0-9+/]{8,}+={0,3})[\"']?,?[ \t]*$"
+)
+
+_MANIFEST_PLAIN = re.compile(
+    r"(?m)^[ \t]{1,20}[\"']?[\w.\-]{1,80}[\"']?:[ \t]{1,4}[\"']?([^\s\"'][^\n\"']{2,200})[\"']?[ \t]*$"
+)
+
+
+def find(text: str) -> Iterator[Finding]:
+    """Private keys, URLs with a password and the data of Kubernetes secrets."""
+    if "-----BEGIN" in text:
+        yield from _private_keys(text)
+    if "PuTTY" in text:
+        yield from _between(text, _PUTTY, _PUTTY_END)
+    if "://" in text:
+        yield from _urls(text)
+    if _MANIFEST.search(text):
+        plain = text.find("stringData:")
+        for match in _MANIFEST_LINE.finditer(text):
+            yield Finding(match.start(1), match.end(1), API_KEY)
+        for match in _MANIFEST_PLAIN.finditer(text, plain) if plain >= 0 else ():
+            yield Finding(match.start(1), match.end(1), PASSWORD)
+
+
+def _private_keys(text: str) -> Iterator[Finding]:
+    """Whole PEM blocks; one that lost its end goes to the end of the text. A mere mention of the header stays."""
+    begin, ends = _PEM_BEGIN.search(text), True
+    while begin:
+        end = _PEM_END.search(text, begin.end()) if ends else None
+        ends = end is not None  # none after this one means none after the next
+        if end is None and not _PEM_BODY.match(text, begin.end()):
+            begin = _PEM_BEGIN.search(text, begin.end())
+            continue
+        stop = end.end() if end else len(text)
+        yield Finding(begin.start(), stop, PRIVATE_KEY)
+        begin = _PEM_BEGIN.search(text, stop)
+
+
+def _between(text: str, opening: re.Pattern[str], closing: re.Pattern[str]) -> Iterator[Finding]:
+    begin = opening.search(text)
+    while begin:
+        end = closing.search(text, begin.end())
+        stop = end.end() if end else len(text)
+        yield Finding(begin.start(), stop, PRIVATE_KEY)
+        begin = opening.search(text, stop)
+
+
+def _urls(text: str) -> Iterator[Finding]:
+    for match in _URL.finditer(text):
+        password = match["password"]
+        if _PORT.match(password) or stands_for_something(password, quoted=True):
+            continue
+        yield Finding(match.start(), match.start() + len(match.group().rstrip(".!?:")), CONNECTION_STRING)

@@ -1,0 +1,69 @@
+"""Look-alikes folded to what they look like: digits of any script, a Cyrillic letter in a key.
+
+Characters are judged by their Unicode properties; only letters of other alphabets that look Latin are listed.
+Only for looking: what is cut out is cut out of the text as it was sent, and a text without findings stays as it is.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+from service.redaction.detection.findings import Finding
+
+# Cyrillic and Greek letters that nobody can tell from Latin ones (of Unicode's confusables), the minus and slashes.
+_CONFUSABLE = dict(
+    zip(
+        "АВЕКМНОРСТУХЅІЈаеорсухѕіјһԁԛԝΑΒΕΖΗΙΚΜΝΟΡΤΥΧαορυν\u2212\u2044\u2215\u29f8",
+        "ABEKMHOPCTYXSIJaeopcyxsijhdqwABEZHIKMNOPTYXaopuv-///",
+        strict=True,
+    )
+)
+# Dashes between words, a sound sign and a ruled line: only between digits do they stand for a hyphen.
+_LONG = "\u2014\u2015\u2e3a\u2e3b\u30fc\u2500"
+_LONG_BETWEEN_DIGITS = re.compile(f"(?<=[0-9])[{_LONG}](?=[0-9])")
+_FILLERS = "\u115f\u1160"  # letters without a form
+_MARKS = frozenset({"Mn", "Me"})  # accents, enclosing keys and circles, variation selectors
+_UNSEEN = _MARKS | {"Cf"}  # joiners, marks of direction, soft hyphens, tags
+
+
+@lru_cache(maxsize=4_096)
+def _plain(char: str) -> str:
+    """What one character looks like: one character, or none when it is not seen beside others."""
+    compatible = unicodedata.normalize("NFKC", char)
+    char = compatible if len(compatible) == 1 else char
+    kind = unicodedata.category(char)
+    if kind in _UNSEEN or char in _FILLERS:
+        return ""
+    digit = unicodedata.digit(char, None)
+    if digit is not None:
+        return str(digit)
+    return "-" if kind == "Pd" and char not in _LONG else _CONFUSABLE.get(char, char)
+
+
+def folded(text: str) -> tuple[str, list[int] | None]:
+    """The text as it looks, and where in `text` each of its characters is; None when all are at the same places."""
+    if text.isascii():
+        return text, None
+    forms = {char: _plain(char) for char in set(text) if not char.isascii()}
+    plain = text.translate({ord(char): form for char, form in forms.items() if form != char})
+    plain = _LONG_BETWEEN_DIGITS.sub("-", plain)
+    if len(plain) == len(text):
+        return plain, None
+    return plain, [place for place, char in enumerate(text) if forms.get(char, char)]
+
+
+def unfolded(text: str, found: Iterable[Finding], places: list[int] | None) -> tuple[Finding, ...]:
+    """The findings where they are in the text as it was sent, with the marks upon their last character."""
+    if places is None:
+        return tuple(found)
+    return tuple(Finding(places[each.start], _end(text, places[each.end - 1]), each.label) for each in found)
+
+
+def _end(text: str, last: int) -> int:
+    end = last + 1
+    while end < len(text) and unicodedata.category(text[end]) in _MARKS:
+        end += 1
+    return end

@@ -1,0 +1,432 @@
+"""Secrets known by the place they stand in, whatever they look like.
+
+A credential word comes first (names.py); what follows says what kind of place it is. A field takes any value: `name=`,
+`"name": "`, an option, a parameter, an argument. Only what stands for a value (`$TOKEN`, `<your-key>`, a call, a
+variable, a type) is left alone. After a word of speech ("is", "to") prose.py tells a value from a sentence that goes
+on, and with nothing between, the value must look like a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from service.redaction.detection import names, prose
+from service.redaction.detection.findings import API_KEY, PASSWORD, Finding
+from service.redaction.detection.names import Name, Strength
+from service.redaction.detection.values import (
+    entropy_bits,
+    is_attribute,
+    is_hex,
+    is_mixed,
+    is_plain_word,
+    is_token,
+    is_uuid,
+    names_a_secret,
+    stands_for_something,
+)
+
+_FOR_WHOM = (
+    r"(?:(?:for|to|of|on|at|in|from|with|between|shared|i|we|he|she|they|you|over|by|f\u00fcrs?|vom|von|van"
+    r"|voor|zum|du|des?|del|d[aio]|pour|para|per|till|"
+    r"od|o\u0442|d['\u2019][\w.-]{1,30})[ ](?:[\w.@'\u2019-]{1,30}[ ]){0,5}?)"
+)
+_ADVERB = (
+    r"(?:now|currently|still|always|just|simply|literally|actually|probably|again|apparently|basically|only"
+    r"|jetzt|nun|immer|noch|"
+    r"weiterhin|toujours|encore|maintenant|ahora|siempre|ancora|sempre|adesso|ainda|nog|steeds|siendo|sendo"
+    r"|essendo|fortfarande|stadig|fremdeles|nadal|wci\u0105\u017c|st\u00e1le|tot|h\u00e2l\u00e2|(?:re)?set[ ]to"
+    r"|changed[ ]to)"
+)
+# What may follow the word itself: "the password there is", "contrase\u00f1a nueva:".
+_THERE = r"(?:[ ](?:there|here|everywhere|protected|nuev[oa]|actual|wi-?fi|wlan|now))?"
+_COPULA = (
+    rf"(?:is|was|are|were|will[ ]be|ha[sd][ ](?:{_ADVERB}[ ])?been|remains?|remained|stays|reads|equals|"
+    r"(?P<foreign>lautet|bleibt|reste|sigue|continua|ist|war|est|c['\u2019]est|es|era|\u00e8|\u00e9|rimane|este"
+    r"|jest|je|\u00e4r|er|blijft|to|l\u00e0|adalah|(?<=salasana[ ])on)|(?:changed|reset|set)[ ]to)"
+)
+_SEPARATOR = re.compile(
+    rf"""(?xi)
+      (?:[ ]\d{{1,2}}(?=[ ]?:|[ ]is))? {_THERE} (?:["'`\])}}*_]{{0,4}}(?:
+        (?P<sign>(?:\s{{0,3}}|[ \t]{{0,30}})(?:[?]?:\s?[\w.|<>]{{1,30}}(?:\s\|\s\w{{1,12}})?\s?(?==\s?["'`]))?
+          (?:\|\|:|<-|::?=|[=!]==?|=>|->|\?=|[:=\u2192])[*_]{{0,2}}[ \t]{{0,4}}
+          (?P<line>\r?\n\s{{0,8}})?)
+      | (?P<markup>>|["'][ ]{{1,3}}value\s?=\s?)
+      | (?P<comma>["'],[ ]?(?=["'`]) | ["']\)\.(?:type|fill|val|set_?value|send_?keys)\((?=["'`]))
+      )
+    | [ \t]{{1,3}}(?P<dash>[-\u2014][ \t]{{1,3}})
+    | (?P<cjk>(?<=[\u3040-\uffff])[ ]?(?:(?:\u8fd8|\u4ecd\u7136)?\u662f|\u4e3a|\u70ba|\u306f|\ub294|\uc740)[ ]?)
+    | (?P<which>(?:[ ]{_FOR_WHOM}[\w.-]{{1,30}})?,[ ]
+        (?:(?:which|that)[ ](?:is|was)|it(?:['\u2019]s|[ ]is))(?:[ ]{_ADVERB})?[ ])
+    | {_THERE}[ \t]{{1,12}}(?:
+        (?P<copula>{_FOR_WHOM}?{_COPULA}(?:[ ]{_ADVERB}){{0,3}}:?[ \t]{{1,3}})
+      | (?P<far>{_FOR_WHOM}[\w.-]{{1,30}}[ ]?:[ \t]{{1,3}})
+      | (?P<change>{_FOR_WHOM}?(?:to|as|with|into|should[ ]be|used[ ]to[ ]be|might[ ]be)[ ]?:?[ \t]{{1,3}})
+      | (?P<blank>)))
+    """
+)
+_SCHEME = re.compile(r"(?i)(?:bearer|basic|token|apikey|api-key|digest|negotiate)[ \t]{1,3}")
+# A value is judged by its beginning, or a text of nothing but "key=key=" would take minutes; what is accepted grows.
+_QUOTED = re.compile(
+    r"(?P<open>(?:[brfuN]|@)?[\"'`]|\u201c|\u2018|\u00ab)"
+    r"(?P<body>(?:[^\"'`\u201d\u2019\u00bb\n]|(?<=\w)['\u2019](?=\w)){1,200})"
+)
+_BARE = re.compile(r"(?=[A-Z ]*\d)[A-Z0-9]{4,6}(?: [A-Z0-9]{4,6}){3,8}(?!\w)|[^\s\"`<>\u201c\u201d]{1,80}")
+_GROWN_QUOTED = re.compile(r"[^\"`\u201d\u00bb\n]*")
+_GROWN_BARE = re.compile(r"(?=[A-Z ]*\d)[A-Z0-9]{4,6}(?: [A-Z0-9]{4,6}){3,8}(?!\w)|[^\s\"`<>,;&]*")
+# Where a bare value ends although no blank follows: before the next field or parameter, or a closing bracket.
+_BARE_END = re.compile(
+    r"[,;&](?=$|[\"'\w.-]{1,40}\s?[=:])|[,;](?=$)|[)}\]]+[,;]?$|\\n|\\?['\"].*$|[\u3067\u3002\uff0c\uc785].*$"
+)
+_PARAMETER = re.compile(r"[^;\"'\n]{3,80}(?=;)")  # of a connection string: blanks are part of it
+_KEY_END = re.compile(r"[\"']\s?:")
+_WORDS_LEFT = re.compile(r"(?: [^\s()\[\]#,;:=/\"']{1,20}){1,4}(?=[ \t]*(?:\n|$))")
+_ASSIGNMENT = re.compile(r"[\w.-]{1,60}[:=]")
+_LOGIN = re.compile(
+    r"(?i)\b(?:log[io]n|user\w*|account|benutzer\w*|konto|utilisateur|identifiant|usuario|cuenta|admin|root"
+    r"|sudo|router|"
+    r"wi-?fi|wlan|ssid|vpn|server|db|nas|zip|pdf|archive)\b"
+)
+_LOGIN_LAST = re.compile(_LOGIN.pattern + "[ _-]$")
+_USER_LAST = re.compile(
+    r"(?i)(?:\b(?:user(?:[ -]?name)?|log-?in|account|benutzer(?:name)?|usuario|utilisateur"
+    r"|identifiant)\s?[:=]?\s[\"'`]?"
+    r"(?!(?:name|the|with|and)\b)(?P<user>[\w.+@-]{2,60})[\"'`]?|(?<=[\"'`])(?<!\w[\"'`])[\w.+-]{2,40}[\"'`](?=\s(?:with|mit|con|avec)\b)"
+    r"|@[\w.-]{1,80}\.[a-z]{2,24})(?P<by>[,;]|\s?/|\s(?:and|und|with|mit|y|et|con|avec))?\s(?:the\s)?$"
+)
+_WHICH = re.compile(r"(?i)\b(?:temp|temporary|initial|default|new|old|current|one-time|master|guest|bios)\s$")
+_USED = re.compile(
+    r"(?i)\b(?:use[sd]?|using|ha(?:ve|s|d)|type|enter|try|tried|got|give|gave|with) (?:the )?(?:(?!an? )\w{1,12} )?$"
+)
+_SETS = re.compile(r"(?i)\b(?:chang|set|reset|updat|switch)\w*\s(?:[\w'-]+\s){0,3}$")
+_UNIT = re.compile(
+    r"(?i)\s?-?(?:char\w*|digits?|letters?|symbols?|words?|days?|hours?|minutes?|"
+    r"times|attempts?|bits?|bytes?|%|or more|or less|to \d)"
+)
+_LICENCE = re.compile(r"(?=[A-Z -]*\d)(?:[A-Z0-9]{4,8}[ -]){3,8}[A-Z0-9]{4,8}")
+_GROUPS = re.compile(r"(?:[A-Z0-9]{4,8}-){3,8}[A-Z0-9]{4,8}|(?=[A-Z-]*\d)(?:[A-Z0-9]{4,8}-){2}[A-Z0-9]{4,8}")
+_SHOWN = frozenset({"sign", "markup", "copula", "far", "cjk"})  # places that announce a value
+_FLAG = re.compile(r"(?<![\w/-])(?:--?|/)[\w-]{0,30}$")
+_CALL = re.compile(r"\w\([^()\n]*$")
+_FIELD = re.compile(r"(?m)^[\s\"'*{-]*(?:export\s+|set\s+)?[\w. -]*$")
+_ENV_NAME = re.compile(r"(?m)^\s*(?:export\s+|set\s+)?[A-Z][A-Z0-9_]*$")
+_LOGIN_PAIR = re.compile(r"[^\s,;\"'`()<>]{5,80}")
+_LOGIN_REACH_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    start: int
+    end: int
+    body: str
+    quoted: bool
+    schemed: bool = False  # "Bearer", "Basic" stood before it
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What stands between the name and the value."""
+
+    kind: str  # a group of _SEPARATOR
+    sign: str
+    strict: bool = False  # an option or a variable of the environment: whatever stands there is the value
+    foreign: bool = False
+    next_line: bool = False
+
+
+def find(text: str) -> Iterator[Finding]:
+    """Values of credential words, before or after them."""
+    low = names.lowered(text)
+    done = 0
+    for name in names.find(text, low):
+        if name.start < done:
+            continue
+        for found in _announced(text, name):
+            done = max(done, found.end)
+            yield found
+    yield from prose.find(text, low)
+
+
+def _announced(text: str, name: Name) -> Iterator[Finding]:
+    separator = _SEPARATOR.match(text, name.end)
+    if separator is None:
+        return
+    kind = next(
+        kind
+        for kind in ("sign", "markup", "comma", "dash", "cjk", "which", "copula", "far", "change", "blank")
+        if separator[kind] is not None
+    )
+    if kind == "comma" and not (text[name.end + 1] == ")" or _has_quoted_start(text, name)):
+        return
+    if name.word.startswith("cred") and kind not in {"comma", "markup"} and name.end - name.start == len(name.word):
+        if kind in {"sign", "copula", "far"}:
+            yield from _login_pair(text, separator.end())
+        return
+    value = _value(text, separator.end(), name, separator["sign"])
+    if value is None or len(value.body) < 3 or value.body[0] in " \t;,)":
+        return
+    after = _KEY_END.match(text, value.end) and value.quoted
+    if (separator["line"] and (after or _ASSIGNMENT.match(value.body))) or (kind == "comma" and after):
+        return  # nothing was set, and what follows is another name
+    flag = _FLAG.search(text, max(0, name.start - 32), name.start) is not None
+    if flag and kind in {"blank", "sign"} and text[value.start : value.start + 1] != "-":
+        kind = "sign"
+    strict = kind == "sign" and (flag or _is_env(text, name))
+    place = _Place(
+        kind, (separator["sign"] or "").strip(), strict, _is_foreign(name, separator), bool(separator["line"])
+    )
+    if name.strength is Strength.PASSWORD:
+        end = _password_end(text, name, place, value)
+        if end is not None:
+            yield Finding(value.start, _grown(text, value, end), PASSWORD)
+    elif _is_key(text, name, place, value):
+        label = PASSWORD if names_a_secret(value.body) and "-" in value.body else API_KEY  # my-secret-password-9
+        yield Finding(value.start, _grown(text, value, value.end), label)
+
+
+def _is_foreign(name: Name, separator: re.Match[str]) -> bool:
+    return separator["foreign"] is not None or not name.word.startswith(("pass", "pw", "psk", "pre", "wi", "network"))
+
+
+def _has_quoted_start(text: str, name: Name) -> bool:
+    """Whether the identifier is all that stands in the quotes: ("db.password", "...")."""
+    return re.search(r"\(\s?[\"'][\w.#=\[\-]{0,60}$", text[max(0, name.start - 64) : name.start]) is not None
+
+
+def _value(text: str, start: int, name: Name, sign: str | None) -> _Value | None:
+    """The string in quotes, or the run of characters up to where it must end."""
+    scheme = _SCHEME.match(text, start)
+    start = scheme.end() if scheme else start
+    quoted = _QUOTED.match(text, start)
+    if quoted:
+        inner = None if scheme else _SCHEME.match(text, quoted.start("body"), quoted.end("body"))
+        begin = inner.end() if inner else quoted.start("body")
+        schemed = (scheme or inner) is not None
+        return _Value(begin, quoted.end("body"), text[begin : quoted.end("body")], quoted=True, schemed=schemed)
+    parameter = _PARAMETER.match(text, start) if sign == "=" and text[name.start - 1 : name.start] == ";" else None
+    if parameter:
+        return _Value(start, parameter.end(), parameter.group(), quoted=True)
+    bare = _BARE.match(text, start)
+    if bare is None:
+        return None
+    cut = _BARE_END.search(bare.group())
+    body = (bare.group()[: cut.start()] if cut else bare.group()).rstrip(".,;:" if "=" in (sign or "") else ".,;:?")
+    return _Value(start, start + len(body), body, quoted=False, schemed=scheme is not None) if body else None
+
+
+def _grown(text: str, value: _Value, end: int) -> int:
+    """The end of an accepted value, when only its beginning was judged."""
+    most = 200 if value.quoted else 80
+    if end - value.start < most or end != value.end:
+        return end
+    rest = (_GROWN_QUOTED if value.quoted else _GROWN_BARE).match(text, end)
+    return rest.end() if rest else end
+
+
+def _login_pair(text: str, start: int) -> Iterator[Finding]:
+    """Every password-like string in the clause after "credentials:", for a user name mostly comes first."""
+    stop = text.find("\n", start, start + _LOGIN_REACH_CHARS)
+    for match in _LOGIN_PAIR.finditer(text, start, stop if stop > 0 else min(len(text), start + _LOGIN_REACH_CHARS)):
+        body = match.group().rstrip(".!?")
+        if is_mixed(body) and "@" not in body[1:-1]:
+            yield Finding(match.start(), match.end(), PASSWORD)
+
+
+def _password_end(text: str, name: Name, place: _Place, value: _Value) -> int | None:
+    """Where the password ends, or None when the value is none."""
+    body = value.body
+    known = r"[A-Za-z0-9]" if place.kind == "cjk" and not value.quoted else r"[^\W_]"
+    aside = body.startswith("(") and not value.quoted
+    if aside or stands_for_something(body, quoted=value.quoted) or not re.search(known, body):
+        return None
+    if name.word in {"pass", "pw", "clave"} and not _is_after_short(text, name, place, value):
+        return None  # the verb, or the opposite of a failure
+    if place.next_line and is_plain_word(body) and _is_field(text, name):
+        alone = text[value.end : value.end + 1] in {"", "\n"} and body[0].islower()
+        return value.end if alone and not prose.is_going_on(body) else None
+    if place.next_line:
+        return value.end if is_mixed(body) or (value.quoted and not is_plain_word(body)) else None
+    if value.quoted:
+        return value.end if _is_quotable(text, place, value) else None
+    if place.kind == "blank":
+        return _blank_end(text, name, value)
+    if body.isdigit():
+        return value.end if len(body) >= 4 and place.kind != "change" and not _UNIT.match(text, value.end) else None
+    if is_mixed(body):
+        return None if _UNIT.match(text, value.end) else _line_end(text, name, place, value)
+    if place.kind in {"change", "comma"} and not _is_set_to(text, name, place):
+        return None
+    if place.strict or place.kind == "markup":
+        return value.end if not (names_a_secret(body) and is_attribute(body)) else None
+    field = place.kind == "sign" and "=" in place.sign
+    if names_a_secret(body) or (place.kind == "sign" and _is_in_call(text, value)):
+        return None
+    if is_plain_word(body) and not (field and place.sign == "=" and text[value.start - 1] == "="):
+        sure = place.kind in {"sign", "cjk"} or (place.kind == "dash" and _is_field(text, name))
+        return prose.secret_end(
+            text, name.start, value.start, sure=sure, foreign=place.foreign, phrase="phrase" in name.word
+        )
+    if field and is_attribute(body) and text[value.start - 1] == " ":
+        return None  # password = form.field
+    return value.end if not _UNIT.match(text, value.end) and not prose.is_going_on(body) else None
+
+
+def _line_end(text: str, name: Name, place: _Place, value: _Value) -> int:
+    """The end of the value, or of the line of a field whose value is several words."""
+    rest = _WORDS_LEFT.match(text, value.end) if place.kind == "sign" and _is_field(text, name) else None
+    return rest.end() if rest and not any(map(prose.is_going_on, rest.group().split())) else value.end
+
+
+def _blank_end(text: str, name: Name, value: _Value) -> int | None:
+    """Without any separator the value looks like a secret, or a user comes before it."""
+    body = value.body
+    if is_mixed(body) and any(map(str.isdigit, body)) and len(body) >= 6 and not body[0].isdigit():
+        return value.end
+    if prose.is_going_on(body) or names_a_secret(body) or is_attribute(name.word):
+        return None
+    user = _USER_LAST.search(text, max(0, name.start - 100), name.start)
+    if user:
+        if user["user"] and prose.is_going_on(user["user"]):
+            return None
+        return prose.secret_end(text, name.start, value.start, sure=False) if is_plain_word(body) else value.end
+    before = text[max(0, name.start - 60) : name.start]
+    near = _LOGIN.search(before) is not None
+    alone = before.endswith("(") or (before.endswith(", ") and (near or name.word == "passphrase"))
+    if alone or _USED.search(before):
+        return prose.secret_end(text, name.start, value.start, sure=False)
+    odd = not is_plain_word(body) or "-" in body or (body[0].isupper() and text[name.start].islower())
+    shown = near or _WHICH.search(before) is not None or name.word == "passphrase"
+    given = odd and shown and len(body) >= 6 and body[0].isalpha() and prose.is_ended(text, value.end)
+    return value.end if given else None
+
+
+def _is_set_to(text: str, name: Name, place: _Place) -> bool:
+    """ "Changed the password to", not "with"."""
+    return place.kind == "change" and _SETS.search(text, max(0, name.start - 40), name.start) is not None
+
+
+def _is_field(text: str, name: Name) -> bool:
+    """Whether only the name of a field is on the line so far."""
+    line = text.rfind("\n", max(0, name.start - 80), name.start) + 1
+    return name.end - line <= 80 and _FIELD.match(text[line : name.end]) is not None
+
+
+def _is_after_short(text: str, name: Name, place: _Place, value: _Value) -> bool:
+    """After "pw" or "pass", which are other words too, the value must look like one, or stand where logins stand."""
+    if name.end - name.start > len(name.word) or text[name.start - 1 : name.start] in {"_", ".", "-", "$"}:
+        return True
+    if place.kind == "blank":
+        before = text[max(0, name.start - 60) : name.start]
+        user = _USER_LAST.search(before) or _LOGIN_LAST.search(before)
+        typed = is_mixed(value.body) or (user is not None and (name.word != "pass" or not is_plain_word(value.body)))
+        return typed and (user is not None or _LOGIN.search(before) is not None or before.endswith("("))
+    if name.word == "clave" and not is_mixed(value.body):
+        return re.match(r" es | ?:", text[name.end : name.end + 4]) is not None
+    said = place.strict or value.quoted or is_mixed(value.body) or name.word == "pw"
+    before = text[max(0, name.start - 40) : name.start]
+    placed = before[-1:].isalpha() or re.search(r"(?:^|\n)[ \t]*[\"']?$", before) or _LOGIN_LAST.search(before)
+    return place.kind != "comma" and (said or bool(placed) or _USER_LAST.search(before) is not None)
+
+
+def _is_quotable(text: str, place: _Place, value: _Value) -> bool:
+    words = value.body.split()
+    if place.kind in {"blank", "change", "comma"} and len(words) == 1 and is_plain_word(value.body):
+        if place.kind == "comma":
+            return not names_a_secret(value.body) and value.body[0].islower()
+        return place.kind == "blank" and prose.is_ended(text, value.end + 1) and not prose.is_going_on(value.body)
+    if len(words) == 1:
+        return place.kind not in {"copula", "dash"} or not prose.is_going_on(words[0])
+    if place.strict:
+        return not names_a_secret(value.body)
+    return prose.is_phrase(value.body) or (len(words) <= 3 and is_mixed(words[-1]) and place.kind == "sign")
+
+
+def _is_in_call(text: str, value: _Value) -> bool:
+    return _CALL.search(text, max(0, value.start - 120), value.start) is not None
+
+
+def _is_env(text: str, name: Name) -> bool:
+    line = text.rfind("\n", 0, name.start) + 1
+    return name.end - line <= 80 and _ENV_NAME.match(text[line : name.end]) is not None
+
+
+def _is_key(text: str, name: Name, place: _Place, value: _Value) -> bool:
+    body, kind = value.body, place.kind
+    if _LICENCE.fullmatch(body) or (kind == "sign" and _GROUPS.fullmatch(body)):
+        return True
+    if stands_for_something(body, quoted=value.quoted):
+        return False
+    before, first = text[name.start - 1 : name.start], text[name.start]
+    compound = before in {"_", ".", "-"} or (first.isupper() and before.islower())
+    if name.strength is Strength.WEAK:
+        return _is_weak_key(text, name, place, value, compound=compound)
+    named = compound or names.is_named(text, name.start)
+    if any(map(str.isspace, body)):
+        return (
+            value.quoted
+            and (named or name.word == "secret")
+            and kind in _SHOWN | {"blank"}
+            and _is_quotable(text, place, value)
+        )
+    if kind not in _SHOWN:
+        if kind == "blank" and value.quoted and named:
+            return prose.is_ended(text, value.end + 1) and not prose.is_going_on(body)
+        least = 10 if kind == "comma" or (named and re.search(r"[A-Z]", body)) else 16
+        generated = is_token(body, min_chars=least, min_bits=3.0) and (name.word == "bearer" or not is_uuid(body))
+        return generated and (kind != "dash" or named)
+    if is_uuid(body) or (is_hex(body) and len(body) >= 16):
+        return entropy_bits(body) >= 2.2
+    if is_token(body, min_chars=10, min_bits=2.8):
+        return True
+    if names_a_secret(body):
+        return (is_mixed(body) and "-" in body) or (
+            place.strict and "=" in place.sign and len(body) > 12 and body.isalpha()
+        )
+    if len(body) < 6 or body.isdigit() or _UNIT.match(text, value.end) or prose.is_going_on(body):
+        return False
+    if not value.quoted and (
+        (is_attribute(body) and not (named and place.sign == ":" and re.search(r"\d", body)))
+        or (kind == "sign" and _is_in_call(text, value))
+    ):
+        return False
+    return _is_plain_key(text, name, place, value, compound=compound, named=named)
+
+
+def _is_plain_key(text: str, name: Name, place: _Place, value: _Value, *, compound: bool, named: bool) -> bool:
+    """Words in the place of a key: they count where nothing but a value can stand."""
+    body = value.body
+    if value.quoted:
+        return named or place.kind == "sign"
+    if body.isalpha():
+        ends = compound and name.end - name.start == len(name.word)
+        tight = text[value.start - 1] == "=" or (place.sign == ":" and _is_field(text, name))
+        return place.kind == "sign" and ((place.strict and ":" not in place.sign) or (ends and tight) or body.isupper())
+    if any(map(str.isdigit, body)):
+        return place.kind == "sign" or len(body) >= 8
+    goes_on = any(map(prose.is_going_on, re.split(r"[-_]", body)))  # out-of-date
+    return named and not goes_on and (place.kind == "sign" or prose.is_ended(text, value.end))
+
+
+def _is_weak_key(text: str, name: Name, place: _Place, value: _Value, *, compound: bool) -> bool:
+    """Under a bare "key" a hash or a path is no secret: what stands there must look generated."""
+    body = value.body
+    if any(map(str.isspace, body)):
+        return False
+    if value.schemed and name.word.startswith("auth"):
+        return len(body) >= 8 and re.fullmatch(r"[\w+/=.~-]+", body) is not None and not is_plain_word(body)
+    spoken = name.word == "key" and names.is_named(text, name.start)  # "our Acme key", not "the key"
+    if spoken and len(body) >= 12 and place.kind in {"sign", "copula", "blank"} and any(map(str.isdigit, body)):
+        generated = is_token(body, min_chars=16, min_bits=3.0) or (is_hex(body) and len(body) >= 20) or is_uuid(body)
+        return generated or (place.kind == "sign" and is_mixed(body))
+    if place.kind == "copula":
+        return name.word.startswith("key") and is_token(body, min_chars=16, min_bits=3.0)
+    if place.kind not in {"sign", "markup"}:
+        return False
+    if compound:
+        return is_token(body, min_chars=10, min_bits=2.5) or (
+            not name.word.startswith("key") and name.end - name.start == len(name.word) and is_mixed(body)
+        )
+    longest = max(re.split(r"[^A-Za-z0-9]+", body), key=len)
+    solid = len(longest) >= 14 and not is_hex(longest) and not is_uuid(body)
+    return name.word != "login" and solid and is_token(body, min_chars=16, min_bits=3.3)

@@ -1,0 +1,277 @@
+"""Secrets that sentences give away, and where such a secret ends.
+
+"My password is sunshine", "use sunshine as the password", "what was it?" and the answer, "I changed it to sunshine". A
+sentence may as well go on about the password ("is too short", "is in the vault"). A closed list of such words, and
+what follows the word, tell the two apart: a secret stands where its clause ends.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from service.redaction.detection import names
+from service.redaction.detection.findings import PASSWORD, Finding
+from service.redaction.detection.values import is_mixed, is_plain_word, names_a_secret, stands_for_something
+
+_CLAUSE = re.compile(
+    r"(?:(?! (?:lol|haha|btw|fyi|thx|thanks)\b| [-\u2013\u2014#] | // )[^.!?;,\n\"'`<>()\[\]{}|=:\\]){1,90}+"
+)
+_CLAUSE_END = re.compile(
+    r"\)|[\"'`*_)\]]{0,2}(?:\s*(?:$|[.,;!?)\n|\u2014(#]|- |//|lol\b|btw\b|thanks\b)|\s(?P<word>[^\W\d]+)\b)"
+)
+_POSSESSIVE = re.compile(
+    r"(?i)\b(?:my|our|his|her|their|your|\w+'s|mein\w*|dein\w*|unser\w*|mon|ma|notre|votre|mi|tu|nuestra|mi[ao]|minha)"
+    r"\s(?:[\w-]+\s){0,3}$"
+)
+_PARTICIPLE = re.compile(
+    r"(?i).{2,}(?:ed|ing|ly|able|ible|ive|ory|ary|less|ful|ous|ent|ant|ic|ical|ised|ized|ness|tude|ity|tion|[ae]nce)$"
+)
+_FOREIGN_PARTICIPLE = re.compile(
+    r"(?:(?-i:[a-z])\w*(?:en|ig|lich)|(?-i:ge|ver|be|er|ent|ab|zer)\w+t|.{2,}(?:[\u00e9\u00e8]e?s?|oire|able"
+    r"|ide|[aiu]d[oa]|[aeiu]t[oa]|ct[oa]|[\u00e1\u00f3\u00e9]lid[oa]|ri[oa]|er[oa]|ow[aey]|nte|iwe|n[\u00e1\u00fd]))$",
+    re.I,
+)
+
+_FUNCTION_LIST = """
+a an the this that these those it its one none not no never always ever only just still already now then here
+there too very so quite rather pretty really super extremely somewhat more most less least much many some any
+all both each my your his her our their mine yours theirs ours whose what which who when where why how whether
+if because since as at by for from in into of off on onto out over per than through to until up upon via with
+within without under about after against along among around before behind below between beyond during except
+inside near outside past and or but nor yet also else either neither same different similar identical like
+unlike such is are was were be been being am do does did done has have had having can could may might must shall
+should will would get gets got going gone let lets make makes made need needs seems looks says said means takes
+took goes came again anymore anyway yesterday today tomorrow please something anything nothing everything someone
+us me we they he she you i don't doesn't isn't won't can't
+der die das den dem ein eine im am zu zur zum nicht noch nur sehr wie von bei mit und oder auf
+le la les un une du de des dans sur au pas plus trop bien chez que qui et ou el los las una en con muy m\u00e1s por y
+il lo gli nel nella non sulla na em n\u00e3o o os het een niet op nie w ikke inte
+"""
+_SAID_LIST = """
+accepted allowed altered bad better blank blocked broken case changed checked common compromised confidential copied
+correct created critical cached crucial deleted dead due easy empty encrypted enforced essential exposed expired
+fake fine free generated good great hard hashed hidden important impossible incorrect insecure invalid kept key
+known leaked locked long longer lost mandatory masked missing necessary new null ok okay old old-fashioned optional
+out-of-date outdated personal plain plaintext predictable private protected provided public random readable redacted
+required reset reused revoked rotated safe safer saved secret secure sensitive sent set shared short shorter simple
+simpler stale stolen stored strong stronger stuck subject synced temporary tied trivial typed unavailable unchanged
+undefined unique unknown unset unsafe up-to-date used useless valid visible weak wrong written ask asks check checks
+click contact enter enters forgot forget keep keeps log login logout press see send sends store stores submit tap
+try type use uses visit wait minimum maximum min max at-least characters chars letters digits symbols username user
+users email account password passwords passphrase manager policy field prompt hint authentication yes yep yeah sure
+sorry dunno nope idk hi hello hey ok thanks register cancel continue save back next true false tricky auth recovery
+leak dialog box screen page form expiry generator hashing vault phone google facebook apple github sms sso expire
+expires tab tabs settings section different working expiring failing pending urgent later soon tonight nobody
+everyone everybody half twice once complex default forgotten vergessen falsch siehe oubli\u00e9 olvidada fel
+gesperrt vide faux
+"""
+# Words no passphrase of plain words is made of: they only hold a sentence together.
+_FUNCTION = frozenset(_FUNCTION_LIST.split())
+# Words that a passphrase in quotes may hold.
+_LINKS = frozenset({"and", "of", "in", "on", "with", "under", "over", "the", "by", "a", "at", "de", "la", "und"})
+# What is commonly said of a password: its states, and what one does with it.
+_SAID = frozenset(_SAID_LIST.split())
+# Words that begin another thought after the secret has been named.
+_JOINS_LIST = """
+and but on for to if when so because since please in at with until from then now again which where while unless or lol
+haha btw thanks und et y e en i och og f\u00fcr auf pour para sur per bitte por
+"""
+_JOINS = frozenset(_JOINS_LIST.split())
+
+_DETERMINER = r"(?:the|my|our|his|her|their|your|a|its)"
+_OF_SECRET = (
+    rf"(?:{_DETERMINER} )?(?:[\w'-]{{1,20}} ){{0,2}}?(?:{names.PASSWORD_WORD}|pw|pin|pass)\b(?! ?(?:manager"
+    rf"|policy|hint|guy|expert|reset))"
+)
+_TYPED = (
+    r"(?:nimm|gib|benutze|tape|utilise|usa|pon|digita|metti|wpisz|type|types|typed|and|use|uses|used|using"
+    r"|enter|entered|put|putting|try|tried|give|gave|choose|chose|pick|picked|set|take|with|then)"
+)
+_VALUE = (
+    r"(?:\"(?P<{0}q>[^\"\n]{{3,64}})\"|[`'\u201c*]{{0,2}}(?P<{0}>[^\s\"'`\u201c\u201d,;()]{{3,64}}))['`\u201d*]{{0,2}}"
+)
+# "use hunter2 as the admin password", "admin, then hunter2 for the password"
+_BEFORE = re.compile(
+    rf"\b{_TYPED} {_VALUE.format('typed')} (?:as|for|in|into|at|when asked for|als|comme|como|come|jako"
+    rf"|som) {_OF_SECRET}(?! (?!(?:there|here|everywhere|on|for|and|when|to|at|now|then|in|of|field|prompt"
+    rf"|instead|please)\b)[a-z])"
+    rf"|\b(?:asks? (?:you )?for|prompted for|asked for|at|to) {_OF_SECRET}(?: prompt)?,? (?:just "
+    rf"|then )?(?:type|enter|use|give|is|it'?s) {_VALUE.format('asked')}"
+    rf"|\bfrom {_VALUE.format('old')} to (?=\S)"
+    rf"|(?:^|[.!?;:,]\s|\n)(?:it'?s |so |and |btw,? )?(?!as |to |in |if ){_VALUE.format('first')} (?:is|was"
+    rf"|(?:should |will )?works? as|will do as) (?:now |still )?{_OF_SECRET}"
+    r"(?=\s*(?:$|[.,;!?\n)]|on\b|for\b|of\b|to\b|at\b|now\b|and\b))"
+)
+# "hunter2 is my password", "'open sesame', that's the vault passphrase": anchored at the verb, the value before it.
+_AFTER_VALUE = re.compile(
+    rf",? (?:is|was|as|=|for|\(?that's|\(?that is|\(?that was|which is) (?:now )?{_OF_SECRET}"
+    rf"|,? (?:is|was|as|=|that's|that is|which is) (?:now )?(?:{_DETERMINER} )?(?:[\w-]{{1,20}} ){{0,2}}?"
+    r"(?:api key|access key|secret key|token)\b"
+)
+_LAST_RUN = re.compile(r"[^\s\"'`(]{4,64}$")
+_LAST_QUOTED = re.compile(r"[\"\u201c\u00ab]([^\"\u201c\u201d\u00ab\u00bb\n]{4,64})[\"\u201d\u00bb]$")
+# A question for it, and the answer on the next line.
+_SECRET = (
+    rf"(?:{names.PASSWORD_WORD}|pw|pin|passcode|(?:door|alarm|gate|access|entry|safe|lock|garage) code"
+    rf"|code (?:for|to|of) (?:the|my)|log-?in|creds|credentials)"
+)
+_QUESTION = re.compile(
+    rf"(?m)^(?P<asked>[^\n?\0]{{0,160}}?\b{_SECRET}\b[^\n?\0]{{0,60}})(?:\?[^\n\w]{{0,4}}(?:\n+|[ ])|\0)"
+    r"(?P<who>[ \t>*-]{0,4}(?:[\w .,()\[\]:-]{1,30}(?::|>) ?)?)"
+    r"(?P<lead>(?:[\w', ]{1,40}?\b(?:is|was|it'?s|be|use|try|said|ist|war|est|es):? "
+    r"|[^\n\"'?:]{1,40}: )?(?:[\w',]{1,12}[,:.!-]{1,2} )?(?:(?:it'?s|it is|it was|try|use|still|should be"
+    r"|it should be|i think it'?s|i think|i set it to|i used|you said|you told me|i said"
+    r"|es ist|ist|immer noch|noch|c'est|es|\u00e8|sigue siendo|toujours)(?: still| now| just)? ?)*:?\s?)"
+    rf"(?P<user>(?:user |login )?[\w.@+-]{{2,60}}(?: ?/ ?| and |, (?:pw |password )?|:))?{_VALUE.format('answer')}"
+)
+_UNMARKED = re.compile(
+    rf"(?m)^((?:[\w .]{{1,20}}: ?)?(?:what'?s|what (?:is|was)|which|(?:send|remind|tell|give) me|need"
+    rf"|wie (?:ist|war|lautet))\b[^\n?]{{0,80}}?\b{_SECRET}\b[^\n?]{{0,40}})\n"
+)
+_ASKS_FOR = re.compile(rf"\b(?:what'?s?|which|remind|send)\b.*\b(?:{names.PASSWORD_WORD}|pw|pin)\b")
+_ASKS_OTHER = re.compile(
+    r"(?i)^\W*(?:did|does)\b|\b(?:who|where|when|why|how|policy|rules?|forgot\w*|lost|change|reset|manager|wo"
+    r"|wer|wann|qui|d\u00f3nde)\b"
+)
+# "changed it to X", "the old one was X", "told her to use X", "it's X now" in a text about a password.
+_CHANGED = re.compile(
+    r"\b(?:(?:changed|change|reset|set|updated|switched|swapped|made|rotated|turned)(?: it| that| this| them"
+    r"| both| hers| his| mine)(?: back)? (?:to|into)"
+    r"|(?:changed|set|reset|updated) (?:my|the|his|her|our|their) (?:\w+ ){0,2}(?:log-?in|pin|account) to"
+    r"|(?P<one>(?:old|new|current|previous|other|first|second|temporary|latest|next|last|right"
+    r"|correct) one(?: there)?(?: (?:is|was)(?: now)?|:))"
+    r"|(?:told|asked|advised) (?:her|him|them|\w+) to (?:use|try|take|enter|type)|(?:replaced (?:it )?with"
+    r"|went (?:back to|with)|settled on|made it)|(?:new|old|neu|alt|nueva|vieja):|(?:from now on|instead|now"
+    r"|just|please),? (?:use|try|type|enter)"
+    r"|(?P<its>(?:it'?s|it is|it was|that's) now|now it'?s|(?:gave|sent|texted) (?:her|him|them)|now it is"
+    r"|es ist jetzt|c'est maintenant|ahora es|it'?s|it is|it was)) "
+    rf"{_VALUE.format('changed')}(?P<now> now\b)?"
+)
+_TOPIC = re.compile(rf"\b{_SECRET}")
+_TOPIC_CHARS = 200
+
+
+def is_going_on(word: str) -> bool:
+    """True for a word after which a sentence about a password simply goes on."""
+    bare = word.lower().strip("-'\u2019.!,")
+    return bare in _FUNCTION or bare in _SAID
+
+
+def is_about_secrets(text: str) -> bool:
+    """Whether a password or a login is spoken of."""
+    return _TOPIC.search(text.lower()) is not None
+
+
+def is_participle(word: str) -> bool:
+    """True for "expired" and "weekly": the form of a word that says how something is."""
+    return _PARTICIPLE.match(word) is not None
+
+
+def is_phrase(value: str) -> bool:
+    """True for words in quotes that may be a secret, False for a sentence about one."""
+    words = value.lower().split()
+    plain = [word.strip(".,!?:") for word in words if word not in _LINKS]
+    if not plain or names_a_secret(value) or value.endswith((".", "?", "\u2026")):
+        return False
+    return len(words) <= 8 and not any(word in _FUNCTION for word in plain) and sum(word in _SAID for word in plain) < 2
+
+
+def is_ended(text: str, end: int) -> bool:
+    """Whether a clause ends at `end`, or another thought begins."""
+    after = _CLAUSE_END.match(text, end)
+    return after is not None and (after["word"] is None or after["word"].lower() in _JOINS)
+
+
+def secret_end(
+    text: str, name_start: int, start: int, *, sure: bool, foreign: bool = False, phrase: bool = False
+) -> int | None:
+    """Where the secret of plain words that begins at `start` ends, or None when the words are prose.
+
+    `sure`: a colon or an equals sign announced it, not "is".
+    """
+    clause = _CLAUSE.match(text, start)
+    words = clause.group().split() if clause else []
+    if clause is None or not words or (is_going_on(words[0]) and not (phrase and len(words) > 2)):
+        return None
+    ours = _POSSESSIVE.search(text, max(0, name_start - 40), name_start) is not None
+    participles = _FOREIGN_PARTICIPLE if foreign else _PARTICIPLE
+    first = start + len(words[0])
+    if len(words) == 1 or words[1].lower() in _JOINS:
+        if is_going_on(words[0]):
+            return None
+        goes_on = not (sure or (ours and len(words) == 1)) and participles.match(words[0]) is not None
+        return first if is_ended(text, first) and not goes_on else None
+    least = 2 if sure or ours or names.is_named(text, name_start) else 3
+    said = sum(word.lower() in _SAID for word in words)
+    links = _LINKS if phrase and not said else frozenset[str]()
+    spoken = any((word.lower() in _FUNCTION and word.lower() not in links) or _PARTICIPLE.match(word) for word in words)
+    odd = not all(word.isalpha() or (sure and word.isdigit()) for word in words)
+    if spoken or odd or said > (phrase or len(words) > 3) or not least <= len(words) <= 6:
+        return None
+    return start + len(clause.group().rstrip())
+
+
+def find(text: str, low: str) -> Iterator[Finding]:
+    """Passwords named before the word is said, in the answer to a question, or after a change was announced."""
+    if not _TOPIC.search(low):
+        if names.are_in(low):
+            yield from _reversed(text, low)
+        return
+    for match in _BEFORE.finditer(low):
+        old = match["old"] or match["oldq"]
+        yield from _given(text, match, ("typed", "asked", "first", "old"), plain=not old)
+    yield from _reversed(text, low)
+    asked = _UNMARKED.sub(lambda match: match[1] + "\0", low) if "\n" in low else low
+    if "?" in asked or "\0" in asked:
+        for match in _QUESTION.finditer(asked):
+            if not _ASKS_OTHER.search(match["asked"]):
+                led = bool(match["lead"]) or match["who"].rstrip().endswith((":", ">", "-"))
+                asked_for = _ASKS_FOR.search(match["asked"]) and text[match.end() : match.end() + 1] in {"", "\n"}
+                yield from _given(text, match, ("answer",), plain=led or bool(asked_for or match["user"]), digits=True)
+    for match in _CHANGED.finditer(low):
+        if _TOPIC.search(low, max(0, match.start() - _TOPIC_CHARS), match.end()):
+            yield from _given(text, match, ("changed",), plain="now" in (match["its"] or "now") or bool(match["now"]))
+
+
+def _given(
+    text: str, match: re.Match[str], groups: tuple[str, ...], *, plain: bool, digits: bool = False
+) -> Iterator[Finding]:
+    """The value in one of the groups, when it looks like one; `plain`: or is a word that is not commonly said there."""
+    group = next((group + kind for group in groups for kind in ("q", "") if match[group + kind]), None)
+    if group is None:
+        return
+    quoted = group.endswith("q")
+    start = match.start(group)
+    value = text[start : match.end(group)]
+    value = value if quoted else value.rstrip(".,;:!?*_" if not value.endswith("!") else ".,;:?*_")
+    if len(value) < 3 or stands_for_something(value, quoted=quoted):
+        return
+    if quoted:
+        given = is_phrase(value) if " " in value else not is_going_on(value)
+    elif is_mixed(value):
+        given = True
+    elif value.isdigit():
+        given = 4 <= len(value) <= 12 and (digits or "typed" in group)
+    else:
+        end = start + len(value)
+        given = plain and not is_going_on(value) and not names_a_secret(value)
+        given = given and not (group == "changed" and value.isalpha() and value[0].isupper())
+        if given and (group == "answer" or group == "changed"):
+            ended = is_ended(text, end) or match.groupdict().get("now") is not None
+            given = ended and not (is_plain_word(value) and _PARTICIPLE.match(value))
+    if given:
+        yield Finding(start, start + len(value), PASSWORD)
+
+
+def _reversed(text: str, low: str) -> Iterator[Finding]:
+    for match in _AFTER_VALUE.finditer(low):
+        begin = max(0, match.start() - 66)
+        before = text[begin : match.start()]
+        quoted = _LAST_QUOTED.search(before)
+        if quoted and not stands_for_something(quoted[1], quoted=True):
+            yield Finding(begin + quoted.start(1), begin + quoted.end(1), PASSWORD)
+            continue
+        run = _LAST_RUN.search(before.rstrip("\"'`),"))
+        if run and (is_mixed(run.group()) or (run.group().isdigit() and " as " in match.group())):
+            yield Finding(begin + run.start(), begin + run.end(), PASSWORD)

@@ -1,0 +1,168 @@
+"""Redacts texts and JSON values before they are stored.
+
+`find` says where secrets and personal numbers stand, `redact` puts `[REDACTED:LABEL]` in their place and is the only
+maker of CleanText. A text without findings comes back byte for byte. All of it is CPU work without I/O: about 0.2 ms
+for a message, linear in the length, so texts beyond a few kilobytes belong in a thread.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from service.domain.errors import PiiRejected
+from service.domain.text import CleanText, Redaction
+from service.redaction.detection import (
+    accounts,
+    addresses,
+    announcements,
+    arguments,
+    blocks,
+    cards,
+    codes,
+    folding,
+    logins,
+    names,
+    phones,
+    places,
+    tokens,
+)
+from service.redaction.detection.findings import PASSWORD, Finding, placeholder, settle
+from service.redaction.detection.values import stands_for_something
+
+# Words in small letters hold no secret, and nearly all keys are such.
+_PLAIN_KEY = re.compile(r"[a-z_]{0,40}")
+
+# A placeholder changes the words around it and may uncover a second finding; two rounds have always sufficed.
+_MAX_ROUNDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A text that may travel on, and what was taken out of it, labels in alphabetical order."""
+
+    text: CleanText
+    redactions: tuple[Redaction, ...]
+
+
+def find(text: str) -> tuple[Finding, ...]:
+    """Spans that must not be stored, ascending, without overlap; placeholders are never part of one. Look-alikes count
+    as what they look like."""
+    plain, places = folding.folded(text)
+    return folding.unfolded(text, _find(plain), places)
+
+
+def _find(text: str) -> tuple[Finding, ...]:
+    secrets = (blocks, tokens, places, codes, arguments, logins, addresses)
+    found = [item for module in secrets for item in module.find(text)]
+    if any(map(str.isdigit, text)):
+        numbers = settle(text, [*cards.find(text), *accounts.find(text)])
+        found += numbers
+        found += phones.find(_blanked(text, numbers))
+    return settle(text, found)
+
+
+def redact(text: str) -> Redacted:
+    """The text with placeholders. Raises PiiRejected when a secret is announced but cannot be bounded."""
+    return _redact(text, bare=True)
+
+
+def redact_json(value: object) -> tuple[object, tuple[Redaction, ...]]:
+    """A copy of nested dicts and lists with every string and every key redacted; numbers under a harmless key stay.
+
+    The key counts as context: what stands under "password" is replaced as a whole. Raises PiiRejected like `redact`,
+    except that a credential word by itself is taken for a name ({"topic": "password"}). Keys that become the same are
+    numbered, so that no value is lost.
+    """
+    counts: Counter[str] = Counter()
+    return _walk(value, counts, ""), _listed(counts)
+
+
+def _redact(text: str, *, bare: bool, context: str = "") -> Redacted:
+    counts: Counter[str] = Counter()
+    text = _cut(text, context, counts)
+    if announcements.is_unbounded(text, bare=bare):
+        raise PiiRejected("The text announces a credential that cannot be cut out; send it without.")
+    return Redacted(CleanText(text), _listed(counts))
+
+
+def _cut(text: str, context: str, counts: Counter[str]) -> str:
+    """`context` goes before the text while looking and is never part of the answer."""
+    for _ in range(_MAX_ROUNDS):
+        found = _after(len(context), find(context + text))
+        if not found:
+            break
+        counts.update(item.label for item in found)
+        text = _replaced(text, found)
+    return text
+
+
+def _after(offset: int, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Findings in a text that begins at `offset`, counted from there."""
+    return tuple(
+        Finding(max(0, item.start - offset), item.end - offset, item.label) for item in found if item.end > offset
+    )
+
+
+def _blanked(text: str, found: tuple[Finding, ...]) -> str:
+    """The text with the findings struck out, at its old length: a phone number may stand right beside a card's."""
+    pieces, position = [], 0
+    for item in found:
+        pieces += [text[position : item.start], "\0" * (item.end - item.start)]
+        position = item.end
+    return "".join([*pieces, text[position:]])
+
+
+def _replaced(text: str, found: tuple[Finding, ...]) -> str:
+    pieces, position = [], 0
+    for item in found:
+        pieces += [text[position : item.start], placeholder(item.label)]
+        position = item.end
+    return "".join([*pieces, text[position:]])
+
+
+def _listed(counts: Counter[str]) -> tuple[Redaction, ...]:
+    return tuple(Redaction(label, counts[label]) for label in sorted(counts))
+
+
+def _walk(value: object, counts: Counter[str], key: str) -> object:
+    if isinstance(value, dict):
+        return _walk_object(value, counts)
+    if isinstance(value, list | tuple):
+        return [_walk(item, counts, key) for item in value]
+    if isinstance(value, str):
+        return _clean_string(value, counts, key)
+    if isinstance(value, int) and not isinstance(value, bool):
+        number = _redact(str(value), context=_context(key), bare=False)
+        counts.update({item.label: item.count for item in number.redactions})
+        return number.text if number.redactions else value
+    return value
+
+
+def _walk_object(value: Mapping[str, object], counts: Counter[str]) -> dict[str, object]:
+    clean: dict[str, object] = {}
+    used: Counter[str] = Counter()
+    for name, item in value.items():
+        key = redacted = name if _PLAIN_KEY.fullmatch(name) else _cut(name, "", counts)
+        while key != name and (key in clean or key in value):  # two keys that became one are numbered
+            used[redacted] += 1
+            key = f"{redacted}_{used[redacted] + 1}"
+        clean[key] = _walk(item, counts, name)
+    return clean
+
+
+def _clean_string(value: str, counts: Counter[str], key: str) -> str:
+    if names.of_key(key) is names.Strength.PASSWORD and not stands_for_something(value, quoted=True):
+        counts[PASSWORD] += 1
+        return placeholder(PASSWORD)
+    clean = _redact(value, context=_context(key), bare=False)
+    counts.update({item.label: item.count for item in clean.redactions})
+    return clean.text
+
+
+def _context(key: str) -> str:
+    """`homePhone` and `card_number` as words before a colon, the way a text would announce the value."""
+    words = re.sub(r"[_\-.]+|(?<=[a-z])(?=[A-Z])", " ", key[-64:]).strip()
+    return f"{words.upper() if len(words) <= 3 else words}: " if words else ""

@@ -1,0 +1,1 @@
+"""What a process has open, and the transactions of writes."""

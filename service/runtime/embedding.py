@@ -1,0 +1,172 @@
+"""The embedder of the active generation, as a process has it open, and how the process notices a cut-over.
+
+Every few seconds it reads which generation is active. After a cut-over it opens that one's embedder, and what begins
+from then on uses both; what began before goes on with what it has. docs/decisions/065-re-embedding.md
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+
+from service.kit.settings import Settings
+from service.postgres import walls
+from service.postgres.engine import Database
+from service.providers.caches import CachedEmbedder
+from service.providers.choose import embedder_dimension, embedder_model, open_embedder_of
+from service.providers.lent import LentEmbedder
+from service.providers.missing import MissingEmbedder
+from service.providers.protocols import Embedder
+from service.runtime.statements import generations
+from service.runtime.statements.caches import VectorTable
+from service.runtime.statements.generations import Generation
+
+log = structlog.get_logger(__name__)
+
+LOOK_S = 2.0
+CLOSED_AFTER_S = 300.0
+"""What began with an embedder may go on with it for so long: a request 24 s, most jobs five minutes. A longer job fails
+when it asks it again, and its next attempt has the new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenGeneration:
+    """A generation, and the embedder that made its vectors."""
+
+    generation: Generation
+    embedder: CachedEmbedder
+
+
+class ActiveEmbedder:
+    """The active generation with its embedder open. `note`: what a person has to know of it, None where the settings
+    name its embedder."""
+
+    def __init__(self, database: Database, settings: Settings, *, seldom_used: bool) -> None:
+        self._database = database
+        self._settings = settings
+        self._seldom_used = seldom_used
+        self._now: OpenGeneration | None = None
+        self._opened: list[Embedder] = []
+        self._old: list[tuple[float, OpenGeneration, Embedder]] = []
+        self.note: str | None = None
+
+    @property
+    def now(self) -> OpenGeneration:
+        assert self._now is not None, "look() comes first"
+        return self._now
+
+    async def look(self) -> None:
+        """Takes over what is active now. Raises StoreUnavailable; then all stays as it is."""
+        found = await generations.listed(self._database)
+        current = generations.in_state(found, "active")
+        assert current is not None, "listed() has seen one"
+        if self._now is None or self._now.generation.number != current.number:
+            opened = await self.open(current)
+            if self._now is not None:
+                self._old.append((time.monotonic() + CLOSED_AFTER_S, self._now, self._opened[-1]))
+                log.info("generation_changed", generation=current.number, embedder=str(current))
+            self._now = OpenGeneration(current, cached(opened, self._settings, self._database))
+            self._opened.append(opened)
+        self._tell(difference(self._settings, current, generations.in_state(found, "building"), self._opened[-1]))
+
+    async def open(self, generation: Generation) -> Embedder:
+        """The embedder of a generation, which the caller closes; loading the local one takes about a second."""
+        wanted = self._settings, generation.model, generation.dimension
+        return await asyncio.to_thread(open_embedder_of, *wanted, seldom_used=self._seldom_used)
+
+    async def end_idle(self, idle_s: float) -> int:
+        """Ends processes that were lent to embedders and had nothing to do for so long; returns how many."""
+        return sum([await each.end_idle(idle_s) for each in self._opened if isinstance(each, LentEmbedder)])
+
+    async def keep_looking(self) -> None:
+        """Looks every few seconds until it is cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await self.look()
+                await self._close_old()
+            except Exception as exc:  # the database is away, or the embedder cannot be loaded: the next look may do
+                log.warning("generation_not_read", kind=type(exc).__name__)
+
+    async def close(self) -> None:
+        for _, old, _ in self._old:
+            await old.embedder.close()
+        if self._now is not None:
+            await self._now.embedder.close()
+
+    async def _close_old(self) -> None:
+        while self._old and self._old[0][0] <= time.monotonic():
+            _, old, opened = self._old.pop(0)
+            self._opened.remove(opened)
+            await old.embedder.close()
+
+    def _tell(self, note: str | None) -> None:
+        if note is not None and note != self.note:
+            log.warning("embedder_differs", detail=note)
+        self.note = note
+
+
+@asynccontextmanager
+async def active_embedder(
+    database: Database, settings: Settings, *, seldom_used: bool
+) -> AsyncIterator[ActiveEmbedder]:
+    """Within the block it is open, and follows what is active. Raises StoreUnavailable."""
+    found = ActiveEmbedder(database, settings, seldom_used=seldom_used)
+    try:
+        await found.look()
+        looking = asyncio.create_task(found.keep_looking())
+        try:
+            yield found
+        finally:
+            looking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await looking
+    finally:
+        await found.close()
+
+
+def cached(embedder: Embedder, settings: Settings, database: Database) -> CachedEmbedder:
+    """The embedder with its caches: the table only for one behind a network, the local one is as fast."""
+    store = None if embedder.model.startswith("local:") else VectorTable(database)
+    wall = partial(walls.own_name, "")
+    return CachedEmbedder(embedder, entries=settings.embedding_cache_entries, store=store, wall=wall)
+
+
+async def noted(database: Database, settings: Settings) -> str | None:
+    """The sentence about the embedder, without opening it. Raises StoreUnavailable."""
+    found = await generations.listed(database)
+    current = generations.in_state(found, "active")
+    assert current is not None, "listed() has seen one"
+    return difference(settings, current, generations.in_state(found, "building"))
+
+
+def difference(
+    settings: Settings, active: Generation, building: Generation | None, opened: Embedder | None = None
+) -> str | None:
+    """A sentence or two, where the settings name another embedder than the one that made the vectors; else None."""
+    model, dimension = embedder_model(settings), embedder_dimension(settings)
+    if (active.model, active.dimension) == (model, dimension):
+        return None
+    wanted = f"{model} ({dimension} dimensions)"
+    if building and (building.model, building.dimension) == (model, dimension):
+        said = (
+            f"Vectors of {wanted} are being made (GET /v1/jobs/reembed?system=true); until then searches use {active}."
+        )
+    else:
+        said = (
+            f"The settings name the embedder {wanted}, but the vectors are of {active}, which searches go on using: "
+            "run `loxodon reembed` to change over, or set EMBEDDER_PROVIDER and EMBEDDER_MODEL back."
+        )
+    if isinstance(opened, MissingEmbedder):
+        said += (
+            f" That cannot be opened with these settings ({opened.reason}), so searches go by words alone: set "
+            "LOXODON_OLD_EMBEDDER_BASE_URL and LOXODON_OLD_EMBEDDER_API_KEY."
+        )
+    return said

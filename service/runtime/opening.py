@@ -1,0 +1,96 @@
+"""Opens what requests and jobs work with, once per process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from service.domain.errors import SchemaMismatch, StoreUnavailable
+from service.kit.rule_threads import RuleThreads
+from service.kit.settings import Settings
+from service.postgres import readiness
+from service.postgres.engine import Access, Database
+from service.postgres.rights import find_access
+from service.postgres.roles import APP, URL_VARIABLES, WORKER
+from service.providers.choose import open_llm, open_reranker
+from service.queue.queue import Wakeup
+from service.runtime import idle
+from service.runtime.embedding import active_embedder, noted
+from service.runtime.resources import Resources
+
+KEPT = {APP: 1, WORKER: 1}
+"""Connections that stay open, so that a request after a pause finds one that knows the tables: some 18 MB each."""
+
+
+async def app_access(settings: Settings, role: str) -> Access:
+    """How this process reaches the database; raises StoreUnavailable when no URL is set, or that of a login that must
+    not serve as `role`."""
+    url = settings.database_url_of(worker=role == WORKER)
+    if url is None:
+        raise StoreUnavailable(f"{URL_VARIABLES[role]} is not set; `make run` starts an embedded database and sets it.")
+    return await find_access(url, wanted_role=role, pooled=settings.pooler == "transaction")
+
+
+async def preflight(settings: Settings, *, role: str = APP) -> str | None:
+    """Raises a ServiceError when the database cannot be served: see open_resources. Before a server starts, a sentence
+    can be printed in place of its traceback. Returns one to be printed where the service starts all the same, but not
+    as the settings say: another embedder made the vectors."""
+    database = Database.open(await app_access(settings, role), pool_size=1, pool_timeout_s=settings.pool_timeout_s)
+    try:
+        await _check(database, role)
+        return await noted(database, settings)
+    finally:
+        await database.close()
+
+
+async def _check(database: Database, role: str) -> None:
+    await readiness.check(database)
+    if role == WORKER and database.write_refusal is not None:  # jobs write
+        raise SchemaMismatch(database.write_refusal)
+
+
+@asynccontextmanager
+async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterator[Resources]:
+    """Opens pool and providers. Refuses a role that row-level security does not hold back, a schema that this code
+    cannot read (or, for the worker, write)."""
+    async with AsyncExitStack() as stack:
+        database = Database.open(
+            await app_access(settings, role),
+            pool_size=settings.pool_size,
+            pool_timeout_s=settings.pool_timeout_s,
+            lock_timeout_s=settings.lock_timeout_s,
+            statement_timeout_s=settings.statement_timeout_s,
+        )
+        stack.push_async_callback(database.close)
+        await _check(database, role)
+        active = await stack.enter_async_context(active_embedder(database, settings, seldom_used=role == WORKER))
+        llm = open_llm(settings)
+        if llm is not None:
+            stack.push_async_callback(llm.close)
+        reranker = open_reranker(settings)
+        if reranker is not None:
+            stack.push_async_callback(reranker.close)
+        wakeup = Wakeup(_listen_url(settings, role))
+        stack.push_async_callback(wakeup.close)
+        rules = RuleThreads()
+        stack.callback(rules.close)
+        await stack.enter_async_context(idle.given_back(database, active.end_idle, keep=KEPT[role]))
+        now = active.now
+        yield Resources(
+            database,
+            now.embedder,
+            now.generation.number,
+            llm,
+            settings,
+            wakeup,
+            rules=rules,
+            reranker=reranker,
+            active=active,
+        )
+
+
+def _listen_url(settings: Settings, role: str) -> str:
+    url = settings.listen_database_url
+    found = url.get_secret_value() if url else settings.database_url_of(worker=role == WORKER)
+    assert found is not None
+    return found

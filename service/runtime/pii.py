@@ -1,0 +1,106 @@
+"""Redaction of what callers send: texts, metadata, tags and other JSON.
+
+Cuts personal data and secrets out and returns a `CleanText`, or refuses a secret that was announced and cannot be cut
+out (docs/decisions/017-redaction.md). Request validation, the size check and its hints see the raw text before.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from service.domain.draft import Draft
+from service.domain.errors import PiiRejected, TooLarge
+from service.domain.text import CleanText, Redaction
+from service.language import tags
+from service.redaction import detection
+from service.runtime.resources import Resources
+
+T = TypeVar("T")
+
+
+async def redact(draft: Draft, res: Resources) -> Draft:
+    """The draft with redacted text, metadata and tags; raises PiiRejected naming the field."""
+    text, found = await clean(draft.raw, "messages" if draft.speech else "content", res)
+    metadata, in_metadata = await clean_object(draft.given.metadata, "metadata", res)
+    words, in_tags = await _scanned("tags", detection.redact_json, list(draft.given.tags), res)
+    kept = tags.normalise(words)
+    return replace(
+        draft,
+        text=text,
+        metadata=metadata,
+        tags=kept,
+        tag_prefixes=tags.prefixes(kept),
+        redactions=add_up((*found, *in_metadata, *in_tags)),
+    )
+
+
+async def clean(text: str, field: str, res: Resources) -> tuple[CleanText, tuple[Redaction, ...]]:
+    """The redacted text and what was cut; for prompts and every other text that leaves the request."""
+    redacted = await _scanned(field, detection.redact, text, res)
+    return redacted.text, redacted.redactions
+
+
+async def clean_words(text: str, field: str, res: Resources) -> CleanText:
+    """The same for a query or a title: "password" alone is a topic there, not a secret that was announced."""
+    found, _ = await _scanned(field, detection.redact_json, text, res)
+    return CleanText(str(found))
+
+
+async def clean_json(value: Any, field: str, res: Resources, *, key: str = "") -> Any:
+    """A redacted copy of a JSON value; `key` is what it is called, which tells what a bare word or number under it is.
+    Raises PiiRejected naming the field."""
+    return (await clean_object({key: value}, field, res))[0][key]
+
+
+async def clean_payload(
+    value: Any, field: str, res: Resources, *, most_chars: int
+) -> tuple[Any, tuple[Redaction, ...]]:
+    """The redacted copy of what went into a tool or came out of it, and what was cut; TooLarge beyond `most_chars`."""
+    if len(json.dumps(value, ensure_ascii=False)) > most_chars:
+        raise TooLarge(f"{field}: as JSON at most {most_chars} characters are kept.", field=field)
+    found, redactions = await clean_object({"": value}, field, res)
+    return found[""], redactions
+
+
+async def clean_object(
+    value: Mapping[str, Any], field: str, res: Resources
+) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
+    """A redacted copy of an object and what was cut; raises PiiRejected naming the field."""
+    found, redactions = await _scanned(field, detection.redact_json, dict(value), res)
+    return found, tuple(redactions)
+
+
+def of_words(field: str, text: str) -> str:
+    """The redacted copy of a short text; it does not leave the event loop, so call it in a thread for many."""
+    return str(_scan(field, detection.redact_json, text)[0])
+
+
+def still_in(text: CleanText, redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
+    """Of what was cut out of a message, what a text made of it shows."""
+    counts = ((each.label, text.count(detection.placeholder(each.label))) for each in redactions)
+    return tuple(Redaction(label, count) for label, count in counts if count)
+
+
+def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
+    """One count per label, labels in order."""
+    counts: Counter[str] = Counter()
+    for each in redactions:
+        counts[each.label] += each.count
+    return tuple(Redaction(label, counts[label]) for label in sorted(counts))
+
+
+async def _scanned(field: str, scan: Any, value: Any, res: Resources) -> Any:
+    """`_scan`, off the event loop where the value is long."""
+    chars = len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False)) if value else 0
+    return await res.rules.run_if_long(chars, _scan, field, scan, value)
+
+
+def _scan(field: str, scan: Any, value: T) -> Any:
+    try:
+        return scan(value)
+    except PiiRejected as exc:
+        raise PiiRejected(exc.detail, field=field) from None

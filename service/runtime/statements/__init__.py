@@ -1,0 +1,1 @@
+"""Statements that writes of every kind share."""

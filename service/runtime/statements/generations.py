@@ -1,0 +1,88 @@
+"""Embedding generations: the embedder that made the vectors, as the database records it.
+
+One is active: all searches use its vectors. Another may be in the making; earlier ones are kept until they are dropped.
+docs/decisions/005-vector-generations.md, 065-re-embedding.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from sqlalchemy import func, select, text
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.pool import NullPool
+
+from service.domain.errors import StoreUnavailable
+from service.postgres import roles
+from service.postgres.engine import Database, Session
+from service.postgres.tables import EMBEDDING_GENERATION
+
+GenerationState = Literal["active", "building", "retired", "dropped"]
+"""building: its vectors are being made; retired: kept, so that one can go back to it; dropped: its vectors are gone, or
+going."""
+
+ACTIVATE = text("SELECT activate_generation(:number)")
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A set of vectors made by one model."""
+
+    number: int
+    model: str
+    dimension: int
+    state: GenerationState = "active"
+
+    def __str__(self) -> str:
+        return f"{self.model} ({self.dimension} dimensions)"
+
+
+async def listed(database: Database) -> list[Generation]:
+    """All generations, the oldest first; raises StoreUnavailable before the first migration."""
+    async with database.read() as session:
+        return await listed_in(session)
+
+
+async def listed_in(session: Session) -> list[Generation]:
+    """The same in the caller's transaction."""
+    table = EMBEDDING_GENERATION.c
+    rows = await session.execute(
+        select(table.generation, table.model, table.dimension, table.state).order_by(table.generation)
+    )
+    found = [Generation(row.generation, row.model, row.dimension, cast(GenerationState, row.state)) for row in rows]
+    if not any(each.state == "active" for each in found):
+        raise StoreUnavailable("The database has no embedding generation yet: run the migrations first.")
+    return found
+
+
+def in_state(found: list[Generation], state: GenerationState) -> Generation | None:
+    """The last of them in this state."""
+    return next((each for each in reversed(found) if each.state == state), None)
+
+
+async def active(database: Database) -> Generation:
+    """The generation that searches use; raises StoreUnavailable before the first migration."""
+    found = in_state(await listed(database), "active")
+    assert found is not None, "listed() has seen one"
+    return found
+
+
+async def activate(session: Session, number: int) -> bool:
+    """The cut-over: searches that begin after the commit use this generation, and the active one is retired. False
+    when it is not being built any more. As loxodon_worker only."""
+    return bool(await session.scalar(ACTIVATE, {"number": number}))
+
+
+async def record_first(owner_url: str, model: str, dimension: int) -> None:
+    """Records generation 1 unless there is one; the baseline migration made its index for `dimension`."""
+    engine = create_async_engine(owner_url, poolclass=NullPool)
+    try:
+        async with engine.begin() as session:
+            await session.execute(text(f"SET LOCAL ROLE {roles.OWNER}"))
+            row: dict[str, Any] = {"generation": 1, "model": model, "dimension": dimension, "state": "active"}
+            first = insert(EMBEDDING_GENERATION).values(row | {"activated_at": func.now()})
+            await session.execute(first.on_conflict_do_nothing())
+    finally:
+        await engine.dispose()

@@ -1,0 +1,97 @@
+"""Stored answers of requests that came with an Idempotency-Key.
+
+The row is the first insert of the write transaction: a second request with the same key waits there, and when the
+first has committed it gets the stored answer. What rolls back stores nothing, and a transaction that has claimed a key
+and kept no answer does not commit (service/postgres/sql/functions/refuse_unanswered.sql).
+See docs/decisions/007-idempotency.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import delete, func, select, text, update
+
+from service.domain.errors import IdempotencyMismatch
+from service.domain.request import IdempotencyKey, StoredAnswer
+from service.domain.scope import Scope
+from service.postgres.engine import Session
+from service.postgres.tables import IDEMPOTENCY
+
+# An expired row is replaced; a valid one stays, and nothing is returned.
+CLAIM = text(
+    """
+    INSERT INTO idempotency (workspace_id, key, fingerprint, expires_at, user_id, agent_id, run_id)
+    VALUES (:workspace, :key, :fingerprint, now() + :ttl, :user_id, :agent_id, :run_id)
+    ON CONFLICT (workspace_id, key) DO UPDATE
+        SET fingerprint = excluded.fingerprint, status = NULL, body = NULL, created_at = now(),
+            expires_at = excluded.expires_at, user_id = excluded.user_id, agent_id = excluded.agent_id,
+            run_id = excluded.run_id
+        WHERE idempotency.expires_at <= now()
+    RETURNING key
+    """
+)
+
+
+class Replay(Exception):
+    """The request was answered before; roll back and send `answer`."""
+
+    def __init__(self, answer: StoredAnswer) -> None:
+        super().__init__("answered before")
+        self.answer = answer
+
+
+async def find(session: Session, workspace_id: UUID, key: IdempotencyKey) -> StoredAnswer | None:
+    """The stored answer; raises IdempotencyMismatch when the key came with another request."""
+    row = (
+        await session.execute(
+            select(IDEMPOTENCY.c.fingerprint, IDEMPOTENCY.c.status, IDEMPOTENCY.c.body).where(
+                IDEMPOTENCY.c.workspace_id == workspace_id,
+                IDEMPOTENCY.c.key == key.key,
+                IDEMPOTENCY.c.expires_at > func.now(),
+            )
+        )
+    ).one_or_none()
+    if row is None:
+        return None
+    if row.fingerprint != key.fingerprint:
+        raise IdempotencyMismatch("This Idempotency-Key was used with another request.", field="Idempotency-Key")
+    return StoredAnswer(row.status, row.body)
+
+
+async def claim(session: Session, workspace_id: UUID, key: IdempotencyKey, scope: Scope | None = None) -> None:
+    """Takes the key inside the write transaction; raises Replay or IdempotencyMismatch when it is taken already.
+    `scope`: whose data is written, if the request itself does not say."""
+    user_id, agent_id, run_id = (scope.user_id, scope.agent_id, scope.run_id) if scope else key.owner
+    values = {
+        "user_id": user_id,
+        "agent_id": agent_id,
+        "run_id": run_id,
+        "workspace": workspace_id,
+        "key": key.key,
+        "fingerprint": key.fingerprint,
+        "ttl": timedelta(seconds=key.ttl_s),
+    }
+    if (await session.execute(CLAIM, values)).first() is None:
+        answer = await find(session, workspace_id, key)
+        assert answer is not None, "the row of the same key is visible after its commit"
+        raise Replay(answer)
+
+
+async def store_answer(session: Session, workspace_id: UUID, key: IdempotencyKey, answer: StoredAnswer) -> None:
+    """Stores the answer, in the transaction that writes the data it is about."""
+    await session.execute(
+        update(IDEMPOTENCY)
+        .where(IDEMPOTENCY.c.workspace_id == workspace_id, IDEMPOTENCY.c.key == key.key)
+        .values(status=answer.status, body=dict(answer.body))
+    )
+
+
+async def forget_answers_about(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
+    """Deletes stored answers about things with these ids: they hold their texts, and no scope leads to them."""
+    if ids:
+        about = IDEMPOTENCY.c.body["id"].astext.in_([str(each) for each in ids])
+        here = IDEMPOTENCY.c.workspace_id == workspace_id, IDEMPOTENCY.c.status.is_not(None), about
+        await session.execute(delete(IDEMPOTENCY).where(*here))

@@ -1,0 +1,125 @@
+"""Counts: of a workspace, of its categories, and of the uses of memories and entities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import func, select, text
+
+from service.domain.scope import Scope
+from service.postgres import direct, scopes
+from service.postgres.engine import Session
+from service.postgres.tables import MEMORY
+
+WORKSPACE = text("""
+    SELECT (SELECT count(*) FROM memory WHERE workspace_id = :workspace AND version_of IS NULL) AS memories,
+           (SELECT count(*) FROM memory WHERE workspace_id = :workspace AND archived AND version_of IS NULL)
+               AS archived,
+           (SELECT count(*) FROM memory WHERE workspace_id = :workspace AND embedding_status <> 'stored')
+               AS pending_embeddings,
+           (SELECT count(*) FROM memory_vector WHERE workspace_id = :workspace AND kind = 'text' AND generation =
+               (SELECT generation FROM embedding_generation WHERE state = 'active')) AS vectors,
+           (SELECT count(*) FROM conversation WHERE workspace_id = :workspace) AS conversations,
+           (SELECT count(*) FROM entity WHERE workspace_id = :workspace) AS entities
+""")
+
+RELEVANCE = text("""
+    SELECT memory_id, relevance, salience FROM memory_stat
+    WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[]))
+""")
+
+# Locked by ascending id, as everywhere. memory_stat has room in its pages and no other index, so updates stay HOT.
+COUNT_MEMORIES = text("""
+    WITH used AS (
+        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:counts AS integer[]), CAST(:at AS timestamptz[]))
+            AS u (id, times, at)
+    ), locked AS (
+        SELECT s.memory_id FROM memory_stat s
+        WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[]))
+        ORDER BY s.memory_id FOR UPDATE
+    )
+    UPDATE memory_stat s
+    SET access_count = s.access_count + used.times, last_accessed = greatest(s.last_accessed, used.at)
+    FROM used JOIN locked ON locked.memory_id = used.id
+    WHERE s.workspace_id = :workspace AND s.memory_id = used.id
+""")
+
+COUNT_ENTITIES = text("""
+    WITH used AS (
+        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:counts AS integer[]), CAST(:at AS timestamptz[]))
+            AS u (id, times, at)
+    ), locked AS (
+        SELECT e.id FROM entity e WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[]))
+        ORDER BY e.id FOR UPDATE
+    )
+    UPDATE entity e
+    SET access_count = e.access_count + used.times, last_accessed = greatest(e.last_accessed, used.at)
+    FROM used JOIN locked ON locked.id = used.id
+    WHERE e.workspace_id = :workspace AND e.id = used.id
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceCounts:
+    memories: int
+    archived: int
+    pending_embeddings: int
+    vectors: int
+    conversations: int
+    entities: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankingStats:
+    """Relevance and salience of a memory, both 0..1, as reads and jobs left them."""
+
+    relevance: float
+    salience: float
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How often something was used since it was last counted, and when last."""
+
+    times: int
+    at: datetime
+
+
+async def of_workspace(session: Session, workspace_id: UUID) -> WorkspaceCounts:
+    """Exact counts."""
+    return WorkspaceCounts(*(await session.execute(WORKSPACE, {"workspace": workspace_id})).one())
+
+
+async def for_ranking(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, RankingStats]:
+    """Relevance and salience of these memories. Uses pk_memory_stat."""
+    rows = await direct.fetch(session, RELEVANCE, {"workspace": workspace_id, "ids": list(ids)})
+    return {row.memory_id: RankingStats(row.relevance, row.salience) for row in rows}
+
+
+async def categories(session: Session, scope: Scope, *, limit: int) -> list[tuple[str, int]]:
+    """Categories of the scope's live memories with their counts, most used first."""
+    category = func.unnest(MEMORY.c.categories).column_valued("category", joins_implicitly=True)
+    count = func.count().label("count")
+    rows = await session.execute(
+        select(category, count)
+        .select_from(MEMORY)
+        .where(scopes.matching("memory", scope).clause, ~MEMORY.c.archived)
+        .group_by(category)
+        .order_by(count.desc(), category)
+        .limit(limit)
+    )
+    return [(row[0], row[1]) for row in rows]
+
+
+async def count_uses(
+    session: Session, workspace_id: UUID, memories: Mapping[UUID, Use], entities: Mapping[UUID, Use]
+) -> None:
+    """Adds to the access counts of memories, then of entities; what was deleted meanwhile is skipped."""
+    for statement, uses in ((COUNT_MEMORIES, memories), (COUNT_ENTITIES, entities)):
+        if uses:
+            ids = sorted(uses)
+            values = {"ids": ids, "counts": [uses[each].times for each in ids], "at": [uses[each].at for each in ids]}
+            await direct.fetch(session, statement, {"workspace": workspace_id, **values})

@@ -1,0 +1,160 @@
+"""The transaction of a write with its stored answer, the audit entry, and the checks of id and version."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.domain.access import Right
+from service.domain.audit import Operation, Subject
+from service.domain.errors import Forbidden, NotFound, PreconditionFailed
+from service.domain.job import NewJob
+from service.domain.request import WriteContext
+from service.domain.revision import Expected
+from service.domain.scope import Scope
+from service.memories.statements import memories
+from service.postgres import scopes
+from service.postgres.engine import Session
+from service.queue import operations, queue
+from service.runtime.resources import Resources
+from service.runtime.statements import caches, idempotency, writes
+
+
+class Stale(Exception):
+    """Something that matters to a decision changed since it was made: decide again."""
+
+
+@asynccontextmanager
+async def write_transaction(scope: Scope, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
+    """A write that adds or changes texts: one at a time in its scope. Raises idempotency.Replay for a repeated request,
+    Forbidden in the shared scope for one without the right.
+
+    Locks: the scope in this process, the scope in the database (docs/decisions/006-scope-lock.md), the idempotency key.
+    """
+    async with scopes_transaction(scope.workspace_id, [scope], res, request, owner=scope) as session:
+        yield session
+
+
+@asynccontextmanager
+async def scopes_transaction(
+    workspace_id: UUID, wanted: Iterable[Scope], res: Resources, request: WriteContext, *, owner: Scope | None = None
+) -> AsyncIterator[Session]:
+    """The same in several scopes of a workspace, whose locks are taken in the order of their names. `owner`: whose data
+    the stored answer holds."""
+    by_name: dict[str, Scope] = {}
+    for each in wanted:
+        check_share(each, request)
+        by_name[each.lock_name] = each
+    ordered = [by_name[name] for name in sorted(by_name)]
+    locks = "; ".join(map(scopes.lock, ordered)) or None
+    shared = any(each.is_shared for each in ordered)
+    async with AsyncExitStack() as held:
+        for each in ordered:
+            await held.enter_async_context(res.locks.hold(each))
+        async with res.db.begin(workspace_id, locks, generic_plans=True, writes_shared=shared) as session:
+            if request.idempotency:
+                await idempotency.claim(session, workspace_id, request.idempotency, owner)
+            yield session
+            await caches.flush(session, workspace_id)
+            new_turns = session.info.pop("new_turns", False)
+    for key in [key for key, (_, known) in res.scope_summaries.items() if new_turns and not known.has_turns]:
+        del res.scope_summaries[key]
+    res.wakeup.notify()  # after the commit: inside it would cost two thirds of the commits per second
+
+
+@asynccontextmanager
+async def plain_transaction(workspace_id: UUID, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
+    """A write that needs no scope lock: it changes no text, or memories of many scopes. Raises Replay as above. Whether
+    it may write shared ones is for the verb to check (check_share, check_share_of)."""
+    async with res.db.begin(workspace_id, writes_shared=request.may_share) as session:
+        if request.idempotency:
+            await idempotency.claim(session, workspace_id, request.idempotency)
+        yield session
+    res.wakeup.notify()
+
+
+async def store_answer(session: Session, workspace_id: UUID, result: Any, request: WriteContext) -> None:
+    """Stores what the request will be answered with, in the transaction of the write, so that a retry gets the same.
+    `result`: what the verb returns."""
+    if request.idempotency and request.serialize:
+        await idempotency.store_answer(session, workspace_id, request.idempotency, request.serialize(result))
+
+
+async def start_operation(
+    session: Session, workspace_id: UUID, kind: str, details: dict[str, Any], total: int, res: Resources
+) -> UUID:
+    """Queues work that is too much for a request as an operation with its job; returns the operation's id."""
+    operation_id = uuid7()
+    await operations.add(session, workspace_id, operation_id, kind, details)
+    await operations.advance(session, workspace_id, operation_id, {"done": 0, "total": total})
+    job = NewJob(
+        "forget_scope", payload={"operation_id": str(operation_id)}, max_attempts=res.settings.job_max_attempts
+    )
+    await queue.enqueue(session, workspace_id, [job])
+    return operation_id
+
+
+async def append_audit(
+    session: Session,
+    operation: Operation,
+    scope: Scope,
+    ids: Sequence[UUID],
+    request: WriteContext,
+    res: Resources,
+    *,
+    promotion: writes.Promotion | None = None,
+    kind: Subject = "semantic",
+    conversation_id: UUID | None = None,
+    **metadata: Any,
+) -> None:
+    """One audit entry, unless the workspace wants none."""
+    if res.settings.audit_level == "off":
+        return
+    entry = writes.AuditEntry(
+        operation=operation,
+        memory_type=kind,
+        scope=scope,
+        affected_ids=tuple(ids),
+        request_id=request.request_id,
+        api_key_id=request.api_key_id,
+        session_id=request.session_id,
+        conversation_id=conversation_id,
+        promotion=promotion,
+        config_snapshot=writes.thresholds(res.settings, operation),
+        metadata=metadata,
+    )
+    await writes.append_audit(session, [entry])
+
+
+def check(version: int, expected: Expected | None) -> None:
+    """Raises PreconditionFailed when If-Match names another version."""
+    if expected is not None and not expected.meets(version):
+        raise PreconditionFailed("The memory has changed since: read it again.", field="If-Match")
+
+
+def check_share(scope: Scope, request: WriteContext) -> None:
+    """Raises Forbidden where memories of this scope are shared and the request may not write such."""
+    if scope.is_shared and not request.may_share:
+        raise Forbidden(f"This key lacks the right {Right.SHARE}.", field="shared")
+
+
+async def check_share_of(session: Session, workspace_id: UUID, ids: Sequence[UUID], request: WriteContext) -> None:
+    """The same for memories by their ids."""
+    if not request.may_share and await memories.are_any_shared(session, workspace_id, ids):
+        check_share(Scope(workspace_id), request)
+
+
+def missing() -> NotFound:
+    return NotFound("There is no memory with this id.", field="id")
+
+
+def memory_id(text: str) -> UUID:
+    """The id; NotFound for anything that is no UUID, because no memory has such an id."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise missing() from None

@@ -1,0 +1,52 @@
+"""Jobs that run for each workspace: by the clock a run in the nil workspace starts one wherever it is due."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Any
+
+from service.access.statements.keys import workspace
+from service.domain.job import WORKSPACE_JOBS, Counts, Job, Payload, WorkspaceJobName
+from service.domain.request import WriteContext
+from service.domain.scope import NIL_WORKSPACE
+from service.postgres import walls
+from service.queue import schedule
+from service.runtime.resources import Resources
+from service.upkeep.statements.fading import AgeingScope
+
+BY_CLOCK: Payload = MappingProxyType({"by": "schedule"})
+
+
+async def start(name: WorkspaceJobName, res: Resources) -> Counts:
+    """Starts a run in each workspace where it is due, and switched on."""
+    setting, wanted_by = WORKSPACE_JOBS[name]
+    rules = getattr(res.settings, setting)
+    interval_min = float(getattr(rules, f"{name}_interval_min"))
+    wanted = bool(getattr(rules, wanted_by)) if wanted_by else True
+    async with res.db.read(NIL_WORKSPACE) as session:
+        due = await schedule.unaged(session, name, setting, interval_min, wanted_by=wanted_by, wanted=wanted)
+    for workspace_id in due:
+        async with res.db.begin(workspace_id) as session:
+            await schedule.request(session, workspace_id, name, BY_CLOCK, reason="schedule")
+    if due:
+        res.wakeup.notify()
+    return {"started": len(due)}
+
+
+async def with_own_settings(job: Job, res: Resources) -> Resources:
+    """With the settings of the workspace: its budget for the model, its instructions."""
+    with walls.apart():  # they are the whole workspace's
+        async with res.db.read(job.workspace_id) as session:
+            own = await workspace(session, job.workspace_id)
+    return res.of_workspace(dict(own.settings))
+
+
+def scope_of(job: Job) -> AgeingScope:
+    """Whose memories a run is for."""
+    ids: Any = job.payload.get("scope", {})
+    return AgeingScope(**ids)
+
+
+def context_of(job: Job) -> WriteContext:
+    """Who writes, for the audit."""
+    return WriteContext(f"job:{job.id}", may_share=True)

@@ -1,0 +1,194 @@
+"""How likely it is that what was searched holds the answer to a question, and that a hit is it. Pure.
+
+The score of a hit ranks it among others; it says little about whether there is an answer at all. A question about what
+was never said often shares a name or a detail with what was: the texts near it are as near as those of a question that
+has an answer. Six things tell them apart (docs/decisions/042-answerability.md has the figures):
+
+- nearness: the cosine of the best statement about the person asked about, or of the best one where nobody is named
+- said by others: by how much a statement of somebody else about themselves fits better than the best one by the person
+  asked about. "What did Ann plant?" has no answer where only Ben planted something.
+- said: which share of the question's words, by BM25, the best statement has with the turns before it
+- unsaid: which share of them, by their IDF, no text has
+- lacking: by how much the best text that holds what the question asks for, a name or a figure, fits less than the best
+- standing out: by how much the nearest text is nearer than the next five
+
+Where next to nothing was said, most words of any question are missing: a store of a few texts starts from a higher
+probability.
+
+A logistic function of these gives the probability of an answer. That of a hit is this one times the probability
+that an answer, if there is one, is this hit: a logistic function of its place and of how much less it fits than the
+best.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import mul
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain import bm25
+from service.language import asked
+from service.language.lexemes import lexemes
+from service.search.fusion import Column, Columns
+from service.search.query_parsing import ParsedQuery
+from service.search.signals import QueryContext
+from service.search.statements.features import Features
+
+Flags = NDArray[np.bool_]
+"""Whether something holds, for each candidate."""
+
+ROUNDING: Final = 1e-9
+
+ASKS, ABOUT, WORDS = -0.3, 0.2, 0.1
+"""What counts beside the cosine in how well a text fits a question: how much of it asks, how much it speaks
+of the person asked about, and the BM25 score of it and the turns before it as a share of a full match."""
+
+INTERCEPT: Final = -4.22
+COEFFICIENTS: Final = (6.44, -13.26, 1.84, -1.34, -28.68, 2.32)
+"""Of nearness, said by others, said, unsaid, lacking and standing out; bench/answers.py fits them on our own texts."""
+
+MAX_LACKING, MAX_READ, NEXT = 0.15, 30, 5
+"""What holds nothing that is asked for lacks so much at most; so many texts are read for it; so many are the next."""
+
+SCARCITY, MANY_TEXTS = 1.3, 10
+"""What each halving of the number of texts adds, divided by ln 2, below so many."""
+
+HIT_INTERCEPT, HIT_LESS_FIT, HIT_PLACE = 1.21, -17.39, -2.08
+"""Coefficients of a hit, where there is an answer; from the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The candidates of a search, by columns: their keys, the cosine to the question (NaN without a vector), BM25
+    with context as a share of a full match, the shares that ask and that speak of the speaker (both 0..1), who said
+    them, and the texts (None: unknown)."""
+
+    keys: Sequence[Hashable]
+    cosine: Column
+    words: Column
+    asking: Column
+    first_person: Column
+    speakers: Sequence[str | None]
+    texts: Sequence[str | None] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answerability:
+    """`probability` 0..1: what was searched holds the answer. `less_fit`: by how much each candidate fits less than
+    the best one; one without a vector is left out. `measures`: what COEFFICIENTS belong to."""
+
+    probability: float
+    less_fit: Mapping[Hashable, float]
+    measures: tuple[float, ...] = ()
+
+    def of_hit(self, key: Hashable, place: int) -> float | None:
+        """The probability, 0..1, that the hit at this place (from 0) answers; None for one without a vector."""
+        less_fit = self.less_fit.get(key)
+        if less_fit is None:
+            return None
+        return self.probability * _logistic(HIT_INTERCEPT + HIT_LESS_FIT * less_fit + HIT_PLACE * math.log1p(place))
+
+
+def assess(found: Statements, parsed: ParsedQuery, unsaid: float, texts: int) -> Answerability | None:
+    """The probability of an answer among all candidates; None where it cannot be told: for a request, which asks
+    nothing, and where no candidate has a vector. `unsaid`: 0..1, as `unsaid_share` gives it. `texts`: how many
+    were searched."""
+    if parsed.is_request:
+        return None
+    if not found.keys:
+        return Answerability(0.0, {})
+    if np.isnan(found.cosine).all():
+        return None
+    fits = found.cosine + ASKS * found.asking + WORDS * found.words
+    theirs, others = _said_by(found.speakers, parsed)
+    said_by_others = 0.0
+    if theirs.any():
+        of_themselves = fits + ABOUT * found.first_person
+        said_by_others = max(0.0, _best(of_themselves[others]) - _best(of_themselves[theirs]))
+        fits = fits + ABOUT * np.where(theirs, found.first_person, 1.0 - found.first_person)
+    best = int(np.nanargmax(fits))
+    less_fit = fits[best] - fits
+    nearest = -np.sort(-found.cosine[~np.isnan(found.cosine)])[: NEXT + 1]
+    measures = (
+        float(found.cosine[best]),
+        said_by_others,
+        min(1.0, float(found.words[best])),
+        unsaid,
+        _lacking(less_fit, found.texts, parsed),
+        float(nearest[0] - nearest[1:].mean()) if len(nearest) > 1 else 0.0,
+    )
+    told = INTERCEPT + scarcity(texts) + sum(map(mul, COEFFICIENTS, measures))
+    known = zip(found.keys, less_fit.tolist(), strict=True)
+    return Answerability(_logistic(told), {key: less for key, less in known if not math.isnan(less)}, measures)
+
+
+def scarcity(texts: int) -> float:
+    """What is added where next to nothing was said."""
+    return SCARCITY * math.log(MANY_TEXTS / min(max(texts, 1), MANY_TEXTS))
+
+
+def _lacking(less_fit: Column, texts: Sequence[str | None], parsed: ParsedQuery) -> float:
+    """By how much the best text that holds what is asked for fits less than the best one; one that is not known, or
+    long, holds everything."""
+    kind = asked.kind(parsed.text)
+    if kind is None or not texts:
+        return 0.0
+    known = frozenset(lexemes(" ".join((parsed.text, *parsed.speakers))))
+    for at in np.argsort(less_fit)[:MAX_READ]:
+        text = texts[at]
+        if not less_fit[at] < MAX_LACKING:
+            break
+        if text is None or asked.holds(kind, text, known):
+            return float(less_fit[at])
+    return MAX_LACKING
+
+
+def of_memories(
+    context: QueryContext,
+    measured: Features,
+    columns: Columns,
+    cosines: Mapping[UUID, float | None],
+) -> Answerability | None:
+    """The same for the candidates of a search of memories. `cosines`: to the vector of the question as it was asked."""
+    found = Statements(
+        measured.ids,
+        np.array([cosines[each] for each in measured.ids], dtype=np.float64),
+        columns.signals["context_lexical"] / (math.fsum(context.idf.of_contexts.values()) or 1.0),
+        1.0 - columns.signals["declarative"],
+        columns.signals["first_person"],
+        measured.speaker or [None] * len(measured.ids),
+        measured.phrasing,
+    )
+    texts = context.text_count
+    return assess(found, context.parsed, unsaid_share(context.idf.of_texts, texts), texts)
+
+
+def unsaid_share(idf: Mapping[int, float], texts: int) -> float:
+    """The share, 0..1, that terms of no text have in the IDF of all terms of a query."""
+    whole, of_no_text = math.fsum(idf.values()), bm25.idf(texts, 0) - ROUNDING
+    return math.fsum(each for each in idf.values() if each >= of_no_text) / whole if whole > 0 else 0.0
+
+
+def _said_by(speakers: Sequence[str | None], parsed: ParsedQuery) -> tuple[Flags, Flags]:
+    """Which texts are by the one person that the question names, and which by other named people; none where it names
+    nobody or several."""
+    if len(parsed.speakers) != 1:
+        nobody = np.zeros(len(speakers), dtype=bool)
+        return nobody, nobody
+    theirs = np.array([each in parsed.speakers for each in speakers], dtype=bool)
+    return theirs, np.array([each is not None for each in speakers], dtype=bool) & ~theirs
+
+
+def _best(fits: Column) -> float:
+    """The best fit, 0 where there is none."""
+    return float(np.fmax.reduce(fits, initial=0.0))
+
+
+def _logistic(value: float) -> float:
+    return 1 / (1 + math.exp(-value))

@@ -1,0 +1,223 @@
+"""Recall: reads turns, facts, entities, strategies, goals and the user's profile that bear on a query, as one bundle.
+
+The query is parsed and embedded with nothing held. Then all parts are read in one snapshot. Turns that memories keep as
+they were said are ranked as memories, which know their context; the others keep the place that the turn search gave
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from service.access.statements import users
+from service.cognition import strategy_ranking
+from service.cognition.statements import goals
+from service.domain.bundle import Bundle, EntityItem, PartName, RecallQuery
+from service.domain.clock import Stopwatch
+from service.domain.conversation import Turn, TurnHit, TurnPlace
+from service.domain.errors import EmbeddingError
+from service.domain.goal import Goal
+from service.domain.memory import Hit
+from service.domain.procedure import StrategyMatch
+from service.domain.profile import Profile
+from service.domain.query import Narrow, Query, SearchResult, TechniqueUse, Window, is_probable
+from service.episodes.statements.turns import TurnFilter
+from service.memories.statements import sources
+from service.postgres.engine import Session, leave_steady_plans
+from service.providers.protocols import Vector
+from service.runtime.resources import Resources
+from service.search import messages, search, techniques, turn_search
+from service.search.recall_bundle import RecallResults, bundle
+from service.search.statements import recall_context
+from service.search.turn_search import RankedTurns
+
+ANSWERS: frozenset[PartName] = frozenset({"turns", "facts", "entities"})
+"""The parts that answer a question; the others hold whatever is asked."""
+
+MAX_GOALS = 20
+MAX_STRATEGIES = 5
+MIN_STRATEGY_SIMILARITY = 0.5
+"""Calibrated similarity from which a strategy is about the task."""
+
+MIN_HITS = 50
+"""Hits that are read however few are wanted: facts and turns come from one search."""
+
+
+async def recall(query: RecallQuery, res: Resources) -> Bundle:
+    """Returns the bundle, within `query.max_tokens`. Without an embedder only words, names and times count, and a
+    warning says so."""
+    limit = max(MIN_HITS, query.top_k)
+    search_query, used = _search_query(query, limit), dict[str, TechniqueUse]()
+    if search_query.ranking.techniques.self_query:
+        search_query, used = await techniques.with_self_query(search_query, res)
+    ready = await search.prepare(search_query, res, used)
+    turn_filter = TurnFilter(query.scope, query.since, channels=query.channels, stored_by=query.as_of, now=res.clock())
+    turn_query = await turn_search.prepare(turn_filter, query.text, res)
+    task_vector = await _task_vector(query, turn_query, res)
+    names = (*ready.parsed.phrases, *turn_query.parsed.speakers)
+    watch = Stopwatch()
+    async with res.db.snapshot(query.scope.workspace_id, steady_plans=query.as_of is None) as session:
+        with watch.measure("facts"):
+            found = await search.within(session, ready, res)
+        await leave_steady_plans(session)
+        facts = [hit.memory.id for hit in found.hits if hit.memory.turn_index is None]
+        passages = await sources.passages(session, query.scope.workspace_id, facts)
+        kept = messages.kept(found.hits, passages)
+        memories = {place: max((each.hit for each in said), key=lambda hit: hit.score) for place, said in kept.items()}
+        matches: Sequence[tuple[TurnPlace, float]] = ()
+        turns: Mapping[TurnPlace, Turn] = {}
+        rewritten: set[TurnPlace] = set()
+        ranked = RankedTurns((), None)
+        if "turns" in query.include:
+            with watch.measure("turns"):
+                ranked = await turn_search.ranked(session, turn_filter, turn_query, limit, res)
+                matches = _wanted(query, interleaved(ranked.hits, memories), probabilities(ranked.hits, memories))
+                places = [place for place, _ in matches]
+                turns = await recall_context.turn_windows(
+                    session, query.scope.workspace_id, places, query.context_window, now=res.clock()
+                )
+                if lost := [place for place in places if place not in turns]:
+                    rewritten = await recall_context.hidden_turns(session, query.scope.workspace_id, lost)
+        answer_probability = _answer_probability(found, ranked, memories)
+        wanted = query
+        if not is_probable(answer_probability, query.min_answer):
+            wanted = replace(query, include=query.include - ANSWERS)
+            matches, turns = (), {}
+        results = RecallResults(
+            matches,
+            turns,
+            _facts(wanted, found, rewritten),
+            await _entities(session, wanted, names, res, watch),
+            await _strategies(session, query, task_vector, res, watch),
+            await _goals(session, query, watch),
+            await _profile(session, query, watch),
+            probabilities(ranked.hits, memories),
+            answer_probability,
+            {place: said for place, said in kept.items() if place in turns},
+            {each.memory_id: each.place for each in passages},
+            messages.later_of(found.hits),
+        )
+    warnings = tuple(dict.fromkeys((*found.warnings, *turn_query.warnings)))
+    return await res.rules.run(bundle, query, results, found, warnings, watch.ms, res.clock())
+
+
+def _search_query(query: RecallQuery, limit: int) -> Query:
+    return Query(
+        query.scope,
+        query.text,
+        limit,
+        Window(query.since, None),
+        narrow=Narrow(min_confidence=query.min_confidence, valid_at=query.valid_at),
+        channels=query.channels,
+        ranking=query.ranking,
+        as_of=query.as_of,
+        timezone=query.timezone,
+    )
+
+
+async def _task_vector(query: RecallQuery, turn_query: turn_search.PreparedTurnQuery, res: Resources) -> Vector | None:
+    """The vector of the whole query text: names that became conditions are part of a task."""
+    vector = turn_query.query.vector
+    if "strategies" not in query.include or vector is None or turn_query.parsed.embedding_text == query.text:
+        return vector
+    try:
+        return await res.embedder.embed_query(query.scope.workspace_id, query.text)
+    except EmbeddingError:
+        return None
+
+
+def interleaved(hits: Sequence[TurnHit], memories: Mapping[TurnPlace, Hit]) -> list[tuple[TurnPlace, float]]:
+    """Returns the places of turns with their scores (0..1), best first. Where the turn search has a turn that a memory
+    keeps, the next best of those memories stands, with its own score; a turn between two of them takes at most the
+    score of the one above it."""
+    ranked = {place: min(1.0, hit.score) for place, hit in memories.items()}
+    slots = [(hit.turn.conversation_id, hit.turn.index) for hit in hits]
+    waiting = iter(sorted(ranked, key=lambda place: -ranked[place]))
+    matches: list[tuple[TurnPlace, float]] = []
+    above = 1.0
+    for place, hit in zip(slots, hits, strict=True):
+        if place in ranked:
+            place = next(waiting)
+            above = ranked[place]
+            matches.append((place, above))
+        else:
+            matches.append((place, min(hit.score, above)))
+    matches += [(place, ranked[place]) for place in waiting]
+    return matches
+
+
+def probabilities(hits: Sequence[TurnHit], memories: Mapping[TurnPlace, Hit]) -> dict[TurnPlace, float | None]:
+    """Returns how likely each turn answers; of one that a memory keeps, as that memory."""
+    of_turns = {(hit.turn.conversation_id, hit.turn.index): hit.answer_probability for hit in hits}
+    return of_turns | {place: hit.answer_probability for place, hit in memories.items()}
+
+
+def _wanted(
+    query: RecallQuery, matches: Sequence[tuple[TurnPlace, float]], known: Mapping[TurnPlace, float | None]
+) -> list[tuple[TurnPlace, float]]:
+    """The first of the turns that are probable enough."""
+    probable = [(place, score) for place, score in matches if is_probable(known[place], query.min_probability)]
+    return probable[: query.top_k]
+
+
+def _answer_probability(found: SearchResult, turns: RankedTurns, memories: Collection[TurnPlace]) -> float | None:
+    """That of the memories; the higher of both where none of them keeps the first turn: it may answer alone."""
+    first = turns.hits[0].turn if turns.hits else None
+    if first is None or (first.conversation_id, first.index) in memories:
+        return found.answer_probability
+    known = (found.answer_probability, turns.answer_probability)
+    return max((each for each in known if each is not None), default=None)
+
+
+def _facts(query: RecallQuery, found: SearchResult, rewritten: Collection[TurnPlace]) -> list[Hit]:
+    """Memories that are not turns, each text once: a copy promoted to another channel has the same text. `rewritten`:
+    turns that say something else as memories by now, so that the turn is not shown."""
+    if "facts" not in query.include:
+        return []
+    by_hash: dict[str, Hit] = {}
+    for hit in found.hits:
+        memory = hit.memory
+        is_fact = memory.turn_index is None or (memory.conversation_id, memory.turn_index) in rewritten
+        if is_fact and is_probable(hit.answer_probability, query.min_probability):
+            by_hash.setdefault(hit.memory.hash, hit)
+    return list(by_hash.values())[: query.top_k]
+
+
+async def _entities(
+    session: Session, query: RecallQuery, names: Sequence[str], res: Resources, watch: Stopwatch
+) -> list[EntityItem]:
+    """The entities that the query names, with their strongest relations."""
+    if "entities" not in query.include:
+        return []
+    with watch.measure("entities"):
+        entities = await recall_context.named_entities(session, query.scope, names)
+        ids = [each.id for each in entities]
+        relations = await recall_context.relations(session, query.scope.workspace_id, ids, now=res.clock())
+    return [EntityItem(each, tuple(relations.get(each.id, ()))) for each in entities[: query.top_k]]
+
+
+async def _strategies(
+    session: Session, query: RecallQuery, vector: Vector | None, res: Resources, watch: Stopwatch
+) -> list[StrategyMatch]:
+    """What has worked in tasks like this one."""
+    if "strategies" not in query.include:
+        return []
+    limit = min(MAX_STRATEGIES, query.top_k)
+    with watch.measure("strategies"):
+        matches = await strategy_ranking.within(session, query.scope, vector, res, limit=limit, channels=query.channels)
+    return [each for each in matches if each.similarity is None or each.similarity >= MIN_STRATEGY_SIMILARITY]
+
+
+async def _goals(session: Session, query: RecallQuery, watch: Stopwatch) -> list[Goal]:
+    if "goals" not in query.include:
+        return []
+    with watch.measure("goals"):
+        return await goals.active(session, query.scope, limit=min(MAX_GOALS, query.top_k))
+
+
+async def _profile(session: Session, query: RecallQuery, watch: Stopwatch) -> Profile | None:
+    if "user_context" not in query.include or query.scope.user_id is None:
+        return None
+    with watch.measure("user_context"):
+        return await users.profile(session, query.scope.workspace_id, query.scope.user_id)

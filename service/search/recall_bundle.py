@@ -1,0 +1,267 @@
+"""Cuts what recall has read to its token budget; parts compete by share times relevance plus a share of recency."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from service.domain.bundle import PARTS, Bundle, EntityItem, FactItem, PartMetrics, PartName, RecallQuery, TurnItem
+from service.domain.conversation import Turn, TurnPlace
+from service.domain.goal import Goal
+from service.domain.memory import Hit
+from service.domain.procedure import StrategyMatch
+from service.domain.profile import Profile
+from service.domain.query import SearchResult, TechniqueUse
+from service.domain.ranking import RecallWeights
+from service.language import summary
+from service.language.untrusted import one_line
+from service.search import prompt_block
+from service.search.messages import Message, plain
+from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, pack, spoken
+
+LONG_CHARS = 1_000
+"""A longer message is said by the passages of it that are memories, where there are any."""
+
+PASSES = 3
+"""What a block holds makes some of its lines shorter or needless: it is packed again, with room for more."""
+
+QUOTED_CHARS = 160
+"""Of a later word that stands nowhere else in the block."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecallResults:
+    """What was read before it is cut to size, each part best first. `matches`: places of the turns that answer, with
+    their scores (0..1); `turns`: those turns and their context windows; `probabilities`: how likely each of them
+    answers, `answer_probability`: how likely anything does (0..1, None where it cannot be told). `messages`: the
+    memories that keep these turns as they were said; `read_from`: a turn that each fact was read from; `later`: by id
+    of a hit the last that was said after it about the same thing."""
+
+    matches: Sequence[tuple[TurnPlace, float]]
+    turns: Mapping[TurnPlace, Turn]
+    facts: Sequence[Hit]
+    entities: Sequence[EntityItem]
+    strategies: Sequence[StrategyMatch]
+    goals: Sequence[Goal]
+    profile: Profile | None
+    probabilities: Mapping[TurnPlace, float | None] = field(default_factory=dict)
+    answer_probability: float | None = None
+    messages: Mapping[TurnPlace, Sequence[Message]] = field(default_factory=dict)
+    read_from: Mapping[UUID, TurnPlace] = field(default_factory=dict)
+    later: Mapping[UUID, Hit] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoring:
+    """Scores that are comparable between parts."""
+
+    shares: RecallWeights
+    half_life_days: float
+    now: datetime
+
+    def share(self, part: float) -> float:
+        """The part's share of all, 0..1."""
+        shares = self.shares
+        total = math.fsum((shares.turns, shares.facts, shares.entities, shares.strategies, shares.recency))
+        return part / total if total else 0.0
+
+    def score(self, part: float, relevance: float, at: datetime) -> float:
+        """Share times relevance, plus the share of recency, which halves every `half_life_days`."""
+        days = max(0.0, (self.now - at).total_seconds() / 86_400)
+        recency = self.share(self.shares.recency) * math.exp2(-days / self.half_life_days)
+        return self.share(part) * relevance + recency
+
+    def of_fact(self, hit: Hit) -> float:
+        return self.score(self.shares.facts, min(1.0, hit.score), hit.memory.timestamp)
+
+
+def bundle(
+    query: RecallQuery,
+    results: RecallResults,
+    found: SearchResult,
+    warnings: Sequence[str],
+    ms: Mapping[str, float],
+    now: datetime,
+) -> Bundle:
+    """Returns what of the results fits into `query.max_tokens`. `ms`: milliseconds by part."""
+    scoring = _Scoring(query.shares, query.ranking.half_life_days, now)
+    lines = _Lines(results, ZoneInfo(query.timezone), now)
+    others = [prompt_block.entity(each, scoring.share(query.shares.entities)) for each in results.entities]
+    others += [
+        prompt_block.strategy(each, scoring.share(query.shares.strategies) * each.score) for each in results.strategies
+    ]
+    always = [prompt_block.goal(each, now) for each in results.goals]  # with the user first: they are short
+    always += prompt_block.user_context(results.profile) if results.profile else []
+    taken = set[Hashable]()
+    for _ in range(PASSES):
+        passages, facts = _passages(query, results, scoring, lines), _facts(results, scoring, lines)
+        block = PromptBlock(prompt_block.HEADINGS, query.max_tokens)
+        pack(always, block)
+        pieces = [*passages, *facts, *others]
+        first = pack([each for each in pieces if each.keys in taken], block)
+        taken = {each.keys for each in (*first, *pack(pieces, block))}
+        lines = replace(lines, there=block.lines)
+    kept = {part: block.lines.get(part, {}) for part in PARTS}
+    known = _fact_items(results, scoring, block)
+    return Bundle(
+        turns=_turn_items(results, passages, block),
+        facts=known,
+        entities=tuple(each for each in results.entities if each.entity.id in kept["entities"]),
+        strategies=tuple(each for each in results.strategies if each.strategy.id in kept["strategies"]),
+        goals=tuple(each for each in results.goals if each.id in kept["goals"]),
+        profile=results.profile if kept["user_context"] else None,
+        text=block.text(PARTS),
+        tokens=block.tokens,
+        metrics=_metrics(query, results, block, ms, facts=len(known)),
+        vector_path=found.vector_path,
+        techniques=dict[str, TechniqueUse](found.techniques),
+        warnings=tuple(warnings),
+        answer_probability=results.answer_probability,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """How turns and facts are written. `there`: the lines of the block by part, as far as they are known."""
+
+    results: RecallResults
+    zone: ZoneInfo
+    now: datetime
+    there: Mapping[str, Mapping[Hashable, object]] = field(default_factory=dict)
+
+    def day(self, at: datetime) -> date:
+        return at.astimezone(self.zone).date()
+
+    def of_turn(self, turn: Turn) -> PromptLine:
+        """A message in its words, after what it takes up unless that stands above it in the block."""
+        kept = sorted(self.results.messages.get((turn.conversation_id, turn.index), ()), key=lambda each: each.start)
+        text = spoken(turn)
+        if len(kept) == 1 and plain(kept[0].own) == plain(turn.text):
+            text = spoken(turn, kept[0].own)
+            if kept[0].context and not self._is_above(turn, kept[0].takes_up):
+                text = f"{one_line(kept[0].context)} {text}"
+        elif kept and len(turn.text) > LONG_CHARS:
+            text = spoken(turn, " \u2026 ".join(each.own for each in kept))
+        marks = dict.fromkeys(self.marks(each.hit) for each in kept)
+        return prompt_block.said(turn, text + "".join(marks), self.zone)
+
+    def _is_above(self, turn: Turn, words: str) -> bool:
+        """Whether an earlier turn of the same day and conversation says this in the block."""
+        said, day = self.there.get("turns", {}), self.day(turn.timestamp)
+        return any(
+            each.index < turn.index and self.day(each.timestamp) == day and plain(words) in plain(each.text)
+            for place, each in self.results.turns.items()
+            if place in said and each.conversation_id == turn.conversation_id
+        )
+
+    def of_fact(self, hit: Hit, topic: tuple[object, ...], score: float) -> PromptPiece:
+        """A fact with its day; those about one topic stand together."""
+        memory = hit.memory
+        return prompt_block.fact(memory, score, self.day(memory.timestamp), self.marks(hit), topic)
+
+    def marks(self, hit: Hit) -> str:
+        """What is over, and what was said later about the same thing."""
+        memory, later = hit.memory, self.results.later.get(hit.memory.id)
+        marks = []
+        if memory.t_invalid is not None and memory.t_invalid <= self.now:
+            marks.append(f"no longer so, {self.day(memory.t_invalid)}")
+        if later is not None:
+            marks.append(f"said later: {self._word(later)}")
+        elif memory.may_be_outdated_by:
+            marks.append("may be out of date")
+        elif memory.id in {each.memory.id for each in self.results.later.values()}:
+            marks.append("the latest")
+        return f" ({'; '.join(marks)})" if marks else ""
+
+    def _word(self, hit: Hit) -> str:
+        """The day of a statement that stands in the block, else its words."""
+        day, there = self.day(hit.memory.timestamp), self.there
+        places = (place for place, kept in self.results.messages.items() if hit in (each.hit for each in kept))
+        if hit.memory.id in there.get("facts", {}) or any(place in there.get("turns", {}) for place in places):
+            return f"{day}"
+        return f"\u201c{summary.shortened(one_line(hit.memory.text), QUOTED_CHARS)}\u201d, {day}"
+
+
+def _passages(query: RecallQuery, results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[PromptPiece]:
+    """Each turn that matches with its context window."""
+    passages = []
+    for place, relevance in results.matches:
+        if place not in results.turns:
+            continue
+        conversation_id, index = place
+        window = range(index - query.context_window, index + query.context_window + 1)
+        turns = [turn for each in window if (turn := results.turns.get((conversation_id, each))) is not None]
+        recent = [turn for turn in turns if query.since is None or turn.timestamp >= query.since]
+        score = scoring.score(query.shares.turns, relevance, results.turns[place].timestamp)
+        said = tuple(lines.of_turn(turn) for turn in recent)
+        passages.append(PromptPiece("turns", score, said, group=conversation_id))
+    return cap_groups(passages, query.per_conversation)
+
+
+def _facts(results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[PromptPiece]:
+    """Facts that are no messages and whose turn does not stand in the block."""
+    said = {each.hit.memory.id for kept in results.messages.values() for each in kept}
+    said |= {key for key, place in results.read_from.items() if place in lines.there.get("turns", {})}
+    first: dict[UUID, datetime] = {}
+    for hit in results.facts:
+        topic = results.later.get(hit.memory.id, hit).memory.id
+        first[topic] = min(first.get(topic, hit.memory.timestamp), hit.memory.timestamp)
+    facts = []
+    for hit in results.facts:
+        if hit.memory.id not in said:
+            topic = results.later.get(hit.memory.id, hit).memory.id
+            facts.append(lines.of_fact(hit, (first[topic], str(topic)), scoring.of_fact(hit)))
+    return facts
+
+
+def _turn_items(results: RecallResults, passages: Sequence[PromptPiece], block: PromptBlock) -> tuple[TurnItem, ...]:
+    """The turns in the block, best first; one of several passages has the score of the best."""
+    matches, taken = dict(results.matches), block.lines.get("turns", {})
+    scores = {line.key: piece.score for piece in reversed(passages) for line in piece.lines}
+    items = [
+        TurnItem(
+            turn,
+            scores[place],
+            matches.get(place, 0.0),
+            place not in matches,
+            results.probabilities.get(place) if place in matches else None,
+        )
+        for place, turn in results.turns.items()
+        if place in taken
+    ]
+    return tuple(sorted(items, key=lambda each: (-each.score, each.is_context, each.turn.index)))
+
+
+def _fact_items(results: RecallResults, scoring: _Scoring, block: PromptBlock) -> tuple[FactItem, ...]:
+    """The facts in the block, also those that stand there as the turn that says them."""
+    places = [(place, each.hit.memory.id) for place, kept in results.messages.items() for each in kept]
+    places += [(place, key) for key, place in results.read_from.items()]
+    said = {key for place, key in places if place in block.lines.get("turns", {})} | block.lines.get("facts", {}).keys()
+    return tuple(
+        FactItem(hit.memory, scoring.of_fact(hit), hit.score, hit.similarity, hit.answer_probability)
+        for hit in results.facts
+        if hit.memory.id in said
+    )
+
+
+def _metrics(
+    query: RecallQuery, results: RecallResults, block: PromptBlock, ms: Mapping[str, float], *, facts: int
+) -> dict[PartName, PartMetrics]:
+    counts = {
+        "turns": len(results.turns),
+        "facts": len(results.facts),
+        "entities": len(results.entities),
+        "strategies": len(results.strategies),
+        "goals": len(results.goals),
+        "user_context": 1 if results.profile else 0,
+    }
+    kept = {part: len(block.lines.get(part, {})) for part in PARTS} | {"facts": facts}
+    return {
+        part: PartMetrics(counts[part], kept[part], block.tokens_of(part), ms.get(part, 0.0))
+        for part in PARTS
+        if part in query.include
+    }

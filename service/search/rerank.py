@@ -1,0 +1,111 @@
+"""Reranks the first hits with a cross-encoder over HTTP, or a language model.
+
+It reads query and text together, which vectors cannot, but costs many times what a search costs. So it sees only the
+first hits, is off by default, and where it fails the fused order stays, with a warning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from prometheus_client import Counter
+from pydantic import BaseModel
+
+from service.domain.clock import elapsed_ms
+from service.domain.errors import ProviderError, RerankError
+from service.domain.query import Query, TechniqueUse
+from service.providers.budget import overall_remaining_s
+from service.runtime.resources import Resources
+from service.search import fusion, prompts
+from service.search.fusion import Ranked
+from service.understanding import model_calls
+
+MAX_FOR_LLM = 20
+"""Hits that a language model is shown: it judges longer lists worse, and slowly."""
+
+LLM_CHARS = 1_000
+
+RERANKS = Counter("loxodon_search_reranks_total", "Hits shown to a reranker, by how it ended", ["outcome"])
+
+
+class _Scores(BaseModel):
+    scores: list[Any] = []
+
+
+def wanted(query: Query, res: Resources) -> int:
+    """Returns how many hits a reranker is shown; 0 when none is wanted or configured."""
+    return res.settings.rerank_candidates if query.ranking.rerank and _provider(res) is not None else 0
+
+
+async def reranked(
+    query: Query, ranked: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
+) -> tuple[list[Ranked], TechniqueUse, tuple[str, ...]]:
+    """Returns the hits in their new order; in the old one, with a warning, when the reranker fails."""
+    began = time.perf_counter()
+    provider = _provider(res)
+    if provider is None:
+        RERANKS.labels("none").inc()
+        warning = "rerank_unavailable: no reranker is configured, so the order is the search's."
+        return list(ranked), TechniqueUse(0.0, 0, "skipped: no reranker is configured"), (warning,)
+    shown = [hit for hit in ranked if hit.key in texts][: res.settings.rerank_candidates]
+    ask = _by_http if provider == "http" else _by_llm
+    try:
+        relevance = await ask(query, shown, texts, res) if shown else {}
+    except ProviderError as exc:
+        RERANKS.labels("failed").inc()
+        warning = "rerank_failed: the reranker did not answer, so the order is the search's."
+        return list(ranked), TechniqueUse(elapsed_ms(began), 0, f"failed: {exc.code}"), (warning,)
+    RERANKS.labels("done").inc()
+    weight = res.settings.rerank_weight
+    return (
+        fusion.blend(ranked, relevance, weight),
+        TechniqueUse(elapsed_ms(began), len(relevance), f"by {provider}"),
+        (),
+    )
+
+
+def _provider(res: Resources) -> str | None:
+    provider = res.settings.rerank_provider
+    available = {"http": res.reranker is not None, "llm": res.llm is not None}
+    return provider if available.get(provider) else None
+
+
+async def _by_http(
+    query: Query, shown: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
+) -> dict[Hashable, float]:
+    assert res.reranker is not None
+    try:
+        async with asyncio.timeout(overall_remaining_s()):
+            found = await res.reranker.relevance(query.text, [texts[hit.key] for hit in shown])
+    except TimeoutError:
+        raise RerankError("The reranker did not answer in the time that was left.") from None
+    return {hit.key: score for hit, score in zip(shown, found, strict=True) if score is not None}
+
+
+async def _by_llm(
+    query: Query, shown: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
+) -> dict[Hashable, float]:
+    shown = shown[:MAX_FOR_LLM]
+    request = prompts.rerank(query.text, [texts[hit.key][:LLM_CHARS] for hit in shown])
+    request = replace(request, deadline_s=min(request.deadline_s, res.settings.rerank_timeout_s))
+    reply, _ = await model_calls.complete_as(res, query.scope.workspace_id, request, _Scores)
+    found: dict[Hashable, float] = {}
+    for entry in reply.scores:
+        number = entry.get("id") if isinstance(entry, dict) else None
+        score = _score(entry)
+        if score is not None and isinstance(number, int) and 1 <= number <= len(shown):
+            found[shown[number - 1].key] = score / 10
+    if not found:
+        raise RerankError("The language model's scores could not be read.")
+    return found
+
+
+def _score(entry: Any) -> float | None:
+    value = entry.get("score") if isinstance(entry, dict) else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 10:
+        return None
+    return float(value)

@@ -1,0 +1,1 @@
+"""Search, recall and the timeline over HTTP."""

@@ -1,0 +1,294 @@
+"""Request and response models of recall."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from service.cognition.routes import profiles
+from service.cognition.routes.goal_models import GoalResponse, goal_response
+from service.cognition.routes.procedure_models import StrategySearchHit, strategy_search_hit
+from service.cognition.routes.profiles import ProfileResponse
+from service.conversations.routes.conversation_models import TurnResponse, turn_fields
+from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
+from service.domain.query import VectorPath, is_answerable
+from service.domain.ranking import RecallWeights, Techniques
+from service.http.schemas import (
+    Channel,
+    Filled,
+    Id,
+    ReadScopeFields,
+    RequestModel,
+    ResponseModel,
+    Time,
+    Unit,
+    Unlisted,
+    Zone,
+)
+from service.memories.routes.memory_models import MemoryResponse, memory_fields
+from service.search.routes.answers import MIN_PROBABILITY, Answerable, AnswerProbability, HitProbability
+from service.search.routes.search_models import TechniqueMetrics
+
+MAX_QUERY = 20_000
+Most = Annotated[int, Field(ge=1, le=500)]
+MAX_TOKENS = 200_000
+MAX_HOURS = 24 * 366 * 100
+PARTS_WITH_PAST: frozenset[PartName] = frozenset({"turns", "facts"})
+"""What is known as of a moment."""
+
+
+class RecallParts(RequestModel):
+    """The parts that are wanted; the others are not read."""
+
+    turns: bool = Field(default=True, description="Turns of conversations")
+    facts: bool = Field(default=True, description="Memories that are not turns")
+    entities: bool = Field(default=True, description="Entities that the query names, with their relations")
+    strategies: bool = Field(default=True, description="Strategies that worked in similar tasks")
+    goals: bool = Field(default=True, description="Active goals")
+    user_context: bool = Field(default=True, description="The profile of the user")
+
+
+class RecallRequest(ReadScopeFields):
+    """A query, whose memory it asks, and how much may come back."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"query": "Where does Alice want to live?", "user_id": "alice"},
+                {
+                    "query": "What did we decide about the boat?",
+                    "user_id": "alice",
+                    "max_tokens": 800,
+                    "format": "markdown",
+                    "include": {"entities": False},
+                },
+            ],
+        }
+    )
+
+    query: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY, description="The query text; needed")
+    q: Unlisted[Filled | None] = Field(None, min_length=1, max_length=MAX_QUERY, description="The same as query")
+    channels: list[Channel] | None = Field(
+        None, max_length=50, description="Searched in addition to channel and _global"
+    )
+    include: RecallParts = Field(
+        default_factory=lambda: RecallParts(), description="Parts that are wanted; default all"
+    )
+    include_episodic: Unlisted[bool] = Field(True, description="The same for turns")
+    include_semantic: Unlisted[bool] = Field(True, description="The same for facts and entities")
+    include_procedural: Unlisted[bool] = Field(True, description="The same for strategies")
+    weights: RecallWeights | None = Field(
+        None, description="How the parts share the token budget; what is left out is the workspace's"
+    )
+    limit: Most = Field(100, description="At most so many of each part")
+    top_k: Unlisted[Most | None] = Field(None, description="The same as limit")
+    max_tokens: int = Field(2_000, ge=50, le=MAX_TOKENS, description="Estimated, of the bundle as text")
+    per_conversation: int | None = Field(
+        None, ge=1, le=500, description="At most so many passages of one conversation, e.g. 3; default no cap"
+    )
+    around: int = Field(0, ge=0, le=10, description="Turns to add before and after each one that answers")
+    time_window_hours: float | None = Field(
+        None,
+        gt=0,
+        le=MAX_HOURS,
+        allow_inf_nan=False,
+        description="Only turns and facts of the last so many hours; default no limit",
+    )
+    min_confidence: Unit | None = Field(
+        None, description="0..1: leaves out facts of a lower current_confidence; facts without one stay"
+    )
+    min_probability: Unit = Field(0.0, description=MIN_PROBABILITY)
+    valid_at: Time | None = Field(None, description="Facts that held at this moment, instead of now; turns stay")
+    as_of: Time | None = Field(
+        None, description="Turns and facts as they were recorded at this moment; the other parts have no past"
+    )
+    timezone: Zone | None = Field(None, description="IANA zone of the days; default the workspace's")
+    techniques: Techniques | None = Field(
+        None, description="Techniques applied to the query; those not named keep their setting"
+    )
+    diversity: Unit | None = Field(
+        None, description="0..1: how much a fact loses for repeating one above it; default 0"
+    )
+    reinforce: bool = Field(True, description="Count facts and entities as used; false for previews")
+    format: Literal["json", "markdown"] = Field("json", description="markdown: also as one block to paste in a prompt")
+
+    @model_validator(mode="after")
+    def _one_query(self) -> Self:
+        if (self.query is None) == (self.q is None):
+            raise ValueError("query: give query or q")
+        if self.top_k is not None and "limit" in self.model_fields_set:
+            raise ValueError("limit: give limit or top_k, not both")
+        if self.as_of is not None and not self.parts & PARTS_WITH_PAST:
+            raise ValueError("as_of: only turns and facts are known as of a moment, and neither is asked for")
+        return self
+
+    @property
+    def most(self) -> int:
+        """How many of each part."""
+        return self.top_k or self.limit
+
+    @property
+    def is_injected(self) -> bool:
+        """Whether the answer goes into a prompt and nobody says how probable it must be."""
+        return self.format == "markdown" and "min_probability" not in self.model_fields_set
+
+    @property
+    def parts(self) -> frozenset[PartName]:
+        """The parts that neither `include` nor an `include_*` flag leaves out."""
+        kinds = {"turns": self.include_episodic, "strategies": self.include_procedural}
+        kinds |= dict.fromkeys(("facts", "entities"), self.include_semantic)
+        found = frozenset(part for part in PARTS if getattr(self.include, part) and kinds.get(part, True))
+        return found if self.as_of is None else found & PARTS_WITH_PAST
+
+
+class RecallTurnItem(TurnResponse):
+    """A turn that answers the query, or stands next to one that does."""
+
+    score: float = Field(description="Rank among all parts: share times `match`, plus the share of recency")
+    match: float = Field(description="0..1: how well it answers; 0 with `around`")
+    answer_probability: HitProbability = None
+    around: bool = Field(description="It does not answer, but stands next to one that does, whose score it has")
+
+
+class RecallFactItem(MemoryResponse):
+    """A memory that answers the query."""
+
+    score: float = Field(description="Rank among all parts: share times `match`, plus the share of recency")
+    match: float = Field(description="Its score as a hit of a search: 0..1, times the factors")
+    similarity: float | None = Field(description="The calibrated cosine to the query, 0..1; null without a vector")
+    answer_probability: HitProbability = None
+
+
+class RecallEntityItem(ResponseModel):
+    """An entity that the query names."""
+
+    id: Id = Field(description="UUID")
+    name: str = Field(description="Its name")
+    type: str = Field(description="Lower-case and singular, such as person or project")
+    aliases: list[str] = Field(description="Its other names")
+    description: str | None = Field(description="What it is; null when unknown")
+    salience: float = Field(description="0..1, 0.5 unless it was set")
+    score: float = Field(description="Always 1: the query names it")
+
+
+class RecallRelationItem(ResponseModel):
+    """A relation of one of these entities; it reads from source to target."""
+
+    source: str = Field(description="Name of the entity at its start")
+    relation: str = Field(description="The type as it was given, such as works_at")
+    target: str = Field(description="Name of the entity at its end")
+    strength: float = Field(description="0..1")
+
+
+class RecallPartMetrics(ResponseModel):
+    """Size and time of one part."""
+
+    found: int = Field(description="Candidates, from 0")
+    kept: int = Field(description="Those that fit, from 0")
+    tokens: int = Field(description="Its tokens, heading included: bytes of UTF-8 / 4")
+    ms: float = Field(description="Milliseconds to read it")
+
+
+class RecallMetrics(ResponseModel):
+    """Size and time of the whole bundle and of its parts."""
+
+    parts: dict[str, RecallPartMetrics] = Field(description="By part; only those that were wanted")
+    tokens: int = Field(description="Of the whole bundle as text, estimated: bytes of UTF-8 / 4")
+    max_tokens: int = Field(description="As requested")
+    vector_path: VectorPath = Field(description="How the vectors of memories were searched; none without an embedder")
+    techniques: dict[str, TechniqueMetrics] = Field(description="By name; only those that were used")
+    ms: float = Field(description="Milliseconds from the request to the answer")
+
+
+class RecallResponse(ResponseModel):
+    """What helps to answer the query, each part best first, as much as fits."""
+
+    turns: list[RecallTurnItem] = Field(description="Turns of conversations")
+    facts: list[RecallFactItem] = Field(description="Memories that are not turns")
+    entities: list[RecallEntityItem] = Field(description="Entities that the query names")
+    graph: list[RecallRelationItem] = Field(
+        description="The strongest relations of these entities, five in each direction, each once"
+    )
+    strategies: list[StrategySearchHit] = Field(description="Strategies that worked in similar tasks")
+    goals: list[GoalResponse] = Field(description="Active goals of the scope, by priority")
+    user_context: ProfileResponse | None = Field(
+        description="The profile of the user; null when there is none or it was not wanted"
+    )
+    answerable: Answerable = None
+    answer_probability: AnswerProbability = None
+    markdown: str | None = Field(None, description="With format=markdown: all parts as one block of text; else null")
+    metrics: RecallMetrics = Field(description="Sizes and times")
+    warnings: list[str] = Field(description="What was left out, each as `code: sentence`", default_factory=list)
+
+
+def recall_response(found: Bundle, request: RecallRequest, *, ms: float, now: datetime) -> RecallResponse:
+    return RecallResponse(
+        turns=[
+            RecallTurnItem.of(
+                each.turn,
+                **turn_fields(each.turn),
+                score=each.score,
+                match=each.match,
+                answer_probability=each.answer_probability,
+                around=each.is_context,
+            )
+            for each in found.turns
+        ],
+        facts=[
+            RecallFactItem(
+                **memory_fields(each.memory),
+                score=each.score,
+                match=each.match,
+                similarity=each.similarity,
+                answer_probability=each.answer_probability,
+            )
+            for each in found.facts
+        ],
+        entities=[_entity(each) for each in found.entities],
+        graph=_graph(found.entities),
+        strategies=[strategy_search_hit(each) for each in found.strategies],
+        goals=[goal_response(each, now) for each in found.goals],
+        user_context=profiles.profile_response(found.profile) if found.profile else None,
+        answerable=is_answerable(found.answer_probability),
+        answer_probability=found.answer_probability,
+        markdown=found.text if request.format == "markdown" else None,
+        metrics=RecallMetrics(
+            parts={
+                name: RecallPartMetrics(found=part.found, kept=part.kept, tokens=part.tokens, ms=part.ms)
+                for name, part in found.metrics.items()
+            },
+            tokens=found.tokens,
+            max_tokens=request.max_tokens,
+            vector_path=found.vector_path,
+            techniques={
+                name: TechniqueMetrics(ms=used.ms, count=used.count, note=used.note)
+                for name, used in found.techniques.items()
+            },
+            ms=ms,
+        ),
+        warnings=list(found.warnings),
+    )
+
+
+def _entity(found: EntityItem) -> RecallEntityItem:
+    known = found.entity
+    return RecallEntityItem(
+        id=known.id,
+        name=known.name,
+        type=known.type,
+        aliases=list(known.aliases),
+        description=known.description,
+        salience=known.salience,
+        score=1.0,
+    )
+
+
+def _graph(entities: tuple[EntityItem, ...]) -> list[RecallRelationItem]:
+    """Each relation once, even where both of its ends are in the bundle."""
+    edges = dict.fromkeys(relation for each in entities for relation in each.relations)
+    return [
+        RecallRelationItem(source=each.source, relation=each.label, target=each.target, strength=each.strength)
+        for each in edges
+    ]

@@ -1,0 +1,235 @@
+"""Search over HTTP: GET for simple cases, POST for all of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from fastapi import APIRouter, Request, Response
+from pydantic_core import to_json
+
+from service.domain.access import Caller
+from service.domain.clock import elapsed_ms
+from service.domain.errors import InvalidInput
+from service.domain.memory import Hit, ScoreTerm
+from service.domain.query import Explanation, Query, SearchResult, Window, is_answerable
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.http import cursors, errors, narrowing
+from service.http.deps import Reader, ResourcesOf, read_scope
+from service.http.json_body import JsonRoute
+from service.http.query_parameters import SearchParameters, body_of
+from service.http.reads import RATE_LIMITED, AuditRead, in_time, page_limit, use_counter
+from service.language.tags import normalise
+from service.memories.routes.connected import ConnectedMemoryItem, connected_to_hits
+from service.memories.routes.memory_models import memory_json
+from service.runtime.pii import clean_words
+from service.runtime.resources import Resources
+from service.search.routes.search_models import (
+    MemoryExplanation,
+    ScoreExplanation,
+    SearchMetrics,
+    SearchRequest,
+    SearchResponse,
+    SignalTerm,
+    TechniqueMetrics,
+    TimeInterval,
+)
+from service.search.search import most_important, search
+
+router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
+
+NOTHING_ASKED = "nothing_asked: nothing else than time_query was asked for, so nothing is listed."
+
+Connected = Mapping[UUID, list[ConnectedMemoryItem]] | None
+"""By hit; None unless the request wants them."""
+
+RESPONSES = errors.documented(400, 401, 403, 413, 422, 429, 503)
+
+
+@router.post(
+    "/search",
+    operation_id="search_memories",
+    summary="Search",
+    response_model=SearchResponse,
+    responses=RESPONSES,
+    dependencies=RATE_LIMITED,
+)
+async def search_memories(
+    request: Request,
+    body: SearchRequest,
+    caller: Reader,
+    res: ResourcesOf,
+) -> Response:
+    """The memories of a scope that answer a query, and what was said there and no memory says. At least one of user_id,
+    agent_id, run_id is needed."""
+    return await _search(request, body, caller, res)
+
+
+@router.get(
+    "/search",
+    operation_id="search_memories_simple",
+    summary="Search, simple form",
+    response_model=SearchResponse,
+    responses=RESPONSES,
+    dependencies=RATE_LIMITED,
+)
+async def search_memories_simple(
+    request: Request,
+    caller: Reader,
+    res: ResourcesOf,
+    given: SearchParameters,
+) -> Response:
+    """The same words as in the body of POST, for a link or a shell; `filters` and `tuning` are JSON."""
+    return await _search(request, body_of(SearchRequest, given), caller, res)
+
+
+async def _search(request: Request, body: SearchRequest, caller: Caller, res: Resources) -> Response:
+    began = time.perf_counter()
+    return _response(body, await carried_out(request, body, caller, res), began)
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedSearch:
+    """What a search request found; `warnings` are about the request, those of the search stand in `found`."""
+
+    found: SearchResult
+    window: Window
+    connected: Connected
+    warnings: Sequence[str]
+
+
+async def carried_out(
+    request: Request, body: SearchRequest, caller: Caller, res: Resources, *, may_list: bool = False
+) -> FinishedSearch:
+    """Searches, notes it in the audit, and counts the hits as used. `may_list`: without a query and anything that
+    narrows the most important memories of the scope are found."""
+    audit_read, count_use = AuditRead(request), use_counter(request)
+    limit = page_limit(body.top_k or body.limit, res, given=body.top_k is not None or "limit" in body.model_fields_set)
+    scope = read_scope(caller, res, body, body.active_channel)
+    if not may_list:
+        _check(body)
+    narrowing.refuse_future(body.as_of, res.clock())
+    async with in_time(res, request):
+        text = await clean_words(body.query_text, "query", res) if body.query_text else CleanText("")
+        window, warnings = await narrowing.window(body, res)
+        query = _query(body, scope, text, limit, window, res)
+        if text:
+            found = await search(query, res)
+        elif window.is_open and not body.is_narrow_without_time_query and not may_list:
+            found = SearchResult((), "none", (NOTHING_ASKED,))  # the whole scope is no answer to "since my birthday"
+        else:
+            found = await most_important(query, res)
+        connected = await connected_to_hits(query, found.hits, res) if body.connected else None
+    _audit(body, query, found, audit_read)
+    if body.reinforce and body.as_of is None:
+        count_use([hit.memory for hit in found.hits if hit.memory.source == "memory"], found.entities)
+    return FinishedSearch(found, window, connected, warnings)
+
+
+def _check(body: SearchRequest) -> None:
+    if body.query_text:
+        return
+    if not body.is_narrow:
+        raise InvalidInput("query: give a query, or tags, filters or a time.", field="query")
+    if body.explain_id is not None:
+        raise InvalidInput("explain_id: explains the results of a query, and there is none.", field="explain_id")
+
+
+def _audit(body: SearchRequest, query: Query, found: SearchResult, audit_read: AuditRead) -> None:
+    audit_read(
+        "search",
+        query.scope,
+        [hit.memory for hit in found.hits],
+        query=query.text or None,
+        channels=query.channels,
+        limit=query.limit,
+        validity=body.validity,
+        narrowed_by=body.narrowed_by,
+        techniques={name: {"ms": each.ms, "count": each.count} for name, each in found.techniques.items()} or None,
+    )
+
+
+def _query(body: SearchRequest, scope: Scope, text: CleanText, limit: int, window: Window, res: Resources) -> Query:
+    return Query(
+        scope,
+        text,
+        limit,
+        window,
+        body.validity,
+        body.include_archived,
+        body.explain,
+        tags=normalise(body.prefer_tags),
+        reference=body.timestamp,
+        timezone=body.timezone,
+        narrow=narrowing.narrow(body, scope),
+        channels=tuple(body.channels or ()),
+        min_score=body.min_score,
+        min_probability=body.min_probability,
+        ranking=body.merged_into(res.settings.ranking),
+        explain_id=body.explain_id,
+        as_of=body.as_of,
+        skip=cursors.counts(body.cursor)[0],
+        turns=body.turns,
+    )
+
+
+def _response(body: SearchRequest, done: FinishedSearch, began: float) -> Response:
+    """A SearchResponse as JSON, made without the model: to check a page that we made ourselves and to write it field by
+    field took as long as ranking. `began`: the moment of time.perf_counter() from which the total counts."""
+    found, window = done.found, done.window
+    stages = found.explained.timings_ms if found.explained else {}
+    content = {
+        "results": [_hit(hit, done.connected, explain=body.explain) for hit in found.hits],
+        "next_cursor": None if found.read_on is None else cursors.after_counts(found.read_on),
+        "answerable": is_answerable(found.answer_probability),
+        "answer_probability": found.answer_probability,
+        "vector_path": found.vector_path,
+        "warnings": [*done.warnings, *found.warnings],
+        "window": None if window.is_open else TimeInterval(start=window.start, end=window.end),
+        "why": _why(found.why) if found.why else None,
+        "candidates": dict(found.explained.candidates) if found.explained else None,
+        "metrics": _metrics(found),
+        "timings_ms": {"total": elapsed_ms(began), **stages},
+    }
+    return Response(to_json(content, inf_nan_mode="null"), media_type="application/json")
+
+
+def _metrics(found: SearchResult) -> SearchMetrics:
+    uses = found.techniques.items()
+    return SearchMetrics(
+        techniques={name: TechniqueMetrics(ms=use.ms, count=use.count, note=use.note) for name, use in uses}
+    )
+
+
+def _hit(hit: Hit, connected: Connected, *, explain: bool) -> dict[str, Any]:
+    """A MemorySearchHit."""
+    return {
+        **memory_json(hit.memory),
+        "source": hit.memory.source,
+        "score": hit.score,
+        "similarity": hit.similarity,
+        "answer_probability": hit.answer_probability,
+        "later": [{"id": each.id, "timestamp": each.timestamp} for each in hit.later],
+        "explain": _explained(hit.terms, hit.factors) if explain else None,
+        "connected": None if connected is None else connected.get(hit.memory.id, []),
+    }
+
+
+def _why(why: Explanation) -> MemoryExplanation:
+    shown = _explained(why.terms, why.factors) if why.terms else None
+    return MemoryExplanation(
+        id=why.id, found=why.found, place=why.place, reasons=list(why.reasons), score=why.score, explain=shown
+    )
+
+
+def _explained(terms: Mapping[str, ScoreTerm], factors: Mapping[str, float]) -> ScoreExplanation:
+    counting = {
+        name: SignalTerm(raw=term.raw, value=term.value, weight=term.weight)
+        for name, term in terms.items()
+        if term.weight > 0
+    }
+    return ScoreExplanation(terms=counting, factors=dict(factors))

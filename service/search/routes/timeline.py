@@ -1,0 +1,149 @@
+"""The timeline over HTTP: memories, turns, strategies and goals in the order of their times."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic import ConfigDict, Field
+
+from service.domain.errors import InvalidInput
+from service.domain.query import Window
+from service.domain.timeline import EventKind, TimelineEvent
+from service.http import cursors, errors
+from service.http.deps import Reader, ReadScopeOf, ResourcesOf
+from service.http.json_body import JsonRoute
+from service.http.query_parameters import REPEATABLE, SplitAtCommas
+from service.http.reads import AuditReadOf, within_search_rate
+from service.http.schemas import Id, NextCursor, OfChannel, ResponseModel, Time
+from service.runtime.pii import clean_words
+from service.runtime.resources import Resources
+from service.search.statements import timeline
+
+NEAREST = "Only the `limit` events nearest in meaning to these words, by the vectors of what they are"
+
+router = APIRouter(prefix="/v1/timeline", tags=["recall"], route_class=JsonRoute)
+
+
+class TimelineItem(ResponseModel):
+    """A memory, a turn, a strategy or a goal with its time."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c",
+                    "memory_type": "semantic",
+                    "event_time": "2026-03-02T09:30:00+00:00",
+                    "summary": "Moved to Lisbon",
+                    "importance_score": 0.7,
+                    "access_count": 2,
+                    "last_accessed": "2026-03-05T18:00:00+00:00",
+                    "channel": "_global",
+                    "archived": False,
+                    "metadata": {},
+                }
+            ]
+        }
+    )
+
+    id: Id = Field(description="UUID of the memory, turn, strategy or goal")
+    memory_type: EventKind = Field(
+        description="Which of the four: semantic is a memory, episodic a turn, procedural a strategy"
+    )
+    event_time: Time = Field(description="When it was said or happened; of a strategy or a goal when it was stored")
+    summary: str = Field(description="One sentence, at most 240 characters")
+    importance_score: float = Field(description="0..1; 0.5 for what has no rating")
+    access_count: int = Field(
+        description="How often a memory was found or a strategy used, from 0; 0 for turns and goals"
+    )
+    last_accessed: Time | None = Field(description="When that was last; null: never, or not counted")
+    channel: OfChannel
+    archived: bool = Field(
+        description="Whether the memory, or the turn's conversation, is archived; false for strategies and goals"
+    )
+    metadata: dict[str, Any] = Field(
+        description="Of a memory its own; of a turn its own, with role, conversation_id and turn_index; of a "
+        "strategy tool_sequence; of a goal status and priority"
+    )
+    similarity: float | None = Field(None, description="To the query, 0..1; null without one")
+
+
+class TimelinePage(ResponseModel):
+    """The latest first; pass `next_cursor` as `cursor` to read on."""
+
+    results: list[TimelineItem] = Field(description="At most `limit` events")
+    next_cursor: NextCursor = None
+
+
+@router.get(
+    "",
+    operation_id="get_timeline",
+    summary="What happened when",
+    response_model=TimelinePage,
+    responses=errors.documented(400, 401, 403, 422, 429, 503),
+)
+async def get_timeline(
+    request: Request,
+    caller: Reader,
+    scope: ReadScopeOf,
+    res: ResourcesOf,
+    note: AuditReadOf,
+    types: Annotated[
+        Annotated[list[EventKind], Field(max_length=4)] | None,
+        SplitAtCommas,
+        Query(description=f"{REPEATABLE}; default all four"),
+    ] = None,
+    start: Annotated[Time | None, Query(description="Only from here on")] = None,
+    end: Annotated[Time | None, Query(description="Only before")] = None,
+    include_archived: bool = False,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=200)] = None,
+    query: Annotated[str | None, Query(min_length=1, max_length=20_000, description=NEAREST)] = None,
+) -> TimelinePage:
+    """Memories, turns, strategies and goals of a scope; with `channel` those of it and of _global. A turn that is
+    stored as a memory too appears once, as a turn."""
+    if start is not None and end is not None and start >= end:
+        raise InvalidInput("start: must lie before end.", field="start")
+    if query is not None and cursor is not None:
+        raise InvalidInput("cursor: the nearest to a query are one page; raise limit.", field="cursor")
+    words, nearest = None, None
+    if query is not None:
+        await within_search_rate(request, res)
+        words = await clean_words(query, "query", res)
+        nearest = (await res.embedder.embed_query(caller.workspace_id, words), res.generation)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await timeline.page(
+            session,
+            scope,
+            types or list(EventKind),
+            Window(start, end),
+            include_archived=include_archived,
+            after=cursors.decode(cursor),
+            limit=limit + 1,
+            now=res.clock(),
+            nearest=nearest,
+        )
+    page, last = cursors.cut(found, limit)
+    shown = sorted(page, key=lambda each: (each.event_time, each.id), reverse=True)
+    note("timeline", scope, shown, kind="timeline", query=words, limit=limit)
+    return TimelinePage(
+        results=[_item(each, res) for each in shown],
+        next_cursor=cursors.encode(last.event_time, last.id) if last and query is None else None,
+    )
+
+
+def _item(found: TimelineEvent, res: Resources) -> TimelineItem:
+    return TimelineItem(
+        id=found.id,
+        memory_type=found.kind,
+        event_time=found.event_time,
+        summary=found.summary,
+        importance_score=found.importance,
+        access_count=found.access_count,
+        last_accessed=found.last_accessed,
+        channel=found.channel,
+        archived=found.archived,
+        metadata=dict(found.metadata),
+        similarity=None if found.cosine is None else res.embedder.query_similarity(found.cosine),
+    )

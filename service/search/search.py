@@ -1,0 +1,567 @@
+"""Search: from a query to ranked memories, and turns of which no memory says the same.
+
+`prepare` parses, widens and embeds the query, with nothing held. `read` takes one short snapshot: candidates of every
+arm (search/statements/candidates.py), the features of each, the ranking (signals.py, fusion.py; pure), how likely
+they hold an answer (answerability.py; pure) and the rows of the best. `finish` asks a reranker, again with nothing
+held.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+from prometheus_client import Histogram
+
+from service.domain import column_ranges, filter_keys
+from service.domain.clock import Stopwatch
+from service.domain.errors import EmbeddingError
+from service.domain.memory import Hit, LaterStatement, Memory, ScoreTerm, memory_of
+from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, VectorPath, is_probable
+from service.domain.text import CleanText
+from service.episodes.statements import turns
+from service.episodes.statements.turns import TurnFilter
+from service.language import lexemes
+from service.memories.statements import memories, recorded, sources, visibility
+from service.memories.statements.recorded import RecordedScope
+from service.observability import metrics, tracing
+from service.postgres import direct, scopes, walls
+from service.postgres.engine import Session
+from service.postgres.scopes import Condition
+from service.providers.budget import overall_remaining_s
+from service.runtime.resources import Resources
+from service.runtime.statements import stats
+from service.search import (
+    answerability,
+    currency,
+    explanation,
+    fusion,
+    past_texts,
+    query_parsing,
+    rerank,
+    signals,
+    techniques,
+)
+from service.search.answerability import Answerability
+from service.search.currency import current_first
+from service.search.fusion import Columns, Ranked
+from service.search.query_parsing import ParsedQuery
+from service.search.signals import QueryContext
+from service.search.statements import candidates, entity_arm, features, later, turn_candidates
+from service.search.statements.candidates import ScopeSummary
+from service.search.statements.entity_arm import EntityMatches
+from service.search.statements.features import Features
+from service.search.statements.plan import MIN_ARM_LIMIT, Candidates, SearchPlan
+from service.search.statements.turn_candidates import TurnContext, TurnQuery
+from service.search.techniques import AddedTexts, QueryVectors
+
+SUMMARY_KEPT_S: Final = 10.0
+"""A scope's size and speakers are looked up again after so long: a new speaker may be missing meanwhile, and what
+another process stored as the first turn of a scope."""
+
+MAX_SUMMARIES: Final = 1_000
+
+MAX_WIDENED: Final = 64
+"""Candidates are looked for anew, four times as many, where the page is short because messages gave way to their facts;
+at most so many times the wanted hits."""
+
+DIVERSITY_OVERFETCH: Final = 4
+"""With diversity, so many times the wanted hits are looked at."""
+
+MAX_DIVERSIFIED: Final = 50
+"""Hits that are chosen one by one with diversity: each is compared with all that are left."""
+
+BUCKETS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+STAGES = Histogram("loxodon_search_stage_seconds", "Where the time of a search goes", ["stage"], buckets=BUCKETS_S)
+TECHNIQUE_SECONDS = Histogram(
+    "loxodon_search_technique_seconds", "What a technique took", ["technique"], buckets=BUCKETS_S
+)
+TECHNIQUE_RESULTS = Histogram(
+    "loxodon_search_technique_results",
+    "What a technique gave: candidates, texts or filters",
+    ["technique"],
+    buckets=(0, 1, 2, 5, 10, 20, 50, 100, 200, 500),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSearch:
+    """A search that needs nothing but the database any more. `has_turns`: there are turns that may answer. `term_ids`:
+    by lexeme."""
+
+    query: Query
+    plan: SearchPlan
+    scope_rows: int
+    has_turns: bool
+    parsed: ParsedQuery
+    term_ids: Mapping[str, int]
+    used: dict[str, TechniqueUse]
+    warnings: tuple[str, ...]
+    stopwatch: Stopwatch
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSearch:
+    """What the database gave: the hits in their order, the cosine of each candidate to the query, the rows of the
+    hits, how many candidates each arm gave, why the memory of `explain_id` was found or not, how likely they answer
+    (None: cannot be told), and what was said later about the same things."""
+
+    ranked: Sequence[Ranked]
+    cosines: Mapping[UUID, float | None]
+    memories: Mapping[UUID, Memory]
+    path: VectorPath
+    arm_counts: Mapping[str, int]
+    text_count: int
+    explanation: Explanation | None
+    entities: tuple[UUID, ...]
+    answer: Answerability | None
+    later: Mapping[UUID, tuple[LaterStatement, ...]]
+    warnings: tuple[str, ...] = ()
+    read_on: int | None = None
+
+
+async def search(query: Query, res: Resources) -> SearchResult:
+    """At most `query.limit` hits, best first: exactly min(limit, matching rows). Without an embedder only the other
+    signals count, and a warning says so."""
+    filtered, used = query, dict[str, TechniqueUse]()
+    if query.ranking.techniques.self_query:
+        filtered, used = await techniques.with_self_query(query, res)
+    prepared, found = await _prepare_and_read(filtered, res, used)
+    if not found.ranked and filtered != query:
+        # the filters read out of the query match nothing, so it is searched for without them
+        note = f"{used['self_query'].note}; nothing matched, so left out"
+        used["self_query"] = replace(used["self_query"], note=note)
+        first_ms = sum(prepared.stopwatch.ms.values())
+        prepared, found = await _prepare_and_read(query, res, used)
+        prepared.stopwatch.ms["self_query_retry"] = round(first_ms, 3)
+    return await finish(prepared, found, res)
+
+
+async def most_important(query: Query, res: Resources) -> SearchResult:
+    """A search without query text: at most `query.limit` hits, the most important first, then the latest; the score is
+    the importance."""
+    rows = visibility.conditions("m", query, query.as_of or res.clock())
+    here = scopes.matching("m", query.scope, query.channels)
+    async with res.db.snapshot(query.scope.workspace_id) as session:
+        if query.as_of is not None:
+            there = RecordedScope(query.scope, query.as_of, rows, query.channels)
+            ids = await recorded.most_important(session, there, limit=query.limit)
+        else:
+            ids = await visibility.most_important(session, here & rows, limit=query.limit)
+        ids = ids[query.skip :]
+        found, read_on = await _memories(session, query, ids)
+    scored = [(found[each], found[each].importance.value) for each in ids if each in found]
+    hits = [
+        Hit(memory, score, None, {"importance": ScoreTerm(score, score, 1.0)})
+        for memory, score in scored
+        if score >= query.min_score
+    ]
+    details = SearchDetails({"important": len(ids)}, len(ids)) if query.explain else None
+    return SearchResult(tuple(hits), "none", explained=details, read_on=read_on)
+
+
+async def _prepare_and_read(
+    query: Query, res: Resources, used: dict[str, TechniqueUse]
+) -> tuple[PreparedSearch, ReadSearch]:
+    prepared = await prepare(query, res, used)
+    async with res.db.snapshot(query.scope.workspace_id, steady_plans=query.as_of is None) as session:
+        return prepared, await read(session, prepared, res)
+
+
+# -- before the snapshot ----------------------------------------------------------------------------------------------
+
+
+@tracing.traced("prepare")
+async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
+    """The query parsed, widened and embedded, with nothing held."""
+    stopwatch, now, on = Stopwatch(), query.as_of or res.clock(), query.ranking.techniques
+    plan = _plan(query, res, now)
+    summary = await _summary(query, plan, res)
+    widened = await techniques.widened(query, res) if on.query_expansion or on.hyde else AddedTexts()
+    timezone, user_id = query.timezone or res.settings.timezone, query.scope.user_id
+    reference = query.reference or now
+    parsed = await query_parsing.parse_off_loop(query.text, reference, timezone, summary.speakers, user_id, res)
+    stopwatch.lap("read")
+    more = [CleanText(query_parsing.without_names(text, summary.speakers, user_id)) for text in widened.texts]
+    text = CleanText(parsed.embedding_text)
+    embedded = await embed(query, text, more, res, is_request=parsed.is_request)
+    stopwatch.lap("embed")
+    terms = {term: lexemes.term_id(term) for term in parsed.terms}
+    plan = replace(
+        plan,
+        terms=sorted(terms.values()),
+        vector=embedded.searched,
+        original_vector=embedded.plain,
+        asked_at=parsed.time.middle if parsed.time else None,
+    )
+    used = {**used, **widened.used, **embedded.used}
+    has_turns = summary.has_turns and query.may_find_turns
+    return PreparedSearch(query, plan, summary.rows, has_turns, parsed, terms, used, embedded.warnings, stopwatch, now)
+
+
+async def embed(
+    query: Query, text: CleanText, added: Sequence[CleanText], res: Resources, *, is_request: bool
+) -> QueryVectors:
+    """The vector of the query's text and the texts added to it; none, with a warning, when the embedder does not
+    answer."""
+    is_request = is_request and query.ranking.techniques.requests and len(text) <= techniques.MAX_CHARS
+    try:
+        async with asyncio.timeout(overall_remaining_s()):
+            if not added and not is_request:
+                return QueryVectors(await res.embedder.embed_query(query.scope.workspace_id, text))
+            return await techniques.mean_vector(query, text, added, res, is_request=is_request)
+    except (EmbeddingError, TimeoutError):
+        return QueryVectors(None, warnings=("embedding_unavailable: vectors were not searched.",))
+
+
+def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
+    """What of the plan is known before the query is read."""
+    return SearchPlan(
+        scope=scopes.matching("m", query.scope, query.channels),
+        vector_scope=scopes.matching("v", query.scope, query.channels),
+        match=query.scope.match,
+        with_shared=query.scope.include_shared,
+        goal_scope=_goal_scope(query),
+        conditions=visibility.conditions("m", query, now),
+        generation=res.generation,
+        exact_rows=res.settings.exact_scope_rows,
+        filter_keys=filter_keys.needed(query.narrow),
+        column_ranges=column_ranges.needed(query.narrow, query.window),
+        tags=query.tags,
+        arm_limit=max(MIN_ARM_LIMIT, query.limit * 2),
+        limit=query.limit,
+    )
+
+
+def _goal_scope(query: Query) -> Condition | None:
+    """Where goals are looked for, if not where memories are: none is shared."""
+    if not query.scope.include_shared:
+        return None
+    return scopes.matching("g", query.scope.private, query.channels) if query.scope.has_owner else Condition("false")
+
+
+async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSummary:
+    """How large the scope is and who speaks there. Of a union each part is looked up, and remembered, by itself: what
+    is shared is the same for every user."""
+    found = [await _part_summary(part, query, res) for part in plan.scope.each]
+    speakers = sorted({name for each in found for name in each.speakers})
+    if len(found) == 1:
+        return found[0]
+    return ScopeSummary(sum(each.rows for each in found), tuple(speakers), any(each.has_turns for each in found))
+
+
+async def _part_summary(part: Condition, query: Query, res: Resources) -> ScopeSummary:
+    """The same of one part, remembered for some seconds."""
+    count_to = max(res.settings.exact_scope_rows, res.settings.binary_scope_rows)
+    key = (part.sql, repr(part.values), count_to, walls.current())
+    kept_until, known = res.scope_summaries.get(key, (0.0, None))
+    fresh = known is not None and time.monotonic() < kept_until
+    metrics.looked_up("scope", hits=int(fresh), misses=int(not fresh))
+    if known is not None and fresh:
+        return known
+    async with res.db.read(query.scope.workspace_id, generic_plans=True) as session:
+        found = await candidates.summary(session, part, count_to=count_to)
+    if len(res.scope_summaries) > MAX_SUMMARIES:
+        res.scope_summaries.clear()
+    res.scope_summaries[key] = (time.monotonic() + SUMMARY_KEPT_S, found)
+    return found
+
+
+# -- inside the snapshot ----------------------------------------------------------------------------------------------
+
+
+async def within(session: Session, prepared: PreparedSearch, res: Resources) -> SearchResult:
+    """The hits, read in the caller's snapshot, without a reranker: waiting for one would hold the connection. To have
+    one, call `read` in the snapshot and `finish` after it."""
+    query = replace(prepared.query, ranking=replace(prepared.query.ranking, rerank=False))
+    prepared = replace(prepared, query=query)
+    return await finish(prepared, await read(session, prepared, res), res)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The candidates of a search with their features, and what ranking knows of the query."""
+
+    found: Candidates
+    context: QueryContext
+    features: Features
+    wanted: frozenset[str]
+    warnings: tuple[str, ...] = ()
+
+
+@tracing.traced("read")
+async def read(session: Session, prepared: PreparedSearch, res: Resources) -> ReadSearch:
+    """The hits, read in the caller's snapshot; more than wanted when a reranker is to see them."""
+    query, stopwatch = prepared.query, prepared.stopwatch
+    measured = await (_measured(session, prepared, res) if query.as_of is None else _recorded(session, prepared, res))
+    found, context = measured.found, measured.context
+    stopwatch.lap("signals")
+    shown_to_reranker = rerank.wanted(query, res) if query.ranking.rerank else 0
+    columns, cosines = signals.columns(measured.features, context), signals.cosines(measured.features)
+    ahead = max(query.limit + currency.LOOKAHEAD, shown_to_reranker)
+    ranked = _rank(context, measured.features, columns, ahead)[query.skip :]
+    answer = answerability.of_memories(context, measured.features, columns, cosines)
+    stopwatch.lap("rank")
+    explained = None
+    if query.explain_id is not None:
+        explained = await explanation.explain(
+            session, query.explain_id, prepared.plan, context, measured.features, measured.wanted
+        )
+    rows, read_on = await _memories(session, query, [_id(each) for each in ranked])
+    by_id = await _without_told(session, query, rows)
+    while read_on is None and not query.skip and _is_short(ranked, by_id, rows, query.limit):
+        if len(ranked) < ahead:
+            if len(measured.features.ids) < prepared.plan.limit or prepared.plan.limit > query.limit * MAX_WIDENED:
+                break
+            return await read(session, _wider(prepared), res)
+        ahead *= 2
+        ranked = _rank(context, measured.features, columns, ahead)
+        rows, read_on = await _memories(session, query, [_id(each) for each in ranked])
+        by_id = await _without_told(session, query, rows)
+    stopwatch.lap("rows")
+    of_memories = [key for key, each in by_id.items() if each.source == "memory"]
+    said_later = await _later(session, query, of_memories, measured, res)
+    stopwatch.lap("later")
+    arm_counts = {name: len(arm) for name, arm in found.arms.items()}
+    entities, warnings = context.entities.ids, measured.warnings
+    return ReadSearch(
+        ranked,
+        cosines,
+        by_id,
+        found.path,
+        arm_counts,
+        found.text_count,
+        explained,
+        entities,
+        answer,
+        said_later,
+        warnings,
+        read_on,
+    )
+
+
+async def _later(
+    session: Session, query: Query, hits: Sequence[UUID], measured: Measured, res: Resources
+) -> Mapping[UUID, tuple[LaterStatement, ...]]:
+    """What was said later about the same thing as each hit; nothing of a search in the past."""
+    if query.as_of is not None or not hits:
+        return {}
+    features = measured.features
+    best = np.argsort(-np.nan_to_num(features.text_vector, nan=-1.0), kind="stable").tolist()
+    distance = 1 - currency.same_thing_cosine(res.embedder.similarity)
+    turn_ids = set(measured.found.arms.get("turns", ()))
+    said = [features.ids[at] for at in best if features.ids[at] not in turn_ids]
+    return await later.read(session, query.scope.workspace_id, hits, said, res.generation, distance=distance)
+
+
+def _is_short(ranked: Sequence[Ranked], found: Mapping[UUID, Memory], rows: Mapping[UUID, Memory], limit: int) -> bool:
+    """Whether there would be more hits if none had given way to another that says the same."""
+    if len({each.hash for each in found.values()}) >= min(limit, len(rows)):
+        return False
+    kept = _each_once([each for each in ranked if _id(each) in found], found)
+    return len(kept) < min(limit, len(rows))
+
+
+def _wider(prepared: PreparedSearch) -> PreparedSearch:
+    """With more candidates."""
+    plan = prepared.plan
+    return replace(prepared, plan=replace(plan, arm_limit=plan.arm_limit * 4, limit=plan.limit * 4))
+
+
+async def _measured(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
+    query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
+    with tracing.span("candidates"):
+        found = await candidates.find(session, plan, prepared.scope_rows, binary_rows=res.settings.binary_scope_rows)
+    stopwatch.lap("candidates")
+    with tracing.span("entities"):
+        entities = await _entities(session, prepared)
+    if entities.memories:
+        found = replace(found, arms={**found.arms, "entity": list(entities.memories)})
+    stopwatch.lap("entities")
+    ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
+    matching_texts = len(found.arms.get("text_lexical", ()))
+    spoken: Features | None = None
+    contexts: list[TurnContext] = []
+    if prepared.has_turns:
+        with tracing.span("turns"):
+            found, spoken, contexts = await _turns(session, prepared, found, res)
+        matching_texts += int(np.count_nonzero(spoken.text_lexical))
+        stopwatch.lap("turns")
+    context = signals.query_context(query, prepared.parsed, prepared.now, prepared.term_ids, found, entities)
+    wanted = signals.wanted_features(context, matching_texts)
+    if plan.original_vector is not None:
+        wanted |= {"original_cosine"}
+    measured = await features.read(session, plan, ids, context.idf, wanted)
+    if spoken is not None:
+        measured = features.joined(features.with_contexts(measured, contexts), spoken, wanted)
+    if (query.ranking.factors.importance or query.ranking.factors.salience) and ids:
+        context = replace(context, stats=await stats.for_ranking(session, query.scope.workspace_id, ids))
+    context = signals.with_features(context, measured, matching_texts, res.embedder.similarity)
+    return Measured(found, context, measured, wanted)
+
+
+async def _turns(
+    session: Session, prepared: PreparedSearch, found: Candidates, res: Resources
+) -> tuple[Candidates, Features, list[TurnContext]]:
+    """The candidates with the turns that may answer beside them, the features of those, and the context that their
+    turns give to memories. A turn that only asks answers nothing."""
+    query, plan = prepared.query, prepared.plan
+    found, spoken, contexts = await turn_candidates.read(
+        session,
+        TurnFilter(query.scope, query.window.start, query.window.end, channels=query.channels, now=prepared.now),
+        TurnQuery(plan.terms, plan.vector, plan.asked_at, plan.original_vector),
+        generation=res.generation,
+        candidate_limit=plan.arm_limit,
+        newest=0 if plan.vector is not None else plan.limit,
+        exact_rows=max(res.settings.exact_scope_rows, 1),
+        beside=found,
+    )
+    spoken = features.chosen(spoken, signals.asking_share(spoken.ids, spoken.phrasing) < 1)
+    return replace(found, arms={**found.arms, "turns": spoken.ids}), spoken, contexts
+
+
+async def _recorded(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
+    """The same of the memories as they were recorded at a moment."""
+    query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
+    there = RecordedScope(query.scope, prepared.now, plan.conditions, query.channels)
+    texts = await past_texts.read(session, there, plan, res)
+    found = texts.candidates(plan)
+    stopwatch.lap("candidates")
+    stopwatch.lap("entities")
+    context = signals.query_context(query, prepared.parsed, prepared.now, prepared.term_ids, found, EntityMatches())
+    measured, context = texts.features(context.idf), replace(context, stats=texts.stats)
+    context = signals.with_features(context, measured, len(found.arms["text_lexical"]), res.embedder.similarity)
+    return Measured(found, context, measured, frozenset(), (past_texts.CUT,) if texts.is_cut else ())
+
+
+async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[Mapping[UUID, Memory], int | None]:
+    """Those that fit an answer, and the `skip` of the others."""
+    read = partial(_memories_and_turns, session, query.scope.workspace_id)
+    if query.as_of is not None:
+        read = partial(recorded.get_many, session, query.scope.workspace_id, moment=query.as_of)
+    found, count = await direct.page_of_ids(ids, read)
+    return found, query.skip + count if count < len(ids) else None
+
+
+async def _memories_and_turns(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    found = await memories.get_many(session, workspace_id, ids)
+    if of_turns := [each for each in ids if each not in found]:
+        said = await turns.get_many(session, workspace_id, of_turns)
+        found |= {key: memory_of(each) for key, each in said.items()}
+    return found
+
+
+async def _without_told(session: Session, query: Query, found: Mapping[UUID, Memory]) -> Mapping[UUID, Memory]:
+    """Without messages of which a fact is among the hits: a fact leads, the message is its source."""
+    said = {key: each for key, each in found.items() if each.source == "memory"}
+    messages = {key: each.conversation_id for key, each in said.items() if each.turn_index is not None}
+    facts = [key for key, each in said.items() if key not in messages and each.conversation_id in messages.values()]
+    if not (messages and facts) or query.as_of is not None:
+        return found
+    told = await sources.told(session, query.scope.workspace_id, facts, list(messages))
+    return {key: each for key, each in found.items() if key not in told}
+
+
+async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:
+    """What the names in the query find. Speakers whom it names are none: who speaks is a signal of its own."""
+    names = sorted({phrase.casefold() for phrase in prepared.parsed.phrases})
+    if not names or not prepared.query.ranking.techniques.entity_centric:
+        return EntityMatches()
+    return await entity_arm.find(session, prepared.plan, names, now=prepared.now)
+
+
+def _rank(context: QueryContext, measured: Features, columns: Columns, limit: int) -> list[Ranked]:
+    """The best of the candidates, best first."""
+    ranking, query = context.ranking, context.query
+    explain = query.explain or query.explain_id is not None
+    wide = limit * DIVERSITY_OVERFETCH if ranking.diversity > 0 else limit
+    ranked = signals.fused(columns, context, limit=wide, explain=explain)
+    if ranking.diversity == 0:
+        return ranked
+    terms = dict(zip(measured.ids, measured.terms, strict=True))
+    overlap = fusion.text_overlap([terms[_id(each)] for each in ranked])
+    return fusion.diversified(ranked, overlap, ranking.diversity, limit=limit, one_by_one=MAX_DIVERSIFIED)
+
+
+# -- after the snapshot -----------------------------------------------------------------------------------------------
+
+
+@tracing.traced("finish")
+async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) -> SearchResult:
+    """The hits as they are given, after the reranker has seen them; holds nothing."""
+    query, stopwatch = prepared.query, prepared.stopwatch
+    ranked, warnings = list(found.ranked), (*prepared.warnings, *found.warnings)
+    if query.ranking.rerank:
+        texts: dict[Hashable, str] = {each: row.text for each, row in found.memories.items()}
+        ranked, prepared.used["rerank"], more = await rerank.reranked(query, ranked, texts, res)
+        warnings = (*warnings, *more)
+        stopwatch.lap("rerank")
+    if not (prepared.parsed.looks_back or prepared.parsed.time):
+        ranked = current_first(ranked, currency.newer(found.memories))
+    ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in found.memories]
+    ranked = _each_once(ranked, found.memories)[: query.limit]
+    hits = tuple(_hit(each, place, found, res) for place, each in enumerate(ranked))
+    probable = tuple(each for each in hits if is_probable(each.answer_probability, query.min_probability))
+    _record(prepared, found.arm_counts)
+    return SearchResult(
+        probable,
+        found.path,
+        warnings,
+        prepared.used,
+        SearchDetails(found.arm_counts, found.text_count, stopwatch.ms) if query.explain else None,
+        explanation.placed(found.explanation, hits, probable) if found.explanation else None,
+        found.entities,
+        found.answer.probability if found.answer else None,
+        found.read_on if len(ranked) < query.limit else None,
+    )
+
+
+def _each_once(ranked: Sequence[Ranked], found: Mapping[UUID, Memory]) -> list[Ranked]:
+    """The hits without those that another channel says better: a memory and its promoted copy have one text."""
+    first: dict[tuple[str | None, ...], str] = {}
+    kept = []
+    for each in ranked:
+        memory = found[_id(each)]
+        scope = memory.scope
+        said = (memory.hash, scope.user_id, scope.agent_id, scope.run_id)
+        if first.setdefault(said, scope.channel) == scope.channel:
+            kept.append(each)
+    return kept
+
+
+def _hit(ranked: Ranked, place: int, found: ReadSearch, res: Resources) -> Hit:
+    key = _id(ranked)
+    cosine = found.cosines[key]
+    similarity = res.embedder.query_similarity(cosine) if cosine is not None else None
+    probability = found.answer.of_hit(key, place) if found.answer else None
+    said_later = found.later.get(key, ())
+    return Hit(found.memories[key], ranked.score, similarity, ranked.terms, ranked.factors, probability, said_later)
+
+
+def _record(prepared: PreparedSearch, arm_counts: Mapping[str, int]) -> None:
+    """Notes what each technique took and gave, in the answer and in the metrics. Labels are names of stages and
+    techniques, never a workspace or a user."""
+    on, used, ms = prepared.query.ranking.techniques, prepared.used, prepared.stopwatch.ms
+    if on.hybrid:
+        lexical = arm_counts.get("text_lexical", 0) + arm_counts.get("context_lexical", 0)
+        used["hybrid"] = TechniqueUse(ms["candidates"], lexical)
+    if on.entity_centric:
+        used["entity_centric"] = TechniqueUse(ms["entities"], arm_counts.get("entity", 0))
+    for stage, took_ms in ms.items():
+        STAGES.labels(stage).observe(took_ms / 1000)
+    for name, each in used.items():
+        TECHNIQUE_SECONDS.labels(name).observe(each.ms / 1000)
+        TECHNIQUE_RESULTS.labels(name).observe(each.count)
+
+
+def _id(ranked: Ranked) -> UUID:
+    assert isinstance(ranked.key, UUID), "memories are ranked by their ids"
+    return ranked.key

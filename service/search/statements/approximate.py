@@ -1,0 +1,306 @@
+"""Candidates of a scope too large to read row by row.
+
+Every arm opens its candidates by an index of its own. Vectors: the binary quantisation of all vectors of a medium
+scope, the HNSW graph of the generation in a larger one; where the conditions leave too few of what that gives, an exact
+scan of the scope after all, which sees rows without a vector too. Terms and tags: SECURITY DEFINER functions over GIN
+(docs/decisions/003-definer-functions.md), whose ids are joined back here under row-level security. Time: the rows on
+both sides of the moment asked for. Entities are found by equality, which row-level security lets use an index
+(entity_arm.py).
+
+Common terms score but open no candidates (term_statistics.py).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from pgvector import HalfVector, SparseVector
+from pgvector.sqlalchemy import SPARSEVEC
+from sqlalchemy import DateTime, Text, TextClause, bindparam, text
+from sqlalchemy.types import ARRAY
+
+from service.domain import bm25
+from service.domain.query import VectorPath, VectorStrategy
+from service.postgres import direct, vectors
+from service.postgres.engine import Session
+from service.postgres.scopes import typed
+from service.postgres.tables import TERM_DIMENSIONS
+from service.postgres.vectors import Half
+from service.search.statements import prefilter, term_statistics
+from service.search.statements.exact import MAX_CLOSE
+from service.search.statements.plan import Candidates, SearchPlan
+from service.search.statements.term_statistics import TermStatistics
+
+GRAPH_OVERFETCH: Final = 4
+"""The graph returns this many times an arm's size, 200 for ten hits: of a million vectors these gave the same ten
+nearest as 400, in three quarters of the time (60 queries without a condition and 60 that half of the rows meet)."""
+
+MAX_FROM_GRAPH: Final = 400
+"""The graph returns at most this many unless more hits are wanted; hnsw.ef_search on the role is as large."""
+
+SCAN_LIMIT: Final = 20_000
+"""Rows that a function over terms or tags reads at most: what bounds a query of frequent terms only."""
+
+MAX_CHECKED: Final = 20_000
+"""Nearest by binary distance that are checked against the conditions; MAX_CLOSE of them are compared exactly."""
+
+MIN_FOUND_SHARE: Final[dict[VectorStrategy, float]] = {"binary": 1.0, "hnsw": 0.4}
+"""The fallback runs when fewer than this share of `arm_limit`, or than `limit`, are found: the nearest ten may then lie
+beyond where the search ended."""
+
+ARM_OVERFETCH: Final = 10
+"""The functions give so many times the arm's size, of which the conditions hide some."""
+
+# The nearest of a kind by binary distance that the conditions let through, compared exactly.
+BINARY: Final = """
+WITH approximate AS MATERIALIZED (
+    SELECT v.memory_id AS id, {exact_distance} AS distance FROM memory_vector v
+    WHERE v.workspace_id = :workspace AND v.generation = {generation} AND v.kind = 'text'
+      AND v.memory_id = ANY ({text_ids})
+    ORDER BY distance, id LIMIT :wide
+), {known_ids}"""
+
+BINARY_CONTEXTS: Final = """
+UNION ALL (SELECT 'context_vector', v.memory_id, {exact_distance} AS distance FROM memory_vector v
+    WHERE v.workspace_id = :workspace AND v.generation = {generation} AND v.kind = 'context'
+      AND v.memory_id = ANY ({context_ids})
+    ORDER BY distance, v.memory_id LIMIT :arm_limit)
+"""
+
+# ix_memory_vector_hnsw_<generation>. A hash table tells whether a row the graph reaches has the filter keys, at a tenth
+# of what looking the row up costs: where the keys leave few per cent of the scope, nearly all rows would be looked up
+# and refused.
+HNSW: Final = """
+WITH {known_ids}approximate AS MATERIALIZED (
+    SELECT v.memory_id AS id, {graph_distance} AS distance
+    FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
+    WHERE {vector_scope} AND v.generation = {generation} AND v.kind = 'text' AND {rows}{among_known}
+    ORDER BY {graph_distance} LIMIT :wide
+), """
+
+KNOWN_IDS: Final = "known AS MATERIALIZED (SELECT {ids} AS ids), "
+AMONG_KNOWN: Final = " AND ((SELECT ids IS NULL FROM known) OR v.memory_id IN (SELECT unnest(ids) FROM known))"
+
+# The exact scan starts from memory, so that rows without a vector are there too, behind all others. It looks up vectors
+# only for rows that the conditions let through (OFFSET 0): the planner takes these for hundreds of thousands, of which
+# the graph would have found enough, and would read all vectors of the scope.
+FALLBACK: Final = """fallback AS MATERIALIZED (
+    SELECT matching.id, v.distance
+    FROM ({matching} OFFSET 0) matching LEFT JOIN LATERAL (
+        SELECT {exact_distance} AS distance FROM memory_vector v
+        WHERE v.workspace_id = :workspace AND v.memory_id = matching.id AND v.generation = {generation}
+          AND v.kind = 'text'
+        OFFSET 0
+    ) v ON true
+    ORDER BY v.distance, matching.id LIMIT :arm_limit
+)
+(SELECT '{strategy}' AS arm, id, distance AS place FROM approximate
+    WHERE (SELECT count(*) FROM approximate) >= :enough ORDER BY distance + 0, id LIMIT :arm_limit)
+UNION ALL (SELECT 'fallback', id, distance FROM fallback ORDER BY distance, id)
+"""
+
+TOO_FEW: Final = "(SELECT count(*) FROM approximate) < :enough"
+
+# All rows that meet the conditions, or of those up to MAX_SCANNED with the filter keys. The btree of a column range
+# serves where the planner takes it for narrow.
+ALL_MATCHING: Final = "SELECT m.id FROM {all_of} AND {too_few}"
+KNOWN_MATCHING: Final = """SELECT m.id FROM memory m
+        WHERE {too_few} AND m.workspace_id = :workspace AND m.id = ANY (ARRAY(SELECT unnest(ids) FROM known))
+          AND coalesce({scope} AND {rows}, false)
+        UNION ALL
+        SELECT m.id FROM {all_of} AND {too_few} AND (SELECT ids IS NULL FROM known)"""
+
+# Without a vector the newest fill up: the scope's btree is in their order.
+NEWEST: Final = """
+(SELECT 'newest' AS arm, m.id, CAST(0 AS float8) AS place FROM {newest}
+    {top})
+"""
+
+TOP: Final = "ORDER BY m.created_at DESC, m.id LIMIT :limit"
+
+# What the query does not ask for, the planner removes: plans are made for the values. Time: ix_memory_timestamp,
+# read in both directions.
+OTHER_ARMS: Final = """
+UNION ALL (SELECT 'text_lexical', m.id, l.place
+    FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, false, CAST(:text_terms AS integer[]),
+                     CAST(:and_text_terms AS integer[]), :text_idf, :scan_limit, :candidate_limit,
+                     CAST(:arm_limit AS integer), :match_any, :with_shared)
+        WITH ORDINALITY AS l (id, place)
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
+    WHERE cardinality(CAST(:text_terms AS integer[])) > 0 AND {scope} AND {rows} ORDER BY l.place LIMIT :arm_limit)
+UNION ALL (SELECT 'context_lexical', m.id, l.place
+    FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, true, CAST(:context_terms AS integer[]),
+                     CAST(:and_context_terms AS integer[]), :context_idf, :scan_limit, :candidate_limit,
+                     CAST(:arm_limit AS integer), :match_any, :with_shared)
+        WITH ORDINALITY AS l (id, place)
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
+    WHERE cardinality(CAST(:context_terms AS integer[])) > 0 AND {scope} AND {rows} ORDER BY l.place LIMIT :arm_limit)
+UNION ALL (SELECT 'tag', m.id, l.place
+    FROM tag_ids(:of_user, :of_agent, :of_run, :of_channels, CAST(:tags AS text[]), :scan_limit, :candidate_limit,
+                 :match_any, :with_shared)
+        WITH ORDINALITY AS l (id, place)
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
+    WHERE cardinality(CAST(:tags AS text[])) > 0 AND {scope} AND {rows} ORDER BY l.place LIMIT :arm_limit)
+UNION ALL (SELECT 'time', id, place FROM (
+    (SELECT m.id, date_part('epoch', m."timestamp") - date_part('epoch', CAST(:asked_at AS timestamptz)) AS place
+        FROM memory m
+        WHERE {scope} AND {rows} AND m."timestamp" >= CAST(:asked_at AS timestamptz)
+        ORDER BY m."timestamp" LIMIT :arm_limit)
+    UNION ALL
+    (SELECT m.id, date_part('epoch', CAST(:asked_at AS timestamptz)) - date_part('epoch', m."timestamp")
+        FROM memory m
+        WHERE {scope} AND {rows} AND m."timestamp" < CAST(:asked_at AS timestamptz)
+        ORDER BY m."timestamp" DESC LIMIT :arm_limit)
+) both_sides ORDER BY place, id LIMIT :arm_limit)
+"""
+
+PARAMETER_TYPES: Final[dict[str, Any]] = {
+    "query_vector": Half(),
+    "text_idf": SPARSEVEC(TERM_DIMENSIONS),
+    "context_idf": SPARSEVEC(TERM_DIMENSIONS),
+    "asked_at": DateTime(timezone=True),
+    "of_user": Text(),
+    "of_agent": Text(),
+    "of_run": Text(),
+    "of_channels": ARRAY(Text()),
+}
+
+
+async def find(session: Session, plan: SearchPlan, strategy: VectorStrategy) -> Candidates:
+    """The candidates. Their `path` is the strategy, or fallback where that gave too few."""
+    statistics = await term_statistics.read(session, plan.workspace_id, plan.terms)
+    arms: dict[str, list[UUID]] = {}
+    path: VectorPath = "none" if plan.vector is None else "fallback"
+    for row in await direct.fetch(session, statement(plan, strategy), values(plan, strategy, statistics)):
+        if row.arm == strategy:
+            path = strategy
+        arms.setdefault("text_vector" if row.arm in (strategy, "fallback") else row.arm, []).append(row.id)
+    texts = max(statistics.texts, plan.exact_rows + 1)
+    return Candidates(texts, statistics.text_df, statistics.context_df, arms, path)
+
+
+def values(plan: SearchPlan, strategy: VectorStrategy, statistics: TermStatistics) -> dict[str, Any]:
+    texts = statistics.texts or plan.exact_rows
+    selective = term_statistics.selective_terms
+    companions = term_statistics.companion_terms
+    found: dict[str, Any] = {
+        **prefilter.values(plan),
+        **plan.conditions.values,
+        **plan.scope.values,
+        **plan.vector_scope.values,
+        "arm_limit": plan.arm_limit,
+        "limit": plan.limit,
+        "scan_limit": SCAN_LIMIT,
+        "candidate_limit": plan.arm_limit * ARM_OVERFETCH,
+        "text_terms": selective(statistics.text_df, texts),
+        "and_text_terms": companions(statistics.text_df, texts),
+        "text_idf": _idf(statistics.text_df, texts),
+        "context_terms": selective(statistics.context_df, texts),
+        "and_context_terms": companions(statistics.context_df, texts),
+        "context_idf": _idf(statistics.context_df, texts),
+        "tags": list(plan.tags),
+        "asked_at": plan.asked_at,
+    }
+    if plan.vector is not None:
+        wide = max(plan.limit, min(plan.arm_limit * GRAPH_OVERFETCH, MAX_FROM_GRAPH))
+        found |= {"query_vector": HalfVector(plan.vector), "wide": wide}
+        found |= {"max_checked": MAX_CHECKED, "max_close": max(MAX_CLOSE, wide)}
+        found["enough"] = max(plan.limit, int(plan.arm_limit * MIN_FOUND_SHARE[strategy]))
+    return found
+
+
+def _idf(frequency: Any, texts: float) -> SparseVector:
+    return SparseVector({term: bm25.idf(texts, found) for term, found in frequency.items()}, TERM_DIMENSIONS)
+
+
+class ScopeSql(NamedTuple):
+    """The scope in SQL: as conditions on `memory m` and `memory_vector v`, and as what stands behind FROM for each;
+    `newest`: with the conditions and the order of NEWEST."""
+
+    scope: str
+    memory: str
+    newest: str
+    vector_scope: str
+    vectors: str
+
+
+def statement(plan: SearchPlan, strategy: VectorStrategy) -> TextClause:
+    """The whole statement; tests/db/golden has it with the values filled in."""
+    ranges = [prefilter.in_range("m", at, each) for at, each in enumerate(plan.column_ranges)]
+    return _statement(
+        ScopeSql(
+            plan.scope.sql,
+            plan.scope.source("memory m"),
+            (plan.scope & plan.conditions).source("memory m", TOP),
+            plan.vector_scope.sql,
+            plan.vector_scope.source("memory_vector v"),
+        ),
+        plan.conditions.sql,
+        tuple(ranges),
+        plan.generation,
+        None if plan.vector is None else len(plan.vector),
+        strategy,
+        has_keys=bool(plan.filter_keys),
+    )
+
+
+@lru_cache(maxsize=256)
+def _statement(
+    here: ScopeSql,
+    rows: str,
+    ranges: tuple[str, ...],
+    generation: int,
+    dimension: int | None,
+    strategy: VectorStrategy,
+    *,
+    has_keys: bool,
+) -> TextClause:
+    if dimension is None:
+        shape = NEWEST
+    elif strategy == "binary":
+        shape = BINARY + FALLBACK + BINARY_CONTEXTS
+    else:
+        shape = HNSW + FALLBACK
+    matching = KNOWN_MATCHING if has_keys else ALL_MATCHING
+    all_of = " AND ".join((here.memory, rows, *ranges))
+    # in a medium scope the keys are only looked up for the fallback
+    ids = f"CASE WHEN {TOO_FEW} THEN {prefilter.SCANNED_IDS} END" if strategy == "binary" else prefilter.SCANNED_IDS
+    filled = (shape + OTHER_ARMS).format(
+        scope=here.scope,
+        newest=here.newest,
+        top=TOP,
+        vector_scope=here.vector_scope,
+        rows=rows,
+        generation=int(generation),
+        strategy=strategy,
+        exact_distance=vectors.exact_distance(),
+        graph_distance=vectors.graph_distance(dimension or 0),
+        text_ids=_nearest(here.vectors, generation, "text", rows),
+        context_ids=_nearest(here.vectors, generation, "context", rows),
+        known_ids=KNOWN_IDS.format(ids=ids) if has_keys else "",
+        among_known=AMONG_KNOWN if has_keys else "",
+        matching=matching.format(too_few=TOO_FEW, scope=here.scope, rows=rows, all_of=all_of),
+    )
+    bound = [bindparam(name, type_=kind) for name, kind in PARAMETER_TYPES.items() if f":{name}" in filled]
+    return typed(text(filled)).bindparams(*bound)
+
+
+def _nearest(vectors_of_scope: str, generation: int, kind: str, rows: str) -> str:
+    of_kind = f"{vectors_of_scope} AND v.generation = {int(generation)} AND v.kind = '{kind}'"
+    return nearest_passing(of_kind, rows, checked="LIMIT :max_checked")
+
+
+def nearest_passing(these: str, rows: str, *, checked: str = "") -> str:
+    """SQL of the ids of the nearest vectors by binary distance whose rows meet the conditions. `these`: the vectors, as
+    they stand behind FROM, read from the scope's btree alone. The nearest (`checked`: a LIMIT) are held against `rows`
+    one by one in their order (OFFSET 0 keeps the planner from reading the scope instead) until :max_close have
+    passed."""
+    return f"""ARRAY(
+        SELECT passing.id FROM (
+            SELECT v.memory_id, {vectors.BINARY_DISTANCE} AS bits FROM {these}
+            ORDER BY bits, v.memory_id {checked}
+        ) by_bits CROSS JOIN LATERAL (
+            SELECT m.id FROM memory m WHERE m.workspace_id = :workspace AND m.id = by_bits.memory_id AND {rows} OFFSET 0
+        ) passing LIMIT :max_close)"""  # noqa: S608 - pieces of our own

@@ -1,0 +1,84 @@
+"""The strategy of a search by the size of its scope, and the candidates that it finds.
+
+| rows of the scope | strategy | file |
+|---|---|---|
+| up to `exact_scope_rows` | every row is read | exact.py |
+| more, but few meet the conditions | these few are looked up, then read | prefilter.py, exact.py |
+| up to `binary_scope_rows` | the binary quantisation of every vector is read | approximate.py |
+| more | the HNSW graph is walked | approximate.py |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from sqlalchemy import TextClause, text
+
+from service.postgres import direct
+from service.postgres.engine import Session, leave_steady_plans, use_steady_plans
+from service.postgres.scopes import Condition, typed
+from service.search.statements import approximate, exact, prefilter
+from service.search.statements.plan import Candidates, SearchPlan
+
+PREFILTER_ROWS: Final = 2_000
+"""In a scope of so many rows, conditions that an index serves are looked up before all rows are read; in a smaller one
+the look-up costs as much as it saves."""
+
+MAX_SPEAKERS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeSummary:
+    """What is known of a scope before it is searched. `rows`: the count stops at `count_to` + 1, because no
+    strategy needs to know more. `speakers`: the names that clients gave, the first 200 by the alphabet. `has_turns`:
+    something was said in it."""
+
+    rows: int
+    speakers: tuple[str, ...]
+    has_turns: bool
+
+
+# ix_memory_user, _agent or _run is counted without the table, 0.1 ms per thousand rows. Speakers: one step per name
+# through ix_memory_user_speaker and its likes.
+SUMMARY: Final = """
+WITH RECURSIVE named AS (
+    (SELECT m.speaker FROM memory m WHERE {scope} AND m.speaker IS NOT NULL ORDER BY m.speaker LIMIT 1)
+    UNION ALL
+    SELECT next.speaker FROM named CROSS JOIN LATERAL (
+        SELECT m.speaker FROM memory m WHERE {scope} AND m.speaker > named.speaker ORDER BY m.speaker LIMIT 1
+    ) next
+)
+SELECT (SELECT count(*) FROM (SELECT FROM memory m WHERE {scope} LIMIT :most + 1) counted) AS rows,
+       CAST(ARRAY(SELECT speaker FROM named LIMIT :speakers) AS text[]) AS speakers,
+       {has_turns} AS has_turns
+"""
+
+
+async def summary(session: Session, scope: Condition, *, count_to: int) -> ScopeSummary:
+    """How large the scope is, and who speaks in it."""
+    values = {**scope.values, "most": count_to, "speakers": MAX_SPEAKERS}
+    row = (await direct.fetch(session, summary_statement(scope.sql), values))[0]
+    return ScopeSummary(row.rows, tuple(row.speakers), row.has_turns)
+
+
+@lru_cache(maxsize=64)
+def summary_statement(scope: str) -> TextClause:
+    of_turns = f"EXISTS (SELECT FROM turn t WHERE {scope.replace('m.', 't.')})"
+    return typed(text(SUMMARY.format(scope=scope, has_turns="false" if "run_id IS NULL" in scope else of_turns)))
+
+
+async def find(session: Session, plan: SearchPlan, scope_rows: int, *, binary_rows: int) -> Candidates:
+    """The candidates of all arms, in a scope that had so many rows a few seconds ago. One that has outgrown
+    `exact_rows` since then is searched as a large one."""
+    if scope_rows >= PREFILTER_ROWS:
+        few = await prefilter.few_rows(session, plan)
+        if few is not None and (found := await exact.find(session, few)) is not None:
+            return found
+    if scope_rows <= plan.exact_rows and (found := await exact.find(session, plan)) is not None:
+        return found
+    await leave_steady_plans(session)
+    found = await approximate.find(session, plan, "binary" if scope_rows <= binary_rows else "hnsw")
+    await use_steady_plans(session)
+    return found

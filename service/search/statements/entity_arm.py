@@ -1,0 +1,139 @@
+"""Memories that name the entities of a query, or an entity next to one of these in the graph.
+
+Names are found by their identity (casefolded) or as an alias, followed one step along the strongest relations, and then
+to the memories that name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import TextClause, text
+
+from service.postgres import direct
+from service.postgres.engine import Session
+from service.postgres.scopes import by_key, typed
+from service.search.statements.plan import SearchPlan
+
+MAX_ENTITIES = 50
+"""Entities that one query can mean; several channels may know the same name."""
+
+RELATIONS_EACH_WAY = 5
+"""Relations of an entity that are followed, in each direction, the strongest first."""
+
+MAX_LINKS = 5_000
+"""An entity that more memories name is too common to help, and counting them all would take longer than the search."""
+
+# ix_entity_name, ix_entity_alias_key, or the unique indexes that begin with the user; then ix_entity_edge_source and
+# _target, ix_memory_entity_entity. Each step begins where the last one ended (LATERAL), whatever is known of the
+# tables: what the planner takes for the shortest way without statistics took ten times as long.
+NAMED = """
+WITH known AS MATERIALIZED (
+    SELECT e.id, e.name_key, e.name_key AS named_as FROM entity e
+    WHERE {entity} AND e.name_key = ANY (CAST(:names AS text[]))
+    UNION ALL
+    SELECT e.id, e.name_key, a.alias_key FROM entity_alias a CROSS JOIN LATERAL ({alias_of}) e
+    WHERE {alias} AND a.alias_key = ANY (CAST(:names AS text[]))
+    LIMIT :most
+), next_to AS MATERIALIZED (
+    SELECT n.id, n.name_key, edge.strength
+    FROM known x CROSS JOIN LATERAL (
+        (SELECT target_id AS other, strength FROM entity_edge f WHERE f.workspace_id = :workspace AND f.source_id = x.id
+            AND {valid} ORDER BY strength DESC, target_id LIMIT :fan)
+        UNION ALL
+        (SELECT source_id, strength FROM entity_edge f WHERE f.workspace_id = :workspace AND f.target_id = x.id
+            AND {valid} ORDER BY strength DESC, source_id LIMIT :fan)
+    ) edge CROSS JOIN LATERAL ({other}) n
+    WHERE n.name_key NOT IN (SELECT name_key FROM known) ORDER BY edge.strength DESC, n.id LIMIT :most
+), linked AS MATERIALIZED (
+    SELECT x.name_key, x.is_named, ARRAY(
+        SELECT m.id FROM unnest(links.ids) AS l (id), LATERAL ({memory}) m
+        WHERE cardinality(links.ids) <= :links AND {scope} AND {rows}
+    ) AS ids
+    FROM (SELECT id, name_key, true AS is_named FROM known UNION ALL SELECT id, name_key, false FROM next_to) x,
+    LATERAL (
+        SELECT ARRAY(SELECT l.memory_id FROM memory_entity l WHERE l.workspace_id = :workspace AND l.entity_id = x.id
+                     LIMIT :links + 1) AS ids OFFSET 0
+    ) links
+)
+SELECT id, ARRAY[name_key] AS names, named_as, CAST(NULL AS float8) AS strength, CAST(NULL AS float8[]) AS texts
+FROM known
+UNION ALL SELECT id, ARRAY[name_key], NULL, strength, NULL FROM next_to
+UNION ALL (SELECT l.id, array_agg(l.name_key), NULL, NULL, array_agg(l.texts)
+    FROM (SELECT unnest(ids) AS id, name_key, is_named, texts::float8
+          FROM (SELECT *, sum(cardinality(ids)) OVER (PARTITION BY name_key) AS texts FROM linked) counted) l
+    GROUP BY l.id ORDER BY bool_or(l.is_named) DESC, sum(1 / l.texts) DESC, l.id LIMIT :arm)
+"""
+
+VALID = "(f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)"
+
+
+@dataclass(frozen=True, slots=True)
+class EntityMatches:
+    """`memories`: the entities (by their identity) that each memory names, best first. `text_counts`: how many memories
+    of the scope name an entity. `named_as`: of each entity of the query the words that named it, casefolded.
+    `next_strength`: of each entity one step away the strength (0..1) of the relation. `ids`: of the entities of the
+    query."""
+
+    memories: Mapping[UUID, frozenset[str]] = field(default_factory=dict)
+    text_counts: Mapping[str, float] = field(default_factory=dict)
+    named_as: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    next_strength: Mapping[str, float] = field(default_factory=dict)
+    ids: tuple[UUID, ...] = ()
+
+
+async def find(session: Session, plan: SearchPlan, names: Sequence[str], *, now: datetime) -> EntityMatches:
+    """The memories that name one of these entities (casefolded names or aliases), the rarest names first."""
+    memories, named_as = dict[UUID, frozenset[str]](), dict[str, frozenset[str]]()
+    text_counts, next_strength = dict[str, float](), dict[str, float]()
+    ids = dict[UUID, None]()
+    for row in await direct.fetch(session, statement(plan), values(plan, names, now)):
+        name = row.names[0]
+        if row.texts is not None:
+            memories[row.id] = frozenset(row.names)
+            text_counts |= dict(zip(row.names, row.texts, strict=True))
+        elif row.named_as is not None:
+            ids[row.id] = None
+            named_as[name] = named_as.get(name, frozenset()) | {row.named_as}
+        else:
+            next_strength[name] = max(row.strength, next_strength.get(name, 0.0))
+    return EntityMatches(memories, text_counts, named_as, next_strength, tuple(ids))
+
+
+def statement(plan: SearchPlan) -> TextClause:
+    """The whole statement; tests/db/golden has it with the values filled in."""
+    return _statement(_owner(plan), plan.scope.sql, plan.conditions.sql)
+
+
+def values(plan: SearchPlan, names: Sequence[str], now: datetime) -> dict[str, Any]:
+    limits = {"fan": RELATIONS_EACH_WAY, "most": MAX_ENTITIES, "links": MAX_LINKS, "arm": plan.arm_limit}
+    return {**plan.scope.values, **plan.conditions.values, **limits, "names": list(names), "now": now}
+
+
+def _owner(plan: SearchPlan) -> str:
+    """Whose entities they may be: the user's where every memory of the scope is, nobody's where it may be shared."""
+    if "user_id" not in plan.scope.values or plan.match == "any":
+        return "true"
+    own = "{alias}.user_id = :user_id"
+    return f"({own} OR {{alias}}.user_id IS NULL)" if plan.with_shared else own
+
+
+@lru_cache(maxsize=256)
+def _statement(owner: str, scope: str, rows: str) -> TextClause:
+    entity, alias = (f"{name}.workspace_id = :workspace AND {owner.format(alias=name)}" for name in "ea")
+    shape = NAMED.format(
+        entity=entity,
+        alias=alias,
+        alias_of=by_key("entity", "a.entity_id"),
+        other=by_key("entity", "edge.other"),
+        memory=by_key("memory", "l.id"),
+        valid=VALID,
+        scope=scope,
+        rows=rows,
+    )
+    return typed(text(shape))

@@ -1,0 +1,266 @@
+"""Candidates of a small scope, of which every row is read, and of a few rows found by prefilter.py.
+
+Terms are weighed by BM25 over the rows that the search may see; their document frequencies are counted in the same
+statement, so they are right after every update and delete. Vectors are compared by their binary quantisation, and the
+nearest by that exactly. Further arms: the time that the query asks for, tags, and the newest rows to fill up.
+
+The scope is cut by its btree and read once; everything else is a filter, because no GIN index is used under row-level
+security (docs/decisions/003-definer-functions.md). features.py measures the candidates with the same weights.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Final
+from uuid import UUID
+
+from pgvector import HalfVector
+from sqlalchemy import DateTime, TextClause, bindparam, text
+
+from service.domain.bm25 import IDF_SQL
+from service.postgres import direct, vectors
+from service.postgres.engine import Session
+from service.postgres.scopes import by_key, typed
+from service.postgres.tables import TERM_DIMENSIONS
+from service.postgres.vectors import Half
+from service.search.statements.plan import Candidates, SearchPlan
+
+MIN_CLOSE: Final = 4
+"""Of the nearest by binary distance at least so many times an arm's size are compared exactly."""
+
+CLOSE_SHARE: Final = 40
+"""In larger scopes one in so many rows is compared exactly."""
+
+MAX_CLOSE: Final = 800
+"""No more than so many are compared exactly: of the ten nearest in 3,000, 20,000 and 100,000 vectors all were among the
+first 200, 400 and 800 by binary distance (200 queries, 384 components)."""
+
+MAX_COMPARED_TERMS: Final = 48
+"""A query of more terms, a whole page, has them counted in the rows' lists of terms: 4,000 terms compared with each
+row took 14 s in a scope of 20,000 rows."""
+
+# The scope is read once, into one row of lists (`scan`): a table of it would be written and read several times. Rows
+# that the conditions hide count as read, so that reading ends after :exact_rows. One sparse product tells whether a row
+# has any term of the query; only such rows are compared with each term.
+CANDIDATES: Final = """
+WITH term AS NOT MATERIALIZED (
+    -- each term as a sparse vector; places begin at 1 when written out, at 0 in the driver. Not stored: a stored one is
+    -- packed, and unpacked again for each row that it is compared with
+    SELECT term, ('{{' || term + 1 || ':' || '1}}/{dimensions}')::sparsevec AS vector
+    FROM unnest(CAST(:terms AS integer[])) AS given (term) OFFSET 0
+), any_term AS MATERIALIZED (
+    SELECT ('{{' || coalesce(string_agg(term + 1 || ':' || '1', ',' ORDER BY term), '') || '}}/{dimensions}')::sparsevec
+        AS vector
+    FROM term
+), scan AS MATERIALIZED (
+    SELECT count(*) AS rows_read,
+           count(*) FILTER (WHERE seen) AS texts,
+           bool_or(NOT without_context) AS has_contexts,
+           array_agg(id) FILTER (WHERE seen IS NOT TRUE) AS hidden_ids,
+           array_agg(id) FILTER (WHERE {keep_ids}) AS ids,
+           array_agg(id) FILTER (WHERE has_term AND seen) AS text_ids,
+           array_agg(bm25) FILTER (WHERE has_term AND seen) AS texts_bm25,
+           array_agg(without_context) FILTER (WHERE has_term AND seen) AS texts_without_context,
+           array_agg(id) FILTER (WHERE context_has_term AND seen) AS context_ids,
+           array_agg(context_bm25) FILTER (WHERE context_has_term AND seen) AS contexts_bm25,
+           array_agg(id) FILTER (WHERE seen AND CAST(:asked_at AS timestamptz) IS NOT NULL) AS timed_ids,
+           array_agg("timestamp") FILTER (WHERE seen AND CAST(:asked_at AS timestamptz) IS NOT NULL) AS timestamps,
+           array_agg(id) FILTER (WHERE tagged AND seen) AS tagged_ids,
+           array_agg(created_at) FILTER (WHERE tagged AND seen) AS tagged_created
+    FROM (SELECT * FROM ({every}) every LIMIT :exact_rows + 1) scoped
+), counted AS MATERIALIZED (
+    SELECT rows_read, texts, has_contexts, rows_read <= :exact_rows AS is_small,
+           greatest(:min_close, least(:max_close, rows_read / {close_share})) AS close
+    FROM scan
+),
+
+-- BM25: in how many texts and contexts each term occurs (a row without context is its own context), then the IDFs
+frequency AS MATERIALIZED (
+    SELECT term.term, found.text_df, found.context_df FROM term CROSS JOIN LATERAL (
+        SELECT (count(*) FILTER (WHERE is_text))::float8 AS text_df,
+               (count(*) FILTER (WHERE is_context))::float8 AS context_df
+        FROM (
+            SELECT unnest(texts_bm25) AS bm25, true AS is_text, unnest(texts_without_context) AS is_context FROM scan
+            UNION ALL
+            SELECT unnest(contexts_bm25), false, true FROM scan
+        ) weights WHERE weights.bm25 <#> term.vector < 0
+    ) found
+    WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) <= {max_compared_terms}
+    UNION ALL
+    SELECT term, (count(*) FILTER (WHERE is_text))::float8, (count(*) FILTER (WHERE is_context))::float8
+    FROM (
+        SELECT unnest(m.terms) AS term, true AS is_text, x.own AS is_context
+        FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x, LATERAL ({memory}) m
+        UNION ALL
+        SELECT unnest(m.context_terms), false, true FROM (SELECT unnest(context_ids) AS id FROM scan) x,
+            LATERAL ({memory}) m
+    ) occurrences
+    WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) > {max_compared_terms}
+      AND term = ANY (CAST(:terms AS integer[]))
+    GROUP BY term
+), idf AS MATERIALIZED (
+    SELECT ('{{' || string_agg(term + 1 || ':' || {text_idf}, ',' ORDER BY term) FILTER (WHERE text_df > 0)
+               || '}}/{dimensions}')::sparsevec AS of_texts,
+           ('{{' || string_agg(term + 1 || ':' || {context_idf}, ',' ORDER BY term) FILTER (WHERE context_df > 0)
+               || '}}/{dimensions}')::sparsevec AS of_contexts
+    FROM counted, frequency
+),
+
+-- Vectors: the nearest by binary distance, read from the scope's btree alone. As many extra rows are fetched as are
+-- hidden, so none is lost and no join with the scope is needed. NOT IN looks the hidden ids up in a hash table.
+text_binary AS MATERIALIZED (
+    SELECT v.memory_id AS id, {binary_distance} AS bits FROM {vectors}
+      AND (SELECT is_small FROM counted) AND v.generation = {generation} AND v.kind = 'text'
+    ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
+), text_close AS (
+    SELECT id FROM text_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
+    ORDER BY bits, id LIMIT (SELECT close FROM counted)
+), context_binary AS MATERIALIZED (
+    SELECT v.memory_id AS id, {binary_distance} AS bits FROM {vectors}
+      AND (SELECT is_small FROM counted) AND v.generation = {generation} AND v.kind = 'context'
+    ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
+), context_close AS (
+    SELECT id FROM context_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
+    ORDER BY bits, id LIMIT (SELECT close FROM counted)
+), text_vector AS MATERIALIZED (
+    SELECT v.memory_id AS id FROM memory_vector v
+    WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM text_close))
+      AND v.generation = {generation} AND v.kind = 'text'
+    ORDER BY {exact_distance}, v.memory_id LIMIT :arm_limit
+)
+
+-- One row per number and per candidate; of each arm the best first
+SELECT 'rows_read' AS arm, CAST(NULL AS uuid) AS id, CAST(NULL AS integer) AS term, rows_read::float8 AS text_df,
+       0::float8 AS context_df
+FROM counted
+UNION ALL SELECT 'texts', NULL, NULL, texts, texts FROM counted
+UNION ALL SELECT 'frequency', NULL, term, text_df, context_df FROM frequency
+UNION ALL (SELECT 'text_lexical', t.id, NULL, 0, 0
+    FROM (SELECT unnest(text_ids) AS id, unnest(texts_bm25) AS bm25 FROM scan) t, idf
+    WHERE (SELECT is_small FROM counted) ORDER BY t.bm25 <#> idf.of_texts, t.id LIMIT :arm_limit)
+-- where no row has a context this would only repeat the arm of the texts
+UNION ALL (SELECT 'context_lexical', c.id, NULL, 0, 0
+    FROM (
+        SELECT unnest(context_ids) AS id, unnest(contexts_bm25) AS bm25, true AS is_context FROM scan
+        UNION ALL SELECT unnest(text_ids), unnest(texts_bm25), unnest(texts_without_context) FROM scan
+    ) c, idf
+    WHERE (SELECT is_small AND has_contexts FROM counted) AND c.is_context
+    ORDER BY c.bm25 <#> idf.of_contexts, c.id LIMIT :arm_limit)
+UNION ALL SELECT 'text_vector', id, NULL, 0, 0 FROM text_vector
+UNION ALL (SELECT 'context_vector', v.memory_id, NULL, 0, 0 FROM memory_vector v
+    WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM context_close))
+      AND v.generation = {generation} AND v.kind = 'context'
+    ORDER BY {exact_distance}, v.memory_id LIMIT :arm_limit)
+UNION ALL (SELECT 'time', t.id, NULL, 0, 0
+    FROM (SELECT unnest(timed_ids) AS id, unnest(timestamps) AS "timestamp" FROM scan) t
+    WHERE (SELECT is_small FROM counted)
+    ORDER BY abs(date_part('epoch', t."timestamp") - date_part('epoch', CAST(:asked_at AS timestamptz))), t.id
+    LIMIT :arm_limit)
+UNION ALL (SELECT 'tag', t.id, NULL, 0, 0
+    FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
+    WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit)
+-- the newest fill up what vectors cannot give: rows without one
+UNION ALL (SELECT 'newest', again.id, NULL, 0, 0 FROM ({again}) again
+    WHERE again.seen AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
+    ORDER BY again.created_at DESC, again.id LIMIT :limit)
+"""
+
+# What is read of each row: nothing that ix_memory_user_bm25 and its likes do not hold, but for conditions and tags.
+ROW: Final = """
+    SELECT m.id, {rows} AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+           m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
+           m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
+           m."timestamp", m.created_at, {tagged} AS tagged
+    FROM memory m WHERE {part}"""
+
+INDEXED_TERMS: Final = 120
+"""Of a text and its context with at most so many different terms, ix_memory_user_bm25 and _agent_bm25 hold all that is
+read by default; longer ones would not fit into an index entry and are found by ix_memory_user_many_terms and its
+likes."""
+
+
+async def find(session: Session, plan: SearchPlan) -> Candidates | None:
+    """The candidates; None for a scope of more than `exact_rows` rows."""
+    text_df: dict[int, float] = {}
+    context_df: dict[int, float] = {}
+    arms: dict[str, list[UUID]] = {}
+    texts = 0
+    for row in await direct.fetch(session, statement(plan), values(plan)):
+        if row.arm == "rows_read":
+            if row.text_df > plan.exact_rows:
+                return None
+        elif row.arm == "texts":
+            texts = int(row.text_df)
+        elif row.arm == "frequency":
+            text_df[row.term], context_df[row.term] = row.text_df, row.context_df
+        else:
+            arms.setdefault(row.arm, []).append(row.id)
+    return Candidates(texts, text_df, context_df, arms, "exact" if plan.vector is not None else "none")
+
+
+def statement(plan: SearchPlan) -> TextClause:
+    """The whole statement; tests/db/golden has it with the values filled in."""
+    return _statement(
+        tuple(part.sql for part in plan.scope.each),
+        plan.vector_scope.source("memory_vector v"),
+        plan.conditions.sql,
+        plan.generation,
+        prefiltered=plan.prefiltered,
+        tagged_arm=bool(plan.tags),
+    )
+
+
+def values(plan: SearchPlan) -> dict[str, Any]:
+    return {
+        **plan.scope.values,
+        **plan.vector_scope.values,
+        **plan.conditions.values,
+        "exact_rows": plan.exact_rows,
+        "terms": list(plan.terms),
+        "query_vector": HalfVector(plan.vector) if plan.vector is not None else None,
+        "asked_at": plan.asked_at,
+        "tags": list(plan.tags),
+        "min_close": plan.arm_limit * MIN_CLOSE,
+        "max_close": MAX_CLOSE,
+        "arm_limit": plan.arm_limit,
+        "limit": plan.limit,
+    }
+
+
+@lru_cache(maxsize=256)
+def _statement(
+    parts: tuple[str, ...], vectors_of_scope: str, rows: str, generation: int, *, prefiltered: bool, tagged_arm: bool
+) -> TextClause:
+    tagged = "m.tag_prefixes && CAST(:tags AS text[])" if tagged_arm else "false"
+    every = "\n    UNION ALL ".join(_every(part, rows, tagged, prefiltered=prefiltered) for part in parts)
+    memory = by_key("memory", "x.id")
+    again = f"SELECT true AS seen, m.* FROM unnest((SELECT ids FROM scan)) x (id), LATERAL ({memory}) m"  # noqa: S608
+    shape = CANDIDATES.format(
+        every=every,
+        keep_ids="seen" if prefiltered else "false",
+        again=again if prefiltered else every,
+        vectors=vectors_of_scope,
+        generation=int(generation),
+        dimensions=TERM_DIMENSIONS,
+        close_share=CLOSE_SHARE,
+        max_compared_terms=MAX_COMPARED_TERMS,
+        memory=memory,
+        text_idf=IDF_SQL.format(texts="texts", frequency="text_df"),
+        context_idf=IDF_SQL.format(texts="texts", frequency="context_df"),
+        binary_distance=vectors.BINARY_DISTANCE,
+        exact_distance=vectors.exact_distance(),
+    )
+    return typed(text(shape)).bindparams(
+        bindparam("query_vector", type_=Half()), bindparam("asked_at", type_=DateTime(timezone=True))
+    )
+
+
+def _every(part: str, rows: str, tagged: str, *, prefiltered: bool) -> str:
+    """SQL of every row of a part of the scope, by the indexes with the weights of words: no others are in the order of
+    ids."""
+    row = ROW.format(rows=rows, tagged=tagged, part=part)
+    if prefiltered:
+        return row
+    terms = "cardinality(m.terms) + cardinality(m.context_terms)"
+    few = f"({row} AND {terms} <= {INDEXED_TERMS} ORDER BY m.channel, m.id)"
+    return f"{few}\n    UNION ALL ({row} AND {terms} > {INDEXED_TERMS} ORDER BY m.id)"

@@ -1,0 +1,227 @@
+"""The features of each candidate of a search, as columns.
+
+One row per candidate and one column per feature, so that ranking is arithmetic on columns: a few hundred objects with
+twenty fields each cost more than the statement. What only some queries need is selected for those alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from functools import lru_cache
+from itertools import compress
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import HalfVector, SparseVector
+from pgvector.sqlalchemy import SPARSEVEC
+from sqlalchemy import TextClause, bindparam, text
+
+from service.language.context import QUESTION_MARKS
+from service.postgres import direct
+from service.postgres.engine import Session
+from service.postgres.scopes import by_key, typed
+from service.postgres.tables import TERM_DIMENSIONS
+from service.postgres.vectors import Half, cosine
+from service.search.statements.plan import SearchPlan
+
+Column = NDArray[np.float64]
+"""A number for each candidate, NaN where there is nothing to measure."""
+
+NUMBERS = ("text_lexical", "context_lexical", "text_vector", "context_vector")
+
+MAX_GOALS = 8
+"""Active goals that count: the first by priority. More would be close to everything."""
+
+HAS_QUESTION = " OR ".join(f"strpos(m.content, '{mark}') > 0" for mark in QUESTION_MARKS)
+
+ALWAYS: Mapping[str, str] = {
+    "ids": "m.id",
+    "text_lexical": "-(m.bm25 <#> :text_idf)",
+    "context_lexical": "-(m.context_bm25 <#> :context_idf)",
+    "text_vector": "near.text_vector",
+    "context_vector": "near.context_vector",
+    "goal_linked": """(SELECT bool_or(EXISTS (SELECT FROM goal_memory gm WHERE gm.workspace_id = m.workspace_id
+            AND gm.goal_id = a.id AND gm.memory_id = m.id)) FROM active_goals a)""",
+    "goal_cosine": "near.goal_cosine",
+    "phrasing": f"CASE WHEN {HAS_QUESTION} THEN m.content END",
+}
+
+SHORT_TEXTS, SHORT_BYTES = "short_texts", 2_000
+"""A wanted feature that widens `phrasing` to all texts of up to so many bytes. Longer ones are documents rather than
+messages, are stored out of line, and are too much to hand over for each candidate."""
+
+OPTIONAL: Mapping[str, str] = {
+    "original_cosine": "near.original_cosine",
+    "speaker": "m.speaker",
+    "role": "m.role",
+    "timestamp": 'm."timestamp"',
+    "mentions": "NULLIF(m.mentions, '[]')",
+    "dated": "m.mentions <> '[]'",
+    "tagged": "m.tag_prefixes && CAST(:tags AS text[])",
+    "terms": "m.terms",
+    "ended": """CASE WHEN m.t_invalid = m.valid_until AND m.t_invalid <= m."timestamp" THEN NULL
+            ELSE least(m.valid_until, m.t_invalid) END""",
+    "temporal_tag": "m.temporal_tag",
+    "importance": "m.importance",
+}
+
+# Each candidate is found by its key alone, its vectors in one step by theirs: with the scope next to it the planner
+# would rather read the scope's whole btree, 3 ms in one of 20,000 rows. The active goals of the scope are read once; a
+# memory is linked to one by hand, or close to its description. Without active goals both columns are NULL.
+FEATURES = """
+WITH active_goals AS MATERIALIZED (
+    SELECT g.id, gv.embedding FROM (
+        SELECT * FROM (
+            SELECT * FROM goal g WHERE {goal_scope} AND g.status = 'active' ORDER BY g.created_at DESC OFFSET 0
+        ) g ORDER BY g.priority DESC, g.created_at DESC, g.id LIMIT {max_goals}
+    ) g LEFT JOIN LATERAL ({goal_vector}) gv ON true
+)
+SELECT {columns}
+FROM unnest(CAST(:ids AS uuid[])) AS x (id)
+CROSS JOIN LATERAL ({memory}) m
+CROSS JOIN LATERAL (
+    SELECT max({cosine}) FILTER (WHERE v.kind = 'text') AS text_vector,
+           max({cosine}) FILTER (WHERE v.kind = 'context') AS context_vector,
+           max({original}) FILTER (WHERE v.kind = 'text') AS original_cosine,
+           max((SELECT max({goal_cosine}) FROM active_goals a)) FILTER (WHERE v.kind = 'text') AS goal_cosine
+    FROM ({vectors}) v
+) near
+WHERE {scope} AND {rows}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The candidates with their features, all columns in one order; one that was not wanted is empty.
+
+    BM25 >= 0, cosines -1..1, NaN where there is nothing to measure. `goal_linked`: to an active goal by hand, None
+    without one; `goal_cosine`: to the nearest of them. `phrasing`: the texts that hold a question mark, with
+    SHORT_TEXTS the short ones, too. `original_cosine`: to the vector of the query as it was sent, where another one
+    is searched with. `ended`: when it was over, by either of its ends; None for what told of a time that was over.
+    `dated`: whether it names a time.
+    """
+
+    ids: Sequence[UUID]
+    text_lexical: Column
+    context_lexical: Column
+    text_vector: Column
+    context_vector: Column
+    goal_linked: Sequence[bool | None] = ()
+    goal_cosine: Sequence[float | None] = ()
+    phrasing: Sequence[str | None] = ()
+    original_cosine: Sequence[float | None] = ()
+    speaker: Sequence[str | None] = ()
+    role: Sequence[str | None] = ()
+    timestamp: Sequence[datetime] = ()
+    mentions: Sequence[Sequence[Mapping[str, Any]] | None] = ()
+    dated: Sequence[bool] = ()
+    tagged: Sequence[bool] = ()
+    terms: Sequence[Sequence[int]] = ()
+    ended: Sequence[datetime | None] = ()
+    temporal_tag: Sequence[str | None] = ()
+    importance: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TermIdf:
+    """The IDF of each term of a query, over texts and over contexts, by term id."""
+
+    of_texts: Mapping[int, float]
+    of_contexts: Mapping[int, float]
+
+
+async def read(
+    session: Session, plan: SearchPlan, ids: Sequence[UUID], idf: TermIdf, wanted: frozenset[str] = frozenset()
+) -> Features:
+    """The features of the candidates that the scope and the conditions let through; `wanted`: which of OPTIONAL, and
+    SHORT_TEXTS."""
+    shape, values = statement(plan, ids, idf, wanted)
+    return of_columns(await direct.columns(session, shape, values))
+
+
+def of_columns(found: Mapping[str, Sequence[Any]]) -> Features:
+    """The same of columns that a statement gave under these names; none without a row."""
+    numbers = {name: np.array(found.get(name, ()), dtype=np.float64) for name in NUMBERS}
+    numbers["text_lexical"] = np.fmax(numbers["text_lexical"], 0.0)  # a text without terms: 0
+    known: dict[str, Any] = {"ids": (), **found, **numbers}
+    return Features(**known)
+
+
+UNKNOWN: Mapping[str, object] = {"dated": False, "tagged": False, "importance": 0.5}
+"""What a turn has where memories have something that none has; else None."""
+
+
+def joined(memories: Features, more: Features, wanted: frozenset[str]) -> Features:
+    """The features of memories, then those of more candidates, such as turns. `wanted`: what was read of memories."""
+    found: dict[str, Any] = {name: np.concatenate([getattr(memories, name), getattr(more, name)]) for name in NUMBERS}
+    for name in (ALWAYS.keys() | wanted) - {*NUMBERS, SHORT_TEXTS}:
+        others = getattr(more, name) or [UNKNOWN.get(name)] * len(more.ids)
+        found[name] = [*getattr(memories, name), *others]
+    return Features(**found)
+
+
+def with_contexts(found: Features, contexts: Sequence[tuple[UUID, float, float | None]]) -> Features:
+    """The same, where memories without a context take the best of these."""
+    best: dict[UUID, Column] = {}
+    for each, *scores in contexts:
+        best[each] = np.fmax(best.get(each, np.full(2, np.nan)), np.array(scores, dtype=np.float64))
+    lexical, cosines = np.array([best.get(each, np.full(2, np.nan)) for each in found.ids]).reshape(-1, 2).T
+    return replace(
+        found,
+        context_lexical=np.where(np.isnan(found.context_lexical), lexical, found.context_lexical),
+        context_vector=np.where(np.isnan(found.context_vector), cosines, found.context_vector),
+    )
+
+
+def chosen(found: Features, keep: NDArray[np.bool_]) -> Features:
+    """The features of some of the candidates."""
+    columns: dict[str, Any] = {each.name: getattr(found, each.name) for each in fields(found)}
+    for name, each in columns.items():
+        columns[name] = each[keep] if name in NUMBERS else [*compress(each, keep)]
+    return Features(**columns)
+
+
+def statement(
+    plan: SearchPlan, ids: Sequence[UUID], idf: TermIdf, wanted: frozenset[str] = frozenset()
+) -> tuple[TextClause, dict[str, Any]]:
+    """The statement and its values, so that tests can EXPLAIN it."""
+    values = {
+        **plan.scope.values,
+        **plan.conditions.values,
+        "ids": list(ids),
+        "query_vector": HalfVector(plan.vector) if plan.vector is not None else None,
+        "original_vector": HalfVector(plan.original_vector) if plan.original_vector is not None else None,
+        "text_idf": SparseVector(dict(idf.of_texts), TERM_DIMENSIONS),
+        "context_idf": SparseVector(dict(idf.of_contexts), TERM_DIMENSIONS),
+        "tags": list(plan.tags),
+    }
+    goal_scope = plan.goal_scope.sql if plan.goal_scope else plan.scope.sql.replace("m.", "g.")
+    return _statement(plan.scope.sql, goal_scope, plan.conditions.sql, plan.generation, wanted), values
+
+
+@lru_cache(maxsize=1024)
+def _statement(scope: str, goal_scope: str, rows: str, generation: int, wanted: frozenset[str]) -> TextClause:
+    chosen = {**ALWAYS, **{name: each for name, each in OPTIONAL.items() if name in wanted}}
+    if SHORT_TEXTS in wanted:
+        chosen["phrasing"] = f"CASE WHEN octet_length(m.content) <= {SHORT_BYTES} OR {HAS_QUESTION} THEN m.content END"
+    made = f"generation = {int(generation)}"
+    shape = FEATURES.format(
+        columns=",\n       ".join(f"{each} AS {name}" for name, each in chosen.items()),
+        scope=scope,
+        rows=rows,
+        goal_scope=goal_scope,
+        cosine=cosine("v.embedding"),
+        original=cosine("v.embedding", ":original_vector"),
+        goal_cosine=cosine("a.embedding", "v.embedding"),
+        max_goals=MAX_GOALS,
+        memory=by_key("memory", "x.id"),
+        vectors=by_key("memory_vector", "x.id", key="memory_id", more=f" AND {made}", most=3),
+        goal_vector=by_key("goal_vector", "g.id", key="goal_id", more=f" AND {made}"),
+    )
+    sparse = SPARSEVEC(TERM_DIMENSIONS)
+    kinds = {"query_vector": Half(), "original_vector": Half(), "text_idf": sparse, "context_idf": sparse}
+    return typed(text(shape)).bindparams(*(bindparam(name, type_=kind) for name, kind in kinds.items()))

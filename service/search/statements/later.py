@@ -1,0 +1,69 @@
+"""What was said later about the same thing as each hit, among the candidates of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from uuid import UUID
+
+from sqlalchemy import TextClause, text
+
+from service.domain.memory import LaterStatement
+from service.postgres import direct
+from service.postgres.engine import Session
+from service.postgres.scopes import by_key, typed
+
+MOST_CANDIDATES = 100
+"""Candidates that are compared with the hits, the best first."""
+
+MOST = 3
+"""Statements that a hit names, the latest first."""
+
+# Each vector is found by its key and read once; the hits are compared with all candidates that were said after them.
+LATER = """
+WITH said AS MATERIALIZED (
+    SELECT m.id, m."timestamp", v.embedding
+    FROM unnest(CAST(:ids AS uuid[])) AS x (id)
+    CROSS JOIN LATERAL ({memory}) m
+    CROSS JOIN LATERAL ({vectors}) v
+)
+SELECT hit.id AS hit, other.id, other."timestamp"
+FROM said hit CROSS JOIN LATERAL (
+    SELECT id, "timestamp" FROM said
+    WHERE "timestamp" > hit."timestamp" AND (hit.embedding <=> embedding) <= CAST(:distance AS float8)
+    ORDER BY "timestamp" DESC, id LIMIT :most
+) other
+WHERE hit.id = ANY (CAST(:hits AS uuid[]))
+ORDER BY other."timestamp" DESC, other.id
+"""
+
+
+async def read(
+    session: Session,
+    workspace_id: UUID,
+    hits: Sequence[UUID],
+    candidates: Sequence[UUID],
+    generation: int,
+    *,
+    distance: float,
+) -> Mapping[UUID, tuple[LaterStatement, ...]]:
+    """At most MOST later statements by hit, within a cosine distance of 0..2; hits without one are left out."""
+    ids = list(dict.fromkeys((*hits, *candidates)))[: len(hits) + MOST_CANDIDATES]
+    if len(ids) < 2:
+        return {}
+    values = {"workspace": workspace_id, "ids": ids, "hits": list(hits), "distance": distance, "most": MOST}
+    rows = await direct.fetch(session, _statement(generation), values)
+    found: dict[UUID, list[LaterStatement]] = {}
+    for row in rows:
+        found.setdefault(row.hit, []).append(LaterStatement(row.id, row.timestamp))
+    return {key: tuple(each) for key, each in found.items()}
+
+
+@lru_cache(maxsize=16)
+def _statement(generation: int) -> TextClause:
+    text_of = f" AND generation = {int(generation)} AND kind = 'text'"
+    shape = LATER.format(
+        memory=by_key("memory", "x.id"),
+        vectors=by_key("memory_vector", "x.id", key="memory_id", more=text_of),
+    )
+    return typed(text(shape))

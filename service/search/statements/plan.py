@@ -1,0 +1,79 @@
+"""What every statement of one search reads, and the candidates that they find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from service.domain.column_ranges import ColumnRange
+from service.domain.filter_keys import NO_FILTER_KEYS, FilterKeys
+from service.domain.query import VectorPath
+from service.domain.scope import ScopeMatch
+from service.postgres.scopes import Condition
+
+MIN_ARM_LIMIT: Final = 50
+"""Candidates of each arm, at least; an arm hands in twice what is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """Where a search looks, what for, and how many it wants.
+
+    - scope, vector_scope: the scope as a condition on `memory m` and on `memory_vector v`
+    - match, with_shared: how the scope counts its ids, and whether it has shared memories, too (domain/scope.py)
+    - goal_scope: the scope as a condition on `goal g`, which has its columns; None: the same as of memories
+    - conditions: what else a row must meet
+    - filter_keys, column_ranges: what every row that meets them carries, for the indexes
+    - exact_rows: up to so many rows of a scope are read one by one
+    - prefiltered: scope and vectors are those of a few rows whose ids were looked up first (prefilter.py)
+    - terms: ids of the query's terms
+    - vector: what is searched with, None without an embedder; original_vector: that of the query as it was sent, where
+      another one is searched with
+    - asked_at: the middle of the time that the query asks for
+    - tags: those a hit should have
+    - arm_limit: how many ids an arm gives at most; limit: how many different ids all arms give at least, if there are
+      so many
+    """
+
+    scope: Condition
+    vector_scope: Condition
+    conditions: Condition
+    generation: int
+    exact_rows: int
+    filter_keys: FilterKeys = NO_FILTER_KEYS
+    column_ranges: tuple[ColumnRange, ...] = ()
+    prefiltered: bool = False
+    terms: Sequence[int] = ()
+    vector: NDArray[np.float32] | None = None
+    original_vector: NDArray[np.float32] | None = None
+    asked_at: datetime | None = None
+    tags: Sequence[str] = ()
+    arm_limit: int = MIN_ARM_LIMIT
+    limit: int = 10
+    match: ScopeMatch = "all"
+    with_shared: bool = False
+    goal_scope: Condition | None = None
+
+    @property
+    def workspace_id(self) -> UUID:
+        found: UUID = self.scope.values["workspace"]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """`arms`: ids by arm, best first. `text_count`: how many memories the search may see; in a large scope about how
+    many the workspace has. `text_df`, `context_df`: in how many texts, and in how many contexts, a term occurs.
+    `path`: how vectors were searched."""
+
+    text_count: int
+    text_df: Mapping[int, float]
+    context_df: Mapping[int, float]
+    arms: Mapping[str, Sequence[UUID]] = field(default_factory=dict)
+    path: VectorPath = "none"

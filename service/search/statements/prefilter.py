@@ -1,0 +1,168 @@
+"""The few rows of a large scope that can meet the conditions of a query, looked up by an index.
+
+`narrow_ids` looks them up by their filter keys (domain/filter_keys.py) past row-level security, which keeps the
+application from every GIN index (docs/decisions/003-definer-functions.md), and gives ids of the workspace alone. Where
+there are no keys or they leave too many rows, the btree of a column may leave few (domain/column_ranges.py). Few rows
+are then answered like a small scope, row by row: conditions and policy are checked for each, and neither the graph nor
+a scan of the scope is needed. They are looked up twice, in one snapshot, so that no ids travel.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, Final
+
+from sqlalchemy import TextClause, text
+
+from service.domain import column_ranges
+from service.domain.column_ranges import ColumnRange
+from service.domain.filter_keys import KeyGroup
+from service.postgres import direct
+from service.postgres.engine import Session
+from service.postgres.scopes import Condition, typed
+from service.search.statements.plan import SearchPlan
+
+MAX_FEW: Final = 5_000
+"""Rows that are few. Each is read by its key from two tables; beyond, the other strategies of a large scope are
+faster."""
+
+MAX_SCANNED: Final = 30_000
+"""Up to so many ids are looked up instead of scanning the scope: a look-up by key costs as much as reading four or five
+rows in sequence."""
+
+# ix_memory_filter_keys. The keys are computed by the very function that is indexed, from what a row with them would
+# hold.
+KEYS: Final = """memory_filter_keys(:workspace, CAST(:GROUP_words AS text[]), '{}', CAST(:GROUP_categories AS text[]),
+            '{}', CAST(CAST(:GROUP_metadata AS text) AS jsonb), false)"""
+IDS: Final = f"""narrow_ids(
+        CAST(:of_user AS text), CAST(:of_agent AS text), CAST(:of_run AS text), CAST(:of_channels AS text[]),
+        :since, :until,
+        {KEYS.replace("GROUP", "all_of")},
+        {KEYS.replace("GROUP", "any_of_1")},
+        {KEYS.replace("GROUP", "any_of_2")},
+        CAST(:MAX_IDS AS integer), :match_any, :with_shared)"""
+FEW_IDS: Final = IDS.replace("MAX_IDS", "max_few")
+SCANNED_IDS: Final = IDS.replace("MAX_IDS", "max_scanned")
+
+IDS_IN_RANGE: Final = "ARRAY(SELECT b.id FROM memory b WHERE b.workspace_id = :workspace AND {range})"
+
+# ix_memory_timestamp and its like, read without the table where that is possible: hence the order
+RANGE_LEAVES_FEW: Final = """(SELECT count(*) FROM (
+    SELECT FROM memory m WHERE m.workspace_id = :workspace AND {range} ORDER BY m."{field}" DESC
+    LIMIT CAST(:max_few AS integer) + 1
+) few) <= CAST(:max_few AS integer)"""
+
+BY_KEYS: Final = -1
+
+NO_CONDITION: Final = Condition("true")
+
+COLUMN_TYPES: Final = {"id": "uuid", "timestamp": "timestamptz", "created_at": "timestamptz", "importance": "float8"}
+
+
+async def few_rows(session: Session, plan: SearchPlan) -> SearchPlan | None:
+    """The plan for the few rows that can meet the conditions; None where no index tells that they leave `exact_rows`
+    rows of the workspace at most, and MAX_FEW."""
+    if not plan.filter_keys and not plan.column_ranges:
+        return None
+    row = await direct.first(session, probe(plan), values(plan))
+    if row is None or row.cut is None:
+        return None
+    return cut_down(plan, None if row.cut == BY_KEYS else plan.column_ranges[row.cut])
+
+
+def probe(plan: SearchPlan) -> TextClause:
+    """Asks for `cut`: BY_KEYS where filter keys leave few rows, else the place of the column range that does, else
+    NULL."""
+    cases = [(BY_KEYS, f"{FEW_IDS} IS NOT NULL")] if plan.filter_keys else []
+    for at, each in enumerate(plan.column_ranges):
+        cases.append((at, RANGE_LEAVES_FEW.format(range=in_range("m", at, each), field=each.field)))
+    return _probe(tuple(cases))
+
+
+@lru_cache(maxsize=64)
+def _probe(cases: tuple[tuple[int, str], ...]) -> TextClause:
+    return typed(text(f"SELECT CASE {' '.join(f'WHEN {each} THEN {cut}' for cut, each in cases)} END AS cut"))
+
+
+def cut_down(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPlan:
+    """The plan for those rows with the filter keys, or in the column range, that meet the conditions, so that none of
+    them is hidden. They and their vectors are found by their ids; scope and conditions are checked for each row read.
+
+    coalesce() keeps the planner from using the conditions to choose a scan of the whole scope, which looked cheap to it
+    without statistics of the workspace. The function is called in a subquery, because otherwise the planner calls it
+    as well, to estimate how many ids it returns.
+    """
+    if by is None:
+        ids = f"CAST((SELECT {FEW_IDS}) AS uuid[])"
+    else:
+        ids = IDS_IN_RANGE.format(range=in_range("b", plan.column_ranges.index(by), by))
+    conditions = plan.scope & plan.conditions
+    scope = Condition(f"m.workspace_id = :workspace AND m.id = ANY ({ids})", values(plan))
+    scope &= Condition(f"coalesce({conditions.sql}, false)", conditions.values)
+    vector_scope = Condition(
+        "v.workspace_id = :workspace AND v.memory_id = ANY ((SELECT ids FROM scan)::uuid[])",
+        {"workspace": plan.workspace_id},
+    )
+    return replace(plan, scope=scope, conditions=NO_CONDITION, vector_scope=vector_scope, prefiltered=True)
+
+
+def in_range(alias: str, at: int, bounds: ColumnRange) -> str:
+    """The condition of the range at this place of the plan, on a row of `memory`."""
+    kind = COLUMN_TYPES.get(bounds.field, "text")
+    shapes = {"low": f">= CAST(:{{name}} AS {kind})", "high": f"<= CAST(:{{name}} AS {kind})"}
+    shapes["among"] = f"= ANY (CAST(:{{name}} AS {kind}[]))"
+    column = f'{alias}."{bounds.field}"'
+    return " AND ".join(f"{column} {shapes[end].format(name=_parameter(at, bounds, end))}" for end, _ in _ends(bounds))
+
+
+def scope_parameters(plan: SearchPlan) -> dict[str, Any]:
+    """The scope, as the functions over GIN take it."""
+    given = plan.scope.values
+    channels = given.get("channels") or [given[name] for name in ("channel", "global_channel") if name in given]
+    ids = {f"of_{name}": given.get(f"{name}_id") for name in ("user", "agent", "run")}
+    return {**ids, "of_channels": list(channels), "match_any": plan.match == "any", "with_shared": plan.with_shared}
+
+
+def values(plan: SearchPlan) -> dict[str, Any]:
+    """The parameters of FEW_IDS and SCANNED_IDS, and of every column range."""
+    since, until = column_ranges.time_span(plan.column_ranges)
+    groups = (plan.filter_keys.all_of, *plan.filter_keys.any_of, (), ())
+    found = {
+        "workspace": plan.workspace_id,
+        **scope_parameters(plan),
+        "since": since,
+        "until": until,
+        **_row_with("all_of", groups[0]),
+        **_row_with("any_of_1", groups[1]),
+        **_row_with("any_of_2", groups[2]),
+        "max_few": min(plan.exact_rows, MAX_FEW),
+        "max_scanned": MAX_SCANNED,
+    }
+    for at, bounds in enumerate(plan.column_ranges):
+        found |= {_parameter(at, bounds, end): value for end, value in _ends(bounds)}
+    return found
+
+
+def _row_with(name: str, keys: KeyGroup) -> dict[str, Any]:
+    """What a row that carries these keys holds in the columns they are made from."""
+    metadata: dict[str, list[Any]] = {}
+    for key in keys:
+        if key.kind == "metadata":
+            metadata.setdefault(key.word, []).append(key.value)
+    return {
+        f"{name}_words": [key.word for key in keys if key.kind == "word"],
+        f"{name}_categories": [key.word for key in keys if key.kind == "category"],
+        f"{name}_metadata": json.dumps(metadata),
+    }
+
+
+def _parameter(at: int, bounds: ColumnRange, end: str) -> str:
+    return f"bound_{'time_' if COLUMN_TYPES.get(bounds.field) == 'timestamptz' else ''}{at}_{end}"
+
+
+def _ends(bounds: ColumnRange) -> list[tuple[str, Any]]:
+    among = None if bounds.among is None else list(bounds.among)
+    ends = (("low", bounds.low), ("high", bounds.high), ("among", among))
+    return [(name, value) for name, value in ends if value is not None]

@@ -1,0 +1,100 @@
+"""What recall reads in addition to its hits: turns around them, entities named in the query, and their relations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import and_, or_, select, text, tuple_
+
+from service.domain.bundle import BundleRelation
+from service.domain.conversation import Turn
+from service.domain.entity import Entity, key
+from service.domain.scope import Scope
+from service.episodes.statements import turns
+from service.graph.statements import entities
+from service.graph.statements.entities import EntityScope
+from service.postgres.engine import Session
+from service.postgres.scopes import typed
+from service.postgres.tables import TURN
+
+MAX_ENTITIES = 20
+MAX_RELATIONS = 5
+
+# uq_entity_workspace_id_user_id_channel_name_key, uq_entity_alias_workspace_id_user_id_channel_alias_key
+NAMED = """
+    SELECT e.id FROM entity e WHERE {scope} AND (e.name_key = ANY (CAST(:names AS text[])) OR e.id IN (
+        SELECT a.entity_id FROM entity_alias a
+        WHERE a.workspace_id = :workspace AND a.alias_key = ANY (CAST(:names AS text[]))))
+    ORDER BY e.salience DESC, e.id LIMIT :limit
+"""
+
+# ix_entity_edge_source, ix_entity_edge_target: of each entity the strongest relations in either direction.
+RELATIONS = typed(
+    text("""
+    SELECT x.id, s.name AS source, edge.label, t.name AS target, edge.strength
+    FROM unnest(CAST(:ids AS uuid[])) AS x (id) CROSS JOIN LATERAL (
+        (SELECT * FROM entity_edge f WHERE f.workspace_id = :workspace AND f.source_id = x.id
+           AND (f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)
+         ORDER BY f.strength DESC, f.target_id, f.id LIMIT :each)
+        UNION ALL
+        (SELECT * FROM entity_edge f WHERE f.workspace_id = :workspace AND f.target_id = x.id
+           AND (f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)
+         ORDER BY f.strength DESC, f.source_id, f.id LIMIT :each)
+    ) edge
+    JOIN entity s ON s.workspace_id = :workspace AND s.id = edge.source_id
+    JOIN entity t ON t.workspace_id = :workspace AND t.id = edge.target_id
+    ORDER BY x.id, edge.strength DESC, edge.id
+""")
+)
+
+
+async def turn_windows(
+    session: Session, workspace_id: UUID, places: Iterable[tuple[UUID, int]], window: int, *, now: datetime
+) -> dict[tuple[UUID, int], Turn]:
+    """Returns by place the turns at these places (conversation, index) and up to `window` before and after each."""
+    wanted: dict[UUID, set[int]] = {}
+    for conversation_id, index in places:
+        wanted.setdefault(conversation_id, set()).update(range(max(0, index - window), index + window + 1))
+    if not wanted:
+        return {}
+    conditions = [
+        and_(TURN.c.conversation_id == conversation_id, TURN.c.turn_index.in_(sorted(indexes)))
+        for conversation_id, indexes in sorted(wanted.items())
+    ]
+    found = await turns.matching(session, workspace_id, or_(*conditions), now=now)
+    return {(turn.conversation_id, turn.index): turn for turn in found}
+
+
+async def hidden_turns(
+    session: Session, workspace_id: UUID, places: Iterable[tuple[UUID, int]]
+) -> set[tuple[UUID, int]]:
+    """Returns the places of those turns of which nothing is shown, because all they say is withdrawn."""
+    wanted = tuple_(TURN.c.conversation_id, TURN.c.turn_index).in_(sorted(places))
+    query = select(TURN.c.conversation_id, TURN.c.turn_index).where(
+        TURN.c.workspace_id == workspace_id, TURN.c.shown == "", wanted
+    )
+    return {(row.conversation_id, row.turn_index) for row in await session.execute(query)}
+
+
+async def named_entities(session: Session, scope: Scope, names: Sequence[str]) -> list[Entity]:
+    """Returns entities of the scope with one of these names or aliases, in any case."""
+    if not names:
+        return []
+    seen = EntityScope(scope.workspace_id, scope)
+    values = {**seen.rows.values, "names": sorted({key(name) for name in names}), "limit": MAX_ENTITIES}
+    ids = list(await session.scalars(typed(text(NAMED.format(scope=seen.rows.sql))), values))
+    known = await entities.get_many(session, seen, ids)
+    return [known[each] for each in ids if each in known]
+
+
+async def relations(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime
+) -> dict[UUID, list[BundleRelation]]:
+    """Returns by entity its strongest relations that hold now, in both directions."""
+    values = {"workspace": workspace_id, "ids": list(ids), "now": now, "each": MAX_RELATIONS}
+    found: dict[UUID, list[BundleRelation]] = {}
+    for row in await session.execute(RELATIONS, values):
+        found.setdefault(row.id, []).append(BundleRelation(row.source, row.label, row.target, row.strength))
+    return found

@@ -1,0 +1,147 @@
+"""The timeline: memories, turns, strategies and goals in one order of time.
+
+It has no table of its own: the four tables are read together, each with its own ORDER BY and LIMIT, so nothing can stay
+on the timeline that was deleted elsewhere. A turn that is a memory as well appears as a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from pgvector import HalfVector
+from sqlalchemy import bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from service.domain.query import Window
+from service.domain.scope import Scope
+from service.domain.timeline import EventKind, TimelineEvent
+from service.language.summary import first_sentence
+from service.memories.statements import visibility
+from service.memories.statements.memories import MOMENT
+from service.postgres import direct, scopes
+from service.postgres.engine import Session
+from service.postgres.scopes import Condition, typed
+from service.providers.protocols import Vector
+
+MAX_CHARS: Final = 2_000
+"""Of a text without a summary: its first sentence is looked for in them."""
+
+COLUMNS: Final = "(id, event_time, summary, importance, access_count, last_accessed, channel, archived, metadata)"
+
+# By kind: the time, the alias, and the SELECT. ix_memory_user, _agent or _run (ix_turn_…, ix_strategy_…, ix_goal_…)
+# find the rows of the scope; the time is a filter.
+EVENTS: Final[Mapping[EventKind, tuple[str, str, str]]] = {
+    EventKind.SEMANTIC: (
+        'm."timestamp"',
+        "m",
+        f"""SELECT m.id, m."timestamp", left(coalesce(m.metadata ->> 'summary', m.summary, m.content), {MAX_CHARS}),
+                m.importance, coalesce(s.access_count, 0), s.last_accessed, m.channel, m.archived, m.metadata
+            FROM memory m LEFT JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id""",  # noqa: S608
+    ),
+    EventKind.EPISODIC: (
+        't."timestamp"',
+        "t",
+        f"""SELECT t.id, t."timestamp", left(coalesce(t.shown, t.content), {MAX_CHARS}), 0.5, 0,
+                CAST(NULL AS timestamptz), t.channel, t.archived,
+                t.metadata || jsonb_build_object('role', t.role, 'conversation_id', t.conversation_id,
+                                                 'turn_index', t.turn_index)
+            FROM turn t""",  # noqa: S608
+    ),
+    EventKind.PROCEDURAL: (
+        "w.created_at",
+        "w",
+        f"""SELECT w.id, w.created_at, left(w.description, {MAX_CHARS}), 0.5, w.success_count + w.failure_count,
+                w.last_used_at, w.channel, false, jsonb_build_object('tool_sequence', w.tool_sequence)
+            FROM strategy w""",  # noqa: S608
+    ),
+    EventKind.GOAL: (
+        "g.created_at",
+        "g",
+        f"""SELECT g.id, g.created_at, left(g.description, {MAX_CHARS}), 0.5, 0, CAST(NULL AS timestamptz), g.channel,
+                false, jsonb_build_object('status', g.status, 'priority', g.priority)
+            FROM goal g""",  # noqa: S608
+    ),
+}
+
+
+# The timeline ranked by meaning: an exact scan of the cosine between each event's own vector and the query.
+COSINE: Final = """(SELECT 1 - (v.embedding <=> :query_vector) FROM {0}_vector v
+    WHERE v.workspace_id = :workspace AND v.{0}_id = part.id AND v.generation = :generation {1})"""
+VECTORS: Final[Mapping[EventKind, str]] = {
+    EventKind.SEMANTIC: COSINE.format("memory", "AND v.kind = 'text'"),
+    EventKind.EPISODIC: COSINE.format("turn", ""),
+    EventKind.PROCEDURAL: COSINE.format("strategy", ""),
+    EventKind.GOAL: COSINE.format("goal", ""),
+}
+NEWEST, NEAREST = "ORDER BY event_time DESC, id DESC", "WHERE cosine IS NOT NULL ORDER BY cosine DESC, id"
+
+
+async def page(
+    session: Session,
+    scope: Scope,
+    kinds: Collection[EventKind],
+    window: Window,
+    *,
+    include_archived: bool,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+    now: datetime,
+    nearest: tuple[Vector, int] | None = None,
+) -> Sequence[TimelineEvent]:
+    """At most `limit` events of these kinds, the latest first, behind `after`; or those nearest to a vector of this
+    generation."""
+    parts, values = list[str](), dict[str, Any](limit=limit)
+    if nearest is not None:
+        values |= {"query_vector": HalfVector(nearest[0]), "generation": nearest[1]}
+    for kind in EventKind:
+        if kind in kinds:
+            moment, alias, select = EVENTS[kind]
+            rows = _rows(kind, alias, moment, scope, window, after, include_archived=include_archived, now=now)
+            first = f"ORDER BY {moment} DESC, {alias}.id DESC LIMIT :limit" if nearest is None else ""
+            cosine = "CAST(NULL AS float8)" if nearest is None else VECTORS[kind]
+            part = f"({select} WHERE {rows.sql} {first}) part {COLUMNS}"
+            parts.append(f"SELECT '{kind}' AS kind, part.*, {cosine} AS cosine FROM {part}")  # noqa: S608 - our own parts
+            values |= rows.values
+    union = " UNION ALL ".join(parts)
+    order = NEWEST if nearest is None else NEAREST
+    statement = typed(text(f"SELECT * FROM ({union}) event {order} LIMIT :limit"))  # noqa: S608
+    if after is not None:
+        statement = statement.bindparams(bindparam("after_time", type_=MOMENT))
+    return await direct.page(session, statement.columns(metadata=JSONB()), values, _event)
+
+
+def _event(row: Any) -> TimelineEvent:
+    return TimelineEvent(EventKind(row.kind), row.id, row.event_time, first_sentence(row.summary), *row[4:])
+
+
+def _rows(
+    kind: EventKind,
+    alias: str,
+    moment: str,
+    scope: Scope,
+    window: Window,
+    after: tuple[datetime, UUID] | None,
+    *,
+    include_archived: bool,
+    now: datetime,
+) -> Condition:
+    rows = scopes.matching(alias, scope if kind is EventKind.SEMANTIC else scope.private)
+    if kind is EventKind.SEMANTIC:
+        rows &= visibility.not_expired_nor_in_review(alias, now) & visibility.not_superseded(alias)
+        rows &= Condition(f"{alias}.turn_index IS NULL")
+        rows &= visibility.present(alias, include_archived=include_archived, valid_at=None)
+    if kind is EventKind.EPISODIC:
+        rows &= Condition(f"{alias}.shown IS DISTINCT FROM ''") & scopes.of_nothing_expired(alias, now)
+        if not include_archived:
+            rows &= visibility.not_archived(alias)
+    if window.start is not None:
+        rows &= Condition(f"{moment} >= :window_start", {"window_start": window.start})
+    if window.end is not None:
+        rows &= Condition(f"{moment} < :window_end", {"window_end": window.end})
+    if after is not None:
+        behind = {"after_time": after[0], "after_id": after[1]}
+        rows &= Condition(f"({moment}, {alias}.id) < (:after_time, CAST(:after_id AS uuid))", behind)
+    return rows

@@ -1,0 +1,1 @@
+"""Workspaces, keys, scopes and the audit log over HTTP."""

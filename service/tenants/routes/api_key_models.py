@@ -1,0 +1,208 @@
+"""Requests and answers about API keys and tokens."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
+
+from service.access.statements.keys import KeyInfo
+from service.domain.access import Caller, Defaults, Right, Wall
+from service.http.schemas import Channel, Id, Name, OnePage, RequestModel, ResponseModel, Time, Title
+
+RIGHTS = ", ".join(sorted(Right))
+MAX_CHANNELS = 100
+
+
+def _right(name: str) -> str:
+    if name not in set(Right):
+        raise ValueError(f"each is one of {RIGHTS}")
+    return name
+
+
+RightName = Annotated[
+    str,
+    AfterValidator(_right),
+    WithJsonSchema({"type": "string", "enum": sorted(str(right) for right in Right), "examples": ["memory:read"]}),
+]
+Rights = Annotated[
+    list[RightName],
+    Field(
+        min_length=1, max_length=len(Right), examples=[["memory:read", "memory:write"]], description="What it may do"
+    ),
+]
+Channels = Annotated[list[Channel], Field(min_length=1, max_length=MAX_CHANNELS, examples=[["support", "_global"]])]
+
+
+class ScopeDefaults(RequestModel):
+    """The scope of requests that name none. It keeps nobody out of another scope."""
+
+    user_id: Name | None = Field(None, description="User of requests that give no id")
+    agent_id: Name | None = Field(None, description="Agent of requests that give no id")
+    run_id: Name | None = Field(None, description="Run of requests that give no id")
+    channel: Channel | None = Field(None, description="Channel of requests that give none")
+
+    def value(self) -> Defaults:
+        return Defaults(self.user_id, self.agent_id, self.run_id, self.channel)
+
+
+CHANNEL_MOVED = (
+    "channel: is now `defaults.channel`, the channel of requests that give none, or `channels`, the only ones that "
+    "it reaches."
+)
+
+
+class WallFields(RequestModel):
+    """What it cannot leave: rows of other users, agents, runs or channels are not there for it, whatever it asks."""
+
+    user_id: Name | None = Field(None, description="The one user whose data it reaches; left out: every user")
+    agent_id: Name | None = Field(None, description="The one agent whose data it reaches; left out: every agent")
+    run_id: Name | None = Field(None, description="The one run whose data it reaches; left out: every run")
+    channels: Channels | None = Field(None, description="The channels it reaches; left out: every channel")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_channel(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "channel" in given:
+            raise ValueError(CHANNEL_MOVED)
+        return given
+
+    @property
+    def wall(self) -> Wall:
+        return Wall(self.user_id, self.agent_id, self.run_id, tuple(dict.fromkeys(self.channels or ())))
+
+
+class CreateApiKeyRequest(WallFields):
+    """The rights of a key, its wall, its expiry, and the default scope of its requests."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"name": "checkout agent", "rights": ["memory:read", "memory:write"]},
+                {"name": "alice's phone", "rights": ["memory:read", "memory:write"], "user_id": "alice"},
+            ]
+        }
+    )
+
+    name: Title = Field(examples=["checkout agent"], description="For people")
+    rights: Rights
+    defaults: ScopeDefaults = Field(ScopeDefaults.model_construct(), description="Inside the wall, if there is one")
+    expires_at: Time | None = Field(None, description="When it expires; left out: never")
+
+
+class UpdateApiKeyRequest(WallFields):
+    """Only the given fields change. The wall can be drawn tighter, and not wider: make a new key for that."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"rights": ["memory:read"]}]})
+
+    name: Title | None = Field(None, description="For people")
+    rights: Rights | None = Field(None, description="Replaces what it may do")
+    defaults: ScopeDefaults | None = Field(None, description="Replaces the default scope of its requests")
+    expires_at: Time | None = Field(None, description="When it expires; null: never")
+
+
+class RotateApiKeyRequest(RequestModel):
+    """How long the old secret stays valid beside the new one."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"overlap_s": 3600}]})
+
+    overlap_s: int = Field(
+        0, ge=0, le=2_592_000, description="Seconds, at most 30 days; 0: the old secret ends at once", examples=[3600]
+    )
+
+
+WallUser = Annotated[str | None, Field(description="The one user it reaches; null: every user")]
+WallAgent = Annotated[str | None, Field(description="The one agent it reaches; null: every agent")]
+WallRun = Annotated[str | None, Field(description="The one run it reaches; null: every run")]
+WallChannels = Annotated[list[str] | None, Field(description="The channels it reaches; null: every channel")]
+
+
+class ScopeDefaultsResponse(ResponseModel):
+    """The scope of requests that name none."""
+
+    user_id: str | None = Field(description="null: none")
+    agent_id: str | None = Field(description="null: none")
+    run_id: str | None = Field(description="null: none")
+    channel: str | None = Field(description="null: `_global`, or the first of its channels")
+
+
+class ApiKeyItem(ResponseModel):
+    """A key without its secret."""
+
+    id: Id = Field(description="UUID")
+    name: str = Field(description="For people")
+    hint: str = Field(description="The last four characters of the secret")
+    rights: list[str] = Field(description="What it may do")
+    user_id: WallUser
+    agent_id: WallAgent
+    run_id: WallRun
+    channels: WallChannels
+    defaults: ScopeDefaultsResponse
+    created_at: Time = Field(description="When it was created")
+    expires_at: Time | None = Field(description="When it expires; null: never")
+    revoked_at: Time | None = Field(description="When it was revoked; null: it was not")
+    last_used_at: Time | None = Field(description="When it was last used, to about a minute; null: not yet")
+    old_secret_until: Time | None = Field(
+        description="Until when the secret before the last rotation is valid; null: it is not"
+    )
+
+    @classmethod
+    def describing(cls, key: KeyInfo) -> Self:
+        return cls.of(
+            key,
+            rights=list(key.rights),
+            channels=list(key.channels) or None,
+            defaults=ScopeDefaultsResponse.of(key.defaults),
+            old_secret_until=key.old_key_until,
+        )
+
+
+class CreateApiKeyResponse(ResponseModel):
+    """The key is shown only once; only its hash is stored."""
+
+    id: Id = Field(description="UUID of the key")
+    api_key: str = Field(description="The secret; it cannot be shown again")
+
+
+class RotateApiKeyResponse(ResponseModel):
+    """The new secret is shown only once."""
+
+    id: Id = Field(description="UUID of the key, which stays")
+    api_key: str = Field(description="The new secret; it cannot be shown again")
+    old_secret_until: Time = Field(description="Until when the old secret is valid as well")
+
+
+class ApiKeysResponse(ResponseModel):
+    """All keys of the workspace, without secrets."""
+
+    results: list[ApiKeyItem] = Field(description="Revoked and expired ones included")
+    next_cursor: OnePage = None
+
+
+class WhoAmIResponse(ResponseModel):
+    """The key or token of this request."""
+
+    workspace_id: Id = Field(description="UUID")
+    api_key_id: Id = Field(description="UUID; of a token, the key that minted it")
+    rights: list[str] = Field(description="What it may do")
+    user_id: WallUser
+    agent_id: WallAgent
+    run_id: WallRun
+    channels: WallChannels
+    defaults: ScopeDefaultsResponse
+    expires_at: Time | None = Field(description="When it expires; null: never")
+
+    @classmethod
+    def describing(cls, caller: Caller) -> Self:
+        wall = caller.wall
+        return cls(
+            workspace_id=caller.workspace_id,
+            api_key_id=caller.key_id,
+            rights=sorted(str(right) for right in caller.rights),
+            user_id=wall.user_id,
+            agent_id=wall.agent_id,
+            run_id=wall.run_id,
+            channels=list(wall.channels) or None,
+            defaults=ScopeDefaultsResponse.of(caller.defaults),
+            expires_at=caller.expires_at,
+        )

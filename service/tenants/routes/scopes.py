@@ -1,0 +1,147 @@
+"""Users, agents, runs and channels over HTTP: listed, and the first three deleted with their memories."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import Field
+
+from service.access.statements import users
+from service.access.statements.users import KINDS, OwnerKind, OwnerUsage
+from service.erasure.routes.forgetting import ACCEPTED, deleted_count_answer
+from service.http import cursors, errors
+from service.http.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, optional_scope
+from service.http.json_body import JsonRoute
+from service.http.schemas import NextCursor, ResponseModel, ScopeDeletionResponse, Secretless, Time
+from service.http.writes import WriteOf, send
+from service.memories.forget import forget_scope
+from service.memories.statements.deletion import Extent
+
+router = APIRouter(prefix="/v1", tags=["scopes"], route_class=JsonRoute)
+
+KindName = Literal["user", "agent", "run"]
+
+
+class ScopeItem(ResponseModel):
+    """One user, agent or run."""
+
+    type: KindName = Field(description="Which of the three")
+    id: str = Field(description="Its name, as it was stored with")
+    memories: int = Field(description="Archived ones included, expired ones not, from 1")
+    archived: int = Field(description="Of these the archived ones, from 0")
+    first_used: Time = Field(description="When the oldest of these memories was stored")
+    last_used: Time = Field(description="When one of them was last changed or found")
+
+
+class ScopePage(ResponseModel):
+    """Users, then agents, then runs, each by name; send `next_cursor` back for the next page."""
+
+    results: list[ScopeItem] = Field(description="At most `limit`")
+    next_cursor: NextCursor = None
+
+
+class ChannelItem(ResponseModel):
+    """What a search in this channel can find; every search also looks at `_global`."""
+
+    channel: str = Field(description="Its name")
+    memories: int = Field(description="Live ones: not archived, expired or waiting for a review")
+    turns: int = Field(description="Turns that are not of archived conversations")
+    conversations: int = Field(description="Conversations of these turns")
+    last_used: Time = Field(description="Last write of such a memory or turn")
+
+
+class ChannelPage(ResponseModel):
+    """By name; send `next_cursor` back for the next page."""
+
+    results: list[ChannelItem] = Field(description="At most `limit` channels")
+    next_cursor: NextCursor = None
+
+
+@router.get(
+    "/scopes",
+    operation_id="list_scopes",
+    summary="The users, agents and runs that have memories",
+    response_model=ScopePage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_scopes(
+    caller: Reader,
+    res: ResourcesOf,
+    type: Annotated[KindName | None, Query(description="Only these")] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=2_000)] = None,
+) -> ScopePage:
+    """Users, then agents, then runs, each by name; memories that have expired do not count."""
+    wanted: tuple[OwnerKind, ...] = (type,) if type else KINDS
+    since, after = cursors.unpack(cursor, _kind_and_id) if cursor else (wanted[0], None)
+    found: list[OwnerUsage] = []
+    async with res.db.snapshot(caller.workspace_id) as session:
+        for kind in wanted[wanted.index(since) if since in wanted else 0 :]:
+            if len(found) > limit:
+                break
+            behind = after if kind == since else None
+            room = limit + 1 - len(found)
+            found += await users.owners(session, caller.workspace_id, kind, after=behind, limit=room, now=res.clock())
+    page, last = cursors.cut(found, limit)
+    more = cursors.pack(f"{last.kind}|{last.id}") if last else None
+    return ScopePage(results=[ScopeItem.of(each, type=each.kind) for each in page], next_cursor=more)
+
+
+@router.delete(
+    "/scopes/{type}/{id:path}",
+    operation_id="delete_scope",
+    summary="Delete every memory of a user, an agent or a run",
+    response_model=ScopeDeletionResponse,
+    responses={**ACCEPTED, **errors.documented(400, 401, 403, 503)},
+)
+async def delete_scope(
+    type: Annotated[KindName, Path(description="Whose memories go")],
+    id: Annotated[str, Path(min_length=1, max_length=255), Secretless],
+    caller: Deleter,
+    res: ResourcesOf,
+    write: WriteOf,
+    channel: ChannelName = None,
+) -> Response:
+    """The same as DELETE /v1/memories with this one id."""
+    names: dict[str, Any] = {f"{type}_id": id}
+    extent = Extent(optional_scope(caller, **names), channel or (caller.own_channel if caller.wall.channels else None))
+    return send(deleted_count_answer(await forget_scope(extent, res, write.answered_by(deleted_count_answer))))
+
+
+@router.get(
+    "/channels",
+    operation_id="list_channels",
+    summary="The channels in use, with what they hold",
+    response_model=ChannelPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_channels(
+    caller: Reader,
+    res: ResourcesOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=1_000)] = None,
+) -> ChannelPage:
+    """Of a user, agent or run, or of the whole workspace. Live memories and turns are counted."""
+    scope = optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    after = None if cursor is None else cursors.unpack(cursor, _channel)
+    async with res.db.read(caller.workspace_id) as session:
+        found = await users.channels(session, scope, after=after, limit=limit + 1, now=res.clock())
+    page, last = cursors.cut(found, limit)
+    results = [ChannelItem.of(each, channel=each.name) for each in page]
+    return ChannelPage(results=results, next_cursor=cursors.pack(f"channel|{last.name}") if last else None)
+
+
+def _kind_and_id(text: str) -> tuple[OwnerKind, str]:
+    kind, _, last = text.partition("|")
+    return KINDS[KINDS.index(kind)], last
+
+
+def _channel(text: str) -> str:
+    kind, _, name = text.partition("|")
+    if kind != "channel" or not name:
+        raise ValueError
+    return name

@@ -1,0 +1,131 @@
+"""Workspaces over HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import ConfigDict, Field, ValidationError
+
+from service.access.statements import keys
+from service.domain.access import Right
+from service.domain.errors import InvalidInput
+from service.http import errors
+from service.http.deps import Admin, CallerOf, Operator, ResourcesOf
+from service.http.free_json import JsonObject
+from service.http.json_body import JsonRoute
+from service.http.schemas import Id, RequestModel, ResponseModel, Time, Title
+from service.kit.settings import GRANTED, LIMITS, PER_WORKSPACE, Settings
+
+router = APIRouter(prefix="/v1", tags=["workspaces"], route_class=JsonRoute)
+
+
+class CreateWorkspaceRequest(RequestModel):
+    """A workspace to create."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "acme"}]})
+
+    name: Title = Field(examples=["acme"], description="For people")
+
+
+class UpdateWorkspaceRequest(RequestModel):
+    """Only the given fields change."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"settings": {"timezone": "Europe/Berlin"}}]})
+
+    name: Title | None = Field(None, description="New name")
+    settings: JsonObject | None = Field(
+        None, description="Replaces the workspace's own settings", examples=[{"timezone": "Europe/Berlin"}]
+    )
+
+
+class WorkspaceResponse(ResponseModel):
+    """A workspace and its own settings."""
+
+    id: Id = Field(description="UUID")
+    name: str = Field(description="For people")
+    settings: dict[str, Any] = Field(description="Its own settings, which override the service's; empty: none")
+    created_at: Time = Field(description="When it was created")
+
+
+class CreateWorkspaceResponse(ResponseModel):
+    """A workspace and its first key, which is shown only once."""
+
+    id: Id = Field(description="UUID of the workspace")
+    name: str = Field(description="For people")
+    api_key: str = Field(description="The secret; it cannot be shown again")
+    api_key_id: Id = Field(description="UUID of the key")
+
+
+@router.post(
+    "/workspaces",
+    operation_id="create_workspace",
+    summary="Create a workspace",
+    status_code=201,
+    response_model=CreateWorkspaceResponse,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: ResourcesOf) -> CreateWorkspaceResponse:
+    """The first key has every right in the new workspace, but not those over the whole service: `operator` and
+    `metrics`."""
+    issued = await keys.create_workspace(res.db, body.name, rights=keys.EVERY_RIGHT_IN_WORKSPACE)
+    return CreateWorkspaceResponse(
+        id=issued.workspace_id, name=body.name, api_key=issued.secret, api_key_id=issued.key_id
+    )
+
+
+@router.get(
+    "/workspaces/current",
+    operation_id="get_workspace",
+    summary="The key's workspace",
+    response_model=WorkspaceResponse,
+    responses=errors.documented(401, 403, 503),
+)
+async def get_workspace(caller: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
+    """Its name and its own settings, without the service's."""
+    async with res.db.read(caller.workspace_id) as session:
+        found = await keys.workspace(session, caller.workspace_id)
+    return WorkspaceResponse.of(found)
+
+
+@router.patch(
+    "/workspaces/current",
+    operation_id="update_workspace",
+    summary="Rename or configure the key's workspace",
+    response_model=WorkspaceResponse,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def update_workspace(
+    body: UpdateWorkspaceRequest, caller: Admin, res: ResourcesOf, request: Request
+) -> WorkspaceResponse:
+    """`settings` replaces the workspace's own settings; other processes notice within seconds. Of a limit
+    (`model_budget`, `memory_retention_days`, `key_requests_per_s`, `key_kb_per_s`) the lower counts, this or the
+    service's. Those that a key with the right `operator` sets count in place of the service's, and are shown as
+    `granted`."""
+    settings = None if body.settings is None else {**body.settings}
+    async with res.db.begin(caller.workspace_id) as session:
+        if settings is not None:
+            settings.pop(GRANTED, None)
+            _check_settings(settings)
+            granted = (await keys.workspace(session, caller.workspace_id)).settings.get(GRANTED)
+            if caller.may(Right.OPERATOR):
+                granted = {name: settings[name] for name in settings if name in LIMITS}
+            settings |= {GRANTED: granted} if granted else {}
+        await keys.change_workspace(session, caller.workspace_id, name=body.name, settings=settings)
+        found = await keys.workspace(session, caller.workspace_id)
+    request.app.state.keys.forget()
+    return WorkspaceResponse.of(found)
+
+
+def _check_settings(wanted: dict[str, Any]) -> None:
+    for name in wanted:
+        if name not in PER_WORKSPACE:
+            raise InvalidInput(
+                f"settings.{name}: is not one of {', '.join(sorted(PER_WORKSPACE))}.", field=f"settings.{name}"
+            )
+    try:
+        Settings.model_validate_json(json.dumps(wanted), strict=True)
+    except ValidationError as exc:
+        field, message = errors.first_message(exc.errors(), lambda where: ".".join(("settings", *map(str, where))))
+        raise InvalidInput(f"{field}: {message}", field=field) from None

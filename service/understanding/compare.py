@@ -1,0 +1,484 @@
+"""How a newer statement bears on an older one: it says the same, ends it, may outdate it, or leaves it alone.
+
+Nothing ends by meaning. An older statement ends only where the newer one names its value and says that it is over
+("no longer X", "from X to Y", "Y instead of X"), states its exact opposite, fills the same slot of one value with
+another value of the same kind, or corrects what was just said. An older text that says more than what is over is never
+ended, only marked, like everything that is merely likely to be outdated.
+
+Pure; both were said about one scope, and the order of the two is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property, lru_cache
+
+from service.domain.decision import Reason
+from service.language import sentences, values
+from service.language.common_words import is_common
+from service.language.lexemes import lexemes
+from service.language.slots import Filled, fillings
+from service.language.talk import answers
+from service.understanding import outdating
+
+ABOUT_ONE_THING = 0.55
+"""Similarity from which a change told in other words is likely to be about the older statement."""
+
+NEAR = 0.70
+"""Below this similarity two texts never count as the same; no model is asked about them either."""
+
+NAMED_THING = 0.42
+"""The similarity that is enough for a mark where both texts name one person or thing."""
+
+COMPARABLE_CHARS = 4_000
+"""Longer texts are only compared as a whole."""
+
+MOST_STATEMENTS = 2
+"""Sentences of a text up to which it is marked by what is likely: with longer ones other things are meant too often."""
+
+MOST_EXTRAS = 4
+"""Words of a statement beside those that are over, from which on it says more than that."""
+
+
+class LinkKind(StrEnum):
+    """SAME: nothing new. ENDS: the older is no longer so. UNSURE: it may be no longer so."""
+
+    SAME = "same"
+    ENDS = "ends"
+    UNSURE = "unsure"
+
+
+@dataclass(frozen=True, slots=True)
+class FactLink:
+    """How the newer statement bears on the older one, and why. `text`: what is left of an older text of which one
+    sentence ends; None where all of it does."""
+
+    kind: LinkKind
+    reason: Reason
+    by_slot: bool = False
+    text: str | None = None
+
+
+_SAME_TEXT = FactLink(LinkKind.SAME, Reason.SAME_TEXT)
+_SAME = FactLink(LinkKind.SAME, Reason.SAME_WORDS)
+_UNSURE = FactLink(LinkKind.UNSURE, Reason.UNSURE)
+
+_PERSONS: Mapping[str, frozenset[str]] = {
+    "speaker": frozenset({"i", "me", "my", "mine", "we", "us", "our"}),
+    "listener": frozenset({"you", "your", "yours"}),
+    "he": frozenset({"he", "him", "his"}),
+    "she": frozenset({"she", "her", "hers"}),
+    "they": frozenset({"they", "them", "their"}),
+}
+_NEGATIONS = frozenset({"not", "never", "no", "without", "neither", "nor", "cannot", "none"})
+OVER_WORDS = (
+    frozenset(
+        lexemes(
+            "no longer not anymore any more stop stopped quit gave give up used to now instead from replaced"
+            " replace switch"
+            " switched move moved change changed migrate migrated swap swapped transfer transferred reassigned is"
+            " are was were"
+            " be been has have had do does did will would rather than by with for longer just also again actually"
+            " turns out"
+            " after all correction sorry meant mean finally currently still nowadays use used using"
+        )
+    )
+    | _NEGATIONS
+)
+_FRAME = frozenset(lexemes("know remember recall told said mentioned think right so"))
+_LEAD = re.compile(
+    r"(?i)^\W*(?:(?:and|but|so|ok|okay|well|no|nope|oh|sorry|wait|actually|correction|update|news|change of plans?"
+    r"|turns out"
+    r"|it turns out|by the way|btw|fyi|now|also|i meant|i mean|hmm)\b[\s,:.!\u2014-]*)+(?:that\b\s*)?"
+)
+_TAIL = re.compile(r"(?i)[\s,]*\b(?:after all|any ?more|any longer|actually|now|today|these days|at all)\W*$")
+_SPOKEN = re.compile(r"^(?P<name>[^\W\d_][\w .'\u2019-]{0,60}?)(?: (?:asked|said))?: ")
+_TAKEN_UP = re.compile(
+    r"^[^\W\d_][\w .'\u2019-]{0,60}? (?:asked"
+    r"|said): (?P<context>.*?) (?P<name>[^\W\d_a-z][\w'\u2019-]*(?: [^\W\d_a-z][\w'\u2019-]*)*): ",
+    re.DOTALL,
+)
+_FIRST_NAME = re.compile(r"\W*([^\W\d_a-z][\w-]+)")
+_OF_SPEAKER = re.compile(r"(?i)^\W*(?:i|i['\u2019]\w+|we|we['\u2019]\w+|(?:the )?user)\b")
+_FIRST_PERSON = re.compile(r"(?i)\b(?:i|i['\u2019]\w+|me|my|mine|we|we['\u2019]\w+|our|us|ours)\b")
+_PURPOSES = re.compile(r"(?i)\b(?:and|but|plus|as well as)\b|[,;&/]")
+_HEDGED = re.compile(
+    r"(?i)\b(?:if|would|could|might|may|maybe|perhaps|possibly|think(?:ing)? (?:of|about)|considering|suppose|wish"
+    r"|imagine"
+    r"|almost|nearly|plan(?:ning)? to|want to|going to|hope to)\b|\?"
+)
+_PASSING = re.compile(
+    r"(?i)\b(?:yesterday|today|tonight|tomorrow|once|one-off|exception(?:ally)?|for (?:a|one|the) (?:day|night|week"
+    r"|weekend)"
+    r"|this (?:time|week|morning|evening|weekend)|on (?:mon|tues|wednes|thurs|fri|satur|sun)day|just for)\b"
+)
+_ALSO = re.compile(r"(?i)\b(?:also|too|as well|another|additionally|besides|both|second)\b")
+
+_NO_LONGER = re.compile(
+    r"(?i)\b(?:no longer|not (?=[^.;]*\b(?:any ?more|any longer))|\w+n['\u2019]t (?=[^.;]*\b(?:any ?more"
+    r"|any longer))|stopped"
+    r"|quit|gave up|given up|have stopped|used to(?= (?!it\b|the\b)\w))\s+(?P<over>[^.;,]{2,120})"
+)
+_FROM_TO = re.compile(r"(?i)\bfrom (?P<over>[^.;,]{1,60}?) (?:over )?(?:to|into|onto)(?: the)? (?P<new>[^.;,]{1,60})")
+_INSTEAD = re.compile(r"(?i)(?P<new>[^.;,]{1,80}?) (?:instead of|rather than|in place of) (?P<over>[^.;,]{1,60})")
+_REPLACED = re.compile(
+    r"(?i)\b(?:replaced|swapped|exchanged|traded)(?: out)? (?P<over>[^.;,]{1,60}?) (?:with|by"
+    r"|for) (?P<new>[^.;,]{1,60})"
+    r"|(?P<was>[^.;,]{1,60}?) (?:was|were|is|are|has been|have been|got) (?:replaced|superseded) (?:by"
+    r"|with) (?P<by>[^.;,]{1,60})"
+)
+_NOT_BUT = re.compile(
+    r"(?i)\bnot (?P<over>[^.;,]{1,60}?),? but (?P<new>[^.;,]{1,60})"
+    r"|(?P<now>[^.;,]{1,60}), (?:and )?not (?P<was>[^.;,]{1,60})"
+)
+_CHANGES = re.compile(
+    r"(?i)\b(?:now|no longer|again|any ?more|instead|new|moved|switch\w*|changed?|cancel\w*|sold|quit|stopped"
+    r"|started|left|lost"
+    r"|broke up|split|replaced|renamed|postponed|rescheduled|turns out|after all|back (?:to|in)|died|passed away"
+    r"|ended|over"
+    r"|finished|done|came through|became|turned|joined|dropped|gave up|not|can['\u2019]t|won['\u2019]t"
+    r"|isn['\u2019]t|cut|down to|up to)\b"
+)
+ADDED_DATE = re.compile(r"\s*\([^()]*\d{4}[^()]*\)")
+"""The date that was added to a relative one."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of a text. `words`: its content stems; `denials`: how many of its words deny."""
+
+    text: str
+    start: int
+    end: int
+    words: frozenset[str]
+    denials: int
+    subjects: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A text taken apart: who says it, what it takes up, and its own sentences."""
+
+    text: str
+    speaker: str | None
+    context: str
+    own: str
+    offset: int
+    statements: tuple[Sentence, ...]
+
+    @cached_property
+    def gist(self) -> tuple[frozenset[str], frozenset[str], frozenset[str], dict[str, str]]:
+        """Its words, its subjects, those that are names, and a value of each kind."""
+        words = frozenset(word for each in self.statements for word in each.words - OVER_WORDS)
+        subjects = frozenset(name for each in self.statements for name in each.subjects)
+        names = subjects - {"user", (self.speaker or "user").casefold()}
+        return words, subjects, names, {each.kind: each.key for each in values.find(self.own)}
+
+
+def relate(
+    newer: str, older: str, similarity: float, *, correction: bool = False, change: float | None = None
+) -> FactLink | None:
+    """Returns how `newer` bears on `older`, None where it does not. `correction`: it takes back what was just said.
+    `change`: how much its vector looks like a change's (`outdating.change_in`), None where that is not known."""
+    if _bare(newer) == _bare(older):
+        return _SAME_TEXT
+    if max(len(newer), len(older)) > COMPARABLE_CHARS:
+        return None
+    new, old = read(newer), read(older)
+    if not new.statements or not old.statements or _of_two_people(new, old):
+        return None
+    if (similarity >= NEAR and _says_the_same(new, old)) or _agrees_to(new, old):
+        return _SAME
+    ended = [
+        (place, reason, by_slot)
+        for place, was in enumerate(old.statements)
+        for reason, by_slot in [_ending(new, old, was, correction=correction)]
+        if reason is not None
+    ]
+    if ended:
+        return _link(old, ended)
+    if max(len(new.statements), len(old.statements)) > MOST_STATEMENTS:
+        return None
+    if change is None:
+        return _UNSURE if _may_outdate(new, old, similarity) else None
+    return _UNSURE if outdating.is_likely(signs(new, old, similarity), change) else None
+
+
+def relate_each(pairs: Sequence[tuple[str, str, float]]) -> list[FactLink | None]:
+    """The same for pairs of a newer text and an older one with their similarity."""
+    return [relate(newer, older, similarity) for newer, older, similarity in pairs]
+
+
+def differs(one: str, other: str) -> bool:
+    """Whether two texts that share their words differ in a figure, a name or a denial."""
+    a, b = read(one), read(other)
+    return (
+        sorted(each.key for each in values.find(a.own)) != sorted(each.key for each in values.find(b.own))
+        or {each.key for each in values.names(a.own)} != {each.key for each in values.names(b.own)}
+        or sum(each.denials for each in a.statements) != sum(each.denials for each in b.statements)
+    )
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=2_048)
+def read(text: str) -> Spoken:
+    """Takes a text apart."""
+    taken_up = _TAKEN_UP.match(text)
+    spoken = taken_up or (None if _LEAD.match(text) else _SPOKEN.match(text))
+    offset = spoken.end() if spoken else 0
+    own = text[offset:]
+    speaker = spoken["name"] if spoken else None
+    found = tuple(_statement(own, start, end, speaker) for start, end in sentences.split(own))
+    context = taken_up["context"] if taken_up else ""
+    return Spoken(text, speaker, context, own, offset, found)
+
+
+def _statement(text: str, start: int, end: int, speaker: str | None) -> Sentence:
+    said = text[start:end]
+    stems = lexemes(said)
+    denials = sum(stem in _NEGATIONS for stem in stems)
+    return Sentence(said, start, end, frozenset(stems) - _NEGATIONS, denials, _subjects(said, speaker))
+
+
+def _subjects(sentence: str, speaker: str | None) -> frozenset[str]:
+    """Whom a sentence is about: its speaker, and the names in it."""
+    bare = _LEAD.sub("", sentence)
+    found = {each.key for each in values.names(bare)}
+    first = _FIRST_NAME.match(bare)
+    if first is not None and not is_common(first.group(1)):
+        found.add(first.group(1).casefold())
+    if _FIRST_PERSON.search(sentence):
+        found.add((speaker or "user").casefold())
+    if re.match(r"(?i)\W*(?:the )?user\b", bare):
+        found.add("user")
+    return frozenset(found)
+
+
+def _bare(text: str) -> str:
+    return " ".join(word.strip(".,;:!?\"'()") for word in text.casefold().split())
+
+
+def _of_two_people(new: Spoken, old: Spoken) -> bool:
+    """Whether two speakers talk about themselves."""
+    return new.speaker is not None and old.speaker is not None and new.speaker.casefold() != old.speaker.casefold()
+
+
+def _says_the_same(new: Spoken, old: Spoken) -> bool:
+    words = lexemes(_LEAD.sub("", new.own))
+    if not words or words != lexemes(_LEAD.sub("", old.own)) or new.context != old.context:
+        return False
+    return _pronouns(new.own) == _pronouns(old.own) and not differs(new.text, old.text)
+
+
+def _agrees_to(new: Spoken, old: Spoken) -> bool:
+    """Whether somebody only says yes to what the older text says."""
+    told = frozenset(lexemes(new.context)) - _FRAME
+    known = frozenset(lexemes(old.own))
+    return bool(told) and answers.only_agrees(new.own) and told <= known and not _NEGATIONS & known
+
+
+def _pronouns(text: str) -> frozenset[str]:
+    """Who is spoken of without a name: "I like jazz" is not "She likes jazz"."""
+    words = frozenset(word.casefold() for word in re.findall(r"[^\W\d_]+", text))
+    return frozenset(group for group, members in _PERSONS.items() if words & members)
+
+
+# -- endings ---------------------------------------------------------------------------------------------------------
+
+
+def _ending(new: Spoken, old: Spoken, was: Sentence, *, correction: bool) -> tuple[Reason | None, bool]:
+    """Why a sentence of the older text ends, and whether by a slot."""
+    said = [each for each in new.statements if not _HEDGED.search(each.text)]
+    stands_alone = was.subjects or (len(new.statements) == 1 and len(old.statements) == 1)
+    if stands_alone and any(_is_opposite(each, was, new.speaker) for one in said for each in _clauses(one.text)):
+        return Reason.OPPOSITE, False
+    if any(_names_as_over(each, was, new) for each in said):
+        return Reason.CHANGE, False
+    if not any(_ALSO.search(each.text) or _PASSING.search(each.text) for each in said) and _refills(
+        said, was, new, old
+    ):
+        return Reason.NEW_VALUE, True
+    if correction and _is_corrected(new, old, was):
+        return Reason.CORRECTION, False
+    return None, False
+
+
+def _clauses(sentence: str) -> Iterator[str]:
+    bare = _LEAD.sub("", sentence)
+    yield _TAIL.sub("", bare.rstrip(".! "))
+    first = re.split(r"[,;\u2014]| because | since ", bare, maxsplit=1)[0]
+    yield _TAIL.sub("", first.rstrip(".! "))
+
+
+def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
+    """Whether a clause says the same of the same subject as the older sentence, but one of the two denies it."""
+    stems = lexemes(clause)
+    denials = sum(stem in _NEGATIONS for stem in stems)
+    here, there = frozenset(stems) - _NEGATIONS, frozenset(lexemes(_LEAD.sub("", was.text))) - _NEGATIONS
+    return (
+        bool(here)
+        and here == there
+        and (denials % 2) != (was.denials % 2)
+        and _subjects(clause, speaker) == was.subjects
+        and [each.key for each in values.find(clause)] == [each.key for each in values.find(was.text)]
+    )
+
+
+def _names_as_over(said: Sentence, was: Sentence, new: Spoken) -> bool:
+    """Whether a sentence names what the older one says and tells that it is over, about the same subject."""
+    if was.denials or answers.refers(said.text):  # "It's 1913, not 1911" does not say what
+        return False
+    for start, over, instead in _overs(said.text):
+        gone = frozenset(lexemes(over)) - OVER_WORDS
+        if not gone or not gone <= was.words or not _is_subject_of(said.text[:start], was):
+            continue
+        if instead is not None and frozenset(lexemes(instead)) - OVER_WORDS <= was.words:
+            continue  # it says the new value, too
+        more = was.words - gone - OVER_WORDS - _of_subjects(was)
+        asked = said.words - gone - frozenset(lexemes(instead or "")) - OVER_WORDS - _of_subjects(said)
+        if instead is not None and asked and more and not asked & more:
+            continue  # of another thing, place or purpose
+        return True
+    return False
+
+
+def _is_subject_of(before: str, was: Sentence) -> bool:
+    """Whether what stands before the words that end something is what the older sentence is about: the speaker in both,
+    or somebody or something that it names."""
+    bare = _LEAD.sub("", before)
+    named = frozenset(lexemes(bare)) - OVER_WORDS - {"user"}
+    if named:
+        return named <= was.words
+    begins = _LEAD.sub("", was.text)
+    return _OF_SPEAKER.match(begins) is not None or (not bare.strip() and not was.subjects)
+
+
+def _overs(sentence: str) -> Iterator[tuple[int, str, str | None]]:
+    """Where a sentence begins to call something over, what, and what takes its place."""
+    for match in _NO_LONGER.finditer(sentence):
+        yield match.start(), _TAIL.sub("", match["over"]), None
+    for match in _FROM_TO.finditer(sentence):
+        yield match.start(), match["over"], match["new"]
+    for match in _INSTEAD.finditer(sentence):
+        yield 0, match["over"], match["new"]
+    for match in _REPLACED.finditer(sentence):
+        yield (match.start(), match["over"], match["new"]) if match["over"] else (0, match["was"], match["by"])
+    for match in _NOT_BUT.finditer(sentence):
+        yield (match.start(), match["over"], match["new"]) if match["over"] else (0, match["was"], match["now"])
+
+
+def _of_subjects(said: Sentence) -> frozenset[str]:
+    return frozenset(stem for name in said.subjects for stem in lexemes(name)) | {"user"}
+
+
+def _may_be_one_subject(said: Sentence, was: Sentence) -> bool:
+    """Whether both may be about one subject: no name is the subject of only one of them."""
+    return not said.subjects or not was.subjects or bool(said.subjects & was.subjects)
+
+
+def _refills(said: Sequence[Sentence], was: Sentence, new: Spoken, old: Spoken) -> bool:
+    """Whether a sentence fills a slot of one value that the older sentence fills with another value of its kind."""
+    filled = {each.slot: each for each in fillings(was.text, old.speaker)}
+    if not filled or _PASSING.search(was.text):
+        return False
+    return any(
+        _is_another_value(each, filled[each.slot], one.text, was.text)
+        for one in said
+        for each in fillings(one.text, new.speaker)
+        if each.slot in filled
+    )
+
+
+def _is_another_value(new: Filled, old: Filled, text: str, was: str) -> bool:
+    """Whether two values of a slot exclude each other: "Portugal" and "Braga, Portugal" do not."""
+    if new.kind != old.kind or new.value == old.value:
+        return False
+    return not (_stands_in(old.value, text) or _stands_in(new.value, was))
+
+
+def _stands_in(value: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text.casefold()) is not None
+
+
+def _is_corrected(new: Spoken, old: Spoken, was: Sentence) -> bool:
+    """Whether the older sentence is what the newer text takes up in order to correct it, or holds the one value that
+    the correction replaces."""
+    told, own = ADDED_DATE.sub("", was.text), ADDED_DATE.sub("", new.own)
+    if new.context:
+        return _elided(new.context).fullmatch(told) is not None
+    here, there = values.find(own), values.find(told)
+    same = {each.key for each in here} & {each.key for each in there}
+    kinds = {each.kind for each in here if each.key not in same}
+    meant = [each for each in there if each.kind in kinds and each.key not in same]
+    return len(meant) == 1 and bool(frozenset(lexemes(_LEAD.sub("", own))) & was.words)
+
+
+def _elided(context: str) -> re.Pattern[str]:
+    """A context as it was quoted; a value that was left out of it may be anything."""
+    return re.compile(r"\W*" + ".{1,60}".join(map(re.escape, context.split("\u2026"))) + r"\W*", re.DOTALL)
+
+
+def _link(old: Spoken, ended: Sequence[tuple[int, Reason, bool]]) -> FactLink:
+    """The end of the older text, of one of its sentences, or a mark where a sentence says more than what is over."""
+    places = {place for place, _, _ in ended}
+    _, reason, by_slot = ended[0]
+    if any(_says_more(old.statements[place]) for place in places):
+        return _UNSURE
+    if len(places) == len(old.statements):
+        return FactLink(LinkKind.ENDS, reason, by_slot=by_slot)
+    if old.speaker is None:  # a document: its sentences are about what the document is about
+        return _UNSURE
+    return FactLink(LinkKind.ENDS, reason, by_slot=by_slot, text=_struck(old, places))
+
+
+def _says_more(was: Sentence) -> bool:
+    """Whether a sentence tells several things: then no part of it ends."""
+    return _PURPOSES.search(_LEAD.sub("", was.text).rstrip(".,;! ")) is not None or len(was.words) > 2 * MOST_EXTRAS
+
+
+def _struck(old: Spoken, places: set[int]) -> str:
+    """The older text without the sentences at `places`."""
+    own = old.own
+    for place in sorted(places, reverse=True):
+        said = old.statements[place]
+        own = own[: said.start] + own[said.end :].lstrip()
+    return old.text[: old.offset] + own.strip()
+
+
+# -- marks -----------------------------------------------------------------------------------------------------------
+
+
+def _may_outdate(new: Spoken, old: Spoken, similarity: float) -> bool:
+    """Whether the newer text tells a change that is likely to be about what the older one says."""
+    said = [each for each in new.statements if _CHANGES.search(each.text) and not _HEDGED.search(each.text)]
+    if not said or similarity < (NAMED_THING if new.gist[2] & old.gist[2] else ABOUT_ONE_THING):
+        return False
+    if all(_ALSO.search(each.text) or _PASSING.search(each.text) for each in said):
+        return False
+    return any(_may_be_one_subject(each, was) for each in said for was in old.statements)
+
+
+def signs(new: Spoken, old: Spoken, similarity: float) -> tuple[float, ...]:
+    """What in the words of two texts tells whether the newer one outdates the older, as `outdating` weighs it."""
+    (words, subjects, names, values_now), (known, others, named, values_then) = new.gist, old.gist
+    shared = len(words & known)
+    return (
+        similarity,
+        max(0.0, similarity - 0.5),
+        shared / max(1, len(known)),
+        shared / max(1, len(words)),
+        not shared,
+        min(len(words) - shared, 12) / 4,
+        not names.isdisjoint(named),
+        not names <= named,
+        not named <= names,
+        len(subjects) > len(names) and len(others) > len(named),  # both are about their speakers
+        sum(each.denials for each in (*new.statements, *old.statements)) % 2,
+        any(values_then.get(kind, key) != key for kind, key in values_now.items()),
+        *(bool(each.search(new.own)) for each in (_CHANGES, _ALSO, _PASSING, _HEDGED)),
+    )

@@ -1,0 +1,115 @@
+"""Decision on a statement next to the memories near it: by the rules, and by the language model what they leave open.
+
+Single texts, facts of conversations, retries and jobs all come here. The rules (`judge`) also check what a model
+answers, and decide wherever its answer cannot be used; a rejected answer is kept as evidence. One call per statement:
+a batched call would mix up which numbers belong to which.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+from uuid import UUID
+
+from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Reason, Statement
+from service.domain.errors import LlmError
+from service.domain.fact import Comparison
+from service.runtime.resources import Resources
+from service.understanding import checks, model_answers, model_calls, prompts
+from service.understanding.judge import RULES, judge, settled
+
+T = TypeVar("T")
+
+CALLS_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStatement:
+    """A statement with the memories that it is decided beside, nearest first."""
+
+    statement: Statement
+    shown: tuple[Neighbour, ...]
+    comparison: Comparison | None = None
+
+
+async def decide(
+    statement: Statement, shown: Sequence[Neighbour], workspace_id: UUID, res: Resources, *, llm: bool
+) -> Decision:
+    """The decision on a statement next to `shown` (nearest first), the model's where `llm` says so and there is one.
+    Never raises for a failing model."""
+    given = ShownStatement(statement, tuple(shown))
+    if llm and res.llm is not None and shown:
+        return await _by_model(given, workspace_id, res)
+    return (await _by_rules(_judge_all, [given], res))[0]
+
+
+async def decide_open(
+    given: Sequence[ShownStatement], workspace_id: UUID, res: Resources, *, llm: bool
+) -> list[Decision]:
+    """A decision on each. The model is asked about what the rules leave open only; about all that are shown something
+    where the workspace has an instruction of its own for it."""
+    if not llm or res.llm is None:
+        return await _by_rules(_judge_all, given, res)
+    if res.settings.custom_prompts.update_decision is not None:
+        found: list[Decision | None] = [None if each.shown else judge(each.statement, ()) for each in given]
+    else:
+        found = await _by_rules(_settle_all, given, res)
+    slots = asyncio.Semaphore(CALLS_AT_ONCE)
+
+    async def one(each: ShownStatement, settled: Decision | None) -> Decision:
+        if settled is not None:
+            return settled
+        async with slots:
+            return await _by_model(each, workspace_id, res)
+
+    return list(await asyncio.gather(*map(one, given, found)))
+
+
+async def _by_rules(
+    work: Callable[[Sequence[ShownStatement]], T], given: Sequence[ShownStatement], res: Resources
+) -> T:
+    """In one call; long texts off the event loop."""
+    chars = sum(len(each.statement.text) + sum(len(memory.text) for memory in each.shown) for each in given)
+    return await res.rules.run_if_long(chars, work, given)
+
+
+def _judge_all(given: Sequence[ShownStatement]) -> list[Decision]:
+    return [judge(each.statement, each.shown) for each in given]
+
+
+def _settle_all(given: Sequence[ShownStatement]) -> list[Decision | None]:
+    return [settled(each.statement, each.shown, each.comparison) for each in given]
+
+
+async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -> Decision:
+    assert res.llm is not None
+    statement, shown = given.statement, given.shown
+    custom = res.settings.custom_prompts.update_decision
+    prompt = prompts.decide(statement, shown, instruction=custom)
+    prompt_sha256 = hashlib.sha256(f"{prompt.system}\n{prompt.user}".encode()).hexdigest()
+    try:
+        # uncached: an equal text is found before anybody is asked
+        reply = await model_calls.complete_uncached(res, workspace_id, prompt)
+    except LlmError as exc:
+        [fallback] = await _by_rules(_judge_all, [given], res)
+        reason = f"model failed: {exc.detail} {fallback.evidence.reason}"
+        warning = exc.as_warning("A fact was decided by the rules.")
+        return replace(fallback, evidence=replace(fallback.evidence, reason=reason), warnings=(warning,))
+    ids = tuple(each.id for each in shown)
+    evidence = Evidence("llm", reply.model or res.llm.model, "", Reason.MODEL, ids, prompt_sha256, reply.text)
+    decision = model_answers.checked(statement, shown, reply.text, evidence, may_drop=custom is not None)
+    cut = ("llm_truncated: the model's answer was cut off.",) if reply.truncated else ()
+    return replace(decision, warnings=(*decision.warnings, *cut))
+
+
+def said_back(statement: Statement, recalled: Sequence[Neighbour]) -> Decision | None:
+    """NONE for what an assistant merely said back out of memory; None when it says anything else, or nothing was
+    recalled."""
+    same = next((each for each in recalled if checks.says_it(each.text, statement.text)), None)
+    if same is None:
+        return None
+    ids = tuple(each.id for each in recalled)
+    return Decision((Edit(Action.NONE, same),), Evidence("rules", RULES, "NONE", Reason.ECHO, ids))

@@ -1,0 +1,155 @@
+"""Facts held against the conversation they were taken from.
+
+A model's fact that claims more than was said gives way to the message itself, where that is worth keeping; of one that
+is kept, every part is checked: speaker, message, times, names. What cannot be checked is left to the rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from service.domain.fact import Comparison, Fact
+from service.domain.text import CleanText
+from service.language import talk
+from service.language.talk import answers, dates
+from service.understanding import checks
+from service.understanding.sourcing import SourceSentence, SourceTurns
+
+NAMELESS = re.compile(r"^(?:The )?[Uu]ser\b")
+DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Grounded:
+    """Facts that passed the gate, in their order, with the sentences that replace those that did not."""
+
+    facts: tuple[Fact, ...]
+    refused: int = 0
+    quoted: int = 0
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        if not self.refused:
+            return ()
+        quoted = f", {self.quoted} replaced by what was said" if self.quoted else ""
+        return (f"ungrounded_facts: {self.refused} claimed more than was said and were left out{quoted}.",)
+
+
+def grounded(facts: Sequence[Fact], sources: SourceTurns) -> Grounded:
+    """The facts as far as the conversation bears them out. Pure; some milliseconds where times are named."""
+    kept: list[Fact] = []
+    refused = 0
+    said: tuple[Fact, ...] | None = None
+    used: dict[Fact, int] = {}  # the quotes that replace a fact, and their places
+    for fact in facts:
+        nearest = sources.nearest(fact.text, fact.message)
+        if checks.refusal(fact.text, sources, fact.message) is None:
+            kept.append(_checked(fact, nearest, sources))
+            continue
+        refused += 1
+        said = quotes(sources) if said is None else said
+        instead = next((each for each in said if _holds(each, nearest, sources)), None)
+        if instead is None:
+            continue
+        if instead not in used:
+            used[instead] = len(kept)
+            kept.append(replace(instead, comparison=fact.comparison))
+        elif fact.comparison is not None:
+            kept[used[instead]] = _also_compared(kept[used[instead]], fact.comparison)
+    return Grounded(tuple(kept), refused, len(used))
+
+
+def _also_compared(quote: Fact, more: Comparison) -> Fact:
+    """The quote that replaces another fact, too, and what the model said that this bears on."""
+    had = quote.comparison
+    return replace(quote, comparison=replace(more, named=more.named | had.named) if had else more)
+
+
+def _holds(quote: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> bool:
+    """Whether a quote has one of the sentences in it."""
+    place, start, end = (quote.message or 0) + len(sources.before), quote.start or 0, quote.end or 0
+    return any(each.place == place and start < each.end and each.start < end for each in nearest)
+
+
+def _checked(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> Fact:
+    """A fact with its message, and with those of its parts that the conversation bears out."""
+    message, span = _place(fact, nearest, sources)
+    said = sources.messages[-1 if message is None else message]
+    corrects = not said.by_assistant and answers.corrects(said.text)
+    text = NAMELESS.sub(lambda _: said.name or "User", fact.text) if not said.by_assistant else fact.text
+    times = list(_times(nearest, sources)) if fact.t_valid or fact.t_invalid else []
+    speakers = {each.speaker for each in sources.turns}
+    return replace(
+        fact,
+        text=CleanText(dates.dated(text, said.said_at, sources.zone)),
+        message=message,
+        start=span[0],
+        end=span[1],
+        correction=fact.correction or corrects,
+        by_assistant=(nearest[-1].said if nearest else said).by_assistant,
+        speaker=fact.speaker if fact.speaker in speakers else said.speaker,
+        t_valid=_confirmed(fact.t_valid, times, before=said.said_at),
+        t_invalid=_confirmed(fact.t_invalid, times, after=said.said_at),
+        entities=tuple(each for each in fact.entities if _are_named((each.name,), sources)),
+        relations=tuple(each for each in fact.relations if _are_named((each.source, each.target), sources)),
+    )
+
+
+def _place(
+    fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns
+) -> tuple[int | None, tuple[int | None, int | None]]:
+    """The message that a fact comes from, and the span of its sentence where it comes from one."""
+    before = len(sources.before)
+    if nearest and nearest[0].place >= before:
+        span = (nearest[0].start, nearest[0].end) if len(nearest) == 1 else (None, None)
+        return nearest[0].place - before, span
+    if len(sources.messages) == 1:
+        return 0, (None, None)
+    named = fact.message is not None and 0 <= fact.message < len(sources.messages)
+    return fact.message if named else None, (None, None)
+
+
+def _times(nearest: Sequence[SourceSentence], sources: SourceTurns) -> Iterator[datetime]:
+    """The moments that the source of a fact names; what lasts until the end of a day may be said to end on it."""
+    for mention in sources.mentions_near(nearest):
+        for moment in (mention.begins_at, mention.ends_at):
+            if moment is not None:
+                yield moment
+        if mention.ends_at is not None:
+            yield mention.ends_at - DAY
+
+
+def _confirmed(
+    moment: datetime | None, times: Iterable[datetime], *, before: datetime | None = None, after: datetime | None = None
+) -> datetime | None:
+    """A model's moment, if it is one that the text names, to the day; on the right side of when it was said."""
+    if moment is None or (before is not None and moment > before) or (after is not None and moment <= after):
+        return None
+    return moment if any(abs(moment - each) < DAY for each in times) else None
+
+
+def _are_named(names: Iterable[str], sources: SourceTurns) -> bool:
+    """Whether every word of the names was said, or is the name of a speaker."""
+    said = set(re.findall(r"\w+", f"{sources.text} {talk.USER}".casefold()))
+    return all(set(re.findall(r"\w+", name.casefold())) <= said for name in names)
+
+
+def quotes(sources: SourceTurns) -> tuple[Fact, ...]:
+    """What is kept of the messages as they were said."""
+    found = talk.read(sources.messages, sources.before, sources.zone)
+    return tuple(
+        Fact(
+            text=CleanText(each.text),
+            confidence=each.confidence,
+            correction=each.correction,
+            message=each.message,
+            start=each.start,
+            end=each.end,
+            also=each.also,
+            by_assistant=sources.messages[each.message].by_assistant,
+        )
+        for each in found
+    )

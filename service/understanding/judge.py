@@ -1,0 +1,191 @@
+"""Decides without a model what one statement does to the memories near it.
+
+The one judgement for single texts, facts of conversations, batches, retries and jobs, and what a model's answer is held
+against. Every memory shown is related to the statement in the order in which the two were said; what was said later
+holds. Pure, so it also runs inside the scope lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Reason, Statement, Strike
+from service.domain.fact import Comparison
+from service.domain.text import CleanText
+from service.domain.version import begins
+from service.understanding.compare import FactLink, LinkKind, relate
+
+RULES = "rules:3"
+"""Name and version of the judgement, kept with each decision it makes."""
+
+NEAR_UNSEEN, NEAR_SEEN = 0.48, 0.9
+"""Similarity of the nearest memory from which a model is asked about a statement that no rule relates to it: where no
+model has looked at that memory yet, and where one has and did not name it. Of 419 pairs that say the same or contradict
+each other none lay below the first."""
+
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A memory that bears on the statement. `later`: it was said, or began to hold, after the statement."""
+
+    memory: Neighbour
+    link: FactLink
+    later: bool
+
+
+def judge(statement: Statement, known: Sequence[Neighbour]) -> Decision:
+    """Returns what is to happen, with at least one edit. `known`: nearest first."""
+    return _judged(statement, known, _all_related(statement, known))
+
+
+def settled(statement: Statement, known: Sequence[Neighbour], comparison: Comparison | None = None) -> Decision | None:
+    """The judgement, if it leaves nothing open that a model would have to be asked; else None. `known`: nearest first.
+
+    Open is what may end a memory, what a model named when it found the statement, and whether the nearest memory says
+    the same or the opposite, if it is near enough for it."""
+    related = _all_related(statement, known)
+    if any(each.link.kind in (LinkKind.ENDS, LinkKind.UNSURE) for each in related):
+        return None
+    rest = {each.id for each in known} - {each.memory.id for each in related}
+    says_it_all = any(each.link.kind is LinkKind.SAME for each in related)
+    if not says_it_all and any(
+        each.id in rest and _may_matter(each, comparison, is_nearest=not place) for place, each in enumerate(known)
+    ):
+        return None
+    return _judged(statement, known, related)
+
+
+def _may_matter(memory: Neighbour, comparison: Comparison | None, *, is_nearest: bool) -> bool:
+    """Whether a memory that no rule relates to the statement may bear on it."""
+    if comparison is not None and memory.text in comparison.named:
+        return True
+    seen = comparison is not None and memory.text in comparison.seen
+    return is_nearest and memory.similarity >= (NEAR_SEEN if seen else NEAR_UNSEEN)
+
+
+def _all_related(statement: Statement, known: Sequence[Neighbour]) -> list[Related]:
+    return [each for memory in known if (each := _related(statement, memory)) is not None]
+
+
+def _judged(statement: Statement, known: Sequence[Neighbour], related: Sequence[Related]) -> Decision:
+    edits, reasons = _edits(statement, related)
+    adds = any(each.action is Action.ADD for each in edits)
+    outdates = tuple(each.memory.id for each in related if each.link.kind is LinkKind.UNSURE and not each.later)
+    strikes = _strikes(statement, related) if adds else ()
+    if strikes:
+        reasons = [each.link.reason for each in related if each.link.text is not None]
+    elif outdates and adds:
+        reasons = [Reason.UNSURE]
+    elif not reasons:
+        reasons = [Reason.ANOTHER if known else Reason.NOTHING_NEAR]
+    verdict = "+".join(each.action for each in edits)
+    shown = tuple(each.id for each in known)
+    evidence = Evidence("rules", RULES, verdict, " ".join(dict.fromkeys(reasons)), shown)
+    return Decision(edits, evidence, outdates=outdates if adds else (), strikes=strikes)
+
+
+def contradicts(statement: Statement, memory: Neighbour) -> bool:
+    """Whether the memory cannot stay as it is beside the statement, whichever of the two was said later."""
+    found = _related(statement, memory)
+    return found is not None and found.link.kind is LinkKind.ENDS
+
+
+def is_later(memory: Neighbour, statement: Statement) -> bool:
+    """Whether the memory was said, or began to hold, after the statement; False where that is not known."""
+    return _dated(statement, memory) and _last_known(memory) > _began(statement)
+
+
+def _related(statement: Statement, memory: Neighbour) -> Related | None:
+    later = is_later(memory, statement)
+    new, old = (memory.text, statement.text) if later else (statement.text, memory.text)
+    change = None if later else statement.change
+    link = relate(new, old, memory.similarity, correction=statement.correction and not later, change=change)
+    return Related(memory, link, later) if link is not None else None
+
+
+def _dated(statement: Statement, memory: Neighbour) -> bool:
+    return (statement.t_valid or statement.said_at) is not None and (memory.t_valid or memory.timestamp) is not None
+
+
+def _began(statement: Statement) -> datetime:
+    """From when on it holds, as far as is known: the times of two statements are compared by this."""
+    return begins(statement.said_at or _BEGINNING, statement.t_valid, statement.t_invalid)
+
+
+def _last_known(memory: Neighbour) -> datetime:
+    """When it held for the last time that is known: what is still open, when it was said last."""
+    began = _holds_from(memory)
+    return max(began, memory.timestamp or began) if memory.t_invalid is None else began
+
+
+def _holds_from(memory: Neighbour) -> datetime:
+    return begins(memory.timestamp or _BEGINNING, memory.t_valid, memory.t_invalid)
+
+
+def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit, ...], list[Reason]]:
+    same = next((each for each in related if each.link.kind is LinkKind.SAME), None)
+    if same is not None:
+        renewed = not same.later and _dated(statement, same.memory) and _began(statement) > _holds_from(same.memory)
+        ended = _ended(statement, [each for each in related if each is not same])
+        return (Edit(Action.NONE, same.memory, renewed=renewed), *_archived(ended)), [same.link.reason]
+    ends = [each for each in related if each.link.kind is LinkKind.ENDS and each.link.text is None]
+    later = [each for each in ends if each.later]
+    before = _ended(statement, ends)
+    if later and not _is_over(statement):  # what was over when it was said stays true beside what held later
+        following = min(later, key=lambda each: _holds_from(each.memory))
+        previous = before[0].memory if before else None
+        return (Edit(Action.NONE, following.memory, earlier=True, previous=previous),), [Reason.EARLIER]
+    if not before:
+        return (Edit(Action.ADD, None, statement.text),), []
+    first = before[0]
+    edits = (Edit(Action.UPDATE, first.memory, statement.text), *_archived(before[1:]))
+    return edits, [first.link.reason]
+
+
+def _strikes(statement: Statement, related: Sequence[Related]) -> tuple[Strike, ...]:
+    """What is left of the memories of which the statement ends a sentence."""
+    if _is_over(statement):
+        return ()
+    return tuple(
+        Strike(each.memory, CleanText(each.link.text))
+        for each in related
+        if each.link.kind is LinkKind.ENDS and each.link.text is not None and not each.later
+    )
+
+
+def _ended(statement: Statement, related: Sequence[Related]) -> list[Related]:
+    """What the statement ends, the memory it is written to first: by slot before by meaning, then the latest, then the
+    nearest. Of those found by meaning alone only the nearest goes. What was over when it was said ends nothing that
+    still holds."""
+    over = _is_over(statement)
+    ends = [
+        each
+        for each in related
+        if each.link.kind is LinkKind.ENDS
+        and each.link.text is None
+        and not each.later
+        and (not over or _was_over(each.memory, statement))
+    ]
+    by_slot = [each for each in ends if each.link.by_slot]
+    if by_slot:
+        return sorted(by_slot, key=lambda each: _holds_from(each.memory), reverse=True)
+    return sorted(ends, key=lambda each: -each.memory.similarity)[:1]
+
+
+def _was_over(memory: Neighbour, statement: Statement) -> bool:
+    return memory.t_invalid is not None and statement.said_at is not None and memory.t_invalid <= statement.said_at
+
+
+def _archived(ended: Sequence[Related]) -> list[Edit]:
+    return [Edit(Action.DELETE, each.memory) for each in ended]
+
+
+def _is_over(statement: Statement) -> bool:
+    """Whether it tells of a time that was over when it was said."""
+    return (
+        statement.t_invalid is not None and statement.said_at is not None and statement.t_invalid <= statement.said_at
+    )

@@ -1,0 +1,175 @@
+"""Reads a model's answer about one statement, as far as it may count.
+
+The answer is checked before it counts: memories that were not shown are not touched, older news overwrites nothing, and
+no answer may retire more than it puts in place, lose a word of the fact, or write what neither says. One that fails the
+check is kept as rejected evidence and the rules decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Statement
+from service.domain.text import CleanText
+from service.providers.json_reply import as_list, readings
+from service.understanding import checks
+from service.understanding.judge import NEAR_UNSEEN, contradicts, is_later, judge
+from service.understanding.sourcing import content_words
+
+MAX_OPERATIONS = 20
+"""Of one answer; an honest one has one to three."""
+
+
+def checked(
+    statement: Statement, shown: Sequence[Neighbour], answer: str, evidence: Evidence, *, may_drop: bool = False
+) -> Decision:
+    """The model's answer as far as it may count. Pure. `may_drop`: an instruction of the workspace's own may want facts
+    left out, by NONE."""
+    fact = statement.text
+    listed = _listed(answer)
+    if listed is None:
+        return _rejected(statement, shown, evidence, "the answer could not be read")
+    read = [_operation(each, fact, shown) for each in listed[:MAX_OPERATIONS]]
+    operations = tuple(each for each in read if each is not None)
+    if not operations:
+        return _rejected(statement, shown, evidence, "it names no memory that was shown")
+    if not all(_grounded(each, fact) for each in operations):
+        return _rejected(statement, shown, evidence, "it writes what neither the fact nor the memory says")
+    if any(_overwrites(each, fact) for each in operations):
+        return _rejected(statement, shown, evidence, "it puts the fact in the place of a memory about something else")
+    meant = _meaningful(operations)
+    if not may_drop and any(_drops(each, statement, shown) for each in meant):
+        return _rejected(statement, shown, evidence, "it drops a fact that no memory says")
+    deletes = [each for each in operations if each.action is Action.DELETE]
+    touched = [each.target.id for each in operations if each.target is not None and each.action is not Action.NONE]
+    if len(deletes) > 1 or len(set(touched)) < len(touched) or _deletes_unrelated(operations, fact):
+        return _rejected(statement, shown, evidence, "it would retire more than it puts in place")
+    verbs = "+".join(each.action for each in operations)
+    edits = _in_time(_never_less(meant, fact), statement)
+    return Decision(
+        edits, replace(evidence, verdict=verbs, reason=_why(listed) or evidence.reason), _dropped(listed, None in read)
+    )
+
+
+def _dropped(listed: Sequence[Any], unknown: bool) -> tuple[str, ...]:
+    """What of an answer did not count."""
+    warnings = ["unknown_id: an operation on a memory that was not shown was dropped."] if unknown else []
+    if len(listed) > MAX_OPERATIONS:
+        warnings.append(f"too_many_operations: {len(listed)} were answered for one fact, {MAX_OPERATIONS} are read.")
+    return tuple(warnings)
+
+
+def _why(listed: Sequence[Any]) -> str:
+    """The model's own words for it, where it gave some."""
+    told = (each.get("reason") for each in listed if isinstance(each, dict))
+    return next((each for each in told if isinstance(each, str) and each), "")
+
+
+def _in_time(edits: tuple[Edit, ...], statement: Statement) -> tuple[Edit, ...]:
+    """What would end a memory that was said after the statement makes the statement history of that memory."""
+    late = [each.target for each in edits if each.target and each.action is not Action.NONE]
+    later = next((target for target in late if is_later(target, statement)), None)
+    return edits if later is None else (Edit(Action.NONE, later, earlier=True),)
+
+
+def _grounded(operation: Edit, fact: CleanText) -> bool:
+    """Whether a written text says what the fact and the memory that it replaces say, and nothing else."""
+    text, target = operation.text, operation.target
+    return text is None or text == fact or checks.is_borne_out(text, fact, target.text if target else "")
+
+
+def _overwrites(operation: Edit, fact: CleanText) -> bool:
+    """Whether an update leaves nothing of a memory that neither words nor meaning have in common with the fact."""
+    text, target = operation.text, operation.target
+    if operation.action is not Action.UPDATE or text is None or target is None or target.similarity >= NEAR_UNSEEN:
+        return False
+    return not (content_words(fact) | content_words(text)) & content_words(target.text)
+
+
+def _drops(operation: Edit, statement: Statement, shown: Sequence[Neighbour]) -> bool:
+    """Whether a NONE would lose what no memory says."""
+    target = operation.target
+    if operation.action is not Action.NONE or target is None:
+        return False
+    if contradicts(statement, target):
+        return True
+    return not any(checks.says_it(each.text, statement.text) for each in (target, *shown))
+
+
+def _deletes_unrelated(operations: tuple[Edit, ...], fact: CleanText) -> bool:
+    """Whether an UPDATE comes with the deletion of a memory that has no word in common with the new texts."""
+    if all(each.action is not Action.UPDATE for each in operations):
+        return False
+    new_words = content_words(fact).union(*(content_words(each.text) for each in operations if each.text))
+    deleted = (each.target for each in operations if each.action is Action.DELETE and each.target is not None)
+    return any(not new_words & content_words(each.text) for each in deleted)
+
+
+def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Edit | None:
+    """One entry, None when it cannot count."""
+    action = _action(value)
+    if action is None:
+        return None
+    texts = (value.get(key) for key in ("data", "text", "new_memory", "memory"))
+    text = CleanText(next((each.strip() for each in texts if isinstance(each, str) and each.strip()), ""))
+    target = _target(value.get("id"), shown)
+    if action is Action.ADD:
+        return Edit(Action.ADD, None, text or fact)
+    if action is Action.UPDATE and target is not None and text == target.text:
+        return Edit(Action.NONE, target)
+    if action is Action.UPDATE:
+        return Edit(Action.UPDATE, target, text or fact) if target else None
+    return Edit(action, target) if target else None
+
+
+def _target(given: Any, shown: Sequence[Neighbour]) -> Neighbour | None:
+    """The memory behind a local number; models also echo it in brackets, as a string, or give a full id."""
+    if isinstance(given, bool) or not isinstance(given, str | int | float):
+        return None
+    word = str(given).strip("[]#. ").removesuffix(".0")
+    named = {**{str(each.id): each for each in shown}, **{str(place): each for place, each in enumerate(shown, 1)}}
+    return named.get(word.lower())
+
+
+ACTION_KEYS = ("event", "action", "operation", "op")
+
+
+def _action(value: Any) -> Action | None:
+    """What an entry wants to be done; None when it is no operation."""
+    names = (value[key] for key in ACTION_KEYS if isinstance(value.get(key), str)) if isinstance(value, dict) else ()
+    name = next(iter(names), "").upper()
+    return Action(name) if name in set(Action) else None
+
+
+def _listed(answer: str) -> list[Any] | None:
+    """The first list in the answer with an operation in it, else the first list; None when there is none."""
+    first: list[Any] | None = None
+    for value in readings(answer):
+        alone = isinstance(value, dict) and any(key in value for key in ACTION_KEYS)
+        listed = [value] if alone else as_list(value)
+        if listed is not None and any(_action(each) for each in listed):
+            return listed
+        first = listed if first is None else first
+    return first
+
+
+def _meaningful(operations: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """NONE beside another action says nothing."""
+    real = tuple(each for each in operations if each.action is not Action.NONE)
+    return real or operations[:1]
+
+
+def _never_less(operations: tuple[Edit, ...], fact: CleanText) -> tuple[Edit, ...]:
+    """A bare DELETE puts the fact that caused it in place: what is known changes, it does not vanish."""
+    retires = any(each.action is Action.DELETE for each in operations)
+    places = any(each.action is not Action.DELETE for each in operations)
+    return (*operations, Edit(Action.ADD, None, fact)) if retires and not places else operations
+
+
+def _rejected(statement: Statement, shown: Sequence[Neighbour], evidence: Evidence, why: str) -> Decision:
+    fallback = judge(statement, shown)
+    reason = f"{why}; the rules decided {fallback.evidence.verdict}"
+    judged = replace(evidence, verdict=fallback.evidence.verdict, reason=reason, rejected=True)
+    return replace(fallback, evidence=judged, warnings=(f"decision_rejected: {why}.",))

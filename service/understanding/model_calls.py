@@ -1,0 +1,83 @@
+"""Calls of the language model through the workspace's answer cache and the budgets of request and day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import TypeVar
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from service.domain.errors import UnusableAnswer
+from service.kit.settings import Settings
+from service.providers.caches import CachedLlm
+from service.providers.endpoints import task_models
+from service.providers.json_reply import validate
+from service.providers.protocols import Llm, LlmReply, LlmRequest
+from service.runtime.resources import Resources
+
+T = TypeVar("T")
+Model = TypeVar("Model", bound=BaseModel)
+
+
+async def complete(
+    res: Resources, workspace_id: UUID, prompt: LlmRequest, usable: Callable[[LlmReply], bool] | None = None
+) -> LlmReply:
+    """The model's answer; raises LlmError. The caller has checked that there is a model. A `usable` answer is
+    stored for the next equal prompt."""
+    from service.runtime.statements.caches import AnswerTable  # the processes for rules do without the database
+
+    store = AnswerTable(res.db, ttl_s=res.settings.llm_cache_ttl_s, clock=res.clock)
+    return await CachedLlm(_metered(res, workspace_id), store, workspace_id, usable).complete(
+        tuned(prompt, res.settings)
+    )
+
+
+def _metered(res: Resources, workspace_id: UUID) -> Llm:
+    from service.understanding.model_days import DayLimitedLlm  # needs the database too
+
+    assert res.llm is not None
+    return DayLimitedLlm(res.llm, res, workspace_id)
+
+
+def named(res: Resources, task: str) -> str:
+    """Provider and model that a task is given to."""
+    assert res.llm is not None
+    provider, _, usual = res.llm.model.partition(":")
+    return f"{provider}:{task_models(res.settings).get(task) or usual}"
+
+
+def tuned(prompt: LlmRequest, settings: Settings) -> LlmRequest:
+    """The prompt under the deployment's settings; a task with a temperature of its own keeps it."""
+    return replace(
+        prompt,
+        temperature=prompt.temperature or settings.llm_temperature,
+        max_tokens=min(prompt.max_tokens, settings.llm_max_tokens),
+        deadline_s=min(prompt.deadline_s, settings.llm_timeout_s),
+    )
+
+
+async def complete_uncached(res: Resources, workspace_id: UUID, prompt: LlmRequest) -> LlmReply:
+    """The same without the cache, for a prompt that will hardly be sent again."""
+    return await _metered(res, workspace_id).complete(tuned(prompt, res.settings))
+
+
+async def complete_read(
+    res: Resources, workspace_id: UUID, prompt: LlmRequest, read: Callable[[str], T | None]
+) -> tuple[T | None, LlmReply]:
+    """The answer and what `read` makes of it, None where nothing; raises LlmError."""
+    read_once = cache(read)  # to be kept for the next equal prompt, and to be used
+    reply = await complete(res, workspace_id, prompt, lambda reply: read_once(reply.text) is not None)
+    return read_once(reply.text), reply
+
+
+async def complete_as(
+    res: Resources, workspace_id: UUID, prompt: LlmRequest, shape: type[Model]
+) -> tuple[Model, LlmReply]:
+    """The answer read as `shape`; raises LlmError when nothing in it fits."""
+    found, reply = await complete_read(res, workspace_id, prompt, lambda text: validate(text, shape))
+    if found is None:
+        raise UnusableAnswer(f"The answer of {named(res, prompt.task)} could not be read.")
+    return found, reply

@@ -1,0 +1,1 @@
+"""What the clock does to memories: ageing, promotion, clean-up, re-embedding."""

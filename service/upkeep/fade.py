@@ -1,0 +1,78 @@
+"""What is let go of because it faded: memories are archived, entities that nobody mentions are removed.
+
+An archived memory is found by id and comes back by restore. Everything stands in history and in the audit log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from itertools import groupby
+from uuid import UUID
+
+from service.domain.memory import Memory
+from service.domain.request import WriteContext
+from service.domain.scope import Scope
+from service.episodes.statements import conversations
+from service.memories import write
+from service.memories.statements import memories
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit, plain_transaction, write_transaction
+from service.upkeep.statements import fading
+from service.upkeep.statements.fading import AgeingScope
+
+ARCHIVED_AT_ONCE = 100  # in one transaction, under the lock of their scope: some 100 ms
+
+
+async def archive_faded(
+    workspace_id: UUID, which: AgeingScope, after: UUID, res: Resources, request: WriteContext
+) -> tuple[int, UUID | None]:
+    """Archives the next memories whose relevance has faded; returns how many, and the id to go on behind, None at the
+    end."""
+    async with res.db.read(workspace_id) as session:
+        ids = await fading.faded(session, workspace_id, res.settings.ageing, which, after=after, batch=ARCHIVED_AT_ONCE)
+        found = await memories.get_many(session, workspace_id, ids)
+    count = 0
+    for scope, group in groupby(sorted(found.values(), key=_owner), key=lambda each: each.scope):
+        count += await _archive(scope, sorted(each.id for each in group), res, request)
+    return count, ids[-1] if len(ids) == ARCHIVED_AT_ONCE else None
+
+
+def _owner(memory: Memory) -> tuple[str, ...]:
+    scope = memory.scope
+    return tuple(repr(each) for each in (scope.user_id, scope.agent_id, scope.run_id, scope.channel))
+
+
+async def _archive(scope: Scope, ids: Sequence[UUID], res: Resources, request: WriteContext) -> int:
+    """Under the lock of the scope, so that no store takes one of them for a twin that stays."""
+    async with write_transaction(scope, res, request) as session:
+        archived = [each for each in ids if await write.archive(session, scope, each, res)]
+        if archived:
+            await append_audit(session, "archive", scope, archived, request, res, why="faded")
+    return len(archived)
+
+
+async def remove_forgotten_entities(
+    workspace_id: UUID, which: AgeingScope, res: Resources, request: WriteContext, *, batch: int
+) -> int:
+    """Removes the next faded entities that no memory, relation or merge names and no person wrote; returns how many."""
+    rules, now = res.settings.ageing, res.clock()
+    async with plain_transaction(workspace_id, res, request) as session:
+        gone = await fading.remove_forgotten(session, workspace_id, rules, which, now=now, batch=batch)
+        if gone:
+            await append_audit(session, "delete_entity", Scope(workspace_id), gone, request, res, why="faded")
+    return len(gone)
+
+
+async def archive_idle_conversations(
+    workspace_id: UUID, which: AgeingScope, res: Resources, request: WriteContext, *, batch: int
+) -> int:
+    """Archives the next conversations that nobody has used for long; returns how many."""
+    before = res.clock() - timedelta(days=res.settings.ageing.conversation_archive_days)
+    async with plain_transaction(workspace_id, res, request) as session:
+        idle = await conversations.archive_idle(session, workspace_id, asdict(which), before=before, batch=batch)
+        if idle:
+            scope = Scope(workspace_id)
+            await append_audit(session, "archive", scope, idle, request, res, kind="episodic", why="idle")
+    return len(idle)

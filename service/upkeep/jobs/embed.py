@@ -1,0 +1,88 @@
+"""Late vectors: of memories, turns, contexts, goals, strategies and entities, always of the text they have now.
+
+Up to 20 jobs of a workspace share one call of the embedder: what is ready when a worker is free, so a single job never
+waits for others. No transaction is open while the embedder works. Every 5 minutes a sweep queues what has no
+job, so nothing waits for ever because its job died while the provider was unavailable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from uuid import UUID
+
+from service.domain.job import Counts, Job
+from service.domain.scope import NIL_WORKSPACE
+from service.episodes import turns
+from service.episodes.statements import contexts
+from service.episodes.statements.turns import TURNS_OF
+from service.memories.statements import enrichment
+from service.providers.protocols import Vector
+from service.queue import queue
+from service.runtime.resources import Resources
+from service.upkeep import late_vectors
+from service.upkeep.late_vectors import WORDS_OF
+
+QUIET_S = 300.0  # a memory younger than that has its own job under way
+SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on
+
+
+async def run(job: Job, res: Resources) -> Counts | None:
+    """Embeds one memory, the turns of a conversation, goals or strategies; a job without any is the sweep."""
+    if job.memory_id is None and not {TURNS_OF, WORDS_OF} & job.payload.keys():
+        return await sweep(res)
+    await run_together([job], res)
+    return None
+
+
+async def run_together(jobs: Sequence[Job], res: Resources) -> None:
+    """Embeds the memories of `jobs` of one workspace. A text that changed meanwhile has a job of its own."""
+    workspace_id = jobs[0].workspace_id
+    for conversation_id in {str(job.payload[TURNS_OF]) for job in jobs if TURNS_OF in job.payload}:
+        await turns.embed_missing(workspace_id, UUID(conversation_id), res)
+    for kind in {str(job.payload[WORDS_OF]) for job in jobs if WORDS_OF in job.payload}:
+        await late_vectors.embed_missing(workspace_id, kind, res)
+    of_contexts, of_texts = list[UUID](), list[UUID]()  # a memory may have a job of each kind
+    for job in jobs:
+        if job.memory_id is not None:
+            (of_contexts if contexts.PAYLOAD.items() <= job.payload.items() else of_texts).append(job.memory_id)
+    if of_contexts:
+        await _contexts(workspace_id, of_contexts, res)
+    if not of_texts:
+        return
+    async with res.db.read(workspace_id) as session:
+        subjects = await enrichment.unembedded(session, workspace_id, of_texts)
+    if not subjects:
+        return
+    vectors = await res.embedder.embed(workspace_id, [subject.text for subject in subjects])
+    made = {subject: _as_text(vector) for subject, vector in zip(subjects, vectors, strict=True)}
+    async with res.db.begin(workspace_id, gives_way=True) as session:
+        await enrichment.store_vectors(session, workspace_id, made, generation=res.generation)
+
+
+async def _contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> None:
+    """The contexts of turns whose neighbours changed. A text that changes meanwhile has a job of its own."""
+    async with res.db.read(workspace_id) as session:
+        found = await contexts.texts_of(session, workspace_id, ids)
+    if not found:
+        return
+    vectors = await res.embedder.embed(workspace_id, [each.embedded for each in found.values()])
+    made = {memory_id: (each, vector) for (memory_id, each), vector in zip(found.items(), vectors, strict=True)}
+    async with res.db.begin(workspace_id, gives_way=True) as session:
+        await contexts.store(session, workspace_id, made, generation=res.generation)
+
+
+async def sweep(res: Resources) -> Counts:
+    """Queues memories without a vector that no job is going to make; returns how many."""
+    async with res.db.read(NIL_WORKSPACE) as session:
+        found = sorted(await queue.unembedded(session, quiet_s=QUIET_S, limit=SWEEP_LIMIT))
+    queued = 0
+    for workspace_id, group in groupby(found, key=itemgetter(0)):
+        async with res.db.begin(workspace_id) as session:
+            queued += await queue.enqueue_embeds(session, workspace_id, [memory_id for _, memory_id in group])
+    return {"queued": queued}
+
+
+def _as_text(vector: Vector) -> str:
+    return "[" + ",".join(map(str, vector.tolist())) + "]"

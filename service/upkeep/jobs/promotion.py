@@ -1,0 +1,58 @@
+"""Promotion by the clock: what was often used and told in several conversations of a project becomes known everywhere.
+
+Each memory is promoted by the verb of the route, in a transaction of its own, which looks at its figures again. It is
+noted with the memory, so a run that dies, is repeated or meets another one promotes nothing twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from uuid import UUID
+
+from service.domain.job import Counts, Job
+from service.domain.request import WriteContext
+from service.domain.scope import NIL_WORKSPACE
+from service.memories.promote import archive_outdated, promote_if_worthy
+from service.memories.statements import promotable
+from service.queue import queue
+from service.runtime import workspaces
+from service.runtime.resources import Resources
+
+FIRST = UUID(int=0)
+AT_ONCE = 100
+
+
+async def promote(job: Job, res: Resources) -> Counts:
+    """Promotes what meets the thresholds of its workspace to `_global`."""
+    if job.workspace_id == NIL_WORKSPACE:
+        return await workspaces.start("promote", res)
+    own = await workspaces.with_own_settings(job, res)
+    ids, context = asdict(workspaces.scope_of(job)), workspaces.context_of(job)
+    archived = await _archive_outdated(job.workspace_id, own, context)
+    seen = promoted = 0
+    last: UUID | None = FIRST
+    while last is not None:
+        async with own.db.read(job.workspace_id) as session:
+            found = await promotable.worthy(
+                session, job.workspace_id, own.settings.promoting, ids, after=last, now=own.clock(), batch=AT_ONCE
+            )
+        for memory_id in found:
+            promoted += await promote_if_worthy(job.workspace_id, memory_id, own, context) is not None
+        seen += len(found)
+        async with own.db.begin(job.workspace_id) as session:
+            await queue.advance(session, job, seen, seen)
+        last = found[-1] if len(found) == AT_ONCE else None
+    return {"seen": seen, "promoted": promoted, "archived": archived}
+
+
+async def _archive_outdated(workspace_id: UUID, res: Resources, context: WriteContext) -> int:
+    """Archives copies of what was changed or ended since; returns how many."""
+    archived = 0
+    last: UUID | None = FIRST
+    while last is not None:
+        async with res.db.read(workspace_id) as session:
+            found = await promotable.outdated(session, workspace_id, after=last, now=res.clock(), batch=AT_ONCE)
+        for copy_id in found:
+            archived += await archive_outdated(workspace_id, copy_id, res, context)
+        last = found[-1] if len(found) == AT_ONCE else None
+    return archived

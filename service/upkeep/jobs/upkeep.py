@@ -1,0 +1,105 @@
+"""Upkeep of the whole database: tasks that run by the clock, and VACUUM after an erasure.
+
+A task without a workspace of its own runs in the nil workspace, where only a few database functions see the rows of all
+tenants; what belongs to one workspace it then changes in a transaction of that workspace.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+
+from service.domain.job import Counts, Job
+from service.domain.scope import NIL_WORKSPACE
+from service.memories.forget import remove_outlived
+from service.queue import schedule
+from service.runtime.resources import Resources
+from service.search.statements import term_statistics
+from service.working.statements import working
+
+BATCH = 5_000  # rows of one table per transaction: some 50 ms
+EMBEDDING_DAYS = 30  # a cached vector only saves time; texts that come again come within days
+PARTITIONS_AHEAD = timedelta(days=7)  # the job runs daily: a week without a worker still finds its partitions
+TERM_COUNTS_GOOD_FOR_S = 3_540.0
+"""An hour, less a minute for a run that comes a little early."""
+
+
+async def clean_up(_job: Job, res: Resources) -> Counts:
+    """Removes expired answers and caches, finished jobs, and memories that outlived their time; rows by table.
+
+    Small transactions until nothing is left, so a crash loses at most one of them."""
+    total: Counter[str] = Counter(memory=await remove_outlived(res))
+    while True:
+        async with res.db.begin(NIL_WORKSPACE) as session:
+            removed = await schedule.clean_up(
+                session,
+                res.clock(),
+                job_days=res.settings.job_retention_days,
+                embedding_days=EMBEDDING_DAYS,
+                history_days=res.settings.history_retention_days,
+                batch=BATCH,
+            )
+        total.update(removed)
+        if max(removed.values()) < BATCH:
+            return {name: count for name, count in total.items() if count}
+
+
+async def sweep_working_memory(_job: Job, res: Resources) -> Counts:
+    """Removes notes of working memory that are over, of all workspaces. Reads do not see them any more."""
+    gone = 0
+    while True:
+        async with res.db.begin(NIL_WORKSPACE) as session:
+            removed = await working.sweep(session, res.clock(), batch=BATCH)
+        gone += removed
+        if removed < BATCH:
+            return {"working_item": gone}
+
+
+async def keep_partitions(_job: Job, res: Resources) -> Counts:
+    """Makes partitions for the days to come and drops those beyond retention, each in a short transaction."""
+    now = res.clock()
+    oldest = {
+        "audit_log": now - timedelta(days=res.settings.audit_retention_days),
+        "memory_history": now - timedelta(days=res.settings.history_retention_days),
+        "tool_invocation": now - timedelta(days=res.settings.invocation_retention_days),
+        "conversation_log": now - timedelta(days=res.settings.history_retention_days),
+    }
+    async with res.db.begin(NIL_WORKSPACE) as session:
+        made = await schedule.ensure_partitions(session, now + PARTITIONS_AHEAD)
+    dropped = 0
+    for parent, older_than in oldest.items():
+        async with res.db.begin(NIL_WORKSPACE) as session:
+            dropped += await schedule.drop_partitions(session, parent, older_than)
+    return {"made": made, "dropped": dropped}
+
+
+async def count_terms(_job: Job, res: Resources) -> Counts | None:
+    """Counts in how many texts each word stands, for searches of large workspaces.
+
+    Those that have grown large since the last run are counted at once, the others when their counts are an hour old. It
+    begins at half the size at which counts are used, so that they exist by then: without them all words weigh the same.
+    A transaction per workspace, some seconds for a million memories.
+    """
+    minimum = max(1, res.settings.exact_scope_rows // 2)
+    async with res.db.read(NIL_WORKSPACE) as session:
+        large = await term_statistics.large_workspaces(session, minimum)
+    counted = terms = 0
+    for workspace_id in large:
+        async with res.db.begin(workspace_id) as session:
+            if not await term_statistics.counted_within(session, workspace_id, TERM_COUNTS_GOOD_FOR_S):
+                counted, terms = counted + 1, terms + await term_statistics.count(session, workspace_id)
+    if large and not counted:
+        return None
+    async with res.db.begin(NIL_WORKSPACE) as session:
+        common = await term_statistics.count_common(session)
+    return {"workspaces": counted, "terms": terms, "common": common}
+
+
+async def vacuum(job: Job, res: Resources) -> Counts:
+    """Takes what an erasure removed out of the data files too: VACUUM over every table that it has not passed since.
+    Nothing where the worker may not, up to Postgres 16. Safe to run twice: what is done is not done again."""
+    async with res.db.read(job.workspace_id) as session:
+        tables = await schedule.unvacuumed(session, job.workspace_id, job.id)
+    for table in tables:
+        await res.db.vacuum(table)
+    return {"tables": len(tables)}

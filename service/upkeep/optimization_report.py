@@ -1,0 +1,172 @@
+"""What could be cleaned up in a workspace and why, a bounded walk and a short read for each section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from service.domain.memory import Memory
+from service.domain.optimization import CleanupChange, CleanupFinding, Section, SectionReport, WalkPlace
+from service.domain.version import begins
+from service.memories.statements import memories
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+from service.understanding import compare
+from service.understanding.compare import LinkKind
+from service.upkeep.statements import findings
+from service.upkeep.statements.findings import Candidate, Walked
+
+SHOWN_CHARS = 240
+COMPARED_AT_ONCE = 200
+"""Pairs of a page of duplicates whose texts are compared, at most."""
+COMPARED_CHARS = 300_000
+"""Characters of these pairs: some 0.6 s of CPU."""
+
+WITHOUT_MEMORIES: Final[frozenset[Section]] = frozenset({"orphan_entities", "dead_jobs"})
+
+CONTRADICTED: Final[Mapping[str, str]] = {
+    "MAY_OUTDATE": "A newer memory may say what holds instead; both were kept in doubt.",
+    "CONTRADICTS": "It is tied as contradicting a memory that began later.",
+    "REVIEW": "A fact that contradicts it waits for a review: accept or reject that.",
+}
+
+
+async def report(
+    workspace_id: UUID, section: Section, res: Resources, *, after: WalkPlace, limit: int
+) -> SectionReport:
+    """The findings of a section behind a place, in the order of their ids; of duplicates none that has a memory in
+    common with an earlier one of the page, for it is another one once that is joined."""
+    most = COMPARED_AT_ONCE if section == "duplicates" else limit
+    async with res.db.read(workspace_id) as session:
+        walked = await findings.walk(session, workspace_id, section, after=after, limit=most, now=res.clock())
+        there = await _memories_of(session, workspace_id, section, walked.candidates)
+    if section == "duplicates":
+        return await _duplicates(walked, there, res, limit)
+    shown = tuple(_told(section, each, there) for each in _present(section, walked.candidates, there))
+    rest = walked.candidates[-1].place if walked.total > len(walked.candidates) else walked.last
+    return SectionReport(section, shown, walked.total, walked.last is None, rest)
+
+
+async def chosen(
+    workspace_id: UUID, section: Section, changes: Iterable[CleanupChange], res: Resources
+) -> Mapping[CleanupChange, CleanupFinding]:
+    """The findings of a section about the ids of these changes, by what they would change."""
+    ids = ids_of(changes)
+    async with res.db.read(workspace_id) as session:
+        candidates = await findings.among(session, workspace_id, section, ids, now=res.clock())
+        there = await _memories_of(session, workspace_id, section, candidates)
+    if section == "duplicates":
+        return {each.change: each for each in (await _redundant(candidates, there, res)).values()}
+    told = [_told(section, each, there) for each in _present(section, candidates, there)]
+    return {each.change: each for each in told}
+
+
+def ids_of(changes: Iterable[CleanupChange]) -> list[UUID]:
+    """What they take away and what they keep, each once, ascending."""
+    return sorted({one for each in changes for one in (each.id, each.kept_id) if one is not None})
+
+
+async def _memories_of(
+    session: Session, workspace_id: UUID, section: Section, candidates: Iterable[Candidate]
+) -> Mapping[UUID, Memory]:
+    if section in WITHOUT_MEMORIES:
+        return {}
+    ids = {one for each in candidates for one in (each.id, each.kept_id) if one is not None}
+    return await memories.get_many(session, workspace_id, sorted(ids))
+
+
+def _present(section: Section, candidates: Iterable[Candidate], there: Mapping[UUID, Memory]) -> Iterable[Candidate]:
+    """Those whose memories were not deleted at this moment."""
+    if section in WITHOUT_MEMORIES:
+        return candidates
+    return [each for each in candidates if {each.id, each.kept_id} - {None} <= there.keys()]
+
+
+async def _duplicates(walked: Walked, there: Mapping[UUID, Memory], res: Resources, limit: int) -> SectionReport:
+    """How many there are is known where all pairs were compared; else it is how many pairs are left."""
+    pairs = _affordable(walked.candidates, there)
+    redundant = await _redundant(pairs, there, res)
+    shown, used = list[CleanupFinding](), set[UUID]()
+    for place, pair in enumerate(pairs):
+        if len(shown) == limit:
+            pairs = pairs[:place]
+            break
+        finding = redundant.get(pair.place)
+        if finding is not None and used.isdisjoint(both := ids_of([finding.change])):
+            shown.append(finding)
+            used.update(both)
+    if len(pairs) < walked.total:
+        return SectionReport("duplicates", tuple(shown), walked.total, False, pairs[-1].place)
+    return SectionReport("duplicates", tuple(shown), len(redundant), walked.last is None, walked.last)
+
+
+def _affordable(pairs: Sequence[Candidate], there: Mapping[UUID, Memory]) -> Sequence[Candidate]:
+    """The first pairs, as many as may be compared; at least one."""
+    chars = 0
+    for place, pair in enumerate(pairs):
+        chars += sum(len(each.text) for each in _both(pair, there))
+        if chars > COMPARED_CHARS and place:
+            return pairs[:place]
+    return pairs
+
+
+def _both(pair: Candidate, there: Mapping[UUID, Memory]) -> list[Memory]:
+    """The memories of a pair, what counts since earlier first; fewer than two when one is gone."""
+    return sorted((there[each] for each in (pair.id, pair.kept_id) if each in there and each is not None), key=began)
+
+
+async def _redundant(
+    pairs: Iterable[Candidate], there: Mapping[UUID, Memory], res: Resources
+) -> Mapping[WalkPlace, CleanupFinding]:
+    """Those pairs of which both memories say the same, by their place."""
+    whole = [(pair, both[0], both[1]) for pair in pairs if len(both := _both(pair, there)) == 2]
+    texts = [(newer.text, older.text, float(pair.detail["similarity"])) for pair, older, newer in whole]
+    links = await res.rules.run(compare.relate_each, texts) if texts else []
+    found = {}
+    for (pair, older, newer), link in zip(whole, links, strict=True):
+        if link is None or link.kind is not LinkKind.SAME:
+            continue
+        change = CleanupChange("duplicates", newer.id, newer.version, older.id, older.version)
+        reason = f"It says the same; the two are {pair.detail['similarity']:.2f} similar."
+        found[pair.place] = CleanupFinding(change, reason, 1, "memories", _start(newer), _start(older))
+    return found
+
+
+def began(memory: Memory) -> tuple[datetime, datetime, UUID]:
+    """For sorting: what counts since earlier comes first, of one moment what arrived earlier."""
+    return begins(memory.timestamp, memory.t_valid, memory.t_invalid), memory.created_at, memory.id
+
+
+def _start(memory: Memory) -> str:
+    return memory.text[:SHOWN_CHARS]
+
+
+def _told(section: Section, found: Candidate, there: Mapping[UUID, Memory]) -> CleanupFinding:
+    """Any finding but a duplicate, with its reason."""
+    change = CleanupChange(section, found.id, found.version, found.kept_id, found.kept_version)
+    detail = found.detail
+    if section == "orphan_entities":
+        reason = "No memory, relation or merge names it."
+        return CleanupFinding(change, reason, detail["bytes"], "bytes", detail["about"])
+    if section == "dead_jobs":
+        over = " Its operation is over: send that request again." if detail["is_over"] else ""
+        reason = f"It failed {found.version} times: {detail['last_error'] or 'its worker died'}.{over}"
+        return CleanupFinding(change, reason, 1, "jobs", detail["about"], is_applicable=not over)
+    text = _start(there[found.id])
+    if section == "missing_vectors":
+        died = f" {detail['deaths']} died, the last of: {detail['last_error']}." if detail["deaths"] else ""
+        return CleanupFinding(change, f"No job is going to make its vector.{died}", 1, "vectors", text)
+    if section == "contradictions":
+        review = UUID(detail["review_id"]) if detail["review_id"] else None
+        kept = _start(there[found.kept_id]) if found.kept_id else None
+        reason = CONTRADICTED[detail["type"]]
+        return CleanupFinding(change, reason, 1, "memories", text, kept, review, is_applicable=review is None)
+    if section == "low_value":
+        reason = f"Importance {detail['importance_level']} of 10, relevance {detail['relevance']:.2f}: nobody uses it."
+    elif detail["valid_until"]:
+        reason = f"It held until {detail['valid_until'][:10]}."
+    else:
+        reason = f"It was not used since {detail['last_accessed'][:10]}."
+    return CleanupFinding(change, reason, 1, "memories", text)

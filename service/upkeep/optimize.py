@@ -1,0 +1,160 @@
+"""Doing what a person has confirmed of a report: all of it in one transaction, or nothing.
+
+Under the locks of the scopes and rows concerned it is looked again whether each change still is a finding and nothing
+of it has changed since the person looked. What is done to memories is one ruling and undone like any other (undo.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.domain.decision import Evidence
+from service.domain.errors import Conflict
+from service.domain.memory import Memory
+from service.domain.optimization import Applied, CleanupChange, CleanupFinding, Section
+from service.domain.request import WriteContext
+from service.domain.scope import Scope
+from service.domain.version import begins
+from service.graph.statements import entities
+from service.memories import write
+from service.memories.statements import decisions, history, memories, sources, updates, versions
+from service.postgres.engine import Session
+from service.queue import overview, queue
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit, scopes_transaction, store_answer
+from service.upkeep.optimization_report import WITHOUT_MEMORIES, began, chosen, ids_of
+from service.upkeep.statements import findings
+
+CHANGED = (
+    "{id} has changed since it was looked at, or is no such finding any more. Nothing was done: read the report again."
+)
+OVER = "{id} is not decided here: {reason}"
+
+
+async def apply(
+    workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources, request: WriteContext, *, dry_run: bool
+) -> Applied:
+    """Does the changes, or with `dry_run` only tells whether it would. None may take away what another one keeps or
+    takes away. Raises Conflict naming the first that is not as it was."""
+    confirmed = await _confirmed(workspace_id, changes, res)
+    if dry_run:
+        return Applied(tuple(changes))
+    of_memories = ids_of(each for each in changes if each.section not in WITHOUT_MEMORIES)
+    async with res.db.read(workspace_id) as session:
+        scopes = {each.scope for each in (await memories.get_many(session, workspace_id, of_memories)).values()}
+    async with scopes_transaction(workspace_id, scopes, res, request) as session:
+        await history.lock(session, workspace_id, of_memories)
+        orphans = sorted(each.id for each in changes if each.section == "orphan_entities")
+        await entities.lock(session, workspace_id, orphans)
+        await _check(session, workspace_id, changes, res)
+        there = await memories.get_many(session, workspace_id, of_memories)
+        ruling = uuid7() if any(each.is_undoable for each in changes) else None
+        for place, finding in enumerate(confirmed):
+            await _carry_out(session, workspace_id, place, finding, there, ruling, res)
+        await entities.remove(session, workspace_id, orphans)
+        ids = [each.id for each in changes]
+        await append_audit(
+            session,
+            "optimize",
+            Scope(workspace_id),
+            ids,
+            request,
+            res,
+            sections=sorted({each.section for each in changes}),
+            ruling_id=ruling and str(ruling),
+        )
+        first = await decisions.first_of_ruling(session, workspace_id, ruling) if ruling else None
+        applied = Applied(tuple(changes), first)
+        await store_answer(session, workspace_id, applied, request)
+    return applied
+
+
+async def _confirmed(workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources) -> list[CleanupFinding]:
+    """The findings that the changes name; raises Conflict."""
+    known: dict[CleanupChange, CleanupFinding] = {}
+    for section, own in _by_section(changes).items():
+        known |= await chosen(workspace_id, section, own, res)
+    for place, each in enumerate(changes):
+        if each not in known:
+            raise _changed(place, each)
+        if not known[each].is_applicable:
+            raise Conflict(OVER.format(id=each.id, reason=known[each].reason), field=f"changes[{place}]")
+    return [known[each] for each in changes]
+
+
+async def _check(session: Session, workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources) -> None:
+    """The same under the locks. Texts are not compared again: a memory of the same version has the same text."""
+    for section, own in _by_section(changes).items():
+        found = await findings.among(session, workspace_id, section, ids_of(own), now=res.clock())
+        known = {frozenset({(each.id, each.version), (each.kept_id, each.kept_version)}) for each in found}
+        for each in own:
+            if frozenset({(each.id, each.version), (each.kept_id, each.kept_version)}) not in known:
+                raise _changed(changes.index(each), each)
+
+
+def _by_section(changes: Sequence[CleanupChange]) -> Mapping[Section, list[CleanupChange]]:
+    found: dict[Section, list[CleanupChange]] = {}
+    for each in changes:
+        found.setdefault(each.section, []).append(each)
+    return found
+
+
+def _changed(place: int, change: CleanupChange) -> Conflict:
+    about = f"{change.id} (or {change.kept_id})" if change.kept_id else str(change.id)
+    return Conflict(CHANGED.format(id=about), field=f"changes[{place}]")
+
+
+async def _carry_out(
+    session: Session,
+    workspace_id: UUID,
+    place: int,
+    finding: CleanupFinding,
+    there: Mapping[UUID, Memory],
+    ruling: UUID | None,
+    res: Resources,
+) -> None:
+    change = finding.change
+    evidence = Evidence("review", "person", change.remedy, finding.reason, tuple(ids_of([change])))
+    match change.remedy:
+        case "join":
+            await _join(session, there[change.id], change.kept_id, evidence, ruling, res)
+        case "retire":
+            newer = there[change.kept_id] if change.kept_id else there[change.id]
+            at = begins(newer.timestamp, newer.t_valid, newer.t_invalid)
+            old = there[change.id]
+            await write.retire(session, old.scope, old.id, evidence, res, at=at, ruling_id=ruling)
+        case "archive":
+            await write.archive(session, there[change.id].scope, change.id, res, evidence=evidence, ruling_id=ruling)
+        case "queue_embedding":
+            await queue.enqueue(session, workspace_id, write.follow_up(change.id, res, embed=True, enrich=False))
+        case "retry_job":
+            if not await overview.retry(session, workspace_id, change.id):
+                raise _changed(place, change)
+
+
+async def _join(
+    session: Session, goes: Memory, stays_id: UUID | None, evidence: Evidence, ruling: UUID | None, res: Resources
+) -> None:
+    """Archives a memory of which another one says all, and gives that its tags, categories, metadata, sources, the
+    greater importance and the longer life."""
+    assert stays_id is not None, "a pair has two"
+    workspace_id = goes.scope.workspace_id
+    was = await history.snapshot(session, workspace_id, stays_id, generation=res.generation)
+    stays = await memories.get(session, workspace_id, stays_id)  # it may have taken in another one just now
+    assert was is not None, "it is locked"
+    assert stays is not None, "it is locked"
+    older, newer = sorted((goes, stays), key=began)
+    values = updates.united_columns(older, newer)
+    if goes.importance.value > stays.importance.value:
+        values |= {"importance": goes.importance.value, "importance_level": goes.importance.level}
+    if stays.expires_at is not None and (goes.expires_at is None or goes.expires_at > stays.expires_at):
+        values["expires_at"] = goes.expires_at
+    await updates.set_columns(session, workspace_id, stays.id, values, now=res.clock())
+    if goes.timestamp > stays.timestamp:
+        await versions.say_again(session, workspace_id, stays.id, goes.timestamp)
+    await sources.copy(session, workspace_id, goes.id, stays.id)
+    await write.record(session, stays.scope, stays.id, stays.text, stays.text, was, evidence=evidence, ruling_id=ruling)
+    await write.archive(session, goes.scope, goes.id, res, evidence=evidence, ruling_id=ruling)

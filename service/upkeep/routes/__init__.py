@@ -1,0 +1,1 @@
+"""The optimisation report over HTTP."""

@@ -1,0 +1,258 @@
+"""What time does to memories and entities, a batch of them in a statement.
+
+Each number is computed from its stored base, never from what an earlier run left of it, and is written only where it
+moved by more than MOVED: most of an hour's runs write nothing. Rows that somebody has locked are left to the next run,
+so nobody waits for a run but for the batch that it is writing. The numbers stand in memory_stat, whose updates stay
+HOT; a row of `memory` is never written. Statements walk the primary keys from `after` on, and find the rows of the
+batch again by their places in the table (ctid): to look each up by its key twice more took a fifth of the time, and in
+a table that had just been filled, without statistics, a plan without the index once took a minute. A row that somebody
+changed meanwhile is not there any more, which is as good as locked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import TextClause, text
+
+from service.domain.ageing import Ageing
+from service.postgres.engine import Session
+
+BATCH = 5_000
+MOVED = 0.002
+MOST = 100.0  # exp(-100) is nothing; further out Postgres reports an underflow
+
+IN_SCOPE = """
+    (NOT CAST(:scoped AS boolean) OR EXISTS (
+        SELECT FROM memory m WHERE m.workspace_id = s.workspace_id AND m.id = s.memory_id
+          AND (CAST(:user_id AS text) IS NULL OR m.user_id = :user_id)
+          AND (CAST(:agent_id AS text) IS NULL OR m.agent_id = :agent_id)
+          AND (CAST(:run_id AS text) IS NULL OR m.run_id = :run_id)))
+"""
+
+SINCE = "greatest(s.last_accessed, s.confirmed_at)"
+"""From when on a memory ages: its last use, or the last time it was said again."""
+
+# base * exp(-loss * age), the age in days
+RELEVANCE = text(f"""
+    WITH part AS MATERIALIZED (
+        SELECT s.memory_id, s.ctid AS at, s.relevance AS old,
+               s.base_relevance * exp(-least({MOST}, CAST(:loss AS float8) * days)) AS fresh
+        FROM memory_stat s CROSS JOIN LATERAL (SELECT greatest(0,
+            (date_part('epoch', CAST(:now AS timestamptz)) - date_part('epoch', {SINCE})) / 86400) AS days) passed
+        WHERE s.workspace_id = :workspace AND s.memory_id > :after AND {IN_SCOPE}
+        ORDER BY s.memory_id LIMIT :batch
+    ), unlocked AS MATERIALIZED (
+        SELECT part.at, part.fresh FROM part JOIN memory_stat s ON s.workspace_id = :workspace AND s.ctid = part.at
+        WHERE abs(part.fresh - part.old) > {MOVED} FOR NO KEY UPDATE OF s SKIP LOCKED
+    ), moved AS (
+        UPDATE memory_stat s SET relevance = unlocked.fresh FROM unlocked
+        WHERE s.workspace_id = :workspace AND s.ctid = unlocked.at RETURNING s.memory_id
+    )
+    SELECT count(*) AS seen, (SELECT memory_id FROM part ORDER BY memory_id DESC LIMIT 1) AS last,
+           (SELECT count(*) FROM moved) AS changed FROM part
+""")  # noqa: S608 - our own parts
+
+# base * kept ^ days * (1 + use_boost * ln(1 + uses)) + recency_boost * exp(-days), of whole days in UTC, so that all
+# runs of a day give the same; what was never used has no boost
+SALIENCE = f"""
+    least(1, base_salience * exp(-least({MOST}, CAST(:loss AS float8) * days))
+             * (1 + CAST(:use_boost AS float8) * ln(1 + access_count))
+             + CASE WHEN access_count > 0 THEN CAST(:recency_boost AS float8) * exp(-least({MOST}, days)) ELSE 0 END)
+"""
+DAYS = """
+    greatest(0, (CAST(:now AS timestamptz) AT TIME ZONE 'UTC')::date
+                - (greatest({since}, '0001-01-01Z') AT TIME ZONE 'UTC')::date)::float8
+"""
+
+MEMORY_SALIENCE = text(f"""
+    WITH part AS MATERIALIZED (
+        SELECT s.memory_id, s.ctid AS at, s.salience AS old, {SALIENCE} AS fresh
+        FROM memory_stat s CROSS JOIN LATERAL (SELECT {DAYS.format(since=SINCE)} AS days) passed
+        WHERE s.workspace_id = :workspace AND s.memory_id > :after AND {IN_SCOPE}
+        ORDER BY s.memory_id LIMIT :batch
+    ), unlocked AS MATERIALIZED (
+        SELECT part.at, part.fresh FROM part JOIN memory_stat s ON s.workspace_id = :workspace AND s.ctid = part.at
+        WHERE abs(part.fresh - part.old) > {MOVED} FOR NO KEY UPDATE OF s SKIP LOCKED
+    ), moved AS (
+        UPDATE memory_stat s SET salience = unlocked.fresh FROM unlocked
+        WHERE s.workspace_id = :workspace AND s.ctid = unlocked.at RETURNING s.memory_id
+    )
+    SELECT count(*) AS seen, (SELECT memory_id FROM part ORDER BY memory_id DESC LIMIT 1) AS last,
+           (SELECT count(*) FROM moved) AS changed FROM part
+""")  # noqa: S608 - our own parts
+
+# base * kept ^ weeks, of whole weeks since it was stored or last said again: being used makes nothing truer. Only facts
+# that were inferred; a confidence that a caller has set has no base.
+CONFIDENCE = text(f"""
+    WITH part AS MATERIALIZED (
+        SELECT s.memory_id, s.ctid AS at, coalesce(s.confidence, s.base_confidence) AS old,
+               s.base_confidence * exp(-least({MOST}, CAST(:confidence_loss AS float8) * weeks)) AS fresh
+        FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+        CROSS JOIN LATERAL (SELECT floor(greatest(0, date_part('epoch', CAST(:now AS timestamptz))
+            - date_part('epoch', greatest(m.created_at, s.confirmed_at))) / 604800) AS weeks) passed
+        WHERE s.workspace_id = :workspace AND s.memory_id > :after
+          AND s.base_confidence <= :inferred_at_most AND {IN_SCOPE}
+        ORDER BY s.memory_id LIMIT :batch
+    ), unlocked AS MATERIALIZED (
+        SELECT part.at, part.fresh FROM part JOIN memory_stat s ON s.workspace_id = :workspace AND s.ctid = part.at
+        WHERE abs(part.fresh - part.old) > {MOVED} FOR NO KEY UPDATE OF s SKIP LOCKED
+    ), moved AS (
+        UPDATE memory_stat s SET confidence = unlocked.fresh FROM unlocked
+        WHERE s.workspace_id = :workspace AND s.ctid = unlocked.at RETURNING s.memory_id
+    )
+    SELECT count(*) AS seen, (SELECT memory_id FROM part ORDER BY memory_id DESC LIMIT 1) AS last,
+           (SELECT count(*) FROM moved) AS changed FROM part
+""")  # noqa: S608 - our own parts
+
+# Of a user's scope the user's entities; they have neither agent nor run.
+ENTITY_SALIENCE = text(f"""
+    WITH part AS MATERIALIZED (
+        SELECT e.id, e.ctid AS at, e.salience AS old, {SALIENCE} AS fresh
+        FROM entity e CROSS JOIN LATERAL
+            (SELECT {DAYS.format(since="coalesce(e.last_accessed, e.first_seen)")} AS days) passed
+        WHERE e.workspace_id = :workspace AND e.id > :after AND (NOT CAST(:scoped AS boolean) OR e.user_id = :user_id)
+        ORDER BY e.id LIMIT :batch
+    ), unlocked AS MATERIALIZED (
+        SELECT part.at, part.fresh FROM part JOIN entity e ON e.workspace_id = :workspace AND e.ctid = part.at
+        WHERE abs(part.fresh - part.old) > {MOVED} FOR NO KEY UPDATE OF e SKIP LOCKED
+    ), moved AS (
+        UPDATE entity e SET salience = unlocked.fresh FROM unlocked
+        WHERE e.workspace_id = :workspace AND e.ctid = unlocked.at RETURNING e.id
+    )
+    SELECT count(*) AS seen, (SELECT id FROM part ORDER BY id DESC LIMIT 1) AS last,
+           (SELECT count(*) FROM moved) AS changed FROM part
+""")  # noqa: S608 - our own parts
+
+# A fact with an end is stale after it, any other when it was not used for long. One that is used again is not.
+STALE = text(f"""
+    WITH part AS MATERIALIZED (
+        SELECT s.memory_id, s.ctid AS at, s.stale_at IS NOT NULL AS flagged,
+               CASE WHEN m.valid_until IS NOT NULL THEN m.valid_until <= :now
+                    ELSE {SINCE} < CAST(:now AS timestamptz) - make_interval(secs => 86400 * :stale_days)
+               END AS stale
+        FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+        WHERE s.workspace_id = :workspace AND s.memory_id > :after AND {IN_SCOPE}
+        ORDER BY s.memory_id LIMIT :batch
+    ), unlocked AS MATERIALIZED (
+        SELECT part.at, part.stale FROM part JOIN memory_stat s ON s.workspace_id = :workspace AND s.ctid = part.at
+        WHERE part.stale <> part.flagged FOR NO KEY UPDATE OF s SKIP LOCKED
+    ), moved AS (
+        UPDATE memory_stat s SET stale_at = CASE WHEN unlocked.stale THEN CAST(:now AS timestamptz) END FROM unlocked
+        WHERE s.workspace_id = :workspace AND s.ctid = unlocked.at RETURNING s.memory_id
+    )
+    SELECT count(*) AS seen, (SELECT memory_id FROM part ORDER BY memory_id DESC LIMIT 1) AS last,
+           (SELECT count(*) FROM moved) AS changed FROM part
+""")  # noqa: S608 - our own parts
+
+FADED = text(f"""
+    SELECT s.memory_id FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+    WHERE s.workspace_id = :workspace AND s.memory_id > :after AND s.relevance < :forget_below
+      AND NOT m.archived AND m.version_of IS NULL AND m.review_status IS NULL AND {IN_SCOPE}
+    ORDER BY s.memory_id LIMIT :batch
+""")  # noqa: S608 - our own parts
+
+# What a person has written down stays, and so does whatever a memory, a relation or a merge names.
+REMOVE_FORGOTTEN = text("""
+    DELETE FROM entity e USING (
+        SELECT e.id FROM entity e
+        WHERE e.workspace_id = :workspace AND e.extracted_by <> 'caller' AND e.salience < :min_salience
+          AND coalesce(e.last_accessed, e.first_seen) < CAST(:now AS timestamptz) - make_interval(secs => 86400 * :idle)
+          AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id)
+          AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = e.workspace_id AND g.source_id = e.id)
+          AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = e.workspace_id AND g.target_id = e.id)
+          AND NOT EXISTS (SELECT FROM entity_merge w WHERE w.workspace_id = e.workspace_id AND w.entity_id = e.id)
+          AND (NOT CAST(:scoped AS boolean) OR e.user_id = :user_id)
+        ORDER BY e.id LIMIT :batch FOR UPDATE SKIP LOCKED
+    ) gone
+    WHERE e.workspace_id = :workspace AND e.id = gone.id RETURNING e.id
+""")
+
+COUNT_MEMORIES = text("SELECT count(*) FROM memory_stat WHERE workspace_id = :workspace")
+COUNT_ENTITIES = text("SELECT count(*) FROM entity WHERE workspace_id = :workspace")
+
+
+@dataclass(frozen=True, slots=True)
+class AgeingScope:
+    """Which memories of the workspace: all, or those that have every given id."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    run_id: str | None = None
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What IN_SCOPE reads."""
+        return {**asdict(self), "scoped": any((self.user_id, self.agent_id, self.run_id))}
+
+
+@dataclass(frozen=True, slots=True)
+class AgedBatch:
+    """`last`: the id where the next batch goes on, None at the end. `changed`: rows that were written."""
+
+    seen: int
+    last: UUID | None
+    changed: int
+
+
+async def age(
+    session: Session,
+    workspace_id: UUID,
+    statement: TextClause,
+    rules: Ageing,
+    scope: AgeingScope,
+    *,
+    now: datetime,
+    after: UUID,
+) -> AgedBatch:
+    """Runs RELEVANCE, MEMORY_SALIENCE, CONFIDENCE, ENTITY_SALIENCE or STALE over the batch behind `after`."""
+    known = {
+        "workspace": workspace_id,
+        "now": now,
+        "after": after,
+        "batch": BATCH,
+        "loss": rules.loss_per_day,
+        "confidence_loss": rules.confidence_loss_per_week,
+        "use_boost": rules.use_boost,
+        "recency_boost": rules.recency_boost,
+        "stale_days": rules.stale_after_days,
+        "inferred_at_most": rules.inferred_at_most,
+        **scope.values,
+    }
+    wanted = statement.compile().params.keys()
+    row = (await session.execute(statement, {name: known[name] for name in wanted})).one()
+    return AgedBatch(row.seen, row.last if row.seen == BATCH else None, row.changed)
+
+
+async def faded(
+    session: Session, workspace_id: UUID, rules: Ageing, scope: AgeingScope, *, after: UUID, batch: int
+) -> list[UUID]:
+    """Memories that are live and whose relevance is below the threshold, in the order of their ids."""
+    values = {"workspace": workspace_id, "forget_below": rules.forget_below, "after": after, "batch": batch}
+    return list(await session.scalars(FADED, values | dict(scope.values)))
+
+
+async def remove_forgotten(
+    session: Session, workspace_id: UUID, rules: Ageing, scope: AgeingScope, *, now: datetime, batch: int
+) -> list[UUID]:
+    """Ids of the entities that were removed: found by rules or a model, faded, unused, and named by nothing."""
+    values = {
+        "workspace": workspace_id,
+        "now": now,
+        "min_salience": rules.entity_min_salience,
+        "idle": rules.entity_idle_days,
+        "batch": batch,
+        "scoped": scope.values["scoped"],
+        "user_id": scope.user_id,
+    }
+    return list(await session.scalars(REMOVE_FORGOTTEN, values))
+
+
+async def count(session: Session, workspace_id: UUID, *, entities: bool = False) -> int:
+    """Memories, or entities, of the workspace."""
+    statement = COUNT_ENTITIES if entities else COUNT_MEMORIES
+    return int(await session.scalar(statement, {"workspace": workspace_id}) or 0)

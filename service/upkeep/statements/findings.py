@@ -1,0 +1,282 @@
+"""What could be cleaned up, found in one bounded walk per section: by an index or a primary key, from a place on.
+
+Each walk reads at most LOOKED_AT rows, of pairs PAIRS_LOOKED_AT, whatever the workspace holds; its findings are
+counted, and the first of them are returned. Two memories are compared only where an edge or a review ties them already.
+The same statements check chosen ids again before something is done to them, so that nothing is done to what is no
+finding any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import TextClause, text
+from sqlalchemy.dialects.postgresql import JSONB
+
+from service.domain.ageing import decaying_below
+from service.domain.optimization import PAIRS, IndexSize, Section, StorageReport, TableSize, WalkPlace
+from service.postgres.engine import Session
+from service.postgres.scopes import typed
+
+LOOKED_AT: Final = 100_000
+PAIRS_LOOKED_AT: Final = 20_000
+"""Rows of a walk: each of a pair reads two memories, wherever they lie."""
+
+LOW_IMPORTANCE: Final = 3
+"""`importance_level` up to which a memory that nobody uses is of little value: the bands Minor and Low."""
+
+LIVE = """
+    NOT {m}.archived AND {m}.version_of IS NULL AND {m}.review_status IS NULL
+    AND ({m}.expires_at IS NULL OR {m}.expires_at > :now)
+"""
+HOLDS = f"{LIVE} AND ({{m}}.t_invalid IS NULL OR {{m}}.t_invalid > :now)"
+
+# ix_memory_edge_finding. Two memories that were tied in both directions are one pair. Messages kept word for word are
+# what was said, not what is known: nobody joins them.
+DUPLICATES = f"""
+    SELECT e.source_id AS first, e.target_id AS second, a.id AS id, a.version, b.id AS kept_id,
+           b.version AS kept_version, jsonb_build_object('similarity', e.strength) AS detail
+    FROM part e JOIN memory a ON a.workspace_id = :workspace AND a.id = e.source_id
+    JOIN memory b ON b.workspace_id = :workspace AND b.id = e.target_id
+    WHERE {HOLDS.format(m="a")} AND {HOLDS.format(m="b")} AND a.turn_index IS NULL AND b.turn_index IS NULL
+      AND (a.user_id, a.agent_id, a.run_id) IS NOT DISTINCT FROM (b.user_id, b.agent_id, b.run_id)
+      AND a.channel = b.channel
+      AND NOT (e.source_id < e.target_id AND EXISTS (
+            SELECT FROM memory_edge r WHERE r.workspace_id = :workspace AND r.source_id = e.target_id
+              AND r.rel_type = 'SIMILAR_TO' AND r.target_id = e.source_id AND r.strength >= 0.9))
+"""  # noqa: S608 - our own parts
+DUPLICATES_PART = """
+    SELECT e.source_id AS first, e.target_id AS second, e.source_id, e.target_id, e.strength FROM memory_edge e
+    WHERE e.workspace_id = :workspace AND e.rel_type = 'SIMILAR_TO' AND e.strength >= 0.9 AND {which}
+    ORDER BY e.source_id, e.target_id LIMIT :most
+"""
+
+# The newer one is kept: of MAY_OUTDATE the source, of CONTRADICTS whichever began later.
+CONTRADICTIONS = f"""
+    SELECT e.source_id AS first, e.target_id AS second, o.id, o.version, n.id AS kept_id, n.version AS kept_version,
+           jsonb_build_object('type', e.rel_type, 'review_id', e.review_id) AS detail
+    FROM part e JOIN memory s ON s.workspace_id = :workspace AND s.id = e.source_id
+    JOIN memory t ON t.workspace_id = :workspace AND t.id = e.target_id
+    CROSS JOIN LATERAL (
+        SELECT e.rel_type = 'CONTRADICTS' AND coalesce(s.t_valid, s."timestamp") < coalesce(t.t_valid, t."timestamp")
+               AS source_is_older) w
+    JOIN memory n ON n.workspace_id = :workspace
+        AND n.id = CASE WHEN w.source_is_older THEN t.id ELSE s.id END
+    JOIN memory o ON o.workspace_id = :workspace
+        AND o.id = CASE WHEN w.source_is_older THEN s.id ELSE t.id END
+    WHERE {HOLDS.format(m="t")}
+      AND CASE WHEN e.review_id IS NULL THEN {HOLDS.format(m="s")} ELSE s.review_status IS NOT NULL END
+"""  # noqa: S608 - our own parts
+CONTRADICTIONS_PART = """
+    SELECT * FROM (
+        (SELECT e.source_id AS first, e.target_id AS second, e.source_id, e.target_id, e.rel_type,
+                CAST(NULL AS uuid) AS review_id FROM memory_edge e
+         WHERE e.workspace_id = :workspace AND e.rel_type = 'MAY_OUTDATE' AND {which}
+         ORDER BY e.source_id, e.target_id LIMIT :most)
+        UNION ALL
+        (SELECT e.source_id, e.target_id, e.source_id, e.target_id, e.rel_type, NULL FROM memory_edge e
+         WHERE e.workspace_id = :workspace AND e.rel_type = 'CONTRADICTS' AND {which}
+         ORDER BY e.source_id, e.target_id LIMIT :most)
+        UNION ALL
+        (SELECT e.source_id, e.target_id, e.source_id, e.target_id, 'REVIEW', e.review_id
+         FROM (SELECT r.memory_id AS source_id, CAST(c ->> 'target_id' AS uuid) AS target_id, r.id AS review_id
+               FROM review r CROSS JOIN LATERAL jsonb_array_elements(r.changes) c
+               WHERE r.workspace_id = :workspace AND r.state = 'pending') e
+         WHERE {which} ORDER BY e.source_id, e.target_id LIMIT :most)
+    ) every ORDER BY first, second LIMIT :most
+"""
+
+STAT_PART = """
+    SELECT e.memory_id AS first, CAST(:nil AS uuid) AS second, e.* FROM memory_stat e
+    WHERE e.workspace_id = :workspace AND {which} ORDER BY e.memory_id LIMIT :most
+"""
+# What was used since it was flagged is so no longer, unless its end is over.
+STALE = f"""
+    SELECT e.first, e.second, m.id, m.version, CAST(NULL AS uuid) AS kept_id, CAST(NULL AS bigint) AS kept_version,
+           jsonb_build_object('valid_until', m.valid_until, 'last_accessed', e.last_accessed) AS detail
+    FROM part e JOIN memory m ON m.workspace_id = :workspace AND m.id = e.memory_id
+    WHERE e.stale_at IS NOT NULL AND (m.valid_until <= :now OR e.last_accessed < e.stale_at) AND {LIVE.format(m="m")}
+"""  # noqa: S608 - our own parts
+LOW_VALUE = f"""
+    SELECT e.first, e.second, m.id, m.version, CAST(NULL AS uuid) AS kept_id, CAST(NULL AS bigint) AS kept_version,
+           jsonb_build_object('importance_level', m.importance_level, 'relevance', e.relevance) AS detail
+    FROM part e JOIN memory m ON m.workspace_id = :workspace AND m.id = e.memory_id
+    WHERE e.relevance < :decaying_below AND m.importance_level <= {LOW_IMPORTANCE} AND {LIVE.format(m="m")}
+"""  # noqa: S608 - our own parts
+
+ENTITIES_PART = """
+    SELECT e.id AS first, CAST(:nil AS uuid) AS second, e.id, e.version, e.name, e.extracted_by FROM entity e
+    WHERE e.workspace_id = :workspace AND {which} ORDER BY e.id LIMIT :most
+"""
+# What a person has written down stays, as in the clean-up of ageing (fading.py), which waits until they have faded.
+ORPHAN_ENTITIES = """
+    SELECT e.first, e.second, e.id, e.version, CAST(NULL AS uuid) AS kept_id, CAST(NULL AS bigint) AS kept_version,
+           jsonb_build_object('about', e.name, 'bytes', (SELECT pg_column_size(x.*) FROM entity x
+                WHERE x.workspace_id = :workspace AND x.id = e.id) + coalesce((
+                    SELECT sum(pg_column_size(v.*)) FROM entity_vector v
+                    WHERE v.workspace_id = :workspace AND v.entity_id = e.id), 0)) AS detail
+    FROM part e
+    WHERE e.extracted_by <> 'caller'
+      AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = :workspace AND me.entity_id = e.id)
+      AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = :workspace AND g.source_id = e.id)
+      AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = :workspace AND g.target_id = e.id)
+      AND NOT EXISTS (SELECT FROM entity_merge w WHERE w.workspace_id = :workspace AND w.entity_id = e.id)
+"""
+
+# ix_memory_unembedded, ix_job_memory
+MEMORIES_PART = """
+    SELECT e.id AS first, CAST(:nil AS uuid) AS second, e.id, e.version, e.expires_at FROM memory e
+    WHERE e.workspace_id = :workspace AND e.embedding_status <> 'stored' AND {which} ORDER BY e.id LIMIT :most
+"""
+MISSING_VECTORS = """
+    SELECT e.first, e.second, e.id, e.version, CAST(NULL AS uuid) AS kept_id, CAST(NULL AS bigint) AS kept_version,
+           jsonb_build_object('deaths', tried.deaths, 'last_error', tried.last_error) AS detail
+    FROM part e CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE j.state IN ('ready', 'running')) AS pending,
+               count(*) FILTER (WHERE j.state = 'dead') AS deaths,
+               (array_agg(j.last_error ORDER BY j.finished_at DESC) FILTER (WHERE j.state = 'dead'))[1] AS last_error
+        FROM job j WHERE j.workspace_id = :workspace AND j.memory_id = e.id AND j.kind = 'embed') tried
+    WHERE tried.pending = 0 AND (e.expires_at IS NULL OR e.expires_at > :now)
+"""
+
+# ix_job_dead
+JOBS_PART = """
+    SELECT e.id AS first, CAST(:nil AS uuid) AS second, e.id, e.attempts, e.kind, e.last_error, e.payload FROM job e
+    WHERE e.workspace_id = :workspace AND e.state = 'dead' AND {which} ORDER BY e.id LIMIT :most
+"""
+DEAD_JOBS = """
+    SELECT e.first, e.second, e.id, e.attempts AS version, CAST(NULL AS uuid) AS kept_id,
+           CAST(NULL AS bigint) AS kept_version,
+           jsonb_build_object('about', e.kind, 'last_error', e.last_error, 'is_over', EXISTS (
+                SELECT FROM operation o WHERE o.workspace_id = :workspace
+                  AND o.id = CAST(e.payload ->> 'operation_id' AS uuid) AND o.finished_at IS NOT NULL)) AS detail
+    FROM part e
+"""
+
+WALK = """
+    WITH part AS MATERIALIZED ({part}), found AS MATERIALIZED ({found}), shown AS (
+        SELECT * FROM found ORDER BY first, second LIMIT :limit
+    )
+    SELECT (SELECT count(*) FROM found) AS total, (SELECT count(*) FROM part) AS seen,
+           (SELECT first FROM part ORDER BY first DESC, second DESC LIMIT 1) AS last_first,
+           (SELECT second FROM part ORDER BY first DESC, second DESC LIMIT 1) AS last_second, shown.*
+    FROM (SELECT true) always LEFT JOIN shown ON true ORDER BY shown.first, shown.second
+"""
+
+BEHIND_PAIR, BEHIND = "(e.source_id, e.target_id) > (:first, :second)", "e.{key} > :first"
+PAIR_AMONG = "e.source_id = ANY (CAST(:ids AS uuid[])) AND e.target_id = ANY (CAST(:ids AS uuid[]))"
+AMONG = "e.{key} = ANY (CAST(:ids AS uuid[]))"
+
+STATEMENTS: Final[Mapping[Section, tuple[str, str, str | None]]] = {
+    "duplicates": (DUPLICATES_PART, DUPLICATES, None),
+    "contradictions": (CONTRADICTIONS_PART, CONTRADICTIONS, None),
+    "stale": (STAT_PART, STALE, "memory_id"),
+    "low_value": (STAT_PART, LOW_VALUE, "memory_id"),
+    "orphan_entities": (ENTITIES_PART, ORPHAN_ENTITIES, "id"),
+    "missing_vectors": (MEMORIES_PART, MISSING_VECTORS, "id"),
+    "dead_jobs": (JOBS_PART, DEAD_JOBS, "id"),
+}
+"""What is walked over, what of it is a finding, and by which column; None: by source and target of a pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A finding as it was read. `place`: where it lies in the walk. `detail`: what its reason is made of."""
+
+    place: WalkPlace
+    id: UUID
+    version: int
+    kept_id: UUID | None
+    kept_version: int | None
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """The first findings of a walk, and how many it had. `last`: where it ended, None where nothing was left."""
+
+    candidates: tuple[Candidate, ...]
+    total: int
+    last: WalkPlace | None
+
+
+async def walk(
+    session: Session, workspace_id: UUID, section: Section, *, after: WalkPlace, limit: int, now: datetime
+) -> Walked:
+    """The findings of a section behind a place."""
+    most = PAIRS_LOOKED_AT if section in PAIRS else LOOKED_AT
+    values = {"first": after.first, "second": after.second, "limit": limit, "most": most}
+    rows = await _rows(session, workspace_id, section, values, now=now, among=False)
+    last = WalkPlace(rows[0].last_first, rows[0].last_second) if rows[0].seen >= most else None
+    return Walked(_candidates(rows), rows[0].total, last)
+
+
+async def among(
+    session: Session, workspace_id: UUID, section: Section, ids: Sequence[UUID], *, now: datetime
+) -> tuple[Candidate, ...]:
+    """Those of these ids that are findings; of pairs all that lie among them."""
+    values = {"ids": list(ids), "limit": LOOKED_AT, "most": LOOKED_AT}
+    return _candidates(await _rows(session, workspace_id, section, values, now=now, among=True))
+
+
+async def _rows(
+    session: Session, workspace_id: UUID, section: Section, values: Mapping[str, Any], *, now: datetime, among: bool
+) -> Sequence[Any]:
+    known = {
+        **values,
+        "workspace": workspace_id,
+        "now": now,
+        "nil": UUID(int=0),
+        "decaying_below": decaying_below.get(),
+    }
+    query = statement(section, among=among)
+    given = {name: known[name] for name in query.compile().params}
+    return (await session.execute(query.columns(detail=JSONB()), given)).all()
+
+
+@lru_cache(maxsize=16)
+def statement(section: Section, *, among: bool) -> TextClause:
+    """The whole statement of a walk, or with `among` of a look at chosen ids."""
+    part, found, key = STATEMENTS[section]
+    chosen, behind = (AMONG, BEHIND) if key else (PAIR_AMONG, BEHIND_PAIR)
+    which = (chosen if among else behind).format(key=key)
+    return typed(text(WALK.format(part=part.format(which=which), found=found)))
+
+
+def _candidates(rows: Sequence[Any]) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(WalkPlace(row.first, row.second), row.id, row.version, row.kept_id, row.kept_version, row.detail)
+        for row in rows
+        if row.id is not None
+    )
+
+
+# -- what lies on disk -------------------------------------------------------------------------------------------------
+
+# Rows as Postgres counted them last; partitions count for their table. Of all workspaces: nothing here is one tenant's.
+TABLES = text("""
+    SELECT coalesce(p.relname, c.relname) AS name, sum(s.n_live_tup)::bigint AS rows,
+           sum(s.n_dead_tup)::bigint AS dead_rows, sum(pg_table_size(c.oid))::bigint AS table_bytes,
+           sum(pg_indexes_size(c.oid))::bigint AS index_bytes
+    FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
+    LEFT JOIN pg_inherits i ON i.inhrelid = c.oid LEFT JOIN pg_class p ON p.oid = i.inhparent
+    WHERE s.schemaname = 'public' AND c.relkind = 'r'
+    GROUP BY 1 ORDER BY sum(pg_total_relation_size(c.oid)) DESC, name LIMIT :limit
+""")
+
+INDEXES = text("""
+    SELECT s.indexrelname AS name, s.relname AS table, pg_relation_size(s.indexrelid) AS bytes, s.idx_scan AS scans
+    FROM pg_stat_user_indexes s WHERE s.schemaname = 'public' ORDER BY bytes DESC, name LIMIT :limit
+""")
+
+
+async def storage(session: Session, *, limit: int) -> StorageReport:
+    """The largest tables and indexes of the whole database, the largest first."""
+    tables = [TableSize(*row) for row in await session.execute(TABLES, {"limit": limit})]
+    indexes = [IndexSize(*row) for row in await session.execute(INDEXES, {"limit": limit})]
+    return StorageReport(tuple(tables), tuple(indexes))

@@ -1,0 +1,207 @@
+"""Vectors that a generation lacks: which texts have none, and storing them beside those of other generations.
+
+All statements walk a primary key from `after` on, in the transaction of one workspace. Whoever changes a text deletes
+its vectors of every generation, so a vector that is there is of the text as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from pgvector import HalfVector
+from sqlalchemy import text
+
+from service.domain.text import CleanText
+from service.episodes.statements import contexts, turns
+from service.episodes.statements.contexts import ContextTexts
+from service.postgres.engine import Session
+from service.providers.protocols import Vector
+
+COUNT = text("""
+    SELECT (SELECT count(*) FROM memory WHERE workspace_id = :workspace)
+           + (SELECT count(DISTINCT memory_id) FROM memory_vector WHERE workspace_id = :workspace AND kind = 'context')
+           + (SELECT count(*) FROM turn WHERE workspace_id = :workspace AND shown IS DISTINCT FROM '')
+           + (SELECT count(*) FROM goal WHERE workspace_id = :workspace)
+           + (SELECT count(*) FROM strategy WHERE workspace_id = :workspace)
+           + (SELECT count(DISTINCT entity_id) FROM entity_vector WHERE workspace_id = :workspace) AS wanted,
+           (SELECT count(*) FROM memory_vector
+            WHERE workspace_id = :workspace AND generation = :generation AND kind <> 'placeholder')
+           + (SELECT count(*) FROM turn_vector WHERE workspace_id = :workspace AND generation = :generation)
+           + (SELECT count(*) FROM goal_vector WHERE workspace_id = :workspace AND generation = :generation)
+           + (SELECT count(*) FROM strategy_vector WHERE workspace_id = :workspace AND generation = :generation)
+           + (SELECT count(*) FROM entity_vector WHERE workspace_id = :workspace AND generation = :generation) AS made
+""")
+
+# pk_memory, and for each row pk_memory_vector
+MEMORIES = text("""
+    SELECT m.id, m.content, m.hash FROM memory m
+    WHERE m.workspace_id = :workspace AND m.id > :after AND NOT EXISTS (
+        SELECT FROM memory_vector v WHERE v.workspace_id = m.workspace_id AND v.memory_id = m.id
+            AND v.generation = :generation AND v.kind = 'text')
+    ORDER BY m.id LIMIT :limit
+""")
+
+# A change of a text locks its row FOR UPDATE first (history.snapshot), so it waits for this, or this sees the new hash.
+STORE_MEMORIES = text("""
+    WITH made AS (
+        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:hashes AS text[]), CAST(:vectors AS text[]))
+            AS m (id, hash, vector)
+    ), same AS (
+        SELECT memory.id, memory.user_id, memory.agent_id, memory.run_id, memory.channel, made.vector::halfvec AS vector
+        FROM memory JOIN made ON memory.id = made.id AND memory.hash = made.hash
+        WHERE memory.workspace_id = :workspace ORDER BY memory.id FOR KEY SHARE OF memory
+    )
+    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
+    SELECT :workspace, id, :generation, 'text', user_id, agent_id, run_id, channel, vector FROM same
+    ON CONFLICT DO NOTHING RETURNING memory_id
+""")
+
+# pk_memory_vector
+CONTEXTS = text("""
+    SELECT DISTINCT v.memory_id FROM memory_vector v
+    WHERE v.workspace_id = :workspace AND v.memory_id > :after AND v.kind = 'context' AND v.generation <> :generation
+      AND NOT EXISTS (SELECT FROM memory_vector o WHERE o.workspace_id = v.workspace_id AND o.memory_id = v.memory_id
+                      AND o.generation = :generation AND o.kind = 'context')
+    ORDER BY v.memory_id LIMIT :limit
+""")
+
+STORE_CONTEXTS = text("""
+    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
+    SELECT :workspace, m.id, :generation, 'context', m.user_id, m.agent_id, m.run_id, m.channel, made.vector::halfvec
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:vectors AS text[])) AS made (id, vector)
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = made.id
+    ON CONFLICT DO NOTHING RETURNING memory_id
+""")
+
+TURNS = text("""
+    SELECT t.id, coalesce(t.shown, t.content) AS said FROM turn t
+    WHERE t.workspace_id = :workspace AND t.id > :after AND t.shown IS DISTINCT FROM '' AND NOT EXISTS (
+        SELECT FROM turn_vector v
+        WHERE v.workspace_id = t.workspace_id AND v.turn_id = t.id AND v.generation = :generation)
+    ORDER BY t.id LIMIT :limit
+""")
+
+TABLES = ("memory_vector", "turn_vector", "goal_vector", "strategy_vector", "entity_vector")
+DELETE = {
+    table: text(f"""
+    DELETE FROM {table} v USING (
+        SELECT ctid, tableoid FROM {table}
+        WHERE workspace_id = :workspace AND generation = ANY (CAST(:generations AS integer[])) LIMIT :limit) old
+    WHERE v.tableoid = old.tableoid AND v.ctid = old.ctid
+""")  # noqa: S608 - our own tables
+    for table in TABLES
+}
+
+BATCH = 100
+"""Texts of one transaction, and of one call of the embedder."""
+
+WORKSPACES = text("SELECT workspace_id FROM find_workspaces()")
+
+
+@dataclass(frozen=True, slots=True)
+class MissingText:
+    """A text without a vector, of a memory, a context or a turn. `hash`: of a memory's text, as its row has it;
+    `context`: the texts that a context is made of."""
+
+    id: UUID
+    text: CleanText
+    hash: str = ""
+    context: ContextTexts | None = None
+
+
+MadeVectors = Mapping[MissingText, Vector]
+Find = Callable[[Session, UUID, int, UUID], Awaitable[list[MissingText]]]
+Store = Callable[[Session, UUID, int, MadeVectors], Awaitable[int]]
+
+
+async def workspaces(session: Session) -> list[UUID]:
+    """All of them; as loxodon_worker only."""
+    return list(await session.scalars(WORKSPACES))
+
+
+async def count(session: Session, workspace_id: UUID, generation: int) -> tuple[int, int]:
+    """How many vectors the workspace needs, and how many of them the generation has."""
+    row = (await session.execute(COUNT, {"workspace": workspace_id, "generation": generation})).one()
+    return row.wanted, row.made
+
+
+async def memories_without(session: Session, workspace_id: UUID, generation: int, after: UUID) -> list[MissingText]:
+    """The next BATCH memories whose text has no vector of the generation, ascending by id."""
+    rows = await session.execute(MEMORIES, _page(workspace_id, generation, after))
+    return [MissingText(row.id, CleanText(row.content), row.hash) for row in rows]
+
+
+async def store_memories(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:
+    """How many got their vector; one whose text has changed gets none."""
+    ordered = sorted(made, key=lambda each: each.id)
+    values = {
+        "workspace": workspace_id,
+        "generation": generation,
+        "ids": [each.id for each in ordered],
+        "hashes": [each.hash for each in ordered],
+        "vectors": [_as_text(made[each]) for each in ordered],
+    }
+    return len((await session.scalars(STORE_MEMORIES, values)).all())
+
+
+async def contexts_without(session: Session, workspace_id: UUID, generation: int, after: UUID) -> list[MissingText]:
+    """The next BATCH contexts that have a vector, but none of the generation, ascending by the id of their memory."""
+    found: list[MissingText] = []
+    while not found:
+        ids = list(await session.scalars(CONTEXTS, _page(workspace_id, generation, after)))
+        if not ids:
+            break
+        texts = await contexts.texts_of(session, workspace_id, ids)
+        found = [MissingText(each, texts[each].embedded, context=texts[each]) for each in ids if each in texts]
+        after = ids[-1]
+    return found
+
+
+async def store_contexts(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:
+    """How many contexts got their vector; one whose texts have changed gets none."""
+    await session.execute(contexts.LOCK, {"workspace": workspace_id, "ids": [each.id for each in made]})
+    there = await contexts.texts_of(session, workspace_id, [each.id for each in made])
+    same = [each for each in made if there.get(each.id) == each.context]
+    values = {
+        "workspace": workspace_id,
+        "generation": generation,
+        "ids": [each.id for each in same],
+        "vectors": [_as_text(made[each]) for each in same],
+    }
+    return len((await session.scalars(STORE_CONTEXTS, values)).all())
+
+
+async def turns_without(session: Session, workspace_id: UUID, generation: int, after: UUID) -> list[MissingText]:
+    """The next BATCH turns of which something is shown and that have no vector of the generation, ascending by id."""
+    rows = await session.execute(TURNS, _page(workspace_id, generation, after))
+    return [MissingText(row.id, CleanText(row.said)) for row in rows]
+
+
+async def store_turns(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:
+    """How many turns got their vector; one that shows another text now gets none."""
+    by_id = {each.id: (each.text, vector) for each, vector in made.items()}
+    return await turns.store_vectors(session, workspace_id, by_id, generation=generation)
+
+
+WALKS: tuple[tuple[Find, Store], ...] = (
+    (memories_without, store_memories),
+    (contexts_without, store_contexts),
+    (turns_without, store_turns),
+)
+"""For each kind of text how the next batch is found, and its vectors stored."""
+
+
+async def delete(session: Session, workspace_id: UUID, table: str, generations: list[int], *, limit: int) -> int:
+    """How many vectors of these generations were deleted from one of TABLES, at most `limit`."""
+    values = {"workspace": workspace_id, "generations": generations, "limit": limit}
+    return (await session.execute(DELETE[table], values)).rowcount
+
+
+def _page(workspace_id: UUID, generation: int, after: UUID) -> dict[str, object]:
+    return {"workspace": workspace_id, "generation": generation, "after": after, "limit": BATCH}
+
+
+def _as_text(vector: Vector) -> str:
+    return HalfVector(vector).to_text()

@@ -1,0 +1,259 @@
+"""What the owner of the tables does for re-embedding: begins a generation, goes back to the last one, drops old ones.
+
+A generation has a graph (HNSW index) of its own on each table of vectors, and a CHECK on the length of its vectors. The
+graphs are made empty, before its first vector, CONCURRENTLY, so they hold up nobody, and are complete whenever the last
+vector is. The vectors are made by the job `reembed`. docs/decisions/065-re-embedding.md
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.pool import NullPool
+from uuid_utils.compat import uuid7
+
+from service.domain.errors import Conflict
+from service.domain.job import LONG_MAX_ATTEMPTS
+from service.domain.scope import NIL_WORKSPACE
+from service.postgres import rights, roles
+from service.postgres.engine import LOCK_TIMEOUT, translated_errors
+from service.queue import schedule
+from service.runtime.statements import generations
+from service.runtime.statements.generations import Generation
+
+LOCK_TRIES, LOCK_WAIT_MS = 100, 500
+"""A CHECK, or dropping a graph, needs the table for a moment without anybody else. While one waits for that, all others
+wait behind: so one waits half a second at most, then lets them pass and tries again."""
+
+KEPT_S = 60.0
+"""From the cut-over on so long what was active is not dropped: processes notice within seconds, and a request that
+began before it is over after LOXODON_REQUEST_DEADLINE_S."""
+
+# tried, never waited for: an index made CONCURRENTLY waits for all older statements, also for one that waits for it
+ALONE = text("SELECT pg_try_advisory_lock(hashtextextended('loxodon:reembed', 0))")
+
+ADD = text("""
+    INSERT INTO embedding_generation (generation, model, dimension, state)
+    SELECT max(generation) + 1, :model, :dimension, 'retired' FROM embedding_generation RETURNING generation
+""")
+MOVE = text("UPDATE embedding_generation SET state = :state WHERE generation = :number")
+ACTIVATE = text("UPDATE embedding_generation SET state = 'active', activated_at = now() WHERE generation = :number")
+FORMER = text("""
+    SELECT generation FROM embedding_generation WHERE state = 'retired' AND activated_at IS NOT NULL
+    ORDER BY activated_at DESC LIMIT 1
+""")
+IS_FRESH = text("""
+    SELECT activated_at > now() - make_interval(secs => :seconds) FROM embedding_generation WHERE state = 'active'
+""")
+LEAVES = text("""
+    SELECT i.relid::regclass::text AS name FROM pg_partition_tree(CAST(:parent AS regclass)) i WHERE i.isleaf ORDER BY 1
+""")
+IS_BROKEN = text("SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:name)")
+IS_ATTACHED = text("SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass(:name))")
+HAS_CHECK = text("SELECT convalidated FROM pg_constraint WHERE conrelid = CAST(:on AS regclass) AND conname = :name")
+# One that runs and has made nothing yet may have looked before there was anything to do.
+WORKING = text("""
+    SELECT EXISTS (SELECT FROM job WHERE workspace_id = :workspace AND kind = 'reembed' AND run_after <= now()
+                   AND (state = 'ready' OR (state = 'running' AND progress IS NOT NULL)))
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class VectorGraph:
+    """The graph of a table of vectors. `only`: which rows are in it, beside their generation."""
+
+    table: str
+    is_partitioned: bool = False
+    only: str = ""
+    options: str = ""
+    has_check: bool = True
+
+    def name(self, number: int, table: str | None = None) -> str:
+        return f"ix_{table or self.table}_hnsw_{number}"
+
+    def sql(self, generation: Generation, table: str, how: str = "CONCURRENTLY") -> str:
+        """CREATE INDEX on the table, or one of its partitions. The baseline migration made those of generation 1."""
+        create = "ON ONLY" if how == "ONLY" else "ON"
+        concurrently = "CONCURRENTLY " if how == "CONCURRENTLY" else ""
+        return (
+            f"CREATE INDEX {concurrently}IF NOT EXISTS {self.name(generation.number, table)} {create} {table} "
+            f"USING hnsw ((embedding::halfvec({generation.dimension})) halfvec_cosine_ops){self.options} "
+            f"WHERE generation = {generation.number}{self.only}"
+        )
+
+
+GRAPHS = (
+    VectorGraph("memory_vector", True, " AND kind = 'text'", " WITH (m = 24, ef_construction = 200)"),
+    VectorGraph("turn_vector", True),
+    VectorGraph("goal_vector"),
+    VectorGraph("strategy_vector"),
+    VectorGraph("entity_vector", has_check=False),
+)
+
+
+async def begin(owner_url: str, model: str, dimension: int, *, again: bool = False) -> tuple[Generation, bool]:
+    """The generation of this embedder, being built from now on, and whether a job was queued for it: it goes on with
+    one that was begun, or was active before. `again`: a new one although the active one is of this embedder.
+
+    Raises Conflict where there is nothing to do, or another one is being built.
+    """
+    async with _alone(owner_url) as owner:
+        found = await generations.listed_in(owner)
+        building, current = generations.in_state(found, "building"), generations.in_state(found, "active")
+        assert current is not None, "listed_in() has seen one"
+        if building and (building.model, building.dimension) != (model, dimension):
+            raise Conflict(f"Vectors of {building} are being made. Stop that first: `loxodon reembed --rollback`.")
+        if not building and not again and (current.model, current.dimension) == (model, dimension):
+            raise Conflict(
+                f"The vectors are of {current} already, the embedder that the settings name. "
+                "`loxodon reembed --again` makes all of them anew."
+            )
+        wanted = building or await _kept_or_new(owner, found, model, dimension, current)
+        await _make_graphs(owner, wanted)
+        async with _transaction(owner):
+            await owner.execute(MOVE, {"state": "building", "number": wanted.number})
+            queued = await _queue(owner)
+        return replace(wanted, state="building"), queued
+
+
+async def roll_back(owner_url: str) -> tuple[Generation, Generation]:
+    """The generation that searches use from now on, and the one that they do not. One that is still being built is
+    given up, else the last retired one is active again at once; a job makes the vectors that it lacks. Raises Conflict
+    where none is kept."""
+    async with _alone(owner_url) as owner, _transaction(owner):
+        found = await generations.listed_in(owner)
+        building, current = generations.in_state(found, "building"), generations.in_state(found, "active")
+        assert current is not None, "listed_in() has seen one"
+        if building:
+            await owner.execute(MOVE, {"state": "retired", "number": building.number})
+            return current, building
+        former = await owner.scalar(FORMER)
+        if former is None:
+            raise Conflict("No earlier generation of vectors is kept: there is nothing to go back to.")
+        await owner.execute(MOVE, {"state": "retired", "number": current.number})
+        await owner.execute(ACTIVATE, {"number": former})
+        await _queue(owner)
+        return next(each for each in found if each.number == former), current
+
+
+async def drop_retired(owner_url: str) -> list[Generation]:
+    """The generations that are not kept any longer: their graphs are gone, and a job deletes their vectors. Raises
+    Conflict while one is being built, or where none is kept."""
+    async with _alone(owner_url) as owner:
+        found = await generations.listed_in(owner)
+        if generations.in_state(found, "building"):
+            raise Conflict("Vectors are being made, and searches use the old ones until then. Drop these afterwards.")
+        old = [each for each in found if each.state in ("retired", "dropped")]  # of a run that was killed, too
+        if not any(each.state == "retired" for each in old):
+            raise Conflict("No earlier generation of vectors is kept: there is nothing to drop.")
+        if await owner.scalar(IS_FRESH, {"seconds": KEPT_S}):
+            raise Conflict(
+                "The change-over was less than a minute ago, and requests that began before it may still run."
+            )
+        async with _transaction(owner):
+            for each in old:
+                await owner.execute(MOVE, {"state": "dropped", "number": each.number})
+            await _queue(owner)
+        for each in old:
+            for graph in GRAPHS:
+                await _patiently(owner, f"DROP INDEX IF EXISTS {graph.name(each.number)}")
+        return [each for each in old if each.state == "retired"]
+
+
+async def _kept_or_new(
+    owner: AsyncConnection, found: list[Generation], model: str, dimension: int, current: Generation
+) -> Generation:
+    """A retired one of this embedder, as after a roll-back, or a new one; `retired` until its graphs are there."""
+    kept = [each for each in found if each.state == "retired" and (each.model, each.dimension) == (model, dimension)]
+    if kept and (current.model, current.dimension) != (model, dimension):
+        return kept[-1]
+    number = (await owner.execute(ADD, {"model": model, "dimension": dimension})).scalar_one()
+    return Generation(number, model, dimension, "retired")
+
+
+async def _make_graphs(owner: AsyncConnection, generation: Generation) -> None:
+    """Graphs and CHECKs that are not there yet; what a killed run left half made is made anew."""
+    number = generation.number
+    for graph in GRAPHS:
+        tables = [graph.table]
+        if graph.is_partitioned:
+            tables = list(await owner.scalars(LEAVES, {"parent": graph.table}))
+            await _patiently(owner, graph.sql(generation, graph.table, "ONLY"))
+        for table in tables:
+            name = graph.name(number, table)
+            if await owner.scalar(IS_BROKEN, {"name": name}):
+                await owner.execute(text(f"DROP INDEX CONCURRENTLY {name}"))
+            await owner.execute(text(graph.sql(generation, table)))
+            if graph.is_partitioned and not await owner.scalar(IS_ATTACHED, {"name": name}):
+                await _patiently(owner, f"ALTER INDEX {graph.name(number)} ATTACH PARTITION {name}")
+        if graph.has_check:
+            await _make_check(owner, graph.table, generation)
+
+
+async def _make_check(owner: AsyncConnection, table: str, generation: Generation) -> None:
+    name = f"ck_{table}_dimension_{generation.number}"
+    is_valid = await owner.scalar(HAS_CHECK, {"on": table, "name": name})
+    if is_valid is None:
+        condition = f"generation <> {generation.number} OR vector_dims(embedding) = {generation.dimension}"
+        await _patiently(owner, f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({condition}) NOT VALID")
+    if not is_valid:
+        await _patiently(owner, f"ALTER TABLE {table} VALIDATE CONSTRAINT {name}")
+
+
+async def _patiently(owner: AsyncConnection, statement: str) -> None:
+    """Runs DDL that keeps others out of a table for a moment, and never keeps them waiting for it for long."""
+    for left in range(LOCK_TRIES, -1, -1):
+        try:
+            await owner.execute(text(f"SET lock_timeout = {LOCK_WAIT_MS}"))
+            await owner.execute(text(statement))
+            return
+        except DBAPIError as exc:
+            if getattr(exc.orig, "sqlstate", None) != LOCK_TIMEOUT or not left:
+                raise
+            await asyncio.sleep(LOCK_WAIT_MS / 1000)
+        finally:
+            await owner.execute(text("SET lock_timeout = 0"))
+
+
+async def _queue(owner: AsyncConnection) -> bool:
+    """Queues the job, unless one is queued or running; whether it did."""
+    if await owner.scalar(WORKING, {"workspace": NIL_WORKSPACE}):
+        return False
+    row = {"workspace": NIL_WORKSPACE, "id": uuid7(), "name": "reembed", "reason": "request"}
+    await owner.execute(schedule.REQUEST, {**row, "max_attempts": LONG_MAX_ATTEMPTS, "payload": json.dumps({})})
+    return True
+
+
+@asynccontextmanager
+async def _alone(url: str) -> AsyncIterator[AsyncConnection]:
+    """A connection as the owner, each statement a transaction of its own; nobody else is in such a block. Raises
+    StoreUnavailable, or Conflict."""
+    engine = create_async_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    try:
+        with rights.usable(url), translated_errors():
+            async with engine.connect() as owner:
+                await owner.run_sync(rights.check_owner)
+                if not await owner.scalar(ALONE):
+                    raise Conflict("Another `reembed` is at work on this database: try again when it is through.")
+                await owner.execute(text(f"SET ROLE {roles.OWNER}"))
+                yield owner
+    finally:
+        await engine.dispose()
+
+
+@asynccontextmanager
+async def _transaction(owner: AsyncConnection) -> AsyncIterator[None]:
+    await owner.execute(text("BEGIN"))
+    try:
+        yield
+    except BaseException:
+        await owner.execute(text("ROLLBACK"))
+        raise
+    await owner.execute(text("COMMIT"))

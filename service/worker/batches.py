@@ -1,0 +1,81 @@
+"""The number of jobs that one claim takes, and the batches that they run in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from service.domain.job import Job
+from service.domain.scope import NIL_WORKSPACE
+from service.queue.queue import Lane
+from service.worker.registry import Task
+
+AHEAD_S = 0.2  # claimed ahead: what can be started within this time ...
+AHEAD_MAX = 96  # ... and no more than this
+
+Batch = tuple[Job, ...]
+"""Jobs of one kind that run as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimGroup:
+    """Kinds of work that one call claims. `batch_sizes`: for kinds that run together, how many at most; empty for kinds
+    that run alone. `half`: they take at most half of the slots."""
+
+    kinds: tuple[str, ...]
+    batch_sizes: tuple[int, ...] = ()
+    half: bool = False
+
+    @property
+    def limit(self) -> int | None:
+        """How many jobs a call claims; None: as many as there is room for."""
+        return max(self.batch_sizes, default=None)
+
+    def batch_size(self, kind: str) -> int:
+        """How many jobs of this kind make a batch."""
+        return dict(zip(self.kinds, self.batch_sizes, strict=False)).get(kind, 1)
+
+
+def claim_groups(tasks: Mapping[str, Task], batch_size: int) -> list[ClaimGroup]:
+    """The claims of a round: one for all that runs alone, one for what takes half of the slots, one for what runs
+    together, `batch_size` at once unless the task says another number."""
+    alone = tuple(name for name, task in tasks.items() if task.together is None and not task.half)
+    half = tuple(name for name, task in tasks.items() if task.half)
+    joint = {name: task.max_batch or batch_size for name, task in tasks.items() if task.together is not None}
+    found = [ClaimGroup(alone), ClaimGroup(half, half=True), ClaimGroup(tuple(joint), tuple(joint.values()))]
+    return [each for each in found if each.kinds]
+
+
+def split(jobs: Sequence[Job], group: ClaimGroup) -> list[Batch]:
+    """First attempts of a kind in one workspace, a batch of them together; all others, and the system's, each alone."""
+    alone: list[Batch] = []
+    joint: dict[Lane, list[Job]] = {}
+    for job in jobs:
+        if group.batch_size(job.kind) > 1 and job.attempts == 1 and job.workspace_id != NIL_WORKSPACE:
+            joint.setdefault((job.workspace_id, job.kind), []).append(job)
+        else:
+            alone.append((job,))
+    together = []
+    for (_, kind), found in joint.items():
+        size = group.batch_size(kind)
+        together += [tuple(found[start : start + size]) for start in range(0, len(found), size)]
+    return alone + together
+
+
+def may_have_left_some(jobs: Sequence[Job], limit: int) -> bool:
+    """Whether a claim of at most `limit` may have left due jobs: no lane gives more than its share. Jobs that another
+    worker had locked are run by that worker, or found by the next poll."""
+    lanes = Counter((job.workspace_id, job.kind) for job in jobs)
+    return bool(lanes) and max(lanes.values()) >= -(-limit // len(lanes))
+
+
+def room(*, slots: int, pace_s: float, held: int) -> int:
+    """How many batches to claim now, 0 for none. `pace_s`: seconds that one takes.
+
+    Slow jobs are claimed when a slot is free. Quick ones are claimed ahead, and only when half the stock is used up:
+    a claim costs as much as a hundred of them.
+    """
+    capacity = slots + min(AHEAD_MAX, int(slots * AHEAD_S / pace_s))
+    free = max(0, capacity - held)
+    return free if held < slots or free > capacity // 2 else 0

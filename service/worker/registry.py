@@ -1,0 +1,79 @@
+"""The table of tasks: what runs each kind of job, how often by itself, and for how long at most.
+
+A task runs outside the claiming transaction and opens its own; it is safe to run twice. It may return counts of what
+it did, which land in its job_run row. Every name of `domain.job.JobName` has its line here, a test compares the two.
+docs/jobs.md shows how to add one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from service.cognition.jobs import patterns
+from service.domain.job import Counts, Job, JobIntervals, JobName
+from service.erasure.jobs import forget_scope
+from service.feed.jobs import webhooks
+from service.intake.jobs import conversations
+from service.memories.jobs import enrich
+from service.runtime.resources import Resources
+from service.upkeep.jobs import ageing, embed, promotion, reembed, upkeep
+
+Run = Callable[[Job, Resources], Awaitable[Counts | None]]
+RunMany = Callable[[Sequence[Job], Resources], Awaitable[Counts | None]]
+MINUTE_S = 60.0
+EVERY_S = JobIntervals().seconds
+"""By name; the settings may say otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """`interval_s`: also runs by itself, and with `at_start` whenever a worker starts.
+
+    `together` takes several first attempts in one call, at most `max_batch` (None: settings.embed_batch); an attempt
+    after a failure goes to `run` alone, so that one bad job does not fail the others. `retry_alone`: when a batch
+    failed, each of its jobs runs alone in this very attempt, else after its pause.
+    `timeout_s`: a longer run is cancelled and has failed. `half`: takes at most half of a worker's slots, because
+    somebody else says how long it runs.
+    `derives`: makes what belongs to a row, such as its vector, whoever wrote it. All others do what a request asked
+    for, behind the wall of that request, and each alone.
+    """
+
+    run: Run
+    interval_s: float | None = None
+    at_start: bool = False
+    timeout_s: float = 300.0
+    together: RunMany | None = None
+    max_batch: int | None = None
+    retry_alone: bool = False
+    half: bool = False
+    derives: bool = False
+
+
+TASKS: Mapping[JobName, Task] = MappingProxyType(
+    {
+        "embed": Task(embed.run, interval_s=EVERY_S["embed"], together=embed.run_together, derives=True),
+        "enrich": Task(
+            enrich.run, together=enrich.run_together, max_batch=enrich.TOGETHER, retry_alone=True, derives=True
+        ),
+        "ingest": Task(conversations.ingest),
+        "consolidate": Task(conversations.consolidate, interval_s=EVERY_S["consolidate"]),
+        "forget_scope": Task(forget_scope.run, timeout_s=60 * MINUTE_S),
+        "count_terms": Task(
+            upkeep.count_terms, interval_s=EVERY_S["count_terms"], at_start=True, timeout_s=60 * MINUTE_S
+        ),
+        "audit_partitions": Task(upkeep.keep_partitions, interval_s=EVERY_S["audit_partitions"], at_start=True),
+        "cleanup": Task(upkeep.clean_up, interval_s=EVERY_S["cleanup"]),
+        "sweep_working": Task(upkeep.sweep_working_memory, interval_s=EVERY_S["sweep_working"]),
+        "vacuum": Task(upkeep.vacuum, timeout_s=60 * MINUTE_S),
+        "relevance": Task(ageing.relevance, interval_s=EVERY_S["relevance"], timeout_s=60 * MINUTE_S),
+        "decay": Task(ageing.decay, interval_s=EVERY_S["decay"], timeout_s=60 * MINUTE_S),
+        "flag_stale": Task(ageing.flag_stale, interval_s=EVERY_S["flag_stale"], timeout_s=60 * MINUTE_S),
+        "forget": Task(ageing.forget, interval_s=EVERY_S["forget"], timeout_s=60 * MINUTE_S),
+        "patterns": Task(patterns.patterns, interval_s=EVERY_S["patterns"], timeout_s=60 * MINUTE_S),
+        "promote": Task(promotion.promote, interval_s=EVERY_S["promote"], timeout_s=60 * MINUTE_S),
+        "reembed": Task(reembed.run, interval_s=EVERY_S["reembed"], timeout_s=24 * 60 * MINUTE_S),
+        "deliver_webhook": Task(webhooks.run, timeout_s=2 * MINUTE_S, half=True),
+    }
+)

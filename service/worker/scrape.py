@@ -1,0 +1,140 @@
+"""What /metrics of the API and of the worker serve: what the process counted, and what the database knows.
+
+All who ask within some seconds share one look at the database; while it is away the process's own numbers are served
+alone, and `loxodon_database_up` is 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC
+from math import nan
+from typing import get_args
+
+from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
+
+from service import __version__
+from service.access.statements import model_days
+from service.domain.errors import ServiceError
+from service.domain.job import JobName
+from service.observability.metrics import POOL, POOL_SIZE, POOL_WAITING
+from service.postgres import readiness, vitals
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+from service.working.statements import working
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+KEPT_S = 5.0
+"""How long a look at the database is served again: monitors ask every 15 to 60 s, each of several replicas."""
+
+TABLES_KEPT_S = 30.0
+"""The same for the sizes of tables, which only VACUUM and ANALYZE change."""
+
+LOOK_S = 3.0
+"""The longest look; a monitor mostly waits 10 s."""
+
+INFO = Gauge(
+    "loxodon_info",
+    "1, with the version of the service and the revision of the schema it expects",
+    ["version", "revision"],
+)
+DATABASE_UP = Gauge(
+    "loxodon_database_up", "Whether the database answered, and has a schema that this version can serve"
+)
+WRITES_SERVED = Gauge("loxodon_writes_served", "0: the schema is newer than this version, which only serves reads")
+QUEUE_JOBS = Gauge("loxodon_queue_jobs", "Jobs of all workspaces that are due, running or dead", ["kind", "state"])
+QUEUE_AGE = Gauge("loxodon_queue_age_seconds", "How long the oldest job of the kind is due", ["kind"])
+JOB_ITEMS = Gauge("loxodon_job_items", "What the last run in every workspace did, added up", ["kind", "what"])
+CONSOLIDATION_LAG = Gauge(
+    "loxodon_consolidation_lag_seconds", "The longest time from a turn to its facts in the last hour; NaN: none came"
+)
+TABLE_ROWS = Gauge("loxodon_table_rows", "Rows of a table, as of its last VACUUM or ANALYZE", ["table"])
+TABLE_BYTES = Gauge("loxodon_table_bytes", "The same in bytes, with indexes and TOAST", ["table"])
+WORKING_BYTES = Gauge("loxodon_working_memory_bytes", "Size of working memory with its indexes, of all workspaces")
+LOCKS_WAITING = Gauge("loxodon_locks_waiting", "Locks that transactions of the database server wait for")
+STANDBYS = Gauge("loxodon_replication_standbys", "Standbys that are connected to the database server")
+STANDBY_LAG = Gauge("loxodon_replication_lag_seconds", "How far the standby furthest behind is; NaN: not known")
+STANDBY_BYTES = Gauge(
+    "loxodon_replication_lag_bytes", "WAL that the standby furthest behind has to replay; NaN: not known"
+)
+SLOT_BYTES = Gauge(
+    "loxodon_replication_slot_bytes", "WAL kept for the replication slot furthest behind; NaN: there is none"
+)
+DAY_CALLS = Gauge("loxodon_model_day_calls", "Calls of the language model today (UTC), of all workspaces and processes")
+DAY_TOKENS = Gauge("loxodon_model_day_tokens", "Tokens of the same", ["direction"])
+DAY_COST = Gauge("loxodon_model_day_cost", "What they cost by the prices set")
+
+
+class Scrape:
+    """Serves the metrics of a process."""
+
+    def __init__(self, res: Resources, clock: Callable[[], float] = time.monotonic) -> None:
+        self._res = res
+        self._clock = clock
+        self._looking = asyncio.Lock()
+        self._until = self._tables_until = float("-inf")
+        INFO.labels(__version__, str(readiness.EXPECTED_REVISION)).set(1)
+
+    async def text(self) -> bytes:
+        """The metrics in the text format of Prometheus; never raises for the database."""
+        async with self._looking:
+            if self._clock() >= self._until:
+                DATABASE_UP.set(await self._look())
+                self._until = self._clock() + KEPT_S
+        pool = self._res.db.pool
+        POOL_SIZE.set(pool.size)
+        POOL_WAITING.set(pool.waiting)
+        POOL.labels("in_use").set(pool.in_use)
+        POOL.labels("idle").set(pool.idle)
+        WRITES_SERVED.set(self._res.db.write_refusal is None)
+        return generate_latest()
+
+    async def _look(self) -> bool:
+        try:
+            async with asyncio.timeout(LOOK_S):
+                await readiness.check(self._res.db)
+                async with self._res.db.read() as session:
+                    await self._read(session)
+        except (ServiceError, TimeoutError):
+            return False
+        return True
+
+    async def _read(self, session: Session) -> None:
+        jobs = await vitals.queue(session)
+        QUEUE_JOBS.clear()
+        QUEUE_AGE.clear()
+        for kind in get_args(JobName):  # 0 rather than no series: an autoscaler takes that for not known
+            QUEUE_AGE.labels(kind).set(0)
+        for each in jobs:
+            QUEUE_JOBS.labels(each.kind, each.state).set(each.jobs)
+            if each.state == "due":
+                QUEUE_AGE.labels(each.kind).set(each.oldest_s)
+        LOCKS_WAITING.set(await vitals.waiting_locks(session))
+        WORKING_BYTES.set(await working.size_bytes(session))
+        await self._read_replication(session)
+        if self._clock() >= self._tables_until:
+            for table in await vitals.tables(session):
+                TABLE_ROWS.labels(table.name).set(table.rows)
+                TABLE_BYTES.labels(table.name).set(table.bytes)
+            for (kind, what), items in (await vitals.upkeep(session)).items():
+                gauge = CONSOLIDATION_LAG if what == "lag_s" else JOB_ITEMS.labels(kind, what)
+                gauge.set(nan if items is None else items)
+            self._tables_until = self._clock() + TABLES_KEPT_S
+        spent = await model_days.account_everywhere(session, self._res.clock().astimezone(UTC).date())
+        DAY_CALLS.set(spent.calls)
+        DAY_TOKENS.labels("prompt").set(spent.prompt_tokens)
+        DAY_TOKENS.labels("completion").set(spent.completion_tokens)
+        DAY_COST.set(spent.cost)
+
+    async def _read_replication(self, session: Session) -> None:
+        found = await vitals.replication(session)
+        STANDBYS.set(found.standbys)
+        for gauge, value in (
+            (STANDBY_LAG, found.lag_s),
+            (STANDBY_BYTES, found.lag_bytes),
+            (SLOT_BYTES, found.slot_bytes),
+        ):
+            gauge.set(nan if value is None else value)

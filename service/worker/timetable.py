@@ -1,0 +1,44 @@
+"""Starts of recurring jobs.
+
+Every worker looks; the one that locks the row in `schedule` starts the run, so each is started once however many
+workers there are. It is the queue that runs it, with retries and a lease like any other job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from service.domain.scope import NIL_WORKSPACE
+from service.postgres.engine import Database
+from service.queue import schedule
+from service.worker.registry import Task
+
+LOOK_S = 10.0
+"""Intervals are minutes, so looking every ten seconds is on time."""
+
+
+class Timetable:
+    """The recurring ones among `tasks`. `intervals_s`: what the settings say, by name, instead of the task's."""
+
+    def __init__(
+        self, db: Database, tasks: Mapping[str, Task], intervals_s: Mapping[str, float] = MappingProxyType({})
+    ) -> None:
+        self._db = db
+        self._intervals_s = {
+            name: intervals_s.get(name, task.interval_s) for name, task in tasks.items() if task.interval_s is not None
+        }
+        self._at_start = [name for name, task in tasks.items() if task.at_start]
+        self._registered = False
+
+    async def look(self) -> list[str]:
+        """Queues a run of everything that is due; returns the names. The first look also takes in `at_start`."""
+        if not self._intervals_s:
+            return []
+        async with self._db.begin(NIL_WORKSPACE) as session:
+            if not self._registered:
+                await schedule.register(session, self._intervals_s)
+                await schedule.make_due(session, self._at_start)
+            started = await schedule.start_due(session, list(self._intervals_s))
+        self._registered = True
+        return started

@@ -1,0 +1,1 @@
+"""Working memory: what an agent keeps for one session."""

@@ -1,0 +1,305 @@
+"""Working memory over HTTP: what an agent keeps for one session, by default for an hour."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+
+from service.domain.audit import Operation
+from service.domain.errors import InvalidInput
+from service.domain.scope import Scope
+from service.domain.working import WorkingKind, WorkingScope
+from service.http import errors
+from service.http.deps import AgentId, CallerOf, Changer, ChannelName, Reader, ResourcesOf, UserId, Writer
+from service.http.json_body import JsonRoute
+from service.http.preconditions import ExpectedOf
+from service.http.reads import AuditReadOf
+from service.http.schemas import DeletedCountResponse, Name
+from service.http.writes import answer, send
+from service.working import working
+from service.working.routes.working_models import (
+    ActiveGoalResponse,
+    AddWorkingTurnRequest,
+    PushThoughtRequest,
+    SessionDataResponse,
+    SetActiveGoalRequest,
+    SetSessionDataRequest,
+    SetWorkingItemRequest,
+    ThoughtList,
+    ThoughtResponse,
+    WorkingItemResponse,
+    WorkingMemoryResponse,
+    WorkingTurnList,
+    WorkingTurnResponse,
+    active_goal_response,
+    session_data_response,
+    thought_response,
+    working_turn_response,
+)
+from service.working.statements.working import clear, contents, latest, lock
+from service.working.working import ONLY
+
+
+async def refuse_key(
+    request: Request, given: Annotated[str | None, Header(alias="Idempotency-Key", include_in_schema=False)] = None
+) -> None:
+    """Working memory does not survive a crash, so it cannot keep an answer for a day. Reads need no key."""
+    if given is not None and request.method != "GET":
+        raise InvalidInput(
+            "Idempotency-Key is not taken here: working memory does not survive a crash. Repeat the write instead.",
+            field="Idempotency-Key",
+        )
+
+
+READ = errors.documented(400, 401, 403, 404, 503)
+WRITE = errors.documented(400, 401, 403, 404, 412, 413, 422, 503)
+
+
+async def _scope(
+    conversation_id: Annotated[Name, Path(description="The id of a conversation, or any name of a session")],
+    caller: CallerOf,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    channel: ChannelName = None,
+) -> WorkingScope:
+    """The session of exactly these ids; the conversation takes the place of the run."""
+    user, agent, _ = caller.ids(user_id, agent_id, None)
+    return WorkingScope(caller.workspace_id, conversation_id, user, agent, caller.channel(channel))
+
+
+WorkingScopeOf = Annotated[WorkingScope, Depends(_scope)]
+
+
+USES: Mapping[str, Operation] = {"GET": "retrieve", "DELETE": "delete_working"}
+
+
+async def audit_use(
+    request: Request, scope: WorkingScopeOf, res: ResourcesOf, note: AuditReadOf
+) -> AsyncIterator[None]:
+    """Notes at the level verbose what was done. Like reads it is written a little later: what it tells of does not
+    survive a crash."""
+    yield
+    if res.settings.audit_level == "verbose":
+        owner = Scope(scope.workspace_id, scope.user_id, scope.agent_id, channel=scope.channel)
+        route, done = request.scope["route"].path, USES.get(request.method, "set_working")
+        note(route, owner, (), kind="working", operation=done, session=scope.session_id)
+
+
+router = APIRouter(
+    prefix="/v1/working/{conversation_id}",
+    tags=["working memory"],
+    dependencies=[Depends(refuse_key), Depends(audit_use)],
+    route_class=JsonRoute,
+)
+
+Key = Annotated[Name, Path(description="Up to 255 characters; it may hold slashes", examples=["cart"])]
+Limit = Annotated[int, Query(ge=1, le=1_000)]
+
+
+@router.get(
+    "",
+    operation_id="get_working_context",
+    summary="All entries of a session",
+    response_model=WorkingMemoryResponse,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def get_working_context(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> WorkingMemoryResponse:
+    """Empty parts for a session without entries. Reading does not extend their life."""
+    async with res.db.read(scope.workspace_id) as session:
+        found = await contents(session, scope, now=res.clock())
+    return WorkingMemoryResponse(
+        conversation_id=scope.conversation_id,
+        user_id=scope.user_id,
+        agent_id=scope.agent_id,
+        channel=scope.channel,
+        turns=[working_turn_response(each) for each in found.turns],
+        thoughts=[thought_response(each) for each in found.thoughts],
+        items={key: WorkingItemResponse.of(each) for key, each in found.items.items()},
+        goal=active_goal_response(found.goal) if found.goal else None,
+        session=session_data_response(found.session) if found.session else None,
+    )
+
+
+@router.delete(
+    "",
+    operation_id="clear_working_context",
+    summary="Delete all entries of a session",
+    response_model=DeletedCountResponse,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def clear_working_context(scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> DeletedCountResponse:
+    """0 when there are none."""
+    async with res.db.begin(scope.workspace_id) as session:
+        await lock(session, scope)
+        return DeletedCountResponse(deleted=await clear(session, scope))
+
+
+@router.put(
+    "/items/{key:path}",
+    operation_id="set_working_item",
+    summary="Set the value of a key",
+    response_model=WorkingItemResponse,
+    status_code=201,
+    responses={200: {"model": WorkingItemResponse, "description": "It replaces a former value"}, **WRITE},
+)
+async def set_working_item(
+    key: Key, body: SetWorkingItemRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
+) -> Response:
+    """The value is redacted. Above the session's cap the least recently used value is deleted. With `If-Match` it is
+    refused (412) when the value has changed or is gone."""
+    entry, is_new = await working.put(
+        scope, WorkingKind.ITEM, key, body.value, res, ttl_s=body.ttl_seconds, expected=expected
+    )
+    return send(answer(201 if is_new else 200, WorkingItemResponse.of(entry)))
+
+
+@router.get(
+    "/items/{key:path}",
+    operation_id="get_working_item",
+    summary="The value of a key",
+    response_model=WorkingItemResponse,
+    responses=READ,
+)
+async def get_working_item(key: Key, scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
+    """Counts as a use; it does not extend the value's life."""
+    return send(answer(200, WorkingItemResponse.of(await working.read(scope, WorkingKind.ITEM, key, res))))
+
+
+@router.delete(
+    "/items/{key:path}",
+    operation_id="delete_working_item",
+    summary="Delete the value of a key",
+    response_model=DeletedCountResponse,
+    responses=errors.documented(400, 401, 403, 404, 412, 503),
+)
+async def delete_working_item(
+    key: Key, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
+) -> DeletedCountResponse:
+    """404 when there is none or it has expired. With `If-Match` it is refused (412) when the value has changed."""
+    await working.remove(scope, WorkingKind.ITEM, key, res, expected=expected)
+    return DeletedCountResponse(deleted=1)
+
+
+@router.post(
+    "/turns",
+    operation_id="add_working_turn",
+    summary="Add a turn",
+    status_code=201,
+    response_model=WorkingTurnResponse,
+    responses=errors.documented(400, 401, 403, 413, 422, 503),
+)
+async def add_working_turn(
+    body: AddWorkingTurnRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf
+) -> Response:
+    """The conversation itself does not get it. Above the session's cap the oldest turn is deleted."""
+    entry = await working.add_turn(
+        scope, body.role, body.content, res, name=body.name, timestamp=body.timestamp, ttl_s=body.ttl_seconds
+    )
+    return send(answer(201, working_turn_response(entry)))
+
+
+@router.get(
+    "/turns",
+    operation_id="list_working_turns",
+    summary="The newest turns",
+    response_model=WorkingTurnList,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_working_turns(
+    scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10
+) -> WorkingTurnList:
+    """Newest first; reading does not count as a use."""
+    async with res.db.read(scope.workspace_id) as session:
+        found = await latest(session, scope, WorkingKind.TURN, limit=limit, now=res.clock())
+    return WorkingTurnList(results=[working_turn_response(each) for each in found])
+
+
+@router.post(
+    "/thoughts",
+    operation_id="push_thought",
+    summary="Add a thought",
+    status_code=201,
+    response_model=ThoughtResponse,
+    responses=errors.documented(400, 401, 403, 413, 422, 503),
+)
+async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> Response:
+    """Above the session's cap the oldest thought is deleted."""
+    return send(
+        answer(201, thought_response(await working.push_thought(scope, body.thought, res, ttl_s=body.ttl_seconds)))
+    )
+
+
+@router.get(
+    "/thoughts",
+    operation_id="list_thoughts",
+    summary="The newest thoughts",
+    response_model=ThoughtList,
+    responses=errors.documented(400, 401, 403, 503),
+)
+async def list_thoughts(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10) -> ThoughtList:
+    """Newest first; reading does not count as a use."""
+    async with res.db.read(scope.workspace_id) as session:
+        found = await latest(session, scope, WorkingKind.THOUGHT, limit=limit, now=res.clock())
+    return ThoughtList(results=[thought_response(each) for each in found])
+
+
+@router.put(
+    "/goal",
+    operation_id="set_active_goal",
+    summary="Set what the session works on",
+    response_model=ActiveGoalResponse,
+    status_code=201,
+    responses={200: {"model": ActiveGoalResponse, "description": "It replaces another goal"}, **WRITE},
+)
+async def set_active_goal(
+    body: SetActiveGoalRequest, scope: WorkingScopeOf, caller: Changer, res: ResourcesOf, expected: ExpectedOf
+) -> Response:
+    """`goal_id` must be a goal of the same user and agent, else 404. Without a description it takes the goal's."""
+    entry, is_new = await working.put_goal(
+        scope, body.goal_id, body.description, res, ttl_s=body.ttl_seconds, expected=expected
+    )
+    return send(answer(201 if is_new else 200, active_goal_response(entry)))
+
+
+@router.get(
+    "/goal",
+    operation_id="get_active_goal",
+    summary="What the session works on",
+    response_model=ActiveGoalResponse,
+    responses=READ,
+)
+async def get_active_goal(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
+    """404 when nothing is set or it has expired."""
+    return send(answer(200, active_goal_response(await working.read(scope, WorkingKind.GOAL, ONLY, res))))
+
+
+@router.put(
+    "/session",
+    operation_id="set_session_data",
+    summary="Set the data of the session as a whole",
+    response_model=SessionDataResponse,
+    status_code=201,
+    responses={200: {"model": SessionDataResponse, "description": "It replaces other data"}, **WRITE},
+)
+async def set_session_data(
+    body: SetSessionDataRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
+) -> Response:
+    """Redacted; it replaces the former data. With `If-Match` it is refused (412) when the data has changed."""
+    entry, is_new = await working.put(
+        scope, WorkingKind.SESSION, ONLY, body.data, res, ttl_s=body.ttl_seconds, expected=expected
+    )
+    return send(answer(201 if is_new else 200, session_data_response(entry)))
+
+
+@router.get(
+    "/session",
+    operation_id="get_session_data",
+    summary="The data of the session as a whole",
+    response_model=SessionDataResponse,
+    responses=READ,
+)
+async def get_session_data(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
+    """404 when there is none or it has expired."""
+    return send(answer(200, session_data_response(await working.read(scope, WorkingKind.SESSION, ONLY, res))))

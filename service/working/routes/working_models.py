@@ -1,0 +1,160 @@
+"""Request and response models of working memory."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import ConfigDict, Field, JsonValue, model_validator
+
+from service.domain.working import WorkingEntry
+from service.http.free_json import Payload, PayloadObject
+from service.http.schemas import Id, Name, RequestModel, ResponseModel, Role, Speaker, Text, Time
+
+Ttl = Annotated[
+    int | None,
+    Field(
+        ge=1, le=604_800, description="Time to live in seconds, up to a week; left out: the service's setting (3600)"
+    ),
+]
+
+
+class SetWorkingItemRequest(RequestModel):
+    """A JSON value to store under a key; it replaces the former value."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"value": {"step": 3}, "ttl_seconds": 600}]})
+
+    value: Payload = Field(description="Any JSON; 64 kB at most")
+    ttl_seconds: Ttl = None
+
+
+class AddWorkingTurnRequest(RequestModel):
+    """A turn to keep in working memory only; the conversation does not get it."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "content": "Book the night train."}]})
+
+    role: Role = Field(description="user, assistant, system or tool")
+    content: Text = Field(description="What was said")
+    name: Annotated[Speaker, Field(min_length=1)] | None = Field(None, description="Name of the speaker")
+    timestamp: Time | None = Field(None, description="When it was said")
+    ttl_seconds: Ttl = None
+
+
+class PushThoughtRequest(RequestModel):
+    """A thought to keep."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"thought": "Ask for the passport number last."}]})
+
+    thought: Text = Field(description="The agent's thought")
+    ttl_seconds: Ttl = None
+
+
+class SetActiveGoalRequest(RequestModel):
+    """What the session works on: a description, the id of a goal, or both."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"description": "Plan the trip to Oslo"}]})
+
+    goal_id: Id | None = Field(None, description="UUID of a goal")
+    description: Text | None = Field(None, description="What the session works on")
+    ttl_seconds: Ttl = None
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.goal_id is None and self.description is None:
+            raise ValueError("description: give a description, a goal_id or both")
+        return self
+
+
+class SetSessionDataRequest(RequestModel):
+    """Data of the session as a whole; it replaces the former data."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"data": {"locale": "nb-NO"}}]})
+
+    data: PayloadObject = Field(description="Any JSON object; 64 kB at most")
+    ttl_seconds: Ttl = None
+
+
+class WorkingEntryResponse(ResponseModel):
+    """What all entries of working memory have in common."""
+
+    version: int = Field(description="Grows with every change in working memory, never repeats; the ETag")
+    created_at: Time = Field(description="When its key was first set")
+    expires_at: Time = Field(description="When it expires")
+
+
+class WorkingItemResponse(WorkingEntryResponse):
+    """A value and its key."""
+
+    key: str = Field(description="As in the path")
+    value: JsonValue = Field(description="Any JSON, redacted")
+
+
+class WorkingTurnResponse(WorkingEntryResponse):
+    """A turn in working memory."""
+
+    role: str = Field(description="user, assistant, system, tool, or any word it came with")
+    content: str = Field(description="What was said, redacted")
+    name: str | None = Field(description="Name of the speaker; null: not given")
+    timestamp: Time | None = Field(description="When it was said; null: not given")
+    turn_id: Id | None = Field(description="UUID of the stored turn that it copies; null: none")
+    turn_index: int | None = Field(description="Index of that turn in the conversation, from 0; null: it copies none")
+
+
+class ThoughtResponse(WorkingEntryResponse):
+    """A thought in working memory."""
+
+    thought: str = Field(description="The agent's thought, redacted")
+
+
+class ActiveGoalResponse(WorkingEntryResponse):
+    """What the session works on."""
+
+    goal_id: Id | None = Field(description="UUID of the goal; null: only a description")
+    description: str = Field(description="As it was given, else the goal's")
+
+
+class SessionDataResponse(WorkingEntryResponse):
+    """Data of the session as a whole."""
+
+    data: dict[str, Any] = Field(description="Any JSON object, redacted")
+
+
+class WorkingTurnList(ResponseModel):
+    """Newest first."""
+
+    results: list[WorkingTurnResponse] = Field(description="At most `limit` turns")
+
+
+class ThoughtList(ResponseModel):
+    """Newest first."""
+
+    results: list[ThoughtResponse] = Field(description="At most `limit` thoughts")
+
+
+class WorkingMemoryResponse(ResponseModel):
+    """All entries of a session that have not expired; turns and thoughts newest first."""
+
+    conversation_id: str = Field(description="As in the path")
+    user_id: Name | None = Field(description="Whose session; null: not given")
+    agent_id: Name | None = Field(description="Whose session; null: not given")
+    channel: str = Field(description="Of the session; default _global")
+    turns: list[WorkingTurnResponse] = Field(description="All there are, 100 unless configured otherwise")
+    thoughts: list[ThoughtResponse] = Field(description="All there are, 100 unless configured otherwise")
+    items: dict[str, WorkingItemResponse] = Field(description="By key")
+    goal: ActiveGoalResponse | None = Field(description="What the session works on; null: not set")
+    session: SessionDataResponse | None = Field(description="Data of the session as a whole; null: none")
+
+
+def working_turn_response(entry: WorkingEntry) -> WorkingTurnResponse:
+    return WorkingTurnResponse.of(entry, **entry.value)
+
+
+def thought_response(entry: WorkingEntry) -> ThoughtResponse:
+    return ThoughtResponse.of(entry, thought=entry.value)
+
+
+def active_goal_response(entry: WorkingEntry) -> ActiveGoalResponse:
+    return ActiveGoalResponse.of(entry, **entry.value)
+
+
+def session_data_response(entry: WorkingEntry) -> SessionDataResponse:
+    return SessionDataResponse.of(entry, data=entry.value)

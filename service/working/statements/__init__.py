@@ -1,0 +1,1 @@
+"""Statements on working memory."""

@@ -1,0 +1,264 @@
+"""Statements on working memory.
+
+The table is UNLOGGED: read on the primary only, empty after a crash. Reads filter by expiry with the caller's clock;
+the sweeper deletes the rows. An advisory lock serialises the writers of one session, so that the caps are exact; a
+transaction that takes other locks takes this one last.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import DateTime, bindparam, text
+
+from service.domain.scope import Scope
+from service.domain.working import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
+from service.postgres import direct
+from service.postgres.engine import Session
+from service.postgres.scopes import typed
+
+# Every statement on one session finds its few pages by the primary key, pk_working_item.
+
+LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('working:' || CAST(:name AS text), 0))")
+
+PUT = typed(
+    text("""
+    INSERT INTO working_item (workspace_id, session_id, kind, key, user_id, agent_id, channel, conversation_id, turn_id,
+                              value, last_used_at, expires_at)
+    SELECT :workspace, :session, :kind, new.key, :user_id, :agent_id, :channel, :conversation_id, new.turn_id,
+           CAST(new.value AS jsonb), :now, :expires_at
+    FROM unnest(CAST(:keys AS text[]), CAST(:turn_ids AS uuid[]), CAST(:values AS text[]))
+         WITH ORDINALITY AS new (key, turn_id, value, place)
+    ORDER BY new.place
+    ON CONFLICT (workspace_id, session_id, kind, key) DO UPDATE
+        SET value = excluded.value, seq = excluded.seq, last_used_at = excluded.last_used_at,
+            expires_at = excluded.expires_at, turn_id = excluded.turn_id,
+            created_at = CASE WHEN working_item.expires_at <= :now THEN excluded.created_at
+                              ELSE working_item.created_at END
+    RETURNING kind, key, value, seq, created_at, last_used_at, expires_at
+""")
+).bindparams(bindparam("expires_at", type_=DateTime(timezone=True)))
+
+# Deletes what expired, and of the rest all but the `max_entries` used last; reading an item is a use.
+TRIM = typed(
+    text("""
+    DELETE FROM working_item
+    WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind
+      AND (expires_at <= :now OR key = ANY (ARRAY(
+          SELECT key FROM working_item
+          WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND expires_at > :now
+          ORDER BY last_used_at DESC, seq DESC OFFSET :max_entries)))
+""")
+)
+
+FIND = typed(
+    text("""
+    SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
+    WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND key = :key AND expires_at > :now
+""")
+)
+
+USE = typed(
+    text("""
+    UPDATE working_item SET last_used_at = :now
+    WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND key = :key AND expires_at > :now
+    RETURNING kind, key, value, seq, created_at, last_used_at, expires_at
+""")
+)
+
+LATEST = typed(
+    text("""
+    SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
+    WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND expires_at > :now
+    ORDER BY seq DESC LIMIT :limit
+""")
+)
+
+ALL = typed(
+    text("""
+    SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
+    WHERE workspace_id = :workspace AND session_id = :session AND expires_at > :now
+    ORDER BY kind, seq DESC
+""")
+)
+
+REMOVE = text("""
+    DELETE FROM working_item
+    WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND key = :key
+""")
+CLEAR = text("DELETE FROM working_item WHERE workspace_id = :workspace AND session_id = :session")
+
+# A session of a run is named after the run, or after the id of its conversation. What was noted in a conversation is
+# its user's and agent's, also where the note does not say so; by its name alone only if nobody else has one like it.
+ERASE = text("""
+    DELETE FROM working_item w
+    WHERE w.workspace_id = :workspace AND (CAST(:channel AS text) IS NULL OR w.channel = :channel) AND (
+        ((CAST(:user_id AS text) IS NULL OR w.user_id = :user_id)
+         AND (CAST(:agent_id AS text) IS NULL OR w.agent_id = :agent_id)
+         AND (CAST(:run_id AS text) IS NULL OR w.conversation_id = :run_id OR w.conversation_id IN (
+             SELECT c.id::text FROM conversation c WHERE c.workspace_id = :workspace AND c.external_id = :run_id)))
+        OR EXISTS (
+            SELECT FROM conversation c
+            WHERE c.workspace_id = :workspace AND w.conversation_id IN (c.id::text, c.external_id)
+              AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
+              AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
+              AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
+              AND (w.conversation_id = c.id::text OR (
+                  coalesce(w.user_id, c.user_id) IS NOT DISTINCT FROM c.user_id AND NOT EXISTS (
+                      SELECT FROM conversation other
+                      WHERE other.workspace_id = :workspace AND other.external_id = c.external_id
+                        AND other.user_id IS DISTINCT FROM c.user_id)))))
+""")
+
+# The same for one conversation: by its name what is its user's and agent's, or says less and can be nobody else's.
+ERASE_OF_CONVERSATION = text("""
+    DELETE FROM working_item w USING conversation c
+    WHERE c.workspace_id = :workspace AND c.id = :conversation AND w.workspace_id = :workspace
+      AND (w.conversation_id = c.id::text OR (w.conversation_id = c.external_id AND (
+          (w.user_id IS NOT DISTINCT FROM c.user_id AND w.agent_id IS NOT DISTINCT FROM c.agent_id)
+          OR (coalesce(w.user_id, c.user_id) IS NOT DISTINCT FROM c.user_id AND NOT EXISTS (
+              SELECT FROM conversation other
+              WHERE other.workspace_id = :workspace AND other.external_id = c.external_id AND other.id <> c.id)))))
+""")
+
+SWEEP = text("SELECT sweep_working(:at, :batch)")
+BYTES = text("SELECT pg_total_relation_size('working_item')")
+
+
+async def lock(session: Session, scope: WorkingScope) -> None:
+    """Makes this transaction the only writer of the session until it ends. Alone in its statement, so that the next
+    statement sees what the previous writer committed."""
+    await session.execute(LOCK, {"name": f"{scope.workspace_id}|{scope.session_id}"})
+
+
+async def put(
+    session: Session, scope: WorkingScope, kind: WorkingKind, key: str, value: Any, limits: WorkingLimits
+) -> WorkingEntry:
+    """The entry as stored; it replaces the one of its key. The caller holds `lock`."""
+    return (await _put(session, scope, kind, [key], [value], [None], limits))[0]
+
+
+async def copy_turns(
+    session: Session, scope: WorkingScope, turns: Sequence[WorkingTurn], limits: WorkingLimits
+) -> list[WorkingEntry]:
+    """Stores turns in their order, inside the caller's transaction, whose last lock this takes. A turn whose `turn_id`
+    is stored already replaces that entry and becomes the newest."""
+    if not turns:
+        return []
+    await lock(session, scope)
+    keys, ids = [turn.key for turn in turns], [turn.turn_id for turn in turns]
+    return await _put(session, scope, WorkingKind.TURN, keys, [turn.value for turn in turns], ids, limits)
+
+
+async def _put(
+    session: Session,
+    scope: WorkingScope,
+    kind: WorkingKind,
+    keys: Sequence[str],
+    values: Sequence[Any],
+    turn_ids: Sequence[UUID | None],
+    limits: WorkingLimits,
+) -> list[WorkingEntry]:
+    here = {**_parameters(scope, limits.now), "kind": str(kind)}
+    rows = await session.execute(
+        PUT,
+        {
+            **here,
+            "keys": list(keys),
+            "values": [json.dumps(value, ensure_ascii=False) for value in values],
+            "turn_ids": list(turn_ids),
+            "user_id": scope.user_id,
+            "agent_id": scope.agent_id,
+            "channel": scope.channel,
+            "conversation_id": scope.conversation_id,
+            "expires_at": limits.now + timedelta(seconds=limits.ttl_s),
+        },
+    )
+    stored = [_entry(row) for row in rows]
+    await session.execute(TRIM, {**here, "max_entries": limits.max_entries})
+    return stored
+
+
+async def find(
+    session: Session, scope: WorkingScope, kind: WorkingKind, key: str, *, now: datetime
+) -> WorkingEntry | None:
+    """The entry; this does not count as a use."""
+    row = (await session.execute(FIND, {**_parameters(scope, now), "kind": str(kind), "key": key})).one_or_none()
+    return _entry(row) if row else None
+
+
+async def use(
+    session: Session, scope: WorkingScope, kind: WorkingKind, key: str, *, now: datetime
+) -> WorkingEntry | None:
+    """The entry, now the most recently used of its kind."""
+    row = (await session.execute(USE, {**_parameters(scope, now), "kind": str(kind), "key": key})).one_or_none()
+    return _entry(row) if row else None
+
+
+async def latest(
+    session: Session, scope: WorkingScope, kind: WorkingKind, *, limit: int, now: datetime
+) -> list[WorkingEntry]:
+    """Entries of a kind, newest first."""
+    values = {**_parameters(scope, now), "kind": str(kind), "limit": limit}
+    return await direct.page(session, LATEST, values, _entry)
+
+
+async def contents(session: Session, scope: WorkingScope, *, now: datetime) -> WorkingMemory:
+    """All entries of the session; this does not count as a use."""
+    entries = [_entry(row) for row in await session.execute(ALL, _parameters(scope, now))]
+    by_kind = {kind: [entry for entry in entries if entry.kind is kind] for kind in WorkingKind}
+    return WorkingMemory(
+        by_kind[WorkingKind.TURN],
+        by_kind[WorkingKind.THOUGHT],
+        {entry.key: entry for entry in sorted(by_kind[WorkingKind.ITEM], key=lambda entry: entry.key)},
+        next(iter(by_kind[WorkingKind.GOAL]), None),
+        next(iter(by_kind[WorkingKind.SESSION]), None),
+    )
+
+
+async def remove(session: Session, scope: WorkingScope, kind: WorkingKind, key: str) -> bool:
+    """Whether there was such an entry."""
+    values = {"workspace": scope.workspace_id, "session": scope.session_id, "kind": str(kind), "key": key}
+    return bool((await session.execute(REMOVE, values)).rowcount)
+
+
+async def clear(session: Session, scope: WorkingScope) -> int:
+    """How many entries of the session were deleted."""
+    values = {"workspace": scope.workspace_id, "session": scope.session_id}
+    return (await session.execute(CLEAR, values)).rowcount
+
+
+async def erase(session: Session, scope: Scope, channel: str | None) -> int:
+    """How many entries were deleted, of all sessions that have every given id (and the channel, if one is given)."""
+    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
+    return (await session.execute(ERASE, {"workspace": scope.workspace_id, **ids, "channel": channel})).rowcount
+
+
+async def erase_of_conversation(session: Session, workspace_id: UUID, conversation_id: UUID) -> int:
+    """How many entries were deleted of the sessions of a conversation, which must still be there."""
+    values = {"workspace": workspace_id, "conversation": conversation_id}
+    return (await session.execute(ERASE_OF_CONVERSATION, values)).rowcount
+
+
+async def sweep(session: Session, at: datetime, *, batch: int) -> int:
+    """How many entries that had expired by `at` were deleted, of all workspaces, at most `batch`. Needs the worker's
+    role."""
+    return int(await session.scalar(SWEEP, {"at": at, "batch": batch}) or 0)
+
+
+async def size_bytes(session: Session) -> int:
+    """Size of the table with its indexes, of all workspaces together."""
+    return int(await session.scalar(BYTES) or 0)
+
+
+def _parameters(scope: WorkingScope, now: datetime) -> dict[str, Any]:
+    return {"workspace": scope.workspace_id, "session": scope.session_id, "now": now}
+
+
+def _entry(row: Any) -> WorkingEntry:
+    kind = WorkingKind(row.kind)
+    return WorkingEntry(kind, row.key, row.value, row.seq, row.created_at, row.last_used_at, row.expires_at)

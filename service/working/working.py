@@ -1,0 +1,149 @@
+"""Writes to working memory: the value is redacted first, then stored under the lock of its session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from service.cognition.statements import goals
+from service.domain.errors import NotFound, PreconditionFailed, TooLarge
+from service.domain.revision import Expected
+from service.domain.working import WorkingEntry, WorkingKind, WorkingLimits, WorkingScope, WorkingTurn
+from service.observability import metrics
+from service.postgres.engine import Session
+from service.runtime import pii
+from service.runtime.resources import Resources
+from service.working.statements import working
+
+ONLY = ""
+"""The key of kinds with one entry per session."""
+
+
+async def put(
+    scope: WorkingScope,
+    kind: WorkingKind,
+    key: str,
+    value: Any,
+    res: Resources,
+    *,
+    ttl_s: int | None = None,
+    expected: Expected | None = None,
+) -> tuple[WorkingEntry, bool]:
+    """The entry, and whether its key was new. Raises TooLarge, PiiRejected, or PreconditionFailed when the stored
+    version is not the one expected."""
+    field = "value" if kind is WorkingKind.ITEM else str(kind)
+    _check_size(value, field, res)
+    clean = await pii.clean_json(value, field, res, key=key)
+    async with _locked(scope, res) as session:
+        there = await working.find(session, scope, kind, key, now=res.clock())
+        _check_version(there, expected)
+        entry = await working.put(session, scope, kind, key, clean, limits_of(kind, res, ttl_s))
+    return entry, there is None
+
+
+async def push_thought(scope: WorkingScope, thought: str, res: Resources, *, ttl_s: int | None = None) -> WorkingEntry:
+    """Adds a thought. Raises TooLarge or PiiRejected."""
+    _check_size(thought, "thought", res)
+    clean = await pii.clean_words(thought, "thought", res)
+    async with _locked(scope, res) as session:
+        limits = limits_of(WorkingKind.THOUGHT, res, ttl_s)
+        return await working.put(session, scope, WorkingKind.THOUGHT, str(uuid4()), clean, limits)
+
+
+async def add_turn(
+    scope: WorkingScope,
+    role: str,
+    content: str,
+    res: Resources,
+    *,
+    name: str | None = None,
+    timestamp: datetime | None = None,
+    ttl_s: int | None = None,
+) -> WorkingEntry:
+    """Adds a turn. Raises TooLarge or PiiRejected."""
+    _check_size(content, "content", res)
+    clean, _ = await pii.clean(content, "content", res)
+    turn = WorkingTurn(role, clean, name, timestamp)
+    async with res.db.begin(scope.workspace_id) as session:
+        return (await working.copy_turns(session, scope, [turn], limits_of(WorkingKind.TURN, res, ttl_s)))[0]
+
+
+async def put_goal(
+    scope: WorkingScope,
+    goal_id: UUID | None,
+    description: str | None,
+    res: Resources,
+    *,
+    ttl_s: int | None = None,
+    expected: Expected | None = None,
+) -> tuple[WorkingEntry, bool]:
+    """Sets what the session works on; without a description it takes the goal's. Raises NotFound when there is no such
+    goal of this user and agent, and what `put` raises."""
+    if goal_id is not None:
+        async with res.db.read(scope.workspace_id) as session:
+            goal = await goals.get(session, scope.workspace_id, goal_id)
+        if goal is None or (goal.scope.user_id, goal.scope.agent_id) != (scope.user_id, scope.agent_id):
+            raise NotFound("goal_id: there is no goal with this id.", field="goal_id")
+        description = description or goal.description
+    value = {"goal_id": str(goal_id) if goal_id else None, "description": description}
+    return await put(scope, WorkingKind.GOAL, ONLY, value, res, ttl_s=ttl_s, expected=expected)
+
+
+async def read(scope: WorkingScope, kind: WorkingKind, key: str, res: Resources) -> WorkingEntry:
+    """The entry. Reading counts as a use, so it is a writing transaction on the primary. Raises NotFound."""
+    async with res.db.begin(scope.workspace_id) as session:
+        found = await working.use(session, scope, kind, key, now=res.clock())
+    metrics.looked_up("working_memory", hits=int(found is not None), misses=int(found is None))
+    if found is None:
+        raise missing(kind)
+    return found
+
+
+async def remove(
+    scope: WorkingScope, kind: WorkingKind, key: str, res: Resources, *, expected: Expected | None = None
+) -> None:
+    """Raises NotFound when there is no such entry, or PreconditionFailed."""
+    async with _locked(scope, res) as session:
+        there = await working.find(session, scope, kind, key, now=res.clock())
+        if there is None:
+            raise missing(kind)
+        _check_version(there, expected)
+        await working.remove(session, scope, kind, key)
+
+
+def limits_of(kind: WorkingKind, res: Resources, ttl_s: int | None = None) -> WorkingLimits:
+    """The limits of a kind under these settings; `ttl_s` replaces the configured time to live."""
+    settings = res.settings
+    max_entries = {
+        WorkingKind.ITEM: settings.working_max_items,
+        WorkingKind.TURN: settings.working_max_turns,
+        WorkingKind.THOUGHT: settings.working_max_thoughts,
+    }.get(kind, 1)
+    return WorkingLimits(res.clock(), ttl_s if ttl_s is not None else settings.working_ttl_s, max_entries)
+
+
+def missing(kind: WorkingKind) -> NotFound:
+    field = "key" if kind is WorkingKind.ITEM else "conversation_id"
+    return NotFound(f"This session holds no such {kind}.", field=field)
+
+
+@asynccontextmanager
+async def _locked(scope: WorkingScope, res: Resources) -> AsyncIterator[Session]:
+    async with res.db.begin(scope.workspace_id) as session:
+        await working.lock(session, scope)
+        yield session
+
+
+def _check_version(there: WorkingEntry | None, expected: Expected | None) -> None:
+    if expected is not None and (there is None or not expected.meets(there.version)):
+        raise PreconditionFailed("It has changed since, or is gone: read it again.", field="If-Match")
+
+
+def _check_size(value: Any, field: str, res: Resources) -> None:
+    most = res.settings.working_value_bytes
+    if len(json.dumps(value, ensure_ascii=False).encode()) > most:
+        raise TooLarge(f"{field}: as JSON at most {most} bytes are stored.", field=field)
