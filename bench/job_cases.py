@@ -15,6 +15,7 @@ from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
 
+import service.erasure.forget_scope
 from bench.job_worker import DIMENSION, AbsentLlm
 from service.domain.draft import CallerFields, Draft, Options, Speech
 from service.domain.job import JobName, NewJob
@@ -23,7 +24,6 @@ from service.domain.scope import NIL_WORKSPACE, Scope
 from service.intake import deferred
 from service.intake.curate import curate
 from service.intake.record import ConversationDraft, record
-from service.memories import forget
 from service.memories.statements.deletion import Extent
 from service.memories.store import store
 from service.queue import queue, schedule
@@ -154,14 +154,14 @@ async def consolidate(place: CaseWorkspace) -> None:
 
 async def forget_scope(place: CaseWorkspace) -> None:
     await place.bulk(200)
-    await forget.forget_scope(Extent(place.scope, None), place.res, CALL)
+    await service.erasure.forget_scope.forget_scope(Extent(place.scope, None), place.res, CALL)
 
 
 async def forget_scope_reset(place: CaseWorkspace) -> None:
     await place.stored(*FACTS)
     await record(place.talk(infer=False), place.res, CALL)
     await place.bulk(200)
-    await forget.empty_workspace(place.workspace_id, place.res, CALL)
+    await service.erasure.forget_scope.empty_workspace(place.workspace_id, place.res, CALL)
 
 
 async def relevance(place: CaseWorkspace) -> None:

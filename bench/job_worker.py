@@ -24,8 +24,8 @@ from bench.superuser import login_url
 from service.domain.errors import LlmError
 from service.domain.job import Job, JobName
 from service.domain.text import CleanText
+from service.erasure import forget_scope
 from service.kit.settings import Settings
-from service.memories import forget
 from service.memories.statements import deletion
 from service.postgres.engine import Access, Database
 from service.postgres.roles import APP, WORKER
@@ -179,7 +179,7 @@ def _die(death: Death) -> None:
 
 def small_batches() -> None:
     """In this process: deaths should fall between batches, and few memories be enough for several of them."""
-    fading.BATCH = upkeep.BATCH = fade.ARCHIVED_AT_ONCE = forget.RESET_BATCH = forget.AT_ONCE = BATCH
+    fading.BATCH = upkeep.BATCH = fade.ARCHIVED_AT_ONCE = forget_scope.RESET_BATCH = forget_scope.AT_ONCE = BATCH
     defaults = deletion.next_ids.__kwdefaults__
     assert defaults is not None, "its limit is a keyword"
     defaults["limit"] = BATCH

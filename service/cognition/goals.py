@@ -24,11 +24,10 @@ from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.postgres.engine import Session
-from service.runtime import pii
+from service.runtime import late_vectors, pii
+from service.runtime.late_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, plain_transaction, store_answer
-from service.upkeep import late_vectors
-from service.upkeep.late_vectors import embed_now
 
 Changeable = Literal["description", "priority", "deadline", "parent_id", "blocked_by", "status"]
 

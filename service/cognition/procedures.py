@@ -27,11 +27,10 @@ from service.episodes.statements import conversations
 from service.memories.stages.dedup import is_same
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
-from service.runtime import pii
+from service.runtime import late_vectors, pii
+from service.runtime.late_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, plain_transaction, store_answer
-from service.upkeep import late_vectors
-from service.upkeep.late_vectors import embed_now
 
 MAX_PAYLOAD_CHARS = 262_144
 """Of a payload as JSON: a quarter of a million, some thousand lines of output."""

@@ -33,6 +33,7 @@ from service.domain.clock import elapsed_ms
 from service.domain.errors import InvalidInput, ServiceError
 from service.domain.job import WORKSPACE_JOBS, JobName
 from service.domain.memory import Memory, StoreResult
+from service.domain.paging import SortOrder
 from service.domain.relation import Relation, RelationType
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
 from service.graph.statements import edges
@@ -53,7 +54,6 @@ from service.memories.routes.memories import revision
 from service.memories.routes.relations import CreateRelationRequest
 from service.memories.routes.store_models import StoreBatchRequest, StoreBatchResponse, StoreRequest
 from service.memories.statements import memories
-from service.memories.statements.memories import SortOrder
 from service.memories.store import store
 from service.runtime.resources import Resources
 from service.runtime.statements import caches

@@ -18,6 +18,7 @@ from service.domain.access import Caller
 from service.domain.clock import elapsed_ms
 from service.domain.errors import InvalidInput
 from service.domain.memory import Hit
+from service.domain.paging import SortOrder
 from service.domain.query import Window
 from service.http import narrowing
 from service.http.deps import Reader, ResourcesOf
@@ -27,7 +28,6 @@ from service.http.query_parameters import body_of
 from service.http.reads import RATE_LIMITED
 from service.http.schemas import iso
 from service.memories.routes.connected import ConnectedMemoryItem
-from service.memories.statements.memories import SortOrder
 from service.runtime.resources import Resources
 from service.search.routes.search import carried_out
 from service.search.routes.search_models import SearchRequest

@@ -13,6 +13,7 @@ from service.domain import moments
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput
 from service.domain.memory import Memory
+from service.domain.paging import SortOrder
 from service.http import narrowing
 from service.http.deps import listed, read_scope
 from service.http.json_body import JsonRoute
@@ -20,7 +21,7 @@ from service.http.narrowing import NarrowingFields
 from service.http.reads import AuditRead
 from service.memories.routes.memories import visible
 from service.memories.statements import memories, visibility
-from service.memories.statements.memories import RowCount, SortOrder
+from service.memories.statements.memories import RowCount
 from service.runtime.resources import Resources
 
 EVERY_METHOD: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]

@@ -27,9 +27,11 @@ from service.compat.foreign import (
 from service.domain.access import Caller, Right
 from service.domain.errors import InvalidInput, NotFound, ScopeMissing, ServiceError
 from service.domain.memory import Hit, Memory, StoreResult
+from service.domain.paging import SortOrder
 from service.domain.request import StoredAnswer, WriteContext
 from service.domain.revision import Revision
 from service.domain.sizes import MAX_ITEMS
+from service.erasure.forget_scope import ForgottenScope, forget_scope
 from service.http import cursors
 from service.http.deps import CallerOf, Changer, Deleter, Reader, ResourcesOf, Writer, budget, scope_of
 from service.http.narrowing import NarrowingFields
@@ -44,14 +46,13 @@ from service.intake.deferred import KIND, accept
 from service.intake.record import record
 from service.intake.routes.store import StoreSerializer
 from service.intake.routes.store_drafts import conversation_draft
-from service.memories.forget import ForgottenMemory, ForgottenScope, forget, forget_many, forget_scope
+from service.memories.forget import ForgottenMemory, forget, forget_many
 from service.memories.revise import revise
 from service.memories.routes.change_models import PatchMemoryRequest
 from service.memories.routes.memories import revision
 from service.memories.routes.store_models import StoreRequest
 from service.memories.statements import history, memories
 from service.memories.statements.deletion import Extent
-from service.memories.statements.memories import SortOrder
 from service.queue import operations
 from service.queue.operations import OperationRecord
 from service.runtime.resources import Resources

@@ -12,15 +12,13 @@ from datetime import datetime
 from typing import Any
 
 from service.domain.conversation import Conversation, ConversationChanges
-from service.domain.errors import InvalidInput, PreconditionFailed
-from service.domain.filters import uuid_or_none
+from service.domain.errors import PreconditionFailed
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.domain.sizes import check_merged
 from service.episodes.statements import conversations
 from service.episodes.turns import missing
-from service.postgres.engine import Session
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
@@ -58,26 +56,6 @@ async def open_conversation(
             await append_audit(session, "open", scope, [made], request, res, kind="episodic", conversation_id=made)
         await store_answer(session, scope.workspace_id, opened, request)
     return opened
-
-
-async def find(session: Session, owner: Scope, wanted: str, field: str = "id") -> Conversation:
-    """The conversation with this id, or else with this name, of the user and agent of `owner` (None: any). Raises
-    NotFound, or InvalidInput when several have this name and the owner does not tell which."""
-    workspace_id = owner.workspace_id
-    as_id = uuid_or_none(wanted)
-    found = await conversations.get(session, workspace_id, as_id) if as_id else None
-    if found is not None and _is_owned(found, owner):
-        return found
-    named = await conversations.by_external_id(
-        session, workspace_id, wanted, user_id=owner.user_id, agent_id=owner.agent_id
-    )
-    if len(named) > 1:
-        raise InvalidInput(
-            f"{field}: several conversations have this name; say whose with user_id or agent_id.", field="user_id"
-        )
-    if not named or not _is_owned(named[0], owner):
-        raise missing(field)
-    return named[0]
 
 
 async def change(
@@ -124,8 +102,3 @@ def _columns(old: Conversation, changes: ConversationChanges, now: datetime) -> 
         values["metadata"] = {key: value for key, value in merged.items() if changes.metadata.get(key, key) is not None}
         check_merged("metadata", values["metadata"])
     return values
-
-
-def _is_owned(found: Conversation, owner: Scope) -> bool:
-    """Ids of a scope are optional here; one that is given must be the conversation's."""
-    return found.scope.has_ids(user_id=owner.user_id, agent_id=owner.agent_id, run_id=owner.run_id)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -67,3 +69,17 @@ class Ageing(BaseModel):
     def confidence_loss_per_week(self) -> float:
         """The same of confidence, by the week."""
         return -math.log(self.confidence_kept_per_week)
+
+
+@dataclass(frozen=True, slots=True)
+class AgeingScope:
+    """Which memories of the workspace: all, or those that have every given id."""
+
+    user_id: str | None = None
+    agent_id: str | None = None
+    run_id: str | None = None
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """Parameters of a statement."""
+        return {**asdict(self), "scoped": any((self.user_id, self.agent_id, self.run_id))}

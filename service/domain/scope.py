@@ -75,3 +75,14 @@ class Scope:
             if owner is not None:
                 return f"{self.workspace_id}|{letter}:{owner}"
         return f"{self.workspace_id}|shared"
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeSummary:
+    """What is known of a scope before it is searched. `rows`: the count stops at `count_to` + 1, because no
+    strategy needs to know more. `speakers`: the names that clients gave, the first 200 by the alphabet. `has_turns`:
+    something was said in it."""
+
+    rows: int
+    speakers: tuple[str, ...]
+    has_turns: bool

@@ -16,22 +16,21 @@ from uuid import UUID
 
 from service.domain.conversation import Conversation, Turn
 from service.domain.errors import Conflict, NotFound
-from service.domain.job import NewJob
+from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.request import WriteContext
 from service.domain.text import CleanText, Redaction
 from service.domain.working import WorkingKind, WorkingScope, WorkingTurn
 from service.episodes.statements import conversations, turns
 from service.episodes.statements.turns import TURNS_OF, NewTurn, StoredTurn
-from service.graph.statements.late_vectors import EMBED_MAX_ATTEMPTS
 from service.language.tokens import estimate
-from service.memories.stages.embed import unit
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
+from service.providers.windows import unit
 from service.queue import queue
 from service.runtime import pii
+from service.runtime.late_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
-from service.upkeep.late_vectors import embed_now
 from service.working.statements import working
 from service.working.working import limits_of
 
@@ -153,7 +152,7 @@ async def embed_later(session: Session, workspace_id: UUID, conversation_id: UUI
     """Queues the job that makes missing vectors; until then the turns are found by their words."""
     if any(each.vector is None for each in new):
         payload = {TURNS_OF: str(conversation_id)}
-        await queue.enqueue(session, workspace_id, [NewJob("embed", payload=payload, max_attempts=EMBED_MAX_ATTEMPTS)])
+        await queue.enqueue(session, workspace_id, [NewJob("embed", payload=payload, max_attempts=LONG_MAX_ATTEMPTS)])
 
 
 async def embed_missing(workspace_id: UUID, conversation_id: UUID, res: Resources) -> int:

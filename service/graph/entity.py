@@ -19,11 +19,10 @@ from service.graph.statements.merges import Merge
 from service.language.relation_labels import normalise
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
-from service.runtime import pii
+from service.runtime import late_vectors, pii
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, plain_transaction, store_answer
-from service.upkeep import late_vectors
 
 
 def missing(field: str = "id") -> NotFound:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Literal, Self
+from zoneinfo import ZoneInfo
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
 from service.domain import filters, sizes
 from service.domain.errors import InvalidInput
-from service.domain.query import Narrow, ScopeId, TagMatch, TagMode, Window
+from service.domain.query import EVER, Narrow, ScopeId, TagMatch, TagMode, Window
 from service.domain.scope import Scope
 from service.http.free_json import any_json
 from service.http.schemas import (
@@ -25,10 +27,12 @@ from service.http.schemas import (
     Unlisted,
     Zone,
 )
-from service.language import tags
+from service.language import tags, temporal
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.search import query_parsing
+
+TIME_QUERY_NOT_UNDERSTOOD = "time_query_ignored: no time was understood in time_query."
+_DAY_OF_MONTH = re.compile(r"\s*(?:the\s+)?\d{1,2}(?:st|nd|rd|th)\s*", re.IGNORECASE)
 
 # -- filters -----------------------------------------------------------------------------------------------------------
 
@@ -231,7 +235,7 @@ async def window(body: NarrowingFields, res: Resources) -> tuple[Window, tuple[s
     if body.time_query is None:
         return Window(body.start, body.end), ()
     zone = body.timezone or res.settings.timezone
-    return await query_parsing.time_window(body.time_query, body.timestamp or res.clock(), zone, res)
+    return await _time_window(body.time_query, body.timestamp or res.clock(), zone, res)
 
 
 def _tags(given: list[str] | str, field: str) -> tuple[str, ...]:
@@ -241,3 +245,21 @@ def _tags(given: list[str] | str, field: str) -> tuple[str, ...]:
     if len(found) > MAX_WORDS:
         raise InvalidInput(f"{field}: at most {MAX_WORDS} tags.", field=field)
     return found
+
+
+async def _time_window(
+    words: str, reference: datetime, timezone: str, res: Resources
+) -> tuple[Window, tuple[str, ...]]:
+    """Returns the half-open interval (UTC) that words such as "last week" or "in May 2023" name, seen from `reference`
+    on the clock of `timezone`; an open one and a warning when they name none, as "since my birthday" does."""
+    window = await res.rules.run_if_long(len(words), _named_window, words, reference, ZoneInfo(timezone))
+    return (EVER, (TIME_QUERY_NOT_UNDERSTOOD,)) if window.is_open else (window, ())
+
+
+def _named_window(words: str, reference: datetime, zone: ZoneInfo) -> Window:
+    """The interval, open at both ends when none is named. A bare "May" means "in May", "the 5th" means "on the 5th"."""
+    for phrase in (words, f"in {words}", *([f"on {words}"] if _DAY_OF_MONTH.fullmatch(words) else [])):
+        start, end = temporal.window(phrase, reference, zone) or (None, None)
+        if start is not None or end is not None:
+            return EVER if start is not None and end is not None and start >= end else Window(start, end)
+    return EVER

@@ -13,9 +13,7 @@ from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_HEADER
 from service.http.deps import AgentId, CallerOf, ResourcesOf, RunId, UserId
-from service.memories.statements import memories
 from service.postgres.engine import Session
-from service.runtime.transactions import missing
 
 
 class Scoped(Protocol):
@@ -66,6 +64,3 @@ def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], mis
             raise missing()
 
     return Depends(check)
-
-
-IN_SCOPE = [in_scope(memories.get, missing)]

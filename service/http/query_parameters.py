@@ -8,10 +8,9 @@ from fastapi import Depends, Query, Request
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from service.domain.errors import InvalidInput
-from service.domain.query import TagMatch, TagMode, Validity
-from service.domain.ranking import Fusion
+from service.domain.query import TagMatch, TagMode
 from service.http import errors, json_body
-from service.http.deps import AgentId, ChannelName, IncludeShared, RunId, ScopeMatching, SharedOnly, UserId
+from service.http.deps import IncludeShared, ScopeMatching, SharedOnly
 from service.http.narrowing import (
     ARCHIVED,
     AS_OF,
@@ -27,9 +26,7 @@ from service.http.narrowing import (
     ScopeMode,
     Types,
 )
-from service.http.schemas import Channel, Id, Time, Zone
-from service.search.routes.answers import MIN_PROBABILITY
-from service.search.routes.search_models import CONNECTED, LIMIT, MIN_SCORE, TURNS, VALIDITY
+from service.http.schemas import Channel, Time, Zone
 
 MAX_URL_QUERY = 20_000
 """Characters of a query in a URL: servers take URLs of 64 kB, in which a letter can be twelve bytes."""
@@ -45,7 +42,7 @@ def body_of(model: type[Body], given: dict[str, Any]) -> Body:
         raise errors.invalid(exc, model) from None
 
 
-def _present(**given: Any) -> dict[str, Any]:
+def present(**given: Any) -> dict[str, Any]:
     """Those that are not None."""
     return {name: value for name, value in given.items() if value is not None}
 
@@ -123,8 +120,8 @@ async def _time_parameters(
     valid_at: Annotated[Time | None, Query(description=VALID_AT)] = None,
     as_of: Annotated[Time | None, Query(description=AS_OF)] = None,
 ) -> dict[str, Any]:
-    moments = _present(start=start, end=end, timestamp=timestamp, valid_at=valid_at, as_of=as_of)
-    return moments | _present(time_query=time_query, timezone=timezone)
+    moments = present(start=start, end=end, timestamp=timestamp, valid_at=valid_at, as_of=as_of)
+    return moments | present(time_query=time_query, timezone=timezone)
 
 
 async def _narrowing_parameters(
@@ -152,7 +149,7 @@ async def _narrowing_parameters(
 ) -> dict[str, Any]:
     return {
         **times,
-        **_present(channels=channels, min_confidence=min_confidence, include_shared=include_shared),
+        **present(channels=channels, min_confidence=min_confidence, include_shared=include_shared),
         "shared": shared,
         "scope_match": scope_match,
         **({} if filters is None else {"filters": json_body.parse(filters.encode(), "filters")}),
@@ -168,102 +165,3 @@ async def _narrowing_parameters(
 
 
 NarrowingParameters = Annotated[dict[str, Any], Depends(_narrowing_parameters)]
-
-# -- what ranks -------------------------------------------------------------------------------------------------------
-
-
-TuningJson = Annotated[
-    str | None,
-    Query(
-        max_length=20_000,
-        description="How hits are ranked, as URL-encoded JSON; left out: as the workspace does",
-        examples=['{"diversity": 0.3}'],
-    ),
-]
-UNLISTED = Query(include_in_schema=False)
-"""A word of `tuning` that may also stand beside it, as in a body."""
-
-
-async def _technique_parameters(
-    hybrid: Annotated[bool | None, UNLISTED] = None,
-    entity_centric: Annotated[bool | None, UNLISTED] = None,
-    query_expansion: Annotated[bool | None, UNLISTED] = None,
-    hyde: Annotated[bool | None, UNLISTED] = None,
-    requests: Annotated[bool | None, UNLISTED] = None,
-    self_query: Annotated[bool | None, UNLISTED] = None,
-) -> dict[str, Any]:
-    return _present(
-        hybrid=hybrid,
-        entity_centric=entity_centric,
-        query_expansion=query_expansion,
-        hyde=hyde,
-        requests=requests,
-        self_query=self_query,
-    )
-
-
-async def _ranking_parameters(
-    techniques: Annotated[dict[str, Any], Depends(_technique_parameters)],
-    tuning: TuningJson = None,
-    fusion: Annotated[Fusion | None, UNLISTED] = None,
-    diversity: Annotated[float | None, Query(ge=0, le=1, include_in_schema=False)] = None,
-    rerank: Annotated[bool | None, UNLISTED] = None,
-    reinforce: Annotated[bool, Query(description="Count the hits as used; false for previews")] = True,
-    explain: Annotated[bool, Query(description="Show with each hit the terms that its score is made of")] = False,
-    explain_id: Annotated[
-        Id | None, Query(description="UUID of a memory: the answer says in `why` if it was found or why not")
-    ] = None,
-) -> dict[str, Any]:
-    given = _present(
-        fusion=fusion, techniques=techniques or None, diversity=diversity, rerank=rerank, explain_id=explain_id
-    )
-    if tuning is not None:
-        given["tuning"] = json_body.parse(tuning.encode(), "tuning")
-    return {**given, "reinforce": reinforce, "explain": explain}
-
-
-# -- a search ---------------------------------------------------------------------------------------------------------
-
-
-async def _search_parameters(
-    request: Request,
-    narrowing: NarrowingParameters,
-    ranking: Annotated[dict[str, Any], Depends(_ranking_parameters)],
-    query: Annotated[
-        str | None,
-        Query(max_length=MAX_URL_QUERY, description="The query; longer ones by POST", examples=["Where is the boat?"]),
-    ] = None,
-    q: Annotated[str | None, Query(max_length=MAX_URL_QUERY, include_in_schema=False)] = None,
-    user_id: UserId = None,
-    agent_id: AgentId = None,
-    run_id: RunId = None,
-    channel: ChannelName = None,
-    limit: Annotated[int, Query(ge=1, le=1_000, description=LIMIT)] = 100,
-    top_k: Annotated[int | None, Query(ge=1, le=1_000, include_in_schema=False)] = None,
-    prefer_tags: Several = None,
-    min_score: Annotated[float, Query(ge=0, le=1, description=MIN_SCORE)] = 0.0,
-    min_probability: Annotated[float, Query(ge=0, le=1, description=MIN_PROBABILITY)] = 0.0,
-    validity: Annotated[Validity, Query(description=VALIDITY)] = "exclude",
-    connected: Annotated[bool, Query(description=CONNECTED)] = False,
-    cursor: Annotated[str | None, Query(max_length=100)] = None,
-    turns: Annotated[bool, Query(description=TURNS)] = True,
-) -> dict[str, Any]:
-    scope = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
-    return {
-        **narrowing,
-        **ranking,
-        **scope,
-        **_present(limit=limit if "limit" in request.query_params else None, top_k=top_k),
-        "q": q,
-        "query": query,
-        "prefer_tags": split(prefer_tags, "prefer_tags"),
-        "min_score": min_score,
-        "min_probability": min_probability,
-        "validity": validity,
-        "connected": connected,
-        "cursor": cursor,
-        "turns": turns,
-    }
-
-
-SearchParameters = Annotated[dict[str, Any], Depends(_search_parameters)]

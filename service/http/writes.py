@@ -151,3 +151,8 @@ def _owner(request: Request, caller: Caller, sent: Any) -> tuple[str | None, str
     user_id, agent_id, run_id = (named.get(name) for name in ("user_id", "agent_id", "run_id"))
     found = tuple(each if isinstance(each, str) else None for each in (user_id, agent_id, run_id))
     return caller.ids(found[0], found[1], found[2])
+
+
+def url_of(operation_id: UUID) -> str:
+    """Where the progress of an operation is read."""
+    return f"/v1/operations/{operation_id}"

@@ -21,9 +21,9 @@ from service.episodes.statements import last_turns
 from service.intake.record import ConversationDraft
 from service.language.talk import Utterance
 from service.memories.stages import dedup
-from service.memories.stages.embed import unit
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
+from service.providers.windows import unit
 from service.runtime.resources import Resources
 from service.understanding import extract
 from service.understanding.extract import Extracted

@@ -7,6 +7,7 @@ from typing import Any
 
 from service.domain.access import Wall
 from service.domain.clock import Clock, system_clock
+from service.domain.scope import ScopeSummary
 from service.kit.rule_threads import RuleThreads
 from service.kit.settings import Settings
 from service.postgres.engine import Database
@@ -16,7 +17,6 @@ from service.providers.protocols import Llm, Vector
 from service.providers.reranker import Reranker
 from service.queue.queue import Wakeup
 from service.runtime.embedding import ActiveEmbedder
-from service.search.statements.candidates import ScopeSummary
 
 ScopeKey = tuple[str, str, int, Wall]
 """A part of a scope as SQL, its values, how far rows are counted, and the wall that this was behind."""

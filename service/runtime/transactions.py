@@ -16,7 +16,6 @@ from service.domain.job import NewJob
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
-from service.memories.statements import memories
 from service.postgres import scopes
 from service.postgres.engine import Session
 from service.queue import operations, queue
@@ -144,7 +143,7 @@ def check_share(scope: Scope, request: WriteContext) -> None:
 
 async def check_share_of(session: Session, workspace_id: UUID, ids: Sequence[UUID], request: WriteContext) -> None:
     """The same for memories by their ids."""
-    if not request.may_share and await memories.are_any_shared(session, workspace_id, ids):
+    if not request.may_share and await writes.are_any_shared(session, workspace_id, ids):
         check_share(Scope(workspace_id), request)
 
 

@@ -15,7 +15,6 @@ from itertools import islice
 from typing import Final, Literal
 from zoneinfo import ZoneInfo
 
-from service.domain.query import EVER, Window
 from service.language import temporal
 from service.language.common_words import CALENDAR, is_common
 from service.language.lexemes import MAX_TERMS, lexemes
@@ -32,7 +31,6 @@ QUICK_SPEAKERS = 20
 """A query this short in a scope of so few speakers is parsed in some tens of microseconds, unless it may hold a time:
 less than it takes to hand it to a thread."""
 
-TIME_QUERY_NOT_UNDERSTOOD = "time_query_ignored: no time was understood in time_query."
 
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _MONTH = re.compile(
@@ -64,7 +62,6 @@ _ASKS_USER = re.compile(r"\b(?:[Ii]|[Mm]y|[Mm]ine|[Mm]e|[Mm]yself|[Ww]e|[Oo]ur|u
 _BEFORE = r"before|previous(?:ly)?|former(?:ly)?|earlier|originally|used\s+to|once|old|past|first|ever|history"
 _LOOKS_BACK = re.compile(rf"\b(?:{_BEFORE})\b", re.IGNORECASE)
 _ABOUT_PAST = re.compile(rf"\b(?:{_BEFORE}|did|was|were|had|has|have)\b", re.IGNORECASE)
-_DAY_OF_MONTH = re.compile(r"\s*(?:the\s+)?\d{1,2}(?:st|nd|rd|th)\s*", re.IGNORECASE)
 _LIVING = re.compile(
     r"\bfor (?:a|his|her|their|your|my) living\b|\b(?:make|earn)s? (?:a|his|her|their|your|my) living\b", re.IGNORECASE
 )
@@ -179,22 +176,6 @@ def only_names(query: ParsedQuery, names: Iterable[str]) -> bool:
     """Returns whether the query asks for nothing but what these names (casefolded) denote."""
     named = {term for words in names for term in lexemes(words)}
     return bool(named) and set(lexemes(query.embedding_text)) - named <= _CONTENTLESS
-
-
-async def time_window(words: str, reference: datetime, timezone: str, res: Resources) -> tuple[Window, tuple[str, ...]]:
-    """Returns the half-open interval (UTC) that words such as "last week" or "in May 2023" name, seen from `reference`
-    on the clock of `timezone`; an open one and a warning when they name none, as "since my birthday" does."""
-    window = await res.rules.run_if_long(len(words), _named_window, words, reference, ZoneInfo(timezone))
-    return (EVER, (TIME_QUERY_NOT_UNDERSTOOD,)) if window.is_open else (window, ())
-
-
-def _named_window(words: str, reference: datetime, zone: ZoneInfo) -> Window:
-    """The interval, open at both ends when none is named. A bare "May" means "in May", "the 5th" means "on the 5th"."""
-    for phrase in (words, f"in {words}", *([f"on {words}"] if _DAY_OF_MONTH.fullmatch(words) else [])):
-        start, end = temporal.window(phrase, reference, zone) or (None, None)
-        if start is not None or end is not None:
-            return EVER if start is not None and end is not None and start >= end else Window(start, end)
-    return EVER
 
 
 def _distinct(text: str) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from service.domain.clock import Stopwatch
 from service.domain.errors import EmbeddingError
 from service.domain.memory import Hit, LaterStatement, Memory, ScoreTerm, memory_of
 from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, VectorPath, is_probable
+from service.domain.scope import ScopeSummary
 from service.domain.text import CleanText
 from service.episodes.statements import turns
 from service.episodes.statements.turns import TurnFilter
@@ -55,7 +56,6 @@ from service.search.fusion import Columns, Ranked
 from service.search.query_parsing import ParsedQuery
 from service.search.signals import QueryContext
 from service.search.statements import candidates, entity_arm, features, later, turn_candidates
-from service.search.statements.candidates import ScopeSummary
 from service.search.statements.entity_arm import EntityMatches
 from service.search.statements.features import Features
 from service.search.statements.plan import MIN_ARM_LIMIT, Candidates, SearchPlan

@@ -11,6 +11,7 @@ from datetime import timedelta
 from itertools import groupby
 from uuid import UUID
 
+from service.domain.ageing import AgeingScope
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
@@ -20,7 +21,6 @@ from service.memories.statements import memories
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, plain_transaction, write_transaction
 from service.upkeep.statements import fading
-from service.upkeep.statements.fading import AgeingScope
 
 ARCHIVED_AT_ONCE = 100  # in one transaction, under the lock of their scope: some 100 ms
 

@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from service.cognition.statements import goals
 from service.domain.errors import NotFound, PreconditionFailed, TooLarge
 from service.domain.revision import Expected
 from service.domain.working import WorkingEntry, WorkingKind, WorkingLimits, WorkingScope, WorkingTurn
@@ -85,10 +84,10 @@ async def put_goal(
     goal of this user and agent, and what `put` raises."""
     if goal_id is not None:
         async with res.db.read(scope.workspace_id) as session:
-            goal = await goals.get(session, scope.workspace_id, goal_id)
-        if goal is None or (goal.scope.user_id, goal.scope.agent_id) != (scope.user_id, scope.agent_id):
+            found = await working.goal_description(session, scope, goal_id)
+        if found is None:
             raise NotFound("goal_id: there is no goal with this id.", field="goal_id")
-        description = description or goal.description
+        description = description or found
     value = {"goal_id": str(goal_id) if goal_id else None, "description": description}
     return await put(scope, WorkingKind.GOAL, ONLY, value, res, ttl_s=ttl_s, expected=expected)
 

@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 
 from httpx2 import AsyncClient
 
+from service.erasure.forget_scope import forget_next_batch
 from service.erasure.jobs import forget_scope
-from service.memories import forget
 from service.postgres.engine import Database
 from service.queue import operations
 from service.runtime.resources import Resources
@@ -155,7 +155,7 @@ async def test_a_job_that_died_goes_on_where_it_was(
     async with database.read(tenant.workspace_id) as session:
         operation = await operations.get(session, tenant.workspace_id, UUID(accepted["operation_id"]))
     assert operation is not None
-    await forget.forget_next_batch(operation, tenant.workspace_id, None, resources)
+    await forget_next_batch(operation, tenant.workspace_id, None, resources)
     assert (await client.get(accepted["url"])).json()["progress"] == {"done": 500, "total": 1_200}
     assert await work_off(database, resources, tenant) == {"deleted": 1_200}
 

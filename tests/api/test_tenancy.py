@@ -21,6 +21,7 @@ from sqlalchemy import Dialect, TextClause, event, text
 
 from bench.superuser import login_url
 from service.domain.errors import StoreUnavailable
+from service.domain.paging import SortOrder
 from service.domain.scope import Scope
 from service.memories.statements import memories
 from service.postgres import direct, scopes
@@ -83,9 +84,7 @@ async def test_the_stripper_strips(
     with without_tenant_predicates(unwalled) as taken:
         async with unwalled.read(tenant.workspace_id) as session:
             scope = Scope(tenant.workspace_id, "iris")
-            places = await memories.page(
-                session, scopes.matching("m", scope), memories.SortOrder(), after=None, limit=100
-            )
+            places = await memories.page(session, scopes.matching("m", scope), SortOrder(), after=None, limit=100)
             found = await memories.get_many(session, tenant.workspace_id, [each.id for each in places])
     await unwalled.close()
     assert taken

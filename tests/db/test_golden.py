@@ -73,7 +73,7 @@ def statements() -> dict[str, Statement]:
     near = NearVectors(scopes.exactly("v", scope), live, VECTOR, 1, 5, 20_000)
     here = scopes.exactly("m", scope) & visibility.not_archived("m")
     parts = Parts(near.scope.sql, here.sql, live.sql, visibility.not_expired_nor_in_review("m", NOW).sql, 1)
-    compared = {**here.values, **near.values, "hash": "0123", "max_close": exact.MAX_CLOSE}
+    compared = {**here.values, **near.values, "hash": "0123", "max_close": nearest.MAX_CLOSE}
     return {
         "scope_summary": (candidates.summary_statement(plan.scope.sql), summary),
         "exact": (exact.statement(plan), exact.values(plan)),

@@ -738,7 +738,7 @@ async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
     hides rows of both."""
     mine = [at for at in range(ROWS) if ((at + 1) % 16 == 0) == (user == "small") and (at + 1) % 150 != 7]
     seen = [at for at in mine if at + 1 >= since]
-    assert (len(mine) > exact.MAX_CLOSE) == (user == "big")
+    assert (len(mine) > nearest.MAX_CLOSE) == (user == "big")
     chance = np.random.default_rng(5)
     compare = filters.read({"field": "n", "operator": "gte", "value": since})
     for question in mine[:20]:

@@ -18,6 +18,7 @@ import pytest
 from sqlalchemy import TextClause, text
 
 from service.domain.filter_keys import NO_FILTER_KEYS
+from service.domain.paging import SortOrder
 from service.domain.query import Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -163,7 +164,7 @@ async def test_how_large_it_is_and_who_speaks_is_asked_part_by_part(database: Da
 
 async def test_a_list_walks_the_indexes_of_its_parts_in_their_order(database: Database, store: Union) -> None:
     rows = scopes.matching("m", store.scope("and shared")) & visibility.not_archived("m")
-    statement = memories.page_statement(rows, memories.SortOrder(), behind=False)
+    statement = memories.page_statement(rows, SortOrder(), behind=False)
     async with database.snapshot(store.workspace) as session:
         shown = await explained(session, statement, {**rows.values, "limit": 10})
     assert shown.count("Limit") == 3, shown

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from datetime import timedelta
 from uuid import UUID
 
+from service.access import workspaces
 from service.cognition.procedures import NewStrategy, learn
 from service.cognition.statements import tool_patterns
 from service.cognition.statements.tool_patterns import UnreadConversation
@@ -24,7 +25,6 @@ from service.language import examples
 from service.memories.associate import associate
 from service.memories.statements import exemplars
 from service.queue import queue
-from service.runtime import workspaces
 from service.runtime.resources import Resources
 
 FIRST = UUID(int=0)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 
 from service.conversations import transcript
 from service.conversations.conversation_context import context
-from service.conversations.conversations import OpenedConversation, change, find, open_conversation
+from service.conversations.conversations import OpenedConversation, change, open_conversation
 from service.conversations.routes.conversation_models import (
     MAX_INDEX,
     ContextMemoryItem,
@@ -23,16 +23,17 @@ from service.conversations.routes.conversation_models import (
     PatchConversationRequest,
     StoreTurnRequest,
     StoreTurnResponse,
-    TurnResponse,
     conversation_fields,
     transcript_turn,
-    turn_fields,
 )
 from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
+from service.episodes.lookup import find
 from service.episodes.statements import conversations, turns
+from service.episodes.turn_models import TurnResponse, turn_fields
 from service.episodes.turns import IncomingTurn, TurnOutcome, store
+from service.graph.statements.entities import mentioning
 from service.http import cursors, errors
 from service.http.deps import (
     AgentId,
@@ -128,7 +129,7 @@ async def list_conversations(
             limit=limit + 1,
             include_archived=include_archived,
             consolidated=consolidated,
-            entity_id=entity_id,
+            mentions=mentioning(caller.workspace_id, entity_id) if entity_id else None,
         )
         turn_counts = await conversations.turn_counts(session, caller.workspace_id, [each.id for each in found])
     page, last = cursors.cut(found, limit)

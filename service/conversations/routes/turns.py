@@ -8,17 +8,12 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
 
-from service.conversations.conversations import find
-from service.conversations.routes.conversation_models import (
-    TurnList,
-    TurnResponse,
-    TurnSearchResponse,
-    turn_fields,
-    turn_search_hit,
-)
+from service.conversations.routes.conversation_models import TurnList, TurnSearchResponse, turn_search_hit
 from service.domain.query import is_answerable, is_probable
+from service.episodes.lookup import find
 from service.episodes.statements import turns
 from service.episodes.statements.turns import TurnFilter
+from service.episodes.turn_models import TurnResponse, turn_fields
 from service.http import cursors, errors
 from service.http.deps import ListScopeOf, Reader, ResourcesOf, ScopeOf
 from service.http.json_body import JsonRoute

@@ -35,11 +35,11 @@ from service.domain.conversation import Conversation
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.episodes.statements.turns import NewTurn, StoredTurn, new_rows
-from service.graph.statements.entities import mentioning
 from service.language.context import ContextTurn
 from service.postgres import direct, scopes
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
+from service.postgres.scopes import Condition
 from service.postgres.tables import CONVERSATION, TURN
 
 INSERT = text("""
@@ -325,7 +325,7 @@ async def page(
     limit: int,
     include_archived: bool = False,
     consolidated: bool | None = None,
-    entity_id: UUID | None = None,
+    mentions: Condition | None = None,
 ) -> list[Conversation]:
     """Conversations of a scope, the newest first, behind the key `after`."""
     named = {"user_id": scope.user_id, "agent_id": scope.agent_id, "external_id": scope.run_id}
@@ -335,8 +335,8 @@ async def page(
         scopes.seen_channels("conversation", scope).clause,
         *given,
     )
-    if entity_id is not None:
-        query = query.where(mentioning(scope.workspace_id, entity_id).clause)
+    if mentions is not None:
+        query = query.where(mentions.clause)
     if not include_archived:
         query = query.where(~CONVERSATION.c.archived)
     if consolidated is not None:

@@ -18,10 +18,9 @@ from sqlalchemy import bindparam, text
 from uuid_utils.compat import uuid7
 
 from service.domain.conversation import WithdrawnSpan
-from service.domain.job import NewJob
+from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.text import CleanText
 from service.episodes.statements.turns import TURNS_OF
-from service.graph.statements.late_vectors import EMBED_MAX_ATTEMPTS
 from service.language import lexemes, withdrawal
 from service.postgres import direct
 from service.postgres.direct import NewRows
@@ -215,7 +214,7 @@ async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID]
     await session.execute(NO_VECTOR, touched)
     await session.execute(NO_COPY, touched)  # working memory has copies of the last turns
     conversations = sorted({row.conversation_id for row, now in changed if now != ""})
-    jobs = [NewJob("embed", payload={TURNS_OF: str(each)}, max_attempts=EMBED_MAX_ATTEMPTS) for each in conversations]
+    jobs = [NewJob("embed", payload={TURNS_OF: str(each)}, max_attempts=LONG_MAX_ATTEMPTS) for each in conversations]
     if jobs:
         await queue.enqueue(session, workspace_id, jobs)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from service.access import workspaces
 from service.domain.errors import ServiceError
 from service.domain.job import Counts, Job
-from service.memories.forget import RESET, forget_next_batch, reset_next_batch, reset_other_rows
+from service.erasure.forget_scope import RESET, forget_next_batch, reset_next_batch, reset_other_rows
 from service.queue import operations
 from service.queue.operations import OperationRecord
-from service.runtime import workspaces
 from service.runtime.resources import Resources
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from service.domain.access import Right
 from service.domain.errors import Forbidden, InvalidInput
 from service.domain.request import StoredAnswer
+from service.erasure.forget_scope import ForgottenScope, empty_workspace, forget_scope
 from service.erasure.purge import PurgeReceipt, VacuumState, purge_memory, purge_scope
 from service.http import errors
 from service.http.deps import (
@@ -25,12 +26,12 @@ from service.http.deps import (
     shared_scope,
 )
 from service.http.json_body import JsonRoute
-from service.http.preconditions import IN_SCOPE, ExpectedOf
+from service.http.preconditions import ExpectedOf
 from service.http.schemas import ResponseModel, ScopeDeletionResponse, Time
-from service.http.writes import WriteOf, answer, send
-from service.intake.routes import operations
-from service.memories.forget import ForgottenMemory, ForgottenScope, empty_workspace, forget, forget_scope
+from service.http.writes import WriteOf, answer, send, url_of
+from service.memories.forget import ForgottenMemory, forget
 from service.memories.routes.change_models import DeletedMemoryResponse
+from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.statements.deletion import Extent
 from service.runtime.transactions import memory_id
 
@@ -186,7 +187,7 @@ def deleted_count_answer(found: ForgottenScope) -> StoredAnswer:
         deleted=found.deleted,
         status="done" if accepted is None else "queued",
         operation_id=accepted,
-        url=None if accepted is None else operations.url_of(accepted),
+        url=None if accepted is None else url_of(accepted),
     )
     return answer(200 if accepted is None else 202, body)
 

@@ -7,12 +7,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from service.conversations.conversations import find
 from service.conversations.routes.conversations import ConversationId, OwnerOf
 from service.domain.errors import NotFound
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.episodes import turns
+from service.episodes.lookup import find
 from service.erasure import forget_conversation
 from service.erasure.forget_conversation import DeletedTalk, Talk
 from service.erasure.routes.forgetting import PurgeOf, PurgeReceiptResponse, receipt_answer

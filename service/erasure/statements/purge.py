@@ -15,6 +15,7 @@ from sqlalchemy import Uuid, bindparam, func, select, text
 
 from service.cognition.statements import invocations
 from service.domain.scope import Scope
+from service.erasure.statements import activity
 from service.graph.statements import entities, merges
 from service.memories.statements import decisions, deletion
 from service.postgres import scopes
@@ -48,8 +49,8 @@ async def purge_scope(session: Session, scope: Scope, channel: str | None) -> di
     # whoever is changing one of them has to be done: what they add would be overlooked
     await session.execute(typed(text(LOCK_SCOPE.format(scope=owned.sql))), dict(owned.values))
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
-    activity = await deletion.delete_activity(session, scope, channel)
-    counts = activity | await _purge(session, {**ids, "channel": channel, "memories": None, "turns": [], "kept": []})
+    counts = await activity.delete_activity(session, scope, channel)
+    counts |= await _purge(session, {**ids, "channel": channel, "memories": None, "turns": [], "kept": []})
     if scope.user_id is not None and scope.agent_id is None and scope.run_id is None:
         counts["entity"] += await entities.purge(session, scope, channel)
     await merges.forget_names(session, scope.workspace_id)

@@ -8,12 +8,12 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from service.conversations.conversations import find
 from service.domain.access import Caller
 from service.domain.entity import Entity, EntityOwner, EntityUpsert, type_name
 from service.domain.errors import EmbeddingError
 from service.domain.request import StoredAnswer
 from service.domain.text import CleanText
+from service.episodes.lookup import find
 from service.graph import entity
 from service.graph.entity import MergeOutcome
 from service.graph.routes.entity_models import (

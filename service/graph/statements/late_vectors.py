@@ -13,12 +13,9 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Row, TableClause, exists, select, true
 from sqlalchemy.dialects import postgresql
 
-from service.domain.job import LONG_MAX_ATTEMPTS
 from service.domain.text import CleanText
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
-
-EMBED_MAX_ATTEMPTS = LONG_MAX_ATTEMPTS
 
 
 @dataclass(frozen=True, slots=True)

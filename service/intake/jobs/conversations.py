@@ -15,6 +15,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from service.access import workspaces
 from service.domain import filters
 from service.domain.decision import Action
 from service.domain.draft import CallerFields, Draft, Options
@@ -32,7 +33,6 @@ from service.intake.curate import TurnsGone, curate, without_model
 from service.intake.record import ConversationDraft, record
 from service.postgres import walls
 from service.queue import operations, queue
-from service.runtime import workspaces
 from service.runtime.resources import Resources
 from service.runtime.statements import caches
 from service.runtime.statements.idempotency import Replay

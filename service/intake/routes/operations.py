@@ -16,7 +16,7 @@ from service.http.deps import Reader, ResourcesOf, Writer
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, ResponseModel, Time
-from service.http.writes import WriteOf, answer, send
+from service.http.writes import WriteOf, answer, send, url_of
 from service.intake.deferred import accept
 from service.intake.routes.store_drafts import conversation_draft
 from service.memories.routes.store_models import StoreRequest
@@ -36,10 +36,6 @@ class AcceptedResponse(ResponseModel):
 
 def accepted(operation_id: UUID) -> StoredAnswer:
     return answer(202, AcceptedResponse(operation_id=operation_id, url=url_of(operation_id)))
-
-
-def url_of(operation_id: UUID) -> str:
-    return f"/v1/operations/{operation_id}"
 
 
 @router.post(

@@ -12,11 +12,12 @@ from service.domain.request import StoredAnswer
 from service.http import cursors, errors
 from service.http.deps import Changer, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
-from service.http.preconditions import IN_SCOPE, uuid_of
+from service.http.preconditions import uuid_of
 from service.http.reads import ReadOn
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
 from service.http.writes import WriteOf, answer, send
 from service.memories import undo
+from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryResponse, memory_response
 from service.memories.statements import decisions, history
 from service.memories.statements.decisions import StoredDecision

@@ -15,6 +15,7 @@ from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput, NotFound
 from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import Memory, MemoryState
+from service.domain.paging import PageKey, SortField, SortOrder
 from service.domain.query import Window
 from service.domain.request import StoredAnswer
 from service.domain.revision import Moment, Revision
@@ -22,7 +23,7 @@ from service.domain.scope import Scope
 from service.http import cursors, errors, narrowing
 from service.http.deps import AgentId, Changer, ChannelName, Reader, ResourcesOf, RunId, UserId, listed, read_scope
 from service.http.json_body import JsonRoute
-from service.http.preconditions import IN_SCOPE, ExpectedOf
+from service.http.preconditions import ExpectedOf
 from service.http.query_parameters import NarrowingParameters, body_of
 from service.http.reads import AuditReadOf, CountsOf, CountUseOf, ReadOn, page_limit
 from service.http.schemas import Time, expiry
@@ -37,6 +38,7 @@ from service.memories.routes.change_models import (
     PromoteMemoryRequest,
     PutMemoryRequest,
 )
+from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import (
     MemoryHistoryResponse,
     MemoryPage,
@@ -76,7 +78,7 @@ async def list_memories(
     channel: ChannelName = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=300)] = None,
-    sort: Annotated[memories.SortField, Query(description="Equal ones go by their id")] = "created_at",
+    sort: Annotated[SortField, Query(description="Equal ones go by their id")] = "created_at",
     order: Annotated[Literal["desc", "asc"], Query(description="desc: the newest or most important first")] = "desc",
     count: Annotated[bool, Query(description="Say in `total` how many there are")] = False,
     state: Annotated[MemoryState, Query(description="deleted: what was deleted, as it was then, instead")] = "live",
@@ -87,7 +89,7 @@ async def list_memories(
     limit = page_limit(limit, res, given="limit" in request.query_params)
     body = body_of(narrowing.NarrowingFields, {**narrowed, **ids})
     scope = listed(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
-    ordered = memories.SortOrder(sort, ascending=order == "asc")
+    ordered = SortOrder(sort, ascending=order == "asc")
     after = cursors.decode_place(cursor, ordered)
     window, warnings = await narrowing.window(body, res)
     narrowing.refuse_future(body.as_of, res.clock())
@@ -125,12 +127,12 @@ async def list_memories(
 async def _page_as_of(
     session: Session,
     there: RecordedScope,
-    ordered: memories.SortOrder,
-    after: memories.PageKey | None,
+    ordered: SortOrder,
+    after: PageKey | None,
     limit: int,
     *,
     count: bool,
-) -> tuple[Sequence[memories.PageKey], Mapping[UUID, Memory], int, memories.RowCount | None]:
+) -> tuple[Sequence[PageKey], Mapping[UUID, Memory], int, memories.RowCount | None]:
     places = await recorded.page(session, there, ordered, after=after, limit=limit + 1)
     ids = [each.id for each in places[:limit]]
     of_then = partial(recorded.get_many, session, there.scope.workspace_id, moment=there.moment)
@@ -151,12 +153,12 @@ async def _deleted_page(
     scope: Scope,
     body: narrowing.NarrowingFields,
     window: Window,
-    ordered: memories.SortOrder,
-    after: memories.PageKey | None,
+    ordered: SortOrder,
+    after: PageKey | None,
     limit: int,
     *,
     count: bool,
-) -> tuple[Sequence[memories.PageKey], Sequence[Memory], memories.RowCount | None]:
+) -> tuple[Sequence[PageKey], Sequence[Memory], memories.RowCount | None]:
     here = scopes.matching("m", scope, body.channels or ()) & visibility.current("m") & visibility.not_in_review("m")
     rows = visibility.filtered("m", narrowing.narrow(body, scope), window, replace(here, parts=()))
     source = deleted.source(scope, body.channels or ())

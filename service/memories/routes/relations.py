@@ -17,12 +17,13 @@ from service.http import cursors, errors
 from service.http.deps import Reader, ResourcesOf, Writer
 from service.http.free_json import JsonObject
 from service.http.json_body import JsonRoute
-from service.http.preconditions import IN_SCOPE, ExpectedOf
+from service.http.preconditions import ExpectedOf
 from service.http.query_parameters import Several, split
 from service.http.reads import AuditReadOf, ReadOn
 from service.http.schemas import DeletedCountResponse, Id, NextCursor, RequestModel, ResponseModel, Time, Unit
 from service.http.writes import WriteOf, answer, deleted, send
 from service.memories.associate import associate, dissociate
+from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryResponse, memory_fields
 from service.memories.statements import memories
 from service.postgres.engine import Session

@@ -12,10 +12,10 @@ from pydantic import Field
 from service.http import cursors, errors
 from service.http.deps import Reader, ResourcesOf
 from service.http.json_body import JsonRoute
-from service.http.preconditions import IN_SCOPE
 from service.http.reads import ReadOn
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
 from service.memories.routes.decisions import DecisionResponse, shown
+from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryHistoryItem, history_item
 from service.memories.statements import decisions, history, memories, sources
 from service.runtime.transactions import memory_id, missing

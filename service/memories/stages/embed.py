@@ -13,6 +13,7 @@ from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText, content_hash
 from service.language.context import ContextTurn, embedded, lexical
 from service.providers.protocols import Vector
+from service.providers.windows import unit
 from service.runtime.resources import Resources
 from service.understanding import outdating
 
@@ -65,11 +66,6 @@ async def _vectors(drafts: Sequence[Draft], res: Resources) -> Sequence[Vector |
             return (None,)
     # one bad text must not cost the others their vectors
     return [(await _vectors([draft], res))[0] for draft in drafts]
-
-
-def unit(vector: Vector) -> Vector:
-    """The vector at length 1; cosine distance does not care, caches and averages do."""
-    return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
 
 
 def placeholder(text: CleanText, dimension: int) -> Vector:

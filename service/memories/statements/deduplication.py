@@ -16,15 +16,13 @@ from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.memories.statements import nearest, visibility
-from service.memories.statements.nearest import NearVectors
+from service.memories.statements.nearest import MAX_CLOSE, MIN_CLOSE, NearVectors, nearest_passing
 from service.postgres import direct, filters, scopes
 from service.postgres.direct import DriverRow
 from service.postgres.engine import Session, use_custom_plans
 from service.postgres.scopes import Condition, typed
 from service.postgres.tables import MEMORY
 from service.postgres.vectors import Half, exact_distance
-from service.search.statements.approximate import nearest_passing
-from service.search.statements.exact import MAX_CLOSE, MIN_CLOSE
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from typing import Any
 from sqlalchemy import TextClause, bindparam, text
 
 from service.domain.memory import Memory
+from service.domain.paging import PageKey, SortOrder
 from service.domain.scope import Scope
 from service.memories.statements import memories
-from service.memories.statements.memories import COLUMNS, COUNTED, SORT_TYPES, PageKey, RowCount, SortOrder
+from service.memories.statements.memories import COLUMNS, COUNTED, SORT_TYPES, RowCount
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition, typed

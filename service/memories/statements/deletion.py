@@ -8,15 +8,13 @@ between entities with the last memory that is evidence of them; entities that no
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from types import MappingProxyType
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, func, select, text, true
 
-from service.cognition.statements import goals, invocations, strategies
 from service.domain.scope import Scope
 from service.episodes.statements import contexts, withdrawn
 from service.episodes.statements.withdrawn import Withdrawal
@@ -25,9 +23,7 @@ from service.memories.statements import history, versions
 from service.memories.statements.history import BEFORE, TEXT_VECTOR
 from service.postgres import scopes, walls
 from service.postgres.engine import Session
-from service.postgres.scopes import typed
 from service.postgres.tables import MEMORY
-from service.working.statements import working
 
 BATCH = 500
 """Memories that one statement locks, at most."""
@@ -195,48 +191,3 @@ async def _with_followers(session: Session, workspace_id: UUID, ids: Sequence[UU
 async def deleted_before(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
     """Those among `ids` whose history has a DELETE."""
     return set(await session.scalars(DELETED_BEFORE, {"workspace": workspace_id, "ids": list(ids)}))
-
-
-# -- what else belongs to a scope -----------------------------------------------------------------------------------
-
-ACTIVITY: Mapping[str, Callable[[Session, Scope, str | None], Awaitable[int]]] = MappingProxyType(
-    {
-        "working_item": working.erase,
-        "goal": goals.erase,
-        "strategy": strategies.erase,
-        "tool_invocation": invocations.erase,
-    }
-)
-
-# With the jobs that would still read them, whose payload holds what was asked along with the turns.
-DELETE_EMPTY_CONVERSATIONS = text("""
-    WITH gone AS (
-        DELETE FROM conversation c WHERE c.workspace_id = :workspace
-            AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
-            AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
-            AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
-            AND (CAST(:channel AS text) IS NULL OR c.channel = :channel)
-            AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id)
-        RETURNING c.id
-    )
-    DELETE FROM job j USING gone WHERE j.workspace_id = :workspace AND j.payload ->> 'conversation_id' = gone.id::text
-""")
-
-DELETE_PROFILE = text("DELETE FROM user_profile WHERE workspace_id = :workspace AND user_id = :user_id")
-
-
-async def delete_activity(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
-    """Deletes goals, strategies, uses of tools and working memory that have every given id (and the channel, if one is
-    given); rows removed by table. Before the conversations go: by them the sessions of a run are found."""
-    return {table: await delete(session, scope, channel) for table, delete in ACTIVITY.items()}
-
-
-async def delete_conversations(session: Session, scope: Scope, channel: str | None) -> None:
-    """Deletes the turns that have every given id (and the channel, if one is given), the conversations that are empty
-    then, and with a whole user their profile. The log of conversations stays, as history does; a purge takes both."""
-    turns = scopes.owned("turn", scope, channel)
-    await session.execute(typed(text(f"DELETE FROM turn WHERE {turns.sql}")), dict(turns.values))  # noqa: S608
-    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id, "channel": channel}
-    await session.execute(typed(DELETE_EMPTY_CONVERSATIONS), {"workspace": scope.workspace_id, **ids})
-    if scope.user_id is not None and scope.agent_id is scope.run_id is channel is None:
-        await session.execute(DELETE_PROFILE, {"workspace": scope.workspace_id, "user_id": scope.user_id})

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache, partial
-from typing import Any, Final, Literal
+from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import DateTime, Double, TextClause, bindparam, text
@@ -19,6 +19,7 @@ from sqlalchemy.types import TypeEngine
 from service.domain.draft import EmbeddingStatus
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.memory import Memory
+from service.domain.paging import PageKey, SortField, SortOrder
 from service.domain.scope import Scope
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import CleanText
@@ -75,17 +76,6 @@ async def get_page(
 ) -> tuple[dict[UUID, Memory], int]:
     """`get_many` of the first that fit a page of an answer, and how many of the ids those were."""
     return await direct.page_of_ids(ids, partial(get_many, session, workspace_id, alive_at=alive_at))
-
-
-ANY_SHARED: Final = text("""
-    SELECT EXISTS (SELECT FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
-                   AND m.user_id IS NULL AND m.agent_id IS NULL AND m.run_id IS NULL)
-""")
-
-
-async def are_any_shared(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> bool:
-    """Whether one of them belongs to the whole workspace."""
-    return bool(await session.scalar(ANY_SHARED, {"workspace": workspace_id, "ids": list(ids)}))
 
 
 @lru_cache(maxsize=2)
@@ -166,8 +156,6 @@ def _mention(stored: Mapping[str, Any]) -> Mention:
 # -- pages ----------------------------------------------------------------------------------------------------------
 
 SOURCE: Final = "memory m"
-SortField = Literal["created_at", "updated_at", "timestamp", "importance"]
-SortValue = datetime | float
 
 COUNTED: Final = 10_000
 """Rows that are counted one by one; above that the planner's estimate is used."""
@@ -179,22 +167,6 @@ SORT_TYPES: Final[Mapping[SortField, TypeEngine[datetime] | TypeEngine[float]]] 
     "timestamp": MOMENT,
     "importance": Double(),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class SortOrder:
-    """The column to sort by; equal rows go by their id."""
-
-    sort: SortField = "created_at"
-    ascending: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PageKey:
-    """A row's place in the order; the next page starts behind the last one's."""
-
-    key: SortValue
-    id: UUID
 
 
 @dataclass(frozen=True, slots=True)

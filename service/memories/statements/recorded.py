@@ -19,14 +19,15 @@ from uuid import UUID
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
 from service.domain.memory import Memory
+from service.domain.paging import PageKey, SortOrder
 from service.domain.scope import Scope
 from service.memories.statements import memories, versions
-from service.memories.statements.memories import COLUMNS, COUNTED, SORT_TYPES, PageKey, RowCount, SortOrder
+from service.memories.statements.memories import COLUMNS, COUNTED, SORT_TYPES, RowCount
+from service.memories.statements.visibility import ENDED
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition, typed
 from service.postgres.vectors import Half, cosine
-from service.search.statements.features import OPTIONAL
 
 # ix_memory_history_memory, ix_memory_history_user and its likes. `entry`: the entry whose `before` the row is.
 RECORDED = """(
@@ -199,7 +200,7 @@ async def texts(
     """What ranking needs of at most `limit` memories, the newest first."""
     values = {**there.values, "query_vector": vector, "tags": list(tags), "limit": limit}
     compared = cosine("coalesce(v.embedding, b.before_embedding)")
-    parts = {"cosine": compared, "ended": OPTIONAL["ended"], "generation": int(generation)}
+    parts = {"cosine": compared, "ended": ENDED, "generation": int(generation)}
     statement = _filled(TEXTS, there.recorded, there.rows.sql, **parts)
     return await direct.fetch(session, statement.bindparams(bindparam("query_vector", type_=Half())), values)
 

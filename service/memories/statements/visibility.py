@@ -169,3 +169,8 @@ def _most_important(source: str) -> TextClause:
 @lru_cache(maxsize=64)
 def _check(scope: str, rows: str, narrow: str) -> TextClause:
     return typed(text(RULES.format(scope=scope, rows=rows, narrow=narrow)))
+
+
+ENDED = """CASE WHEN m.t_invalid = m.valid_until AND m.t_invalid <= m."timestamp" THEN NULL
+            ELSE least(m.valid_until, m.t_invalid) END"""
+"""When a memory was over; NULL for one that speaks of a time that was over when it was said."""

@@ -377,3 +377,14 @@ def job_rows(workspace_id: UUID, jobs: Sequence[NewJob]) -> NewRows:
         for job in jobs
     ]
     return NewRows(INSERT_JOB, rows)
+
+
+ANY_SHARED = text("""
+    SELECT EXISTS (SELECT FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
+                   AND m.user_id IS NULL AND m.agent_id IS NULL AND m.run_id IS NULL)
+""")
+
+
+async def are_any_shared(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> bool:
+    """Whether one of them belongs to the whole workspace."""
+    return bool(await session.scalar(ANY_SHARED, {"workspace": workspace_id, "ids": list(ids)}))

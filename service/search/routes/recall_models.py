@@ -11,10 +11,10 @@ from service.cognition.routes import profiles
 from service.cognition.routes.goal_models import GoalResponse, goal_response
 from service.cognition.routes.procedure_models import StrategySearchHit, strategy_search_hit
 from service.cognition.routes.profiles import ProfileResponse
-from service.conversations.routes.conversation_models import TurnResponse, turn_fields
 from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
 from service.domain.query import VectorPath, is_answerable
 from service.domain.ranking import RecallWeights, Techniques
+from service.episodes.turn_models import TurnResponse, turn_fields
 from service.http.schemas import (
     Channel,
     Filled,

@@ -21,7 +21,7 @@ from service.domain.text import CleanText
 from service.http import cursors, errors, narrowing
 from service.http.deps import Reader, ResourcesOf, read_scope
 from service.http.json_body import JsonRoute
-from service.http.query_parameters import SearchParameters, body_of
+from service.http.query_parameters import body_of
 from service.http.reads import RATE_LIMITED, AuditRead, in_time, page_limit, use_counter
 from service.language.tags import normalise
 from service.memories.routes.connected import ConnectedMemoryItem, connected_to_hits
@@ -38,6 +38,7 @@ from service.search.routes.search_models import (
     TechniqueMetrics,
     TimeInterval,
 )
+from service.search.routes.search_parameters import SearchParameters
 from service.search.search import most_important, search
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)

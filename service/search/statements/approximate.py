@@ -23,13 +23,13 @@ from sqlalchemy.types import ARRAY
 
 from service.domain import bm25
 from service.domain.query import VectorPath, VectorStrategy
+from service.memories.statements.nearest import MAX_CLOSE, nearest_passing
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
 from service.postgres.scopes import typed
 from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.vectors import Half
 from service.search.statements import prefilter, term_statistics
-from service.search.statements.exact import MAX_CLOSE
 from service.search.statements.plan import Candidates, SearchPlan
 from service.search.statements.term_statistics import TermStatistics
 
@@ -290,17 +290,3 @@ def _statement(
 def _nearest(vectors_of_scope: str, generation: int, kind: str, rows: str) -> str:
     of_kind = f"{vectors_of_scope} AND v.generation = {int(generation)} AND v.kind = '{kind}'"
     return nearest_passing(of_kind, rows, checked="LIMIT :max_checked")
-
-
-def nearest_passing(these: str, rows: str, *, checked: str = "") -> str:
-    """SQL of the ids of the nearest vectors by binary distance whose rows meet the conditions. `these`: the vectors, as
-    they stand behind FROM, read from the scope's btree alone. The nearest (`checked`: a LIMIT) are held against `rows`
-    one by one in their order (OFFSET 0 keeps the planner from reading the scope instead) until :max_close have
-    passed."""
-    return f"""ARRAY(
-        SELECT passing.id FROM (
-            SELECT v.memory_id, {vectors.BINARY_DISTANCE} AS bits FROM {these}
-            ORDER BY bits, v.memory_id {checked}
-        ) by_bits CROSS JOIN LATERAL (
-            SELECT m.id FROM memory m WHERE m.workspace_id = :workspace AND m.id = by_bits.memory_id AND {rows} OFFSET 0
-        ) passing LIMIT :max_close)"""  # noqa: S608 - pieces of our own

@@ -10,12 +10,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from sqlalchemy import TextClause, text
 
+from service.domain.scope import ScopeSummary
 from service.postgres import direct
 from service.postgres.engine import Session, leave_steady_plans, use_steady_plans
 from service.postgres.scopes import Condition, typed
@@ -27,17 +27,6 @@ PREFILTER_ROWS: Final = 2_000
 the look-up costs as much as it saves."""
 
 MAX_SPEAKERS: Final = 200
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeSummary:
-    """What is known of a scope before it is searched. `rows`: the count stops at `count_to` + 1, because no
-    strategy needs to know more. `speakers`: the names that clients gave, the first 200 by the alphabet. `has_turns`:
-    something was said in it."""
-
-    rows: int
-    speakers: tuple[str, ...]
-    has_turns: bool
 
 
 # ix_memory_user, _agent or _run is counted without the table, 0.1 ms per thousand rows. Speakers: one step per name

@@ -18,6 +18,7 @@ from pgvector import HalfVector
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
 from service.domain.bm25 import IDF_SQL
+from service.memories.statements.nearest import MAX_CLOSE, MIN_CLOSE
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
 from service.postgres.scopes import by_key, typed
@@ -25,15 +26,8 @@ from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.vectors import Half
 from service.search.statements.plan import Candidates, SearchPlan
 
-MIN_CLOSE: Final = 4
-"""Of the nearest by binary distance at least so many times an arm's size are compared exactly."""
-
 CLOSE_SHARE: Final = 40
 """In larger scopes one in so many rows is compared exactly."""
-
-MAX_CLOSE: Final = 800
-"""No more than so many are compared exactly: of the ten nearest in 3,000, 20,000 and 100,000 vectors all were among the
-first 200, 400 and 800 by binary distance (200 queries, 384 components)."""
 
 MAX_COMPARED_TERMS: Final = 48
 """A query of more terms, a whole page, has them counted in the rows' lists of terms: 4,000 terms compared with each

@@ -21,6 +21,7 @@ from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import TextClause, bindparam, text
 
 from service.language.context import QUESTION_MARKS
+from service.memories.statements.visibility import ENDED
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.scopes import by_key, typed
@@ -63,8 +64,7 @@ OPTIONAL: Mapping[str, str] = {
     "dated": "m.mentions <> '[]'",
     "tagged": "m.tag_prefixes && CAST(:tags AS text[])",
     "terms": "m.terms",
-    "ended": """CASE WHEN m.t_invalid = m.valid_until AND m.t_invalid <= m."timestamp" THEN NULL
-            ELSE least(m.valid_until, m.t_invalid) END""",
+    "ended": ENDED,
     "temporal_tag": "m.temporal_tag",
     "importance": "m.importance",
 }

@@ -9,13 +9,13 @@ from pydantic import Field
 
 from service.access.statements import users
 from service.access.statements.users import KINDS, OwnerKind, OwnerUsage
+from service.erasure.forget_scope import forget_scope
 from service.erasure.routes.forgetting import ACCEPTED, deleted_count_answer
 from service.http import cursors, errors
 from service.http.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, optional_scope
 from service.http.json_body import JsonRoute
 from service.http.schemas import NextCursor, ResponseModel, ScopeDeletionResponse, Secretless, Time
 from service.http.writes import WriteOf, send
-from service.memories.forget import forget_scope
 from service.memories.statements.deletion import Extent
 
 router = APIRouter(prefix="/v1", tags=["scopes"], route_class=JsonRoute)

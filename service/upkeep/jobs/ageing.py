@@ -13,10 +13,10 @@ from uuid import UUID
 
 from sqlalchemy import TextClause
 
+from service.access import workspaces
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
 from service.queue import queue
-from service.runtime import workspaces
 from service.runtime.resources import Resources
 from service.upkeep.fade import archive_faded, archive_idle_conversations, remove_forgotten_entities
 from service.upkeep.statements import fading

@@ -20,9 +20,9 @@ from service.episodes.statements.turns import TURNS_OF
 from service.memories.statements import enrichment
 from service.providers.protocols import Vector
 from service.queue import queue
+from service.runtime.late_vectors import WORDS_OF
 from service.runtime.resources import Resources
 from service.upkeep import late_vectors
-from service.upkeep.late_vectors import WORDS_OF
 
 QUIET_S = 300.0  # a memory younger than that has its own job under way
 SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on

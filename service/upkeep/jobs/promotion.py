@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from uuid import UUID
 
+from service.access import workspaces
 from service.domain.job import Counts, Job
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE
 from service.memories.promote import archive_outdated, promote_if_worthy
 from service.memories.statements import promotable
 from service.queue import queue
-from service.runtime import workspaces
 from service.runtime.resources import Resources
 
 FIRST = UUID(int=0)

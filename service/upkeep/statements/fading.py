@@ -11,15 +11,13 @@ changed meanwhile is not there any more, which is as good as locked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import TextClause, text
 
-from service.domain.ageing import Ageing
+from service.domain.ageing import Ageing, AgeingScope
 from service.postgres.engine import Session
 
 BATCH = 5_000
@@ -174,20 +172,6 @@ REMOVE_FORGOTTEN = text("""
 
 COUNT_MEMORIES = text("SELECT count(*) FROM memory_stat WHERE workspace_id = :workspace")
 COUNT_ENTITIES = text("SELECT count(*) FROM entity WHERE workspace_id = :workspace")
-
-
-@dataclass(frozen=True, slots=True)
-class AgeingScope:
-    """Which memories of the workspace: all, or those that have every given id."""
-
-    user_id: str | None = None
-    agent_id: str | None = None
-    run_id: str | None = None
-
-    @property
-    def values(self) -> Mapping[str, Any]:
-        """What IN_SCOPE reads."""
-        return {**asdict(self), "scoped": any((self.user_id, self.agent_id, self.run_id))}
 
 
 @dataclass(frozen=True, slots=True)

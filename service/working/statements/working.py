@@ -262,3 +262,16 @@ def _parameters(scope: WorkingScope, now: datetime) -> dict[str, Any]:
 def _entry(row: Any) -> WorkingEntry:
     kind = WorkingKind(row.kind)
     return WorkingEntry(kind, row.key, row.value, row.seq, row.created_at, row.last_used_at, row.expires_at)
+
+
+GOAL_DESCRIPTION = text("""
+    SELECT description FROM goal WHERE workspace_id = :workspace AND id = :goal
+        AND user_id IS NOT DISTINCT FROM :user_id AND agent_id IS NOT DISTINCT FROM :agent_id
+""")
+
+
+async def goal_description(session: Session, scope: WorkingScope, goal_id: UUID) -> str | None:
+    """What a goal of this user and agent says; None when there is no such goal."""
+    values = {"workspace": scope.workspace_id, "goal": goal_id, "user_id": scope.user_id, "agent_id": scope.agent_id}
+    found: str | None = await session.scalar(typed(GOAL_DESCRIPTION), values)
+    return found

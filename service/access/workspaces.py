@@ -6,13 +6,13 @@ from types import MappingProxyType
 from typing import Any
 
 from service.access.statements.keys import workspace
+from service.domain.ageing import AgeingScope
 from service.domain.job import WORKSPACE_JOBS, Counts, Job, Payload, WorkspaceJobName
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres import walls
 from service.queue import schedule
 from service.runtime.resources import Resources
-from service.upkeep.statements.fading import AgeingScope
 
 BY_CLOCK: Payload = MappingProxyType({"by": "schedule"})
 

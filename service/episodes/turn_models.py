@@ -1,0 +1,79 @@
+"""How a turn is shown."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from service.domain.conversation import Turn
+from service.episodes.statements.turns import digest
+from service.http.schemas import (
+    Id,
+    OfAgent,
+    OfChannel,
+    OfUser,
+    ResponseModel,
+    Time,
+)
+
+MAX_TITLE = 500
+MAX_INDEX = 2**31 - 2
+
+
+class WithdrawnSpanItem(ResponseModel):
+    """A part of a turn that is no longer so."""
+
+    start: int = Field(description="The first character of it in `content`, from 0")
+    end: int = Field(description="The character behind it")
+    reason: Literal["deleted", "expired", "updated", "superseded"] = Field(description="What became of its memory")
+    memory_id: Id | None = Field(description="UUID of the memory that rested on it; null: none did")
+    replaced_by: Id | None = Field(description="UUID of the memory that says what is so now; null: none does")
+
+
+class TurnResponse(ResponseModel):
+    """A turn as stored."""
+
+    id: Id = Field(description="UUID")
+    conversation_id: Id = Field(description="UUID of its conversation")
+    external_id: str | None = Field(description="The name of its conversation; null: not known")
+    turn_index: int = Field(description="Its index in the conversation, from 0; there may be gaps")
+    next_turn_id: Id | None = Field(description="UUID of the turn after it; null: it is the last one")
+    role: str = Field(description="user, assistant, system, tool, or any word it came with")
+    name: str | None = Field(description="Name of the speaker; null: not given")
+    content: str = Field(
+        description="What was said, redacted. Where its facts were deleted, their sentences are left out; where they "
+        "were changed or superseded they are left out as well, except in a conversation's own transcript, which marks "
+        "them in `withdrawn`"
+    )
+    withdrawn: list[WithdrawnSpanItem] = Field(
+        description="Parts of `content` that are no longer so; only in a conversation's transcript",
+        default_factory=list,
+    )
+    content_hash: str = Field(description="SHA-256 of the content, in hexadecimal")
+    token_count: int | None = Field(description="As given, else estimated as bytes of UTF-8 / 4; null: not known")
+    model: str | None = Field(description="The model that wrote it; null: not given")
+    metadata: dict[str, Any] = Field(description="As you stored it")
+    timestamp: Time = Field(description="When it was said")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: str | None = Field(description="The same as external_id; null: not known")
+    channel: OfChannel
+    archived: bool = Field(description="Whether its conversation is archived")
+    embedding: Literal["stored", "queued"] = Field(
+        description="stored, or queued: found by its words until its vector is made"
+    )
+    created_at: Time = Field(description="When it was stored")
+
+
+def turn_fields(found: Turn) -> dict[str, Any]:
+    """Fields whose names differ from the domain's."""
+    return {
+        "external_id": found.scope.run_id,
+        "turn_index": found.index,
+        "name": found.speaker,
+        "content": found.text,
+        "withdrawn": [],
+        "content_hash": found.hash if found.whole is None else digest(found.text),
+        "embedding": "stored" if found.embedded else "queued",
+    }

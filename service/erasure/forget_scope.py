@@ -1,0 +1,173 @@
+"""Deleting a scope or a whole workspace.
+
+What is deleted cannot be restored, but its history stays, except after a reset. Small deletes are one transaction;
+above AT_ONCE rows the work is an operation whose job goes in batches and reports its progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from service.domain.request import WriteContext
+from service.domain.scope import Scope
+from service.erasure.statements import activity, purge
+from service.graph.statements import entities
+from service.memories.forget import parts
+from service.memories.statements import deletion
+from service.memories.statements.deletion import Extent
+from service.postgres.engine import Session
+from service.queue import operations
+from service.queue.operations import OperationRecord
+from service.runtime.resources import Resources
+from service.runtime.transactions import (
+    append_audit,
+    check_share,
+    plain_transaction,
+    start_operation,
+    store_answer,
+)
+
+AT_ONCE = 1_000  # rows a request deletes while the caller waits: some 200 ms
+SCOPE, RESET = "forget_scope", "reset"
+RESET_BATCH = 2_000  # without history to write a row costs a fifth
+
+
+@dataclass(frozen=True, slots=True)
+class ForgottenScope:
+    """`deleted`: how many memories; `operation_id` when the work has only begun."""
+
+    deleted: int = 0
+    operation_id: UUID | None = None
+
+
+async def forget_scope(extent: Extent, res: Resources, request: WriteContext) -> ForgottenScope:
+    """Deletes everything of a scope that is committed by now, and nothing else. Many memories become an operation, the
+    other rows of the scope are deleted at once. `deleted` counts memories. A scope without ids is the shared one, which
+    has nothing but memories."""
+    workspace_id, shared = extent.scope.workspace_id, extent.scope.is_shared
+    check_share(extent.scope, request)
+    async with plain_transaction(workspace_id, res, request) as session:
+        count, newest = await deletion.measure(session, extent)
+        if not shared:
+            await activity.delete_activity(session, extent.scope, extent.channel)
+        if count > AT_ONCE and newest is not None:
+            details = _to_json(extent.scope, extent.channel, newest)
+            found = ForgottenScope(
+                operation_id=await start_operation(session, workspace_id, SCOPE, details, count, res)
+            )
+        else:
+            found = ForgottenScope(
+                await _delete_at_once(session, Extent(extent.scope, extent.channel, newest), res, request)
+            )
+        if not shared:
+            await activity.delete_conversations(session, extent.scope, extent.channel)
+        await store_answer(session, workspace_id, found, request)
+    return found
+
+
+async def _delete_at_once(session: Session, extent: Extent, res: Resources, request: WriteContext) -> int:
+    ids = await deletion.next_ids(session, extent, after=None, limit=AT_ONCE)
+    deleted: list[UUID] = []
+    for part in parts(ids):
+        deleted += await deletion.delete_memories(session, extent.scope.workspace_id, part, generation=res.generation)
+    await _delete_unnamed_entities(session, extent, res)
+    if deleted:
+        await append_audit(session, "delete", extent.scope, deleted, request, res, covers=_named(extent))
+    return len(deleted)
+
+
+async def _delete_unnamed_entities(session: Session, extent: Extent, res: Resources) -> None:
+    """The entities that were made by hand for a user go with all of the user's memories."""
+    scope = extent.scope
+    if scope.user_id is not None and scope.agent_id is None and scope.run_id is None:
+        await entities.delete_unnamed(session, scope, extent.channel, upto=res.clock())
+
+
+async def forget_next_batch(
+    operation: OperationRecord, workspace_id: UUID, after: UUID | None, res: Resources
+) -> UUID | None:
+    """Deletes one batch of an operation, counted in the same transaction. Returns the last id it looked at, from which
+    the next batch goes on (from the beginning it would walk over all dead rows), or None when nothing is left."""
+    extent = _extent(workspace_id, operation.request)
+    async with res.db.begin(workspace_id, writes_shared=extent.scope.is_shared) as session:
+        ids = await deletion.next_ids(session, extent, after=after)
+        deleted = await deletion.delete_memories(session, workspace_id, ids, generation=res.generation)
+        if deleted:
+            await _count(session, workspace_id, operation.id, len(deleted))
+            request = WriteContext(f"operation:{operation.id}")
+            await append_audit(session, "delete", extent.scope, deleted, request, res, covers=_named(extent))
+        if not ids:
+            await _delete_unnamed_entities(session, extent, res)
+    return ids[-1] if ids else None
+
+
+async def empty_workspace(workspace_id: UUID, res: Resources, request: WriteContext) -> ForgottenScope:
+    """Empties the workspace; `deleted` counts memories. Many become an operation."""
+    own = request.idempotency.key if request.idempotency else ""
+    async with plain_transaction(workspace_id, res, request) as session:
+        await purge.cancel_accepted(session, workspace_id)
+        count, newest, until = await purge.measure_workspace(session, workspace_id)
+        if count > AT_ONCE and newest is not None:
+            details = {"upto": newest.isoformat(), "until": until.isoformat()}
+            found = ForgottenScope(
+                operation_id=await start_operation(session, workspace_id, RESET, details, count, res)
+            )
+        else:
+            if newest is not None:
+                await purge.remove_memories(session, workspace_id, newest, after=None, batch=AT_ONCE)
+            while await purge.remove_the_rest(session, workspace_id, until, batch=RESET_BATCH, own_key=own):
+                pass
+            found = ForgottenScope(count)
+        await append_audit(session, "reset", Scope(workspace_id), [], request, res, memories=count)
+        await store_answer(session, workspace_id, found, request)
+    return found
+
+
+async def reset_next_batch(
+    operation: OperationRecord, workspace_id: UUID, after: UUID | None, res: Resources
+) -> UUID | None:
+    """The same for the memories of a reset."""
+    upto = datetime.fromisoformat(operation.request["upto"])
+    async with res.db.begin(workspace_id) as session:
+        deleted = await purge.remove_memories(session, workspace_id, upto, after=after, batch=RESET_BATCH)
+        if deleted:
+            await _count(session, workspace_id, operation.id, len(deleted))
+    return deleted[-1] if deleted else None
+
+
+async def reset_other_rows(operation: OperationRecord, workspace_id: UUID, res: Resources) -> int:
+    """Deletes one batch of all other rows of a reset; returns how many, 0 when nothing is left."""
+    until = datetime.fromisoformat(operation.request["until"])
+    async with res.db.begin(workspace_id) as session:
+        return await purge.remove_the_rest(session, workspace_id, until, batch=RESET_BATCH)
+
+
+async def _count(session: Session, workspace_id: UUID, operation_id: UUID, more: int) -> None:
+    found = await operations.get(session, workspace_id, operation_id)
+    progress = dict(found.progress or {}) if found else {}
+    done = progress.get("done", 0) + more
+    await operations.advance(
+        session, workspace_id, operation_id, {"done": done, "total": max(done, progress.get("total", 0))}
+    )
+
+
+def _to_json(scope: Scope, channel: str | None, upto: datetime) -> dict[str, Any]:
+    return {"scope": [scope.user_id, scope.agent_id, scope.run_id], "channel": channel, "upto": upto.isoformat()}
+
+
+def _extent(workspace_id: UUID, kept: Mapping[str, Any]) -> Extent:
+    return Extent(Scope(workspace_id, *kept["scope"]), kept["channel"], datetime.fromisoformat(kept["upto"]))
+
+
+def _named(extent: Extent) -> dict[str, str | None]:
+    scope = extent.scope
+    return {
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "run_id": scope.run_id,
+        "channel": extent.channel,
+    }

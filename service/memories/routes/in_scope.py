@@ -1,0 +1,9 @@
+"""The check that a memory belongs to the scope that a request names."""
+
+from __future__ import annotations
+
+from service.http.preconditions import in_scope
+from service.memories.statements import memories
+from service.runtime.transactions import missing
+
+IN_SCOPE = [in_scope(memories.get, missing)]

@@ -1,0 +1,112 @@
+"""A search as query parameters, which become the fields of a body."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request
+
+from service.domain.query import Validity
+from service.domain.ranking import Fusion
+from service.http import json_body
+from service.http.deps import AgentId, ChannelName, RunId, UserId
+from service.http.query_parameters import MAX_URL_QUERY, NarrowingParameters, Several, present, split
+from service.http.schemas import Id
+from service.search.routes.answers import MIN_PROBABILITY
+from service.search.routes.search_models import CONNECTED, LIMIT, MIN_SCORE, TURNS, VALIDITY
+
+TuningJson = Annotated[
+    str | None,
+    Query(
+        max_length=20_000,
+        description="How hits are ranked, as URL-encoded JSON; left out: as the workspace does",
+        examples=['{"diversity": 0.3}'],
+    ),
+]
+UNLISTED = Query(include_in_schema=False)
+"""A word of `tuning` that may also stand beside it, as in a body."""
+
+
+async def _technique_parameters(
+    hybrid: Annotated[bool | None, UNLISTED] = None,
+    entity_centric: Annotated[bool | None, UNLISTED] = None,
+    query_expansion: Annotated[bool | None, UNLISTED] = None,
+    hyde: Annotated[bool | None, UNLISTED] = None,
+    requests: Annotated[bool | None, UNLISTED] = None,
+    self_query: Annotated[bool | None, UNLISTED] = None,
+) -> dict[str, Any]:
+    return present(
+        hybrid=hybrid,
+        entity_centric=entity_centric,
+        query_expansion=query_expansion,
+        hyde=hyde,
+        requests=requests,
+        self_query=self_query,
+    )
+
+
+async def _ranking_parameters(
+    techniques: Annotated[dict[str, Any], Depends(_technique_parameters)],
+    tuning: TuningJson = None,
+    fusion: Annotated[Fusion | None, UNLISTED] = None,
+    diversity: Annotated[float | None, Query(ge=0, le=1, include_in_schema=False)] = None,
+    rerank: Annotated[bool | None, UNLISTED] = None,
+    reinforce: Annotated[bool, Query(description="Count the hits as used; false for previews")] = True,
+    explain: Annotated[bool, Query(description="Show with each hit the terms that its score is made of")] = False,
+    explain_id: Annotated[
+        Id | None, Query(description="UUID of a memory: the answer says in `why` if it was found or why not")
+    ] = None,
+) -> dict[str, Any]:
+    given = present(
+        fusion=fusion, techniques=techniques or None, diversity=diversity, rerank=rerank, explain_id=explain_id
+    )
+    if tuning is not None:
+        given["tuning"] = json_body.parse(tuning.encode(), "tuning")
+    return {**given, "reinforce": reinforce, "explain": explain}
+
+
+# -- a search ---------------------------------------------------------------------------------------------------------
+
+
+async def _search_parameters(
+    request: Request,
+    narrowing: NarrowingParameters,
+    ranking: Annotated[dict[str, Any], Depends(_ranking_parameters)],
+    query: Annotated[
+        str | None,
+        Query(max_length=MAX_URL_QUERY, description="The query; longer ones by POST", examples=["Where is the boat?"]),
+    ] = None,
+    q: Annotated[str | None, Query(max_length=MAX_URL_QUERY, include_in_schema=False)] = None,
+    user_id: UserId = None,
+    agent_id: AgentId = None,
+    run_id: RunId = None,
+    channel: ChannelName = None,
+    limit: Annotated[int, Query(ge=1, le=1_000, description=LIMIT)] = 100,
+    top_k: Annotated[int | None, Query(ge=1, le=1_000, include_in_schema=False)] = None,
+    prefer_tags: Several = None,
+    min_score: Annotated[float, Query(ge=0, le=1, description=MIN_SCORE)] = 0.0,
+    min_probability: Annotated[float, Query(ge=0, le=1, description=MIN_PROBABILITY)] = 0.0,
+    validity: Annotated[Validity, Query(description=VALIDITY)] = "exclude",
+    connected: Annotated[bool, Query(description=CONNECTED)] = False,
+    cursor: Annotated[str | None, Query(max_length=100)] = None,
+    turns: Annotated[bool, Query(description=TURNS)] = True,
+) -> dict[str, Any]:
+    scope = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
+    return {
+        **narrowing,
+        **ranking,
+        **scope,
+        **present(limit=limit if "limit" in request.query_params else None, top_k=top_k),
+        "q": q,
+        "query": query,
+        "prefer_tags": split(prefer_tags, "prefer_tags"),
+        "min_score": min_score,
+        "min_probability": min_probability,
+        "validity": validity,
+        "connected": connected,
+        "cursor": cursor,
+        "turns": turns,
+    }
+
+
+SearchParameters = Annotated[dict[str, Any], Depends(_search_parameters)]
