@@ -1,4 +1,4 @@
-"""What narrows a search or a list: filters and the other fields of a body, read into the domain's values."""
+"""Filters and other conditions of searches and lists, parsed into domain values."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ from service.language import tags, temporal
 from service.runtime import pii
 from service.runtime.resources import Resources
 
-TIME_QUERY_NOT_UNDERSTOOD = "time_query_ignored: no time was understood in time_query."
+TIME_QUERY_NOT_UNDERSTOOD = "time_query_ignored: time_query was not understood as a time."
 _DAY_OF_MONTH = re.compile(r"\s*(?:the\s+)?\d{1,2}(?:st|nd|rd|th)\s*", re.IGNORECASE)
 
 # -- filters -----------------------------------------------------------------------------------------------------------
 
 MAX_STORED_CHARS = 20_000
-"""Characters of a filter that is stored for a job."""
+"""Limit for a filter that is stored for a job."""
 
 
 class FilterInput(RequestModel):
     """A condition (`field`, `operator`, `value`), or exactly one of `AND`, `OR`, `NOT` over further filters.
 
     Fields are the columns of a memory, `tag`, `category`, or a path into its metadata (`metadata.project.name`; names
-    that are no column are looked up in metadata, too). A field that holds a list matches with any of its elements.
-    Where a value is missing, `ne`, `nin` and NOT hold and comparisons do not; `eq` null asks for a missing value.
+    that are not columns are looked up in metadata, too). A list matches with any of its elements. A missing value
+    satisfies `ne`, `nin` and NOT but no comparison; `eq` null matches missing values.
     """
 
     model_config = ConfigDict(
@@ -68,20 +68,20 @@ class FilterInput(RequestModel):
         description="A column of a memory, or a path into its metadata of at most 8 steps",
         examples=["metadata.project"],
     )
-    operator: filters.Operator | None = Field(None, description="How they are compared", examples=["eq"])
-    op: Unlisted[filters.Operator | None] = Field(None, description="The same as operator", examples=["eq"])
+    operator: filters.Operator | None = Field(None, description="How to compare", examples=["eq"])
+    op: Unlisted[filters.Operator | None] = Field(None, description="Alias of operator", examples=["eq"])
     value: Annotated[JsonValue, WithJsonSchema(any_json(filters.MAX_TEXT, filters.MAX_VALUES, 0))] = Field(
         None,
         description="Text, number, true or false; a list of these for in and nin; null for eq and ne",
         examples=["atlas"],
     )
     AND: list[FilterInput] | None = Field(
-        None, min_length=1, max_length=filters.MAX_PARTS, description="All of these hold; 8 levels deep at most"
+        None, min_length=1, max_length=filters.MAX_PARTS, description="All of these must hold; 8 levels deep at most"
     )
     OR: list[FilterInput] | None = Field(
-        None, min_length=1, max_length=filters.MAX_PARTS, description="One of these holds"
+        None, min_length=1, max_length=filters.MAX_PARTS, description="At least one of these must hold"
     )
-    NOT: FilterInput | None = Field(None, description="This does not hold")
+    NOT: FilterInput | None = Field(None, description="This must not hold")
 
 
 def _not_endless(raw: object) -> object:
@@ -95,7 +95,7 @@ FilterTree = Annotated[FilterInput, BeforeValidator(_not_endless)]
 
 
 def tree(given: FilterInput | None, where: str = "filters") -> filters.Filter | None:
-    """The filter of a request; raises InvalidInput naming the path inside it."""
+    """The filter of a request; raises InvalidInput with the path of the invalid part."""
     return filters.read(given.model_dump(exclude_unset=True), where) if given is not None else None
 
 
@@ -109,7 +109,7 @@ async def redacted_tree(given: FilterInput | None, res: Resources) -> filters.Fi
     return await res.rules.run(filters.with_texts, found, partial(pii.of_words, "filters"))
 
 
-# -- all that narrows --------------------------------------------------------------------------------------------------
+# -- all conditions ----------------------------------------------------------------------------------------------------
 
 MAX_WORDS = 100
 MAX_TIME_QUERY = 200
@@ -121,35 +121,38 @@ WordList = Annotated[Words | Comma, ListInDocument()]
 Types = Annotated[list[TypeName], Field(max_length=7)]
 
 ScopeMode = Literal["given", "exact"]
-TAG_MATCH = "prefix: slack finds slack:channel:general"
-TAG_MODE = "One of the tags is enough, or all are needed"
-MIN_CONFIDENCE = "0..1: leaves out facts of a lower current_confidence; what has none stays"
-TIME_QUERY = "start and end in English words, such as last week or in May 2023; `window` tells what was understood"
-ARCHIVED = "Archived memories, too"
-VALID_AT = "What held at this moment, instead of now: past versions, too"
-AS_OF = "What was recorded at this moment, instead of now, as it was then; what was purged since is nowhere"
-SCOPE_MODE = "given: an id that is left out does not filter; exact: memories must not have it"
+TAG_MATCH = "prefix: slack matches slack:channel:general"
+TAG_MODE = "Whether one of the tags is enough or all are required"
+MIN_CONFIDENCE = "Minimum current_confidence, 0..1; memories without one are kept"
+TIME_QUERY = "start and end in English, such as last week or in May 2023; the response has the result in `window`"
+ARCHIVED = "Include archived memories"
+VALID_AT = "Memories valid at this moment instead of now, including past versions"
+AS_OF = "Memories as recorded at this moment instead of now; without those purged since"
+SCOPE_MODE = "given: an omitted id does not filter; exact: memories must not have it"
 
 
 class NarrowingFields(ReadScopeFields):
-    """A scope and what of it is wanted. Everything that is given must hold."""
+    """A scope and conditions, all of which must hold."""
 
     channels: list[Channel] | None = Field(
-        None, min_length=1, max_length=MAX_WORDS, description="Several channels, beside _global; instead of channel"
+        None,
+        min_length=1,
+        max_length=MAX_WORDS,
+        description="Several channels, in addition to _global; instead of channel",
     )
     scope_mode: ScopeMode = Field("given", description=SCOPE_MODE)
-    filters: FilterTree | None = Field(None, description="What columns and metadata must be, as a tree of conditions")
+    filters: FilterTree | None = Field(None, description="Conditions on columns and metadata, as a tree")
     tags: WordList = Field(
         default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas"]]
     )
     tag_match: TagMatch = Field("prefix", description=TAG_MATCH)
     tag_mode: TagMode = Field("any", description=TAG_MODE)
-    exclude_tags: WordList = Field(default_factory=list, description="None of these; tag_match counts here, too")
+    exclude_tags: WordList = Field(default_factory=list, description="None of these; tag_match applies here, too")
     categories: Words = Field(default_factory=list, description="At least one of these")
     types: Types = Field(default_factory=list, description="One of these")
     min_confidence: Unit | None = Field(None, description=MIN_CONFIDENCE)
-    start: Time | None = Field(None, description="Only what happened (`timestamp`) from this moment on")
-    end: Time | None = Field(None, description="Only what happened before this moment")
+    start: Time | None = Field(None, description="Only memories with a `timestamp` at or after this moment")
+    end: Time | None = Field(None, description="Only memories with a `timestamp` before this moment")
     time_query: str | None = Field(
         None,
         min_length=1,
@@ -157,10 +160,8 @@ class NarrowingFields(ReadScopeFields):
         description=TIME_QUERY,
         examples=["last week"],
     )
-    timestamp: Time | None = Field(
-        None, description="When the query is asked: 'last week' counts from here; default now"
-    )
-    timezone: Zone | None = Field(None, description="IANA zone in which 'last week' is meant; default the workspace's")
+    timestamp: Time | None = Field(None, description="Reference time for 'last week' in the query; default now")
+    timezone: Zone | None = Field(None, description="IANA time zone for 'last week'; default: the workspace's")
     valid_at: Time | None = Field(None, description=VALID_AT)
     as_of: Time | None = Field(None, description=AS_OF)
     include_archived: bool = Field(False, description=ARCHIVED)
@@ -174,29 +175,29 @@ class NarrowingFields(ReadScopeFields):
         if self.channels is not None and self.channel is not None:
             raise ValueError("channel: give channel or channels, not both")
         if self.scope_mode == "exact" and self.scope_match == "any":
-            raise ValueError("scope_mode: exact asks for all ids and no other, scope_match any for one of them")
+            raise ValueError("scope_mode: exact cannot be combined with scope_match any")
         return self
 
     @property
     def active_channel(self) -> str | None:
-        """The channel that counts as the caller's own."""
+        """The caller's own channel."""
         return self.channels[0] if self.channels else self.channel
 
     @property
     def is_narrow(self) -> bool:
-        """Whether the request narrows its scope, so that it needs no query."""
+        """Whether the request has conditions, so that it needs no query."""
         return self.time_query is not None or self.is_narrow_without_time_query
 
     @property
     def is_narrow_without_time_query(self) -> bool:
-        """Whether anything but `time_query` narrows it; the words of a `time_query` may not be understood."""
+        """Whether it has conditions other than `time_query`, which may not be understood."""
         words = (self.tags, self.exclude_tags, self.categories, self.types)
         given = (self.filters, self.min_confidence, self.start, self.end, self.valid_at, self.as_of)
         return any(words) or any(each is not None for each in given)
 
     @property
     def narrowed_by(self) -> list[str] | None:
-        """The names of the options that were used, for the audit: their values may hold what a user wrote."""
+        """The names of the options used, for the audit; their values may contain what a user wrote."""
         given = [
             name
             for name in NarrowingFields.model_fields
@@ -208,7 +209,7 @@ class NarrowingFields(ReadScopeFields):
 
 
 def narrow(body: NarrowingFields, scope: Scope) -> Narrow:
-    """The conditions of the request on rows of its scope; raises InvalidInput for an invalid filter."""
+    """The conditions on rows of the scope; raises InvalidInput for an invalid filter."""
     ids: tuple[ScopeId, ...] = ("user_id", "agent_id", "run_id")
     return Narrow(
         filters=tree(body.filters),
@@ -225,9 +226,9 @@ def narrow(body: NarrowingFields, scope: Scope) -> Narrow:
 
 
 def refuse_future(as_of: datetime | None, now: datetime) -> None:
-    """Raises InvalidInput for a moment that has not come: nobody knows what will be recorded then."""
+    """Raises InvalidInput for a moment in the future."""
     if as_of is not None and as_of > now:
-        raise InvalidInput("as_of: lies in the future.", field="as_of")
+        raise InvalidInput("as_of: must not be in the future.", field="as_of")
 
 
 async def window(body: NarrowingFields, res: Resources) -> tuple[Window, tuple[str, ...]]:
@@ -250,14 +251,14 @@ def _tags(given: list[str] | str, field: str) -> tuple[str, ...]:
 async def _time_window(
     words: str, reference: datetime, timezone: str, res: Resources
 ) -> tuple[Window, tuple[str, ...]]:
-    """Returns the half-open interval (UTC) that words such as "last week" or "in May 2023" name, seen from `reference`
-    on the clock of `timezone`; an open one and a warning when they name none, as "since my birthday" does."""
+    """The half-open interval (UTC) of "last week" or "in May 2023", seen from `reference` in `timezone`; an open one
+    and a warning for words that name no time, such as "since my birthday"."""
     window = await res.rules.run_if_long(len(words), _named_window, words, reference, ZoneInfo(timezone))
     return (EVER, (TIME_QUERY_NOT_UNDERSTOOD,)) if window.is_open else (window, ())
 
 
 def _named_window(words: str, reference: datetime, zone: ZoneInfo) -> Window:
-    """The interval, open at both ends when none is named. A bare "May" means "in May", "the 5th" means "on the 5th"."""
+    """The interval, open at both ends if none is named. "May" means "in May", "the 5th" means "on the 5th"."""
     for phrase in (words, f"in {words}", *([f"on {words}"] if _DAY_OF_MONTH.fullmatch(words) else [])):
         start, end = temporal.window(phrase, reference, zone) or (None, None)
         if start is not None or end is not None:

@@ -1,4 +1,4 @@
-"""Searches and lists as query parameters: the same as the fields of a body, into which they are turned."""
+"""Query parameters of searches and lists, converted to the fields of a body."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from service.http.narrowing import (
 from service.http.schemas import Channel, Time, Zone
 
 MAX_URL_QUERY = 20_000
-"""Characters of a query in a URL: servers take URLs of 64 kB, in which a letter can be twelve bytes."""
+"""Limit for a query in a URL: servers accept URLs of 64 kB, in which a letter can take twelve bytes."""
 
 Body = TypeVar("Body", bound=BaseModel)
 
 
 def body_of(model: type[Body], given: dict[str, Any]) -> Body:
-    """The body that these parameters amount to; raises InvalidInput naming the parameter."""
+    """The body with these parameters; raises InvalidInput with the name of the parameter."""
     try:
         return model(**given)
     except ValidationError as exc:
@@ -48,20 +48,20 @@ def present(**given: Any) -> dict[str, Any]:
 
 
 def the_query(query: str | None, q: str | None) -> tuple[str, str]:
-    """The name under which the one query came, and its text; raises InvalidInput for none, two, or a blank one. `q` is
-    a second name that the document does not show."""
+    """Name and text of the query, given as `query` or its undocumented alias `q`; raises InvalidInput for none, two, or
+    a blank one."""
     if query is not None and q is not None:
         raise InvalidInput("query: give query or q, not both.", field="query")
     name, text = ("q", q) if query is None and q is not None else ("query", query)
     if text is None:
-        raise InvalidInput("query: is missing; a text to search by.", field="query")
+        raise InvalidInput("query: is required.", field="query")
     if not text.strip():
         raise InvalidInput(f"{name}: must not be blank.", field=name)
     return name, text
 
 
 def the_limit(request: Request, limit: int, top_k: int | None) -> int:
-    """`limit`, also under its second name; raises InvalidInput for both."""
+    """`limit` or its alias `top_k`; raises InvalidInput for both."""
     if top_k is not None and "limit" in request.query_params:
         raise InvalidInput("limit: give limit or top_k, not both.", field="limit")
     return top_k or limit
@@ -82,8 +82,8 @@ Several = Annotated[list[Comma] | None, Query(max_length=MAX_WORDS, description=
 
 
 def split(given: list[str] | None, field: str) -> list[str]:
-    """The values of a parameter that may be repeated, or hold several between commas. Raises InvalidInput for commas
-    alone: they name nothing, and without them more would be found than was asked for."""
+    """The values of a parameter that may be repeated or comma-separated. Raises InvalidInput for commas alone: ignoring
+    them would find more than was asked for."""
     found = _parts(given or [])
     if not found and any(given or []):
         raise InvalidInput(f"{field}: name at least one.", field=field)
@@ -91,12 +91,12 @@ def split(given: list[str] | None, field: str) -> list[str]:
 
 
 def _split_or_refuse(given: object) -> object:
-    """A list without a value stays as it came, and is then refused."""
+    """A list without values is returned unchanged, and then rejected."""
     return _parts(given) or given if isinstance(given, list) else given
 
 
 SplitAtCommas = BeforeValidator(_split_or_refuse)
-"""Splits a comma-separated list before it is validated; an empty list is refused."""
+"""Splits a comma-separated list before validation; an empty list is rejected."""
 
 
 def _parts(given: list[Any]) -> list[str]:
@@ -104,18 +104,18 @@ def _parts(given: list[Any]) -> list[str]:
     return [part for part in parts if part]
 
 
-# -- what narrows -----------------------------------------------------------------------------------------------------
+# -- conditions -------------------------------------------------------------------------------------------------------
 
 
 async def _time_parameters(
-    start: Annotated[Time | None, Query(description="Only what happened (`timestamp`) from this moment on")] = None,
-    end: Annotated[Time | None, Query(description="Only what happened before this moment")] = None,
+    start: Annotated[Time | None, Query(description="Only memories with a `timestamp` at or after this moment")] = None,
+    end: Annotated[Time | None, Query(description="Only memories with a `timestamp` before this moment")] = None,
     time_query: Annotated[
         str | None, Query(min_length=1, max_length=MAX_TIME_QUERY, description=TIME_QUERY, examples=["last week"])
     ] = None,
-    timestamp: Annotated[Time | None, Query(description="'last week' counts from here; default now")] = None,
+    timestamp: Annotated[Time | None, Query(description="Reference time for 'last week'; default now")] = None,
     timezone: Annotated[
-        Zone | None, Query(description="IANA zone in which 'last week' is meant; default the workspace's")
+        Zone | None, Query(description="IANA time zone for 'last week'; default: the workspace's")
     ] = None,
     valid_at: Annotated[Time | None, Query(description=VALID_AT)] = None,
     as_of: Annotated[Time | None, Query(description=AS_OF)] = None,
@@ -131,7 +131,7 @@ async def _narrowing_parameters(
         list[Channel] | None,
         Query(
             max_length=MAX_WORDS,
-            description="Repeatable: several channels; instead of channel. A comma belongs to the name",
+            description="Repeatable; several channels, instead of channel. Commas do not separate",
         ),
     ] = None,
     scope_mode: Annotated[ScopeMode, Query(description=SCOPE_MODE)] = "given",

@@ -1,4 +1,4 @@
-"""Base classes and field types of requests and answers, and what several routes share."""
+"""Base classes, field types and shared models of requests and responses."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ from service.redaction import detection
 
 
 class RequestModel(BaseModel):
-    """A request. Strict: false is no int, and an unknown field is an error."""
+    """Base of requests. Strict: false is not an int, and unknown fields are errors."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 class ResponseModel(BaseModel):
-    """An answer. Its validator is built at the first use: FastAPI builds one for each route, and that is 3 MB twice."""
+    """Base of responses. The validator is built on first use: FastAPI builds its own per route, 3 MB in all."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @classmethod
     def read_again(cls, body: object) -> Self:
-        """An answer of ours, read again: its times may lie where no request can name one."""
+        """Parses a stored response; its times may lie outside the range that requests allow."""
         return cls.model_validate(body, context=ResponseModel)
 
     @classmethod
     def of(cls, found: object, **more: Any) -> Self:
-        """The answer about a domain value: each field is taken from `more`, else from the attribute of the same name of
-        the value, or of its `scope`."""
+        """Builds the response from a domain value: each field is taken from `more`, else from the value's attribute
+        of that name, else from its `scope`."""
         scope = getattr(found, "scope", None)
         values = {
             name: getattr(scope if scope is not None and name in SCOPE_FIELDS else found, name)
@@ -67,7 +67,7 @@ SCOPE_FIELDS = frozenset({"user_id", "agent_id", "run_id", "channel"})
 
 
 def _time(value: object, info: ValidationInfo) -> datetime:
-    if isinstance(value, datetime):  # as the database gives them, or an adapter: a page has hundreds
+    if isinstance(value, datetime):  # from the database or an adapter: a page has hundreds
         return value if value.tzinfo is UTC else value.astimezone(UTC)
     if not isinstance(value, str):
         raise ValueError("must be an ISO 8601 time in a string")
@@ -97,7 +97,7 @@ def _filled(value: str) -> str:
 
 def _addressable(value: str) -> str:
     if value in (".", ".."):
-        raise ValueError("must not be . or .., which clients of HTTP take for a step in the path")
+        raise ValueError("must not be . or .., which HTTP clients resolve as path segments")
     return value
 
 
@@ -130,16 +130,16 @@ Time = Annotated[
     PlainSerializer(iso, return_type=str),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
-"""ISO 8601; without a zone it is UTC, `Z` is accepted, answers end in +00:00."""
+"""ISO 8601; UTC by default, `Z` is accepted, responses end in +00:00."""
 
 Id = Annotated[UUID, BeforeValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
 Zone = Annotated[str, Field(max_length=sizes.MAX_ZONE, examples=["Europe/Berlin"]), AfterValidator(known_zone)]
 NOT_A_NAME = "holds a credential or a card number; use another name"
 Secretless = AfterValidator(_without_secret)
-"""For whatever names something: it is kept as it is, or refused with 422. Texts are redacted instead."""
+"""For names: stored as they are or rejected with 422. Texts are redacted instead."""
 
 VISIBLE: JsonDict = {"pattern": r"\S"}
-"""What JSON Schema can say of _filled: letters that cannot be seen are more than white space."""
+"""`_filled` as far as a JSON Schema can say it: there are more invisible characters than white space."""
 
 Name = Annotated[
     str,
@@ -152,7 +152,7 @@ Name = Annotated[
 Title = Annotated[
     str, Field(min_length=1, max_length=200, json_schema_extra=VISIBLE), AfterValidator(_filled), Secretless
 ]
-"""The name of a workspace or a key, which is in no index."""
+"""The name of a workspace or a key; not indexed."""
 
 Filled = Annotated[str, Field(json_schema_extra=VISIBLE), AfterValidator(_filled)]
 Text = Annotated[
@@ -163,7 +163,7 @@ Channel = Annotated[
 ]
 Role = Annotated[str, Field(min_length=1, max_length=20, examples=["user"]), Secretless]
 Speaker = Annotated[str, Field(max_length=200), Secretless]
-"""The name of who said something."""
+"""The name of a speaker."""
 
 Unit = Annotated[float, Field(ge=0, le=1), AfterValidator(_finite)]
 Vector = Annotated[list[float], Field(max_length=sizes.MAX_DIMENSIONS)]
@@ -175,21 +175,21 @@ def _few_tags(given: list[str] | str) -> list[str] | str:
         if len(tag) > sizes.MAX_TAG:
             raise ValueError(f"tag {place + 1} has more than {sizes.MAX_TAG} characters")
     if len(found) > sizes.MAX_TAGS:
-        raise ValueError(f"at most {sizes.MAX_TAGS} are kept")
+        raise ValueError(f"must not be more than {sizes.MAX_TAGS}")
     if tags.levels(found) > sizes.MAX_TAG_LEVELS:
         raise ValueError(f"have more than {sizes.MAX_TAG_LEVELS} levels together")
     return given
 
 
-# -- what the document leaves out: code generators lose a whole body over a choice between forms ----------------------
+# -- what the OpenAPI document omits: code generators drop a whole body over a union of forms --------------------------
 
 Value = TypeVar("Value")
 Unlisted = Annotated[Value, SkipJsonSchema()]
-"""A second name of a field. It is taken, and the document shows the first one alone."""
+"""A field that is accepted but not documented, such as an alias."""
 
 
 class _OneForm:
-    """Of the forms that a value may have the document shows one, of this JSON type."""
+    """Documents only one of the accepted forms, that of this JSON type."""
 
     shown: str
 
@@ -198,19 +198,19 @@ class _OneForm:
 
 
 class ListInDocument(_OneForm):
-    """A list in the document, also where one text is taken."""
+    """Documented as a list; a string is accepted, too."""
 
     shown = "array"
 
 
 class TextInDocument(_OneForm):
-    """A text in the document, also where a list is taken."""
+    """Documented as a string; a list is accepted, too."""
 
     shown = "string"
 
 
 def refuse_null(schema: JsonDict, *, but: Collection[str] = ()) -> None:
-    """Takes null from the types of all fields that are not in `but`: leaving a field out is not the same."""
+    """Removes null from the types of all fields but those in `but`: omitting a field differs from null."""
     fields = schema["properties"]
     assert isinstance(fields, dict)
     for name, shape in fields.items():
@@ -220,7 +220,7 @@ def refuse_null(schema: JsonDict, *, but: Collection[str] = ()) -> None:
 
 
 def check_null(model: BaseModel, *, but: Collection[str] = ()) -> None:
-    """Raises ValueError for a field that was sent as null and is not in `but`; the document says so by refuse_null."""
+    """Raises ValueError for a field sent as null that is not in `but`; `refuse_null` documents this."""
     for name in sorted(model.model_fields_set.difference(but)):
         if getattr(model, name) is None:
             raise ValueError(f"{name}: cannot be null")
@@ -235,32 +235,32 @@ Tags = Annotated[
 ]
 """A list, or one comma-separated string."""
 
-# -- fields of many answers -------------------------------------------------------------------------------------------
+# -- fields of many responses -----------------------------------------------------------------------------------------
 
-NextCursor = Annotated[str | None, Field(description="Give it back as `cursor` to read on; null: nothing is left")]
-OnePage = Annotated[str | None, Field(description="Always null: the answer has one page")]
+NextCursor = Annotated[str | None, Field(description="Pass it as `cursor` for the next page; null: this is the last")]
+OnePage = Annotated[str | None, Field(description="Always null: there is only one page")]
 OfUser = Annotated[str | None, Field(description="End user; null: none")]
 OfAgent = Annotated[str | None, Field(description="Agent or persona; null: none")]
 OfRun = Annotated[str | None, Field(description="One run; null: none")]
-OfChannel = Annotated[str, Field(description="Soft scope; _global is seen from every channel")]
+OfChannel = Annotated[str, Field(description="Soft scope; _global is visible from every channel")]
 
 
 class DeletedCountResponse(ResponseModel):
-    """How much a deletion took."""
+    """The number of deleted items."""
 
-    deleted: int = Field(description="How many were deleted, from 0", examples=[1])
+    deleted: int = Field(description="Number of deleted items", examples=[1])
 
 
 class ScopeDeletionResponse(ResponseModel):
-    """How much a deletion took, or, of more than 1,000 memories, the operation that goes on with it. With 200 and with
-    202 the same fields."""
+    """The number of deleted memories or, for more than 1,000, the operation that continues. Statuses 200 and 202 have
+    the same fields."""
 
-    deleted: int = Field(description="How many were deleted when this was answered, from 0", examples=[1])
+    deleted: int = Field(description="Number of memories deleted so far", examples=[1])
     status: Literal["done", "queued"] = Field(
-        description="done, or queued: `url` tells the progress", examples=["done"]
+        description="done, or queued: `url` reports the progress", examples=["done"]
     )
-    operation_id: Id | None = Field(description="UUID of the operation; null: it is done")
-    url: str | None = Field(description="Where to ask for its progress; null: it is done")
+    operation_id: Id | None = Field(description="UUID of the operation; null: done")
+    url: str | None = Field(description="URL of the operation; null: done")
 
 
 # -- fields of memory requests ----------------------------------------------------------------------------------------
@@ -276,32 +276,32 @@ RESERVED_METADATA = frozenset(
         *("timestamp", "t_valid", "t_invalid", "updated_at", "last_accessed", "relevance_score"),
     }
 )
-"""Fields of a memory, which its metadata cannot have as keys."""
+"""Fields of a memory, which are not allowed as metadata keys."""
 
 
 def refuse_reserved(metadata: Metadata | None) -> None:
-    """Raises ValueError for a key that is a field; null, which removes a key, is fine."""
+    """Raises ValueError for a key that is a field; null, which removes a key, is allowed."""
     for name, value in (metadata or {}).items():
         if name in RESERVED_METADATA and value is not None:
             raise ValueError(f"metadata.{name}: is the name of a field of the memory, not of its metadata")
 
 
 class ScopeFields(RequestModel):
-    """A request that names a scope: at least one of the three ids, here or as the key's default."""
+    """A request with a scope: at least one of the three ids, given here or as the key's default."""
 
     user_id: Name | None = Field(None, description="End user; a hard filter", examples=["alice"])
     agent_id: Name | None = Field(None, description="Agent or persona; a hard filter")
-    run_id: Name | None = Field(None, description="One run, whose facts are its own; a hard filter")
+    run_id: Name | None = Field(None, description="One run with its own facts; a hard filter")
     channel: Channel | None = Field(None, description="Soft scope such as a project; default _global")
 
 
-SHARED_ONLY = "The memories of the whole workspace alone, instead of a user's, agent's or run's"
-INCLUDE_SHARED = "Shared memories as well, in one ranking; default the workspace's setting, which is false"
-SCOPE_MATCH = "Of several ids: all, a memory must have each; any, one of them is enough"
+SHARED_ONLY = "Only memories of the whole workspace, instead of a user's, agent's or run's"
+INCLUDE_SHARED = "Include shared memories, in one ranking; default: the workspace's setting, initially false"
+SCOPE_MATCH = "With several ids: all, a memory must have each; any, one is enough"
 
 
 class ReadScopeFields(ScopeFields):
-    """A request that reads a scope: of which ids, and whether with what the workspace shares."""
+    """A request that reads a scope, with or without the memories shared in the workspace."""
 
     shared: bool = Field(False, description=SHARED_ONLY)
     include_shared: bool | None = Field(None, description=INCLUDE_SHARED)
@@ -313,7 +313,7 @@ def expiry(ttl_s: int | None, expires_at: datetime | None, now: datetime) -> dat
     if ttl_s is not None:
         return now + timedelta(seconds=ttl_s)
     if expires_at is not None and expires_at <= now:
-        raise InvalidInput("expires_at: lies in the past.", field="expires_at")
+        raise InvalidInput("expires_at: must not be in the past.", field="expires_at")
     return expires_at
 
 
@@ -322,12 +322,12 @@ def embedding_vector(numbers: Sequence[float] | None, dimension: int) -> Any:
     if numbers is None:
         return None
     if len(numbers) != dimension:
-        raise InvalidInput(f"embedding: has {len(numbers)} numbers, this service keeps {dimension}.", field="embedding")
-    with np.errstate(over="ignore"):  # beyond float32 it becomes infinite, and is refused for that
+        raise InvalidInput(f"embedding: has {len(numbers)} dimensions, must have {dimension}.", field="embedding")
+    with np.errstate(over="ignore"):  # beyond float32 it becomes infinite, and is rejected below
         found = np.asarray(numbers, dtype=np.float32)
         length = float(np.linalg.norm(found))
     if not np.isfinite(length) or length < 1e-6:
-        raise InvalidInput("embedding: must have a finite length above zero.", field="embedding")
+        raise InvalidInput("embedding: must have a finite norm above zero.", field="embedding")
     return found
 
 
@@ -337,23 +337,23 @@ def embedding_vector(numbers: Sequence[float] | None, dimension: int) -> Any:
 class TimeMention(ResponseModel):
     """A temporal expression in the text."""
 
-    text: str = Field(description="As it is in the text", examples=["last week"])
-    start: int = Field(description="Its first character, from 0", examples=[12])
-    end: int = Field(description="The character after its last one", examples=[21])
+    text: str = Field(description="As in the text", examples=["last week"])
+    start: int = Field(description="Index of its first character, from 0", examples=[12])
+    end: int = Field(description="Index after its last character", examples=[21])
     kind: str = Field(description="date, time, datetime, range, duration or set", examples=["range"])
-    begins_at: Time | None = Field(None, description="What it means, half-open; null where it is open")
+    begins_at: Time | None = Field(None, description="Start of the interval it means; null: open")
     ends_at: Time | None = Field(
-        None, description="The end of it, the same moment as begins_at for an instant; null where it is open"
+        None, description="End of the interval, exclusive; equal to begins_at for an instant; null: open"
     )
 
 
 class TemporalDetails(ResponseModel):
-    """The times that a text names, and how long it is valid."""
+    """The times that a text mentions, and how long it is valid."""
 
     type: TemporalType = Field(description="temporal: valid until valid_until", examples=["persistent"])
-    valid_until: Time | None = Field(None, description="With type temporal: it is valid until then; else null")
-    tag: TemporalTag | None = Field(None, description="Whether it is about the present, past or future; null: unset")
-    mentions: list[TimeMention] = Field(default_factory=list, description="In the order of the text")
+    valid_until: Time | None = Field(None, description="When it ceases to be valid, with type temporal; else null")
+    tag: TemporalTag | None = Field(None, description="Whether it is about the present, past or future; null: unknown")
+    mentions: list[TimeMention] = Field(default_factory=list, description="In text order")
 
 
 def temporal_details(found: Temporal) -> TemporalDetails:

@@ -195,7 +195,7 @@ def test_instead(name: str, known: list[str], said: str) -> None:
         ("POST", "/v1/entities/merges/x", {}, "There is no such route"),
         ("GET", "/v1/memories/by-tag?user_id=alice", None, "tags: is missing; give a list, each a text"),
         ("GET", "/v1/entities/path?user_id=alice", None, "source_id: is missing; give a UUID"),
-        ("GET", "/v1/turns/search?user_id=alice", None, "query: is missing; a text to search by"),
+        ("GET", "/v1/turns/search?user_id=alice", None, "query: is required"),
     ],
 )
 async def test_a_missing_value_is_told_with_what_it_may_be(

@@ -31,7 +31,7 @@ Action: TypeAlias = Literal["ADD", "UPDATE", "DELETE", "NONE"]
 
 
 class BatchItemError(TypedDict):
-    """Why one item of a batch failed."""
+    """The error of one batch item."""
 
     status: int
     code: str
@@ -279,7 +279,7 @@ class CreateGoalRequest(TypedDict):
 
 
 class DecisionEvidence(TypedDict):
-    """Who decided about a similar memory, and why."""
+    """How a similar memory was decided about, and why."""
 
     source: str
     model: str
@@ -323,7 +323,7 @@ DedupAction: TypeAlias = Literal["duplicate_exact", "updated_existing", "stored_
 
 
 class DedupOutcome(TypedDict):
-    """`similarity`: calibrated cosine 0..1 to the nearest memory of the scope; null when nothing was compared."""
+    """How the text compares with the memories of its scope."""
 
     action: DedupAction
     existing_id: str | None
@@ -331,7 +331,7 @@ class DedupOutcome(TypedDict):
 
 
 class DeletedCountResponse(TypedDict):
-    """How much a deletion took."""
+    """The number of deleted items."""
 
     deleted: int
 
@@ -654,7 +654,7 @@ ImportanceBand: TypeAlias = Literal["Critical", "Important", "Standard", "Minor"
 
 
 class LaterStatementItem(TypedDict):
-    """A memory that says something about the same thing, later."""
+    """A later memory about the same thing."""
 
     id: str
     timestamp: str
@@ -680,7 +680,7 @@ class ListEntitiesRequest(TypedDict):
 
 
 class LlmUsage(TypedDict):
-    """Calls of models, and their tokens."""
+    """Model calls and tokens."""
 
     llm_calls: int
     prompt_tokens: int
@@ -698,7 +698,7 @@ class MemoriesByIdResponse(TypedDict):
 
 
 class MemoryExplanation(TypedDict):
-    """`reasons`, none when it was found: unknown (no such memory in the scope), archived, expired, awaits_review, not_yet_valid, no_longer_valid, before_window, after_window, filtered_out (by tags, filters or what else narrows), not_a_candidate (no arm brought it), below_min_score, below_min_probability, below_limit, moved_down (by diversity or the reranker), and no_vector_yet beside them."""
+    """Why a memory was not found: unknown (no such memory in the scope), archived, expired, awaits_review, not_yet_valid, no_longer_valid, before_window, after_window, filtered_out (by tags, filters or other conditions), not_a_candidate (no search arm returned it), below_min_score, below_min_probability, below_limit, moved_down (by diversity or the reranker), and in addition no_vector_yet."""
 
     id: str
     found: bool
@@ -709,7 +709,7 @@ class MemoryExplanation(TypedDict):
 
 
 class MemoryHistoryItem(TypedDict):
-    """One change of a memory, known in the half-open [recorded_from, recorded_to)."""
+    """One change of a memory; its result was in force in the half-open [recorded_from, recorded_to)."""
 
     id: str
     memory_id: str
@@ -726,7 +726,7 @@ class MemoryHistoryItem(TypedDict):
 
 
 class MemoryHistoryResponse(TypedDict):
-    """Oldest first; there also after the memory is gone."""
+    """Oldest first; available after the memory was deleted, too."""
 
     results: list[MemoryHistoryItem]
     versions: list[MemoryVersionItem]
@@ -734,7 +734,7 @@ class MemoryHistoryResponse(TypedDict):
 
 
 class MemoryPage(TypedDict):
-    """Newest first unless another order is given; send `next_cursor` back with the same order for the next page."""
+    """Newest first by default; for the next page send `next_cursor` as `cursor` with the same order."""
 
     results: list[MemoryResponse]
     next_cursor: str | None
@@ -797,7 +797,7 @@ class MemoryResponse(TypedDict):
 
 
 class MemorySearchHit(TypedDict):
-    """A memory that answers, or a turn of which no memory says the same."""
+    """A memory that matches, or a turn whose content is in no memory."""
 
     id: str
     memory: str
@@ -880,7 +880,7 @@ MemoryType: TypeAlias = Literal["Decision", "Pattern", "Preference", "Style", "H
 
 
 class MemoryVersionItem(TypedDict):
-    """What a memory said in the half-open [t_valid, t_invalid)."""
+    """The text of a memory that was valid in the half-open [t_valid, t_invalid)."""
 
     id: str
     memory: str
@@ -891,7 +891,7 @@ class MemoryVersionItem(TypedDict):
 
 
 class MessageInput(TypedDict):
-    """One message of a conversation, as clients send them: parts without text are left out with a warning."""
+    """One message of a conversation. Parts without text are dropped with a warning."""
 
     role: str
     content: NotRequired[str | None]
@@ -936,7 +936,7 @@ class PatchConversationRequest(TypedDict):
 
 
 class PatchMemoryRequest(TypedDict):
-    """Only what is named changes. `metadata` is merged key by key, null removes a key; `tags` replace all tags."""
+    """Only the given fields change. `metadata` is merged key by key, null removes a key; `tags` replaces all tags."""
 
     content: NotRequired[str]
     tags: NotRequired[list[str] | None]
@@ -1005,7 +1005,7 @@ class PutUserProfileRequest(TypedDict):
 
 
 class RankingTuning(TypedDict):
-    """What ranks, for this request; what it leaves out is the workspace's, which nobody needs to change."""
+    """Ranking options for this request; the defaults are the workspace's settings."""
 
     fusion: NotRequired[Fusion | None]
     weights: NotRequired[Weights | None]
@@ -1028,7 +1028,7 @@ class RecallEntityItem(TypedDict):
 
 
 class RecallFactItem(TypedDict):
-    """A memory that answers the query."""
+    """A memory that matches the query."""
 
     id: str
     memory: str
@@ -1106,7 +1106,7 @@ class RecallPartMetrics(TypedDict):
 
 
 class RecallParts(TypedDict):
-    """The parts that are wanted; the others are not read."""
+    """The parts to return; the others are not read."""
 
     turns: NotRequired[bool]
     facts: NotRequired[bool]
@@ -1117,7 +1117,7 @@ class RecallParts(TypedDict):
 
 
 class RecallRelationItem(TypedDict):
-    """A relation of one of these entities; it reads from source to target."""
+    """A relation of one of these entities, from source to target."""
 
     source: str
     relation: str
@@ -1126,7 +1126,7 @@ class RecallRelationItem(TypedDict):
 
 
 class RecallRequest(TypedDict):
-    """A query, whose memory it asks, and how much may come back."""
+    """A query, its scope, and how much to return."""
 
     user_id: NotRequired[str | None]
     agent_id: NotRequired[str | None]
@@ -1156,7 +1156,7 @@ class RecallRequest(TypedDict):
 
 
 class RecallResponse(TypedDict):
-    """What helps to answer the query, each part best first, as much as fits."""
+    """What helps to answer the query, each part best first, cut to the token budget."""
 
     turns: list[RecallTurnItem]
     facts: list[RecallFactItem]
@@ -1173,7 +1173,7 @@ class RecallResponse(TypedDict):
 
 
 class RecallTurnItem(TypedDict):
-    """A turn that answers the query, or stands next to one that does."""
+    """A turn that matches the query, or is next to one that does."""
 
     id: str
     conversation_id: str
@@ -1249,7 +1249,7 @@ class ScopeDefaultsResponse(TypedDict):
 
 
 class ScopeDeletionResponse(TypedDict):
-    """How much a deletion took, or, of more than 1,000 memories, the operation that goes on with it. With 200 and with 202 the same fields."""
+    """The number of deleted memories or, for more than 1,000, the operation that continues. Statuses 200 and 202 have the same fields."""
 
     deleted: int
     status: Literal["done", "queued"]
@@ -1283,20 +1283,20 @@ class ScopePage(TypedDict):
 
 
 class ScoreExplanation(TypedDict):
-    """The score is the sum of value times weight over `terms`, times each of `factors`."""
+    """The score is the sum of value times weight over `terms`, multiplied by each of `factors`."""
 
     terms: dict[str, SignalTerm]
     factors: dict[str, float]
 
 
 class SearchMetrics(TypedDict):
-    """What a search was made of."""
+    """Techniques that a search used."""
 
     techniques: dict[str, TechniqueMetrics]
 
 
 class SearchRequest(TypedDict):
-    """A query in a scope. Without one, but with tags, filters or whatever else narrows, the most important memories are listed."""
+    """A query in a scope. Without a query, but with tags, filters or other conditions, the most important matching memories are listed."""
 
     tuning: NotRequired[RankingTuning]
     reinforce: NotRequired[bool]
@@ -1339,7 +1339,7 @@ class SearchRequest(TypedDict):
 
 
 class SearchResponse(TypedDict):
-    """What was found, and how."""
+    """Hits, and how they were found."""
 
     results: list[MemorySearchHit]
     next_cursor: str | None
@@ -1372,13 +1372,13 @@ class StoreBatchItem(TypedDict):
 
 
 class StoreBatchRequest(TypedDict):
-    """Several single memories; each is its own transaction."""
+    """Several texts, each stored in its own transaction."""
 
     items: list[StoreRequest]
 
 
 class StoreBatchResponse(TypedDict):
-    """One item for each that was sent."""
+    """One outcome per item."""
 
     results: list[StoreBatchItem]
     succeeded: int
@@ -1459,7 +1459,7 @@ class StoreRequest(TypedDict):
 
 
 class StoreResponse(TypedDict):
-    """One result per text, in the order they were sent."""
+    """One result per text, in request order."""
 
     results: list[StoreOutcome]
     warnings: list[str]
@@ -1541,7 +1541,7 @@ TagMode: TypeAlias = Literal["any", "all"]
 
 
 class TechniqueMetrics(TypedDict):
-    """A technique that was on: what it took, how many candidates, texts or filters it gave, and how."""
+    """Time and yield of a technique."""
 
     ms: float
     count: int
@@ -1560,7 +1560,7 @@ class Techniques(TypedDict):
 
 
 class TemporalDetails(TypedDict):
-    """The times that a text names, and how long it is valid."""
+    """The times that a text mentions, and how long it is valid."""
 
     type: TemporalType
     valid_until: str | None
@@ -1576,7 +1576,7 @@ TemporalType: TypeAlias = Literal["persistent", "temporal"]
 
 
 class TimeInterval(TypedDict):
-    """A half-open interval."""
+    """A half-open interval of time."""
 
     start: str | None
     end: str | None
@@ -1594,7 +1594,7 @@ class TimeMention(TypedDict):
 
 
 class TotalCount(TypedDict):
-    """How many there are: counted up to 10,000, an estimate above."""
+    """Number of matches: exact up to 10,000, an estimate above."""
 
     value: int
     is_exact: bool
@@ -1666,7 +1666,7 @@ class TurnSearchResponse(TypedDict):
 
 
 class UndoDecisionResponse(TypedDict):
-    """A decision that was undone, with all decisions that were made together with it."""
+    """An undone decision, with those that were undone together with it."""
 
     id: str
     state: Literal["undone"]
@@ -1821,7 +1821,7 @@ class CreateConversationOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
     """Soft scope such as a project; default _global"""
     external_id: str | None
@@ -1844,7 +1844,7 @@ class CreateGoalOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
     """Soft scope such as a project; default _global"""
     priority: int
@@ -1988,13 +1988,13 @@ class ForgetOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
     """Soft scope such as a project; default _global"""
     ids: list[Id] | None
     """UUIDs of memories instead"""
     shared: bool
-    """The memories of the whole workspace alone, instead of a user's, agent's or run's (right memory:share); default false"""
+    """Only memories of the whole workspace, instead of a user's, agent's or run's (right memory:share); default false"""
     session_id: str | None
     """Only memories and conversations of this session"""
     dry_run: bool
@@ -2024,7 +2024,7 @@ class GetConversationContextOptions(TypedDict, total=False):
     query: str | None
     """Default: the last turn of the user"""
     include_shared: bool | None
-    """Shared memories as well, in one ranking; default the workspace's setting, which is false"""
+    """Include shared memories, in one ranking; default: the workspace's setting, initially false"""
     reinforce: bool
     """Count the memories as used; false for previews"""
     user_id: str | None
@@ -2065,16 +2065,16 @@ class GetMemoriesOptions(TypedDict, total=False):
     ids: Required[list[str]]
     """UUIDs of memories; 1,000 at most"""
     cursor: str | None
-    """next_cursor of the answer before, with the same ids"""
+    """next_cursor of the previous page, with the same ids"""
 
 
 class GetMemoryOptions(TypedDict, total=False):
     """Read one memory"""
 
     valid_at: Moment | None
-    """Its version that held at this moment"""
+    """The version that was valid at this moment"""
     as_of: Moment | None
-    """What was recorded at this moment, instead of now, as it was then; what was purged since is nowhere"""
+    """Memories as recorded at this moment instead of now; without those purged since"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
@@ -2163,7 +2163,7 @@ class ListEntitiesOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
     """Soft scope such as a project; default _global"""
     type: str | None
@@ -2232,31 +2232,31 @@ class ListMemoriesOptions(TypedDict, total=False):
     limit: int
     """At most this many"""
     sort: Literal["created_at", "updated_at", "timestamp", "importance"]
-    """Equal ones go by their id"""
+    """Ties are ordered by id"""
     order: Literal["desc", "asc"]
-    """desc: the newest or most important first"""
+    """desc: newest or most important first"""
     count: bool
-    """Say in `total` how many there are"""
+    """Return the number of matches in `total`"""
     state: MemoryState
-    """deleted: what was deleted, as it was then, instead"""
+    """deleted: list deleted memories instead, as they were"""
     filters: str | None
     """A filter as URL-encoded JSON"""
     channels: list[str] | None
-    """Repeatable: several channels; instead of channel. A comma belongs to the name"""
+    """Repeatable; several channels, instead of channel. Commas do not separate"""
     scope_mode: ScopeMode
-    """given: an id that is left out does not filter; exact: memories must not have it"""
+    """given: an omitted id does not filter; exact: memories must not have it"""
     shared: bool
-    """The memories of the whole workspace alone, instead of a user's, agent's or run's"""
+    """Only memories of the whole workspace, instead of a user's, agent's or run's"""
     include_shared: bool | None
-    """Shared memories as well, in one ranking; default the workspace's setting, which is false"""
+    """Include shared memories, in one ranking; default: the workspace's setting, initially false"""
     scope_match: ScopeMatch
-    """Of several ids: all, a memory must have each; any, one of them is enough"""
+    """With several ids: all, a memory must have each; any, one is enough"""
     tags: list[str] | None
     """Repeatable, or one comma-separated list"""
     tag_match: TagMatch
-    """prefix: slack finds slack:channel:general"""
+    """prefix: slack matches slack:channel:general"""
     tag_mode: TagMode
-    """One of the tags is enough, or all are needed"""
+    """Whether one of the tags is enough or all are required"""
     exclude_tags: list[str] | None
     """Repeatable, or one comma-separated list"""
     categories: list[str] | None
@@ -2264,23 +2264,23 @@ class ListMemoriesOptions(TypedDict, total=False):
     types: list[MemoryType] | None
     """Repeatable, or one comma-separated list; one of these"""
     min_confidence: float | None
-    """0..1: leaves out facts of a lower current_confidence; what has none stays"""
+    """Minimum current_confidence, 0..1; memories without one are kept"""
     include_archived: bool
-    """Archived memories, too"""
+    """Include archived memories"""
     start: Moment | None
-    """Only what happened (`timestamp`) from this moment on"""
+    """Only memories with a `timestamp` at or after this moment"""
     end: Moment | None
-    """Only what happened before this moment"""
+    """Only memories with a `timestamp` before this moment"""
     time_query: str | None
-    """start and end in English words, such as last week or in May 2023; `window` tells what was understood"""
+    """start and end in English, such as last week or in May 2023; the response has the result in `window`"""
     timestamp: Moment | None
-    """'last week' counts from here; default now"""
+    """Reference time for 'last week'; default now"""
     timezone: str | None
-    """IANA zone in which 'last week' is meant; default the workspace's"""
+    """IANA time zone for 'last week'; default: the workspace's"""
     valid_at: Moment | None
-    """What held at this moment, instead of now: past versions, too"""
+    """Memories valid at this moment instead of now, including past versions"""
     as_of: Moment | None
-    """What was recorded at this moment, instead of now, as it was then; what was purged since is nowhere"""
+    """Memories as recorded at this moment instead of now; without those purged since"""
 
 
 class ListScopesOptions(TypedDict, total=False):
@@ -2329,35 +2329,35 @@ class PatchMemoryOptions(TypedDict, total=False):
     if_match: str | None
     """The ETag of GET, or *"""
     content: str
-    """Another text: redacted, its times and categories read anew, its vector made by a job"""
+    """The new text; it is redacted, its times and categories are determined again, and a job embeds it"""
     tags: list[str] | None
-    """Instead of all tags there are; null: none. A list, or one comma-separated string"""
+    """Replaces all tags; null removes them. A list, or one comma-separated string"""
     importance: float
     """0..1"""
     importance_level: int
     """1..10; instead of importance"""
     type: MemoryType
-    """One of seven types; it stays when the text changes"""
+    """One of seven types; a new text does not change it"""
     type_confidence: float
-    """0..1: how sure the type is"""
+    """Confidence in the type, 0..1"""
     fact_confidence: float
-    """0..1: how sure the fact is"""
+    """Confidence in the fact, 0..1"""
     metadata: dict[str, Any] | None
-    """Merged key by key; null under a key removes it, null for all removes every key"""
+    """Merged key by key; a null value removes the key, null removes all keys"""
     t_valid: Moment | None
-    """Valid from this moment on; null: since ever"""
+    """Valid from this moment on; null: no start"""
     t_invalid: Moment | None
-    """No longer valid from this moment on; null: it stays valid"""
+    """Valid until this moment; null: no end"""
     ttl_s: int
-    """Seconds from now until it is gone; instead of expires_at"""
+    """Seconds from now until it expires; instead of expires_at"""
     expires_at: Moment | None
-    """null: it stays for good"""
+    """When it expires; null: never"""
     timestamp: Moment
-    """With allow_system_fields only"""
+    """Only with allow_system_fields"""
     updated_at: Moment
-    """With allow_system_fields only"""
+    """Only with allow_system_fields"""
     last_accessed: Moment
-    """With allow_system_fields only"""
+    """Only with allow_system_fields"""
     allow_system_fields: bool
     """Needs the right memory:admin; default false"""
 
@@ -2404,49 +2404,49 @@ class RecallOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
     """Soft scope such as a project; default _global"""
     shared: bool
-    """The memories of the whole workspace alone, instead of a user's, agent's or run's; default false"""
+    """Only memories of the whole workspace, instead of a user's, agent's or run's; default false"""
     include_shared: bool | None
-    """Shared memories as well, in one ranking; default the workspace's setting, which is false"""
+    """Include shared memories, in one ranking; default: the workspace's setting, initially false"""
     scope_match: ScopeMatch
-    """Of several ids: all, a memory must have each; any, one of them is enough; default "all"""
+    """With several ids: all, a memory must have each; any, one is enough; default "all"""
     channels: list[str] | None
-    """Searched in addition to channel and _global"""
+    """Channels to search in addition to channel and _global"""
     include: RecallParts
-    """Parts that are wanted; default all"""
+    """Parts to return; default all"""
     weights: RecallWeights | None
-    """How the parts share the token budget; what is left out is the workspace's"""
+    """How the parts share the token budget; default: the workspace's shares"""
     limit: int
-    """At most so many of each part; default 100"""
+    """Maximum number of results in each part; default 100"""
     max_tokens: int
-    """Estimated, of the bundle as text; default 2000"""
+    """Maximum size of the bundle as text, in estimated tokens; default 2000"""
     per_conversation: int | None
-    """At most so many passages of one conversation, e.g. 3; default no cap"""
+    """Maximum number of passages from one conversation, e.g. 3; default: no limit"""
     around: int
-    """Turns to add before and after each one that answers; default 0"""
+    """Turns to add before and after each matching turn; default 0"""
     time_window_hours: float | None
-    """Only turns and facts of the last so many hours; default no limit"""
+    """Only turns and facts of the last N hours; default: no limit"""
     min_confidence: float | None
-    """0..1: leaves out facts of a lower current_confidence; facts without one stay"""
+    """Minimum current_confidence of facts, 0..1; facts without one are kept"""
     min_probability: float
-    """0..1: leaves out what answers with a smaller answer_probability; what has none stays; default 0.0"""
+    """Minimum answer_probability, 0..1; results without one are kept; default 0.0"""
     valid_at: Moment | None
-    """Facts that held at this moment, instead of now; turns stay"""
+    """Facts that were valid at this moment instead of now; turns are not affected"""
     as_of: Moment | None
-    """Turns and facts as they were recorded at this moment; the other parts have no past"""
+    """Turns and facts as recorded at this moment; the other parts are left out"""
     timezone: str | None
-    """IANA zone of the days; default the workspace's"""
+    """IANA time zone for dates; default: the workspace's"""
     techniques: Techniques | None
-    """Techniques applied to the query; those not named keep their setting"""
+    """Techniques applied to the query; the others keep their setting"""
     diversity: float | None
-    """0..1: how much a fact loses for repeating one above it; default 0"""
+    """0..1: how much to lower facts that repeat one ranked above; default 0"""
     reinforce: bool
-    """Count facts and entities as used; false for previews; default true"""
+    """Count the results as used; false for previews; default true"""
     format: Literal["json", "markdown"]
-    """markdown: also as one block to paste in a prompt; default "json"""
+    """markdown: also return one block of text for a prompt; default "json"""
 
 
 class RestoreMemoryOptions(TypedDict, total=False):
@@ -2491,79 +2491,79 @@ class SearchMemoriesOptions(TypedDict, total=False):
     """Search"""
 
     tuning: RankingTuning
-    """How hits are ranked; left out: as the workspace does"""
+    """How to rank; default: the workspace's settings"""
     reinforce: bool
     """Count the hits as used; false for previews; default true"""
     explain: bool
-    """Show with each hit the terms that its score is made of; default false"""
+    """Include the terms of each hit's score; default false"""
     explain_id: Id | None
-    """UUID of a memory: the answer says in `why` if it was found or why not"""
+    """UUID of a memory: `why` in the response says whether it was found, or why not"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
     """Soft scope such as a project; default _global"""
     shared: bool
-    """The memories of the whole workspace alone, instead of a user's, agent's or run's; default false"""
+    """Only memories of the whole workspace, instead of a user's, agent's or run's; default false"""
     include_shared: bool | None
-    """Shared memories as well, in one ranking; default the workspace's setting, which is false"""
+    """Include shared memories, in one ranking; default: the workspace's setting, initially false"""
     scope_match: ScopeMatch
-    """Of several ids: all, a memory must have each; any, one of them is enough; default "all"""
+    """With several ids: all, a memory must have each; any, one is enough; default "all"""
     channels: list[str] | None
-    """Several channels, beside _global; instead of channel"""
+    """Several channels, in addition to _global; instead of channel"""
     scope_mode: ScopeMode
-    """given: an id that is left out does not filter; exact: memories must not have it; default "given"""
+    """given: an omitted id does not filter; exact: memories must not have it; default "given"""
     filters: FilterInput | None
-    """What columns and metadata must be, as a tree of conditions"""
+    """Conditions on columns and metadata, as a tree"""
     tags: list[str]
     """A list, or one comma-separated string"""
     tag_match: TagMatch
-    """prefix: slack finds slack:channel:general; default "prefix"""
+    """prefix: slack matches slack:channel:general; default "prefix"""
     tag_mode: TagMode
-    """One of the tags is enough, or all are needed; default "any"""
+    """Whether one of the tags is enough or all are required; default "any"""
     exclude_tags: list[str]
-    """None of these; tag_match counts here, too"""
+    """None of these; tag_match applies here, too"""
     categories: list[str]
     """At least one of these"""
     types: list[MemoryType]
     """One of these"""
     min_confidence: float | None
-    """0..1: leaves out facts of a lower current_confidence; what has none stays"""
+    """Minimum current_confidence, 0..1; memories without one are kept"""
     start: Moment | None
-    """Only what happened (`timestamp`) from this moment on"""
+    """Only memories with a `timestamp` at or after this moment"""
     end: Moment | None
-    """Only what happened before this moment"""
+    """Only memories with a `timestamp` before this moment"""
     time_query: str | None
-    """start and end in English words, such as last week or in May 2023; `window` tells what was understood"""
+    """start and end in English, such as last week or in May 2023; the response has the result in `window`"""
     timestamp: Moment | None
-    """When the query is asked: 'last week' counts from here; default now"""
+    """Reference time for 'last week' in the query; default now"""
     timezone: str | None
-    """IANA zone in which 'last week' is meant; default the workspace's"""
+    """IANA time zone for 'last week'; default: the workspace's"""
     valid_at: Moment | None
-    """What held at this moment, instead of now: past versions, too"""
+    """Memories valid at this moment instead of now, including past versions"""
     as_of: Moment | None
-    """What was recorded at this moment, instead of now, as it was then; what was purged since is nowhere"""
+    """Memories as recorded at this moment instead of now; without those purged since"""
     include_archived: bool
-    """Archived memories, too; default false"""
+    """Include archived memories; default false"""
     limit: int
-    """At most so many hits; fewer only when fewer match; default 100"""
+    """Maximum number of hits; fewer only if fewer match; default 100"""
     prefer_tags: list[str]
-    """Hits with one of these rank higher"""
+    """Hits with one of these tags rank higher"""
     min_score: float
-    """Leaves out hits that score lower; default 0.0"""
+    """Minimum score of a hit; default 0.0"""
     min_probability: float
-    """0..1: leaves out what answers with a smaller answer_probability; what has none stays; default 0.0"""
+    """Minimum answer_probability, 0..1; results without one are kept; default 0.0"""
     validity: Validity
-    """What is over, or not valid yet: exclude leaves it out, demote ranks what is over lower, ignore shows all; default "exclude"""
+    """Memories not valid now: exclude omits them, demote ranks past ones lower and omits future ones, ignore keeps all; default "exclude"""
     connected: bool
-    """Show with each hit the memories it is connected to, 5 by default"""
+    """Include the memories that each hit is connected to, 5 by default"""
     turns: bool
-    """false: memories alone; else what was said and no memory says answers as well, unless tags, filters or another condition that only memories meet narrows the search; default true"""
+    """Also return turns whose content is in no memory, unless tags, filters or another condition that only memories can meet is given; default true"""
     cursor: str | None
-    """next_cursor of the answer before, else as before"""
+    """next_cursor of the previous page, with an otherwise identical request"""
 
 
 class SearchTurnsOptions(TypedDict, total=False):
@@ -2578,7 +2578,7 @@ class SearchTurnsOptions(TypedDict, total=False):
     limit: int
     """At most this many"""
     min_probability: float
-    """0..1: leaves out what answers with a smaller answer_probability; what has none stays"""
+    """Minimum answer_probability, 0..1; results without one are kept"""
     cursor: str | None
     """next_cursor of the page before"""
     user_id: str | None
@@ -2601,63 +2601,63 @@ class StoreConversationLaterOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
     """Soft scope such as a project; default _global"""
     session_id: str | None
-    """Your name for the chat, whose facts are the user's; with messages also the conversation's name"""
+    """Your name for the chat; its facts belong to the user. With messages also the conversation's name"""
     id: Id | None
-    """Your own UUID; an existing one in the same scope is updated"""
+    """Your own UUID; a memory of the scope that has it already is updated"""
     type: MemoryType | None
-    """One of seven types; classified by the service when left out"""
+    """One of seven types; default: classified by the service"""
     type_confidence: float | None
-    """0..1: how sure the type is; left out: 0.9 for one that is given"""
+    """Confidence in the type, 0..1; default 0.9 when type is given"""
     importance: float | None
-    """0..1; rated by the service when left out"""
+    """0..1; default: rated by the service"""
     importance_level: int | None
-    """1..10, ten times importance; instead of it"""
+    """Importance on a scale of 1..10; instead of importance"""
     tags: list[str]
     """A list, or one comma-separated string"""
     metadata: dict[str, Any]
-    """Whatever you like to filter by later; not the names of a memory's own fields"""
+    """Your own keys, to filter by later; the names of a memory's fields are not allowed"""
     timestamp: Moment | None
-    """When it happened; default now. Relative dates count from here"""
+    """When it happened; default now. Relative dates in the text refer to it"""
     timezone: str | None
-    """IANA zone in which 'tomorrow at 3' is meant; default the timestamp's offset, else the workspace's"""
+    """IANA time zone for 'tomorrow at 3'; default: the timestamp's offset, else the workspace's zone"""
     t_valid: Moment | None
-    """Valid from this moment on; left out: since ever"""
+    """Valid from this moment on; default: no start"""
     t_invalid: Moment | None
-    """No longer valid from this moment on; left out: it stays valid"""
+    """Valid until this moment; default: no end"""
     updated_at: Moment | None
-    """With allow_system_fields only; content only"""
+    """Only with allow_system_fields and content"""
     last_accessed: Moment | None
-    """With allow_system_fields only; content only"""
+    """Only with allow_system_fields and content"""
     allow_system_fields: bool
-    """To move memories in; needs the right memory:admin; default false"""
+    """For importing memories; needs the right memory:admin; default false"""
     ttl_s: int | None
-    """Seconds until it is gone; instead of expires_at"""
+    """Seconds until it expires; instead of expires_at"""
     expires_at: Moment | None
-    """From this moment on it is gone; left out: never"""
+    """When it expires; default: never"""
     embedding: list[float] | None
-    """Your own vector, of the service's dimension; made of the text when left out"""
+    """Your own vector, of the service's dimension; default: computed from the text"""
     shared: bool
-    """content only: a memory of the whole workspace, without user, agent and run (right memory:share); default false"""
+    """content only: a memory of the whole workspace, without user, agent or run (right memory:share); default false"""
     infer: bool
-    """messages only: false stores them as they are; default true"""
+    """messages only: false stores the messages as they are; default true"""
     dedup: bool
-    """content only: false stores it beside what says nearly the same; default true"""
+    """content only: false stores it even if a similar memory exists; default true"""
     dry_run: bool
-    """Say what would happen and store nothing; default false"""
+    """Report what would happen and store nothing; default false"""
     use_llm: bool | None
-    """false: by rules alone; left out or true: by the language model, if there is one"""
+    """false: use rules only; default: use the language model if there is one"""
     summarise: bool
-    """content only: shorten a long text before it is stored; needs a language model; default false"""
+    """content only: shorten a long text before storing it; needs a language model; default false"""
     limits: Literal["open", "strict"] | None
-    """strict refuses a content longer than the hard limit (2,000 characters); default the workspace's"""
+    """strict rejects content longer than the hard limit (2,000 characters); default: the workspace's"""
     prompt: str | None
-    """messages with infer only: replaces the service's prompt that facts are read with"""
+    """messages with infer only: replaces the prompt for extracting facts"""
     filters: FilterInput | None
-    """messages with infer only: which memories the new facts are compared with"""
+    """messages with infer only: the memories to compare new facts with"""
 
 
 class StoreMemoriesOptions(TypedDict, total=False):
@@ -2677,63 +2677,63 @@ class StoreMemoryOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
     """Soft scope such as a project; default _global"""
     session_id: str | None
-    """Your name for the chat, whose facts are the user's; with messages also the conversation's name"""
+    """Your name for the chat; its facts belong to the user. With messages also the conversation's name"""
     id: Id | None
-    """Your own UUID; an existing one in the same scope is updated"""
+    """Your own UUID; a memory of the scope that has it already is updated"""
     type: MemoryType | None
-    """One of seven types; classified by the service when left out"""
+    """One of seven types; default: classified by the service"""
     type_confidence: float | None
-    """0..1: how sure the type is; left out: 0.9 for one that is given"""
+    """Confidence in the type, 0..1; default 0.9 when type is given"""
     importance: float | None
-    """0..1; rated by the service when left out"""
+    """0..1; default: rated by the service"""
     importance_level: int | None
-    """1..10, ten times importance; instead of it"""
+    """Importance on a scale of 1..10; instead of importance"""
     tags: list[str]
     """A list, or one comma-separated string"""
     metadata: dict[str, Any]
-    """Whatever you like to filter by later; not the names of a memory's own fields"""
+    """Your own keys, to filter by later; the names of a memory's fields are not allowed"""
     timestamp: Moment | None
-    """When it happened; default now. Relative dates count from here"""
+    """When it happened; default now. Relative dates in the text refer to it"""
     timezone: str | None
-    """IANA zone in which 'tomorrow at 3' is meant; default the timestamp's offset, else the workspace's"""
+    """IANA time zone for 'tomorrow at 3'; default: the timestamp's offset, else the workspace's zone"""
     t_valid: Moment | None
-    """Valid from this moment on; left out: since ever"""
+    """Valid from this moment on; default: no start"""
     t_invalid: Moment | None
-    """No longer valid from this moment on; left out: it stays valid"""
+    """Valid until this moment; default: no end"""
     updated_at: Moment | None
-    """With allow_system_fields only; content only"""
+    """Only with allow_system_fields and content"""
     last_accessed: Moment | None
-    """With allow_system_fields only; content only"""
+    """Only with allow_system_fields and content"""
     allow_system_fields: bool
-    """To move memories in; needs the right memory:admin; default false"""
+    """For importing memories; needs the right memory:admin; default false"""
     ttl_s: int | None
-    """Seconds until it is gone; instead of expires_at"""
+    """Seconds until it expires; instead of expires_at"""
     expires_at: Moment | None
-    """From this moment on it is gone; left out: never"""
+    """When it expires; default: never"""
     embedding: list[float] | None
-    """Your own vector, of the service's dimension; made of the text when left out"""
+    """Your own vector, of the service's dimension; default: computed from the text"""
     shared: bool
-    """content only: a memory of the whole workspace, without user, agent and run (right memory:share); default false"""
+    """content only: a memory of the whole workspace, without user, agent or run (right memory:share); default false"""
     infer: bool
-    """messages only: false stores them as they are; default true"""
+    """messages only: false stores the messages as they are; default true"""
     dedup: bool
-    """content only: false stores it beside what says nearly the same; default true"""
+    """content only: false stores it even if a similar memory exists; default true"""
     dry_run: bool
-    """Say what would happen and store nothing; default false"""
+    """Report what would happen and store nothing; default false"""
     use_llm: bool | None
-    """false: by rules alone; left out or true: by the language model, if there is one"""
+    """false: use rules only; default: use the language model if there is one"""
     summarise: bool
-    """content only: shorten a long text before it is stored; needs a language model; default false"""
+    """content only: shorten a long text before storing it; needs a language model; default false"""
     limits: Literal["open", "strict"] | None
-    """strict refuses a content longer than the hard limit (2,000 characters); default the workspace's"""
+    """strict rejects content longer than the hard limit (2,000 characters); default: the workspace's"""
     prompt: str | None
-    """messages with infer only: replaces the service's prompt that facts are read with"""
+    """messages with infer only: replaces the prompt for extracting facts"""
     filters: FilterInput | None
-    """messages with infer only: which memories the new facts are compared with"""
+    """messages with infer only: the memories to compare new facts with"""
 
 
 class StoreTurnOptions(TypedDict, total=False):
@@ -2809,7 +2809,7 @@ class UpsertEntityOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
     """Soft scope such as a project; default _global"""
     name: Required[str]

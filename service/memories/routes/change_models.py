@@ -1,4 +1,4 @@
-"""Requests and answers of changing, deleting and promoting memories."""
+"""Request and response models for changing, deleting and promoting memories."""
 
 from __future__ import annotations
 
@@ -31,44 +31,44 @@ from service.memories.routes.memory_models import MemoryResponse
 from service.memories.routes.store_models import BatchItemError
 
 NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
-"""What a PATCH may set to null."""
+"""Fields that a PATCH may set to null."""
 
 
 class PatchFields(RequestModel):
-    """Only what is named changes. `metadata` is merged key by key, null removes a key; `tags` replace all tags."""
+    """Only the given fields change. `metadata` is merged key by key, null removes a key; `tags` replaces all tags."""
 
     content: str | None = Field(
         None,
         min_length=1,
         max_length=MAX_TEXT,
-        description="Another text: redacted, its times and categories read anew, its vector made by a job",
+        description="The new text; it is redacted, its times and categories are determined again, and a job embeds it",
         examples=["Lives in Porto since May."],
     )
     tags: Tags | None = Field(
         None,
-        description="Instead of all tags there are; null: none. A list, or one comma-separated string",
+        description="Replaces all tags; null removes them. A list, or one comma-separated string",
         examples=[["home"]],
     )
     importance: Unit | None = Field(None, description="0..1")
     importance_level: int | None = Field(None, ge=1, le=10, description="1..10; instead of importance")
-    type: TypeName | None = Field(None, description="One of seven types; it stays when the text changes")
-    type_confidence: Unit | None = Field(None, description="0..1: how sure the type is")
-    confidence: Unlisted[Unit | None] = Field(None, description="The same as type_confidence")
-    fact_confidence: Unit | None = Field(None, description="0..1: how sure the fact is")
+    type: TypeName | None = Field(None, description="One of seven types; a new text does not change it")
+    type_confidence: Unit | None = Field(None, description="Confidence in the type, 0..1")
+    confidence: Unlisted[Unit | None] = Field(None, description="Alias of type_confidence")
+    fact_confidence: Unit | None = Field(None, description="Confidence in the fact, 0..1")
     metadata: JsonObject | None = Field(
         None,
-        description="Merged key by key; null under a key removes it, null for all removes every key",
+        description="Merged key by key; a null value removes the key, null removes all keys",
         examples=[{"reviewed": True}],
     )
-    t_valid: Time | None = Field(None, description="Valid from this moment on; null: since ever")
-    t_invalid: Time | None = Field(None, description="No longer valid from this moment on; null: it stays valid")
+    t_valid: Time | None = Field(None, description="Valid from this moment on; null: no start")
+    t_invalid: Time | None = Field(None, description="Valid until this moment; null: no end")
     ttl_s: int | None = Field(
-        None, ge=1, le=MAX_TTL_S, description="Seconds from now until it is gone; instead of expires_at"
+        None, ge=1, le=MAX_TTL_S, description="Seconds from now until it expires; instead of expires_at"
     )
-    expires_at: Time | None = Field(None, description="null: it stays for good")
-    timestamp: Time | None = Field(None, description="With allow_system_fields only")
-    updated_at: Time | None = Field(None, description="With allow_system_fields only")
-    last_accessed: Time | None = Field(None, description="With allow_system_fields only")
+    expires_at: Time | None = Field(None, description="When it expires; null: never")
+    timestamp: Time | None = Field(None, description="Only with allow_system_fields")
+    updated_at: Time | None = Field(None, description="Only with allow_system_fields")
+    last_accessed: Time | None = Field(None, description="Only with allow_system_fields")
     allow_system_fields: bool = Field(False, description="Needs the right memory:admin")
     reserves_names: ClassVar[bool] = True
 
@@ -99,7 +99,7 @@ def _patch_rules(schema: JsonDict) -> None:
 
 
 class PatchMemoryRequest(PatchFields):
-    """Only what is named changes. `metadata` is merged key by key, null removes a key; `tags` replace all tags."""
+    """Only the given fields change. `metadata` is merged key by key, null removes a key; `tags` replaces all tags."""
 
     model_config = ConfigDict(json_schema_extra=_patch_rules)
 
@@ -110,7 +110,7 @@ class PutMemoryRequest(RequestModel):
     model_config = ConfigDict(json_schema_extra={"examples": [{"content": "Lives in Porto since May."}]})
 
     content: str | None = Field(None, min_length=1, max_length=MAX_TEXT, description="The new text")
-    text: Unlisted[str | None] = Field(None, min_length=1, max_length=MAX_TEXT, description="The same as content")
+    text: Unlisted[str | None] = Field(None, min_length=1, max_length=MAX_TEXT, description="Alias of content")
 
     @model_validator(mode="after")
     def _one_text(self) -> Self:
@@ -122,16 +122,20 @@ class PutMemoryRequest(RequestModel):
 
 
 class PromoteMemoryRequest(RequestModel):
-    """Why the memory is made visible in every channel, and whether to the whole workspace."""
+    """Why to promote the memory, and whether to the whole workspace."""
 
     reason: str | None = Field(
-        None, min_length=1, max_length=1_000, examples=["true in every project"], description="Why, for the history"
+        None,
+        min_length=1,
+        max_length=1_000,
+        examples=["true in every project"],
+        description="The reason, kept in the history",
     )
     shared: bool = Field(False, description="The copy belongs to the whole workspace (right memory:share)")
 
 
 class MemoryIdsRequest(RequestModel):
-    """Ids of memories; one that is no UUID is simply not found."""
+    """Ids of memories; one that is not a UUID is not found."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]}]})
 
@@ -146,11 +150,11 @@ class MemoryIdsRequest(RequestModel):
 class GetMemoriesRequest(MemoryIdsRequest):
     """Ids of memories to read."""
 
-    cursor: str | None = Field(None, max_length=100, description="next_cursor of the answer before, with the same ids")
+    cursor: str | None = Field(None, max_length=100, description="next_cursor of the previous page, with the same ids")
 
 
 class PatchMemoryInput(PatchFields):
-    """One change of a batch. Only what is named changes."""
+    """One change of a batch. Only the given fields change."""
 
     model_config = ConfigDict(json_schema_extra=_input_rules)
 
@@ -163,14 +167,14 @@ BATCH_EXAMPLE: dict[str, JsonValue] = {
 
 
 class PatchMemoriesRequest(RequestModel):
-    """Each item is its own transaction."""
+    """Several changes, each in its own transaction."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [BATCH_EXAMPLE]})
 
     items: list[PatchMemoryInput] = Field(
         min_length=1,
         max_length=MAX_ITEMS,
-        description="Each like the body of PATCH /v1/memories/{id}, with its id; 100 at most",
+        description="Bodies of PATCH /v1/memories/{id} with the id; 100 at most",
     )
 
 
@@ -181,10 +185,10 @@ class DeletedMemoryResponse(ResponseModel):
     """The outcome of deleting a memory."""
 
     id: Id = Field(description="UUID of the memory")
-    deleted: bool = Field(description="Always true: it is gone, now or since before")
-    already_deleted: bool = Field(description="true: it had been deleted before, and nothing was done")
+    deleted: bool = Field(description="Always true")
+    already_deleted: bool = Field(description="Whether it had been deleted before")
     message: str = Field(
-        description="The same in words", examples=["Memory 0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c deleted"]
+        description="The outcome as a sentence", examples=["Memory 0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c deleted"]
     )
 
 
@@ -197,46 +201,46 @@ class PromotedMemoryResponse(MemoryResponse):
 class MemoriesByIdResponse(ResponseModel):
     """The memories in the order of their ids."""
 
-    results: list[MemoryResponse] = Field(description="The memories there are, each once")
-    missing: list[str] = Field(description="Ids without a memory, as they were sent")
+    results: list[MemoryResponse] = Field(description="The memories that exist, each once")
+    missing: list[str] = Field(description="Ids without a memory, as sent")
     next_cursor: NextCursor = None
 
 
 class MemoryExistsItem(ResponseModel):
-    """Whether one id is that of a memory."""
+    """Whether a memory with this id exists."""
 
-    id: str = Field(description="As it was sent")
-    exists: bool = Field(description="Whether there is such a memory, archived ones included")
+    id: str = Field(description="As sent")
+    exists: bool = Field(description="Whether the memory exists; archived ones count")
 
 
 class MemoriesExistResponse(ResponseModel):
-    """Whether each id is that of a memory."""
+    """Which memories exist."""
 
-    results: list[MemoryExistsItem] = Field(description="One for each id, in order")
+    results: list[MemoryExistsItem] = Field(description="One per id, in order")
     next_cursor: OnePage = None
 
 
 class DeletedMemoryItem(ResponseModel):
     """The outcome for one id."""
 
-    id: str = Field(description="As it was sent")
-    status: int = Field(description="200: gone, now or since before; 404: never seen")
-    deleted: bool = Field(description="Whether it is gone, now or since before")
-    already_deleted: bool = Field(description="true: it had been deleted before")
+    id: str = Field(description="As sent")
+    status: int = Field(description="200: deleted now or before; 404: unknown")
+    deleted: bool = Field(description="Whether it was deleted, now or before")
+    already_deleted: bool = Field(description="Whether it had been deleted before")
 
 
 class DeletedMemoriesResponse(ResponseModel):
     """The outcome for each id."""
 
-    results: list[DeletedMemoryItem] = Field(description="One for each id, in order")
-    deleted: int = Field(description="How many went with this request, from 0")
+    results: list[DeletedMemoryItem] = Field(description="One per id, in order")
+    deleted: int = Field(description="Number of memories deleted by this request")
 
 
 class PatchedMemoryItem(ResponseModel):
     """The outcome of one item: the memory or its error."""
 
-    index: int = Field(description="Its place in the request, from 0")
-    status: int = Field(description="The HTTP status it would have alone")
+    index: int = Field(description="Its index in the request, from 0")
+    status: int = Field(description="The HTTP status of a single request")
     memory: MemoryResponse | None = Field(default=None, description="The memory as it is now; null when it failed")
     error: BatchItemError | None = Field(default=None, description="Why it failed; null when it did not")
 
@@ -244,6 +248,6 @@ class PatchedMemoryItem(ResponseModel):
 class PatchMemoriesResponse(ResponseModel):
     """The outcome of each item."""
 
-    results: list[PatchedMemoryItem] = Field(description="One for each item, in order")
-    succeeded: int = Field(description="How many items were changed, or already were as requested")
-    failed: int = Field(description="How many items failed")
+    results: list[PatchedMemoryItem] = Field(description="One per item, in order")
+    succeeded: int = Field(description="Number of items that were changed or already as requested")
+    failed: int = Field(description="Number of items that failed")

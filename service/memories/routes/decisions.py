@@ -1,4 +1,4 @@
-"""The recorded decisions about a memory, and undoing them."""
+"""Routes for decisions about memories and undoing them."""
 
 from __future__ import annotations
 
@@ -29,26 +29,24 @@ router = APIRouter(prefix="/v1", tags=["decisions"], route_class=JsonRoute)
 class DecisionResponse(ResponseModel):
     """A decision with its evidence."""
 
-    id: Id = Field(description="UUID, to undo it by")
-    memory_id: Id | None = Field(description="UUID of the memory it is about; null: of none")
-    event: Action | None = Field(
-        description="What it did: ADD, UPDATE, DELETE (archived), or NONE: nothing; null: not recorded"
-    )
-    source: str = Field(description="Who decided: rules, llm, or review for a person")
+    id: Id = Field(description="UUID of the decision")
+    memory_id: Id | None = Field(description="UUID of the memory it is about; null: none")
+    event: Action | None = Field(description="What it did: ADD, UPDATE, DELETE (archived) or NONE; null: not recorded")
+    source: str = Field(description="rules, llm, or review for a person")
     model: str = Field(description="Which model, or which version of the rules; person for a review")
     prompt_sha256: str | None = Field(description="SHA-256 of the prompt, in hexadecimal; null: no model was called")
-    candidates: list[str] = Field(description="UUIDs of the memories it was decided from")
+    candidates: list[str] = Field(description="UUIDs of the memories that were considered")
     reply: str | None = Field(description="The model's answer, verbatim; null: no model was called")
-    verdict: str = Field(description="In the words of whoever decided, such as ADD, UPDATE, DELETE, NONE or accept")
+    verdict: str = Field(description="As given by the source: ADD, UPDATE, DELETE, NONE, accept and so on")
     reason: str = Field(description="Why, in words; may be empty")
-    rejected: bool = Field(description="true: the model's answer could not be used, and the rules decided")
+    rejected: bool = Field(description="Whether the model's answer was unusable and the rules decided")
     state: Literal["applied", "rejected", "undone"] = Field(description="applied; rejected, as above; or undone")
-    before: str | None = Field(description="The memory's text before; null: there was none, or nothing changed")
-    after: str | None = Field(description="Its text afterwards; null: there is none, or nothing changed")
-    ruling_id: Id | None = Field(description="UUID shared by decisions that are undone together; null: none")
-    history_id: Id | None = Field(description="UUID of the entry of history that it caused; null: it changed nothing")
+    before: str | None = Field(description="The memory's text before; null: none, or unchanged")
+    after: str | None = Field(description="The memory's text after; null: none, or unchanged")
+    ruling_id: Id | None = Field(description="UUID shared by decisions that can only be undone together; null: none")
+    history_id: Id | None = Field(description="UUID of its history entry; null: it changed nothing")
     created_at: Time = Field(description="When it was made")
-    undone_at: Time | None = Field(description="When it was undone; null: it was not")
+    undone_at: Time | None = Field(description="When it was undone; null: not undone")
 
 
 class DecisionPage(ResponseModel):
@@ -59,14 +57,14 @@ class DecisionPage(ResponseModel):
 
 
 class UndoDecisionResponse(ResponseModel):
-    """A decision that was undone, with all decisions that were made together with it."""
+    """An undone decision, with those that were undone together with it."""
 
     id: Id = Field(description="UUID of the decision")
     state: Literal["undone"] = Field(description="Always undone")
-    undone_at: Time = Field(description="When it was undone, the first time")
-    decisions: list[Id] = Field(description="UUIDs of all decisions of the ruling, this one included")
-    memories: list[MemoryResponse] = Field(description="Those that came back, as they are now")
-    removed: list[Id] = Field(description="UUIDs of memories that the ruling had made, and that are gone")
+    undone_at: Time = Field(description="When it was first undone")
+    decisions: list[Id] = Field(description="UUIDs of all decisions that were undone, including this one")
+    memories: list[MemoryResponse] = Field(description="The restored memories, as they are now")
+    removed: list[Id] = Field(description="UUIDs of memories that the decisions had created and that were removed")
 
 
 @router.get(
@@ -84,7 +82,7 @@ async def get_memory_decisions(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
     cursor: ReadOn = None,
 ) -> DecisionPage:
-    """Also after the memory was deleted, until it is purged; 404 only for an id that never existed."""
+    """Available for a deleted memory too, until it is purged; 404 only for an id that never existed."""
     wanted, before = memory_id(id), cursors.counts(cursor)
     async with res.db.read(caller.workspace_id) as session:
         found = await decisions.of_memory(session, caller.workspace_id, wanted, skip=before[0], limit=limit + 1)
@@ -102,8 +100,8 @@ async def get_memory_decisions(
     responses=errors.documented(401, 403, 404, 409, 503),
 )
 async def undo_decision(id: str, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
-    """Restores text, vector, validity, tags, sources, entities and edges as they were. Only while the memory still is
-    as the decision left it, else 409; an erased one does not come back. A repetition changes nothing."""
+    """Restores text, vector, validity, tags, sources, entities and edges. 409 if the memory has changed since the
+    decision; an erased memory is not restored. Repeating the request changes nothing."""
     decision_id = uuid_of(id, undo.missing)
     result = await undo.take_back(caller.workspace_id, decision_id, res, write.answered_by(undo_answer))
     return send(undo_answer(result))

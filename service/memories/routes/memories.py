@@ -1,4 +1,4 @@
-"""Memories of a scope or by id: read, changed, restored, promoted."""
+"""Routes for memories: list, read, change, restore, promote."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ async def list_memories(
     channel: ChannelName = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=300)] = None,
-    sort: Annotated[SortField, Query(description="Equal ones go by their id")] = "created_at",
-    order: Annotated[Literal["desc", "asc"], Query(description="desc: the newest or most important first")] = "desc",
-    count: Annotated[bool, Query(description="Say in `total` how many there are")] = False,
-    state: Annotated[MemoryState, Query(description="deleted: what was deleted, as it was then, instead")] = "live",
+    sort: Annotated[SortField, Query(description="Ties are ordered by id")] = "created_at",
+    order: Annotated[Literal["desc", "asc"], Query(description="desc: newest or most important first")] = "desc",
+    count: Annotated[bool, Query(description="Return the number of matches in `total`")] = False,
+    state: Annotated[MemoryState, Query(description="deleted: list deleted memories instead, as they were")] = "live",
 ) -> MemoryPage:
-    """Everything of the scope that has not expired, whether it is valid now or not, narrowed by the filters. What was
-    deleted is listed from its history; a purge leaves nothing to list."""
+    """All unexpired memories of the scope that match the filters, whether valid now or not. Deleted memories are listed
+    from their history, purged ones not at all."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     limit = page_limit(limit, res, given="limit" in request.query_params)
     body = body_of(narrowing.NarrowingFields, {**narrowed, **ids})
@@ -143,9 +143,7 @@ async def _page_as_of(
 def _refuse_moments(body: narrowing.NarrowingFields) -> None:
     for name in ("valid_at", "as_of"):
         if getattr(body, name) is not None:
-            raise InvalidInput(
-                f"{name}: asks for what was there, state=deleted for what is gone: give one.", field=name
-            )
+            raise InvalidInput(f"{name}: cannot be combined with state=deleted.", field=name)
 
 
 async def _deleted_page(
@@ -167,7 +165,7 @@ async def _deleted_page(
 
 
 def visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Condition:
-    """What a list of the scope shows, before the filters."""
+    """The condition for listing the memories of a scope, before any filters."""
     here = scopes.matching("m", scope, body.channels or ()) & visibility.not_expired_nor_in_review("m", now)
     return here & visibility.present("m", include_archived=body.include_archived, valid_at=body.valid_at)
 
@@ -188,15 +186,15 @@ async def get_memory(
     used: CountUseOf,
     counts: CountsOf,
     response: Response,
-    valid_at: Annotated[Time | None, Query(description="Its version that held at this moment")] = None,
+    valid_at: Annotated[Time | None, Query(description="The version that was valid at this moment")] = None,
     as_of: Annotated[Time | None, Query(description=narrowing.AS_OF)] = None,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
 ) -> MemoryResponse:
-    """Archived ones too. An id that is no UUID is not found. If-Match takes the ETag. With `valid_at` the answer is the
-    version that held then, with `as_of` the memory as it was recorded then, with both the version as it was recorded;
-    404 when there was none."""
+    """Archived memories included. An id that is not a UUID is not found. The ETag is for If-Match. `valid_at` returns
+    the version that was valid then, `as_of` the memory as recorded then, both together that version as recorded then;
+    404 if there was none."""
     wanted = memory_id(id)
     narrowing.refuse_future(as_of, res.clock())
     async with res.db.snapshot(caller.workspace_id) as session:
@@ -228,7 +226,7 @@ async def get_memory_history(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
     cursor: ReadOn = None,
 ) -> MemoryHistoryResponse:
-    """Also after the memory was deleted; 404 only for an id that never existed."""
+    """Available for a deleted memory, too; 404 only for an id that never existed."""
     wanted, workspace, before = memory_id(id), caller.workspace_id, cursors.counts(cursor, 2)
     async with res.db.read(workspace) as session:
         entries = await history.of_memory(session, workspace, wanted, skip=before[0], limit=limit + 1)
@@ -264,8 +262,8 @@ async def patch_memory(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """What is not named stays. A new `content` passes PII and is embedded shortly after; by its words it is found at
-    once. `id` never changes; `timestamp`, `updated_at` and `last_accessed` only with `allow_system_fields`."""
+    """Fields that are not given stay. A new `content` is redacted and found by its words at once; its vector follows
+    shortly. `timestamp`, `updated_at` and `last_accessed` need `allow_system_fields`."""
     change = revision(body, caller, res.clock())
     context = write.answered_by(memory_answer)
     memory = await revise(caller.workspace_id, memory_id(id), change, res, context, expected=expected)
@@ -283,7 +281,7 @@ async def patch_memory(
 async def put_memory(
     id: str, body: PutMemoryRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
-    """Embedded before the answer, so a search finds it at once. Tags, metadata and importance stay."""
+    """The text is embedded before the response, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.text or body.content, embed_now=True)
     context = write.answered_by(memory_answer)
     memory = await revise(caller.workspace_id, memory_id(id), change, res, context, expected=expected)
@@ -299,7 +297,7 @@ async def put_memory(
     dependencies=IN_SCOPE,
 )
 async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
-    """One that is not archived stays as it is. What was deleted cannot be restored: 404."""
+    """A memory that is not archived stays as it is. Deleted memories cannot be restored: 404."""
     memory = await restore(caller.workspace_id, memory_id(id), res, write.answered_by(memory_answer), expected=expected)
     return send(memory_answer(memory))
 
@@ -311,7 +309,7 @@ async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: Writ
     status_code=201,
     response_model=PromotedMemoryResponse,
     responses={
-        200: {"model": PromotedMemoryResponse, "description": "It was known already"},
+        200: {"model": PromotedMemoryResponse, "description": "It was already promoted"},
         **errors.documented(400, 401, 403, 404, 409, 412, 422, 503),
     },
     dependencies=IN_SCOPE,
@@ -324,8 +322,8 @@ async def promote_memory(
     expected: ExpectedOf,
     body: PromoteMemoryRequest | None = None,
 ) -> Response:
-    """A copy in `_global` for the same user, tied to the original by PROMOTED_FROM; with `shared` one for the whole
-    workspace, which stays when the original goes. A repetition changes nothing."""
+    """Copies it to `_global` for the same user and links the copy by PROMOTED_FROM. With `shared` the copy belongs to
+    the whole workspace and outlives the original. Repeating the request changes nothing."""
     wanted, context = body or PromoteMemoryRequest(reason=None, shared=False), write.answered_by(promotion_answer)
     verb = share if wanted.shared else promote
     copy = await verb(caller.workspace_id, memory_id(id), wanted.reason, res, context, expected=expected)
@@ -337,7 +335,7 @@ def revision(body: PatchFields, caller: Caller, now: datetime) -> Revision:
     given = body.model_fields_set
     for name in SYSTEM:
         if name in given and not body.allow_system_fields:
-            raise InvalidInput(f"{name}: is kept by the service; allow_system_fields lets you set it.", field=name)
+            raise InvalidInput(f"{name}: is set by the service; pass allow_system_fields to change it.", field=name)
     if body.allow_system_fields and not caller.may(Right.SYSTEM):
         raise Forbidden(f"This key lacks the right {Right.SYSTEM}.", field="allow_system_fields")
     moments: dict[Moment, datetime | None] = {name: getattr(body, name) for name in MOMENTS if name in given}

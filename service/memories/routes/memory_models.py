@@ -1,4 +1,4 @@
-"""Answers that show stored memories and their history."""
+"""Response models for memories and their history."""
 
 from __future__ import annotations
 
@@ -35,134 +35,136 @@ class MemoryResponse(ResponseModel):
     memory: str = Field(description="Its text, redacted", examples=["Prefers tea over coffee in the morning"])
     hash: str = Field(description="MD5 of the text, in hexadecimal", examples=["9e107d9d372bb6826bd81d3542a419d6"])
     type: MemoryType = Field(description="One of seven types", examples=["Preference"])
-    type_confidence: float = Field(description="0..1: how sure the type is", examples=[0.85])
-    classification_source: ClassificationSource = Field(description="Who determined the type", examples=["regex"])
+    type_confidence: float = Field(description="Confidence in the type, 0..1", examples=[0.85])
+    classification_source: ClassificationSource = Field(description="How the type was determined", examples=["regex"])
     fact_confidence: float | None = Field(
-        description="0..1: how sure a fact out of a conversation is; null for what was stored as it is", examples=[0.9]
+        description="Confidence in a fact extracted from a conversation, 0..1; null for other memories", examples=[0.9]
     )
     current_confidence: float | None = Field(
-        description="0..1: fact_confidence, or what is left of it where the fact was only inferred: it fades by the "
-        "week until the fact is said again; null without a fact_confidence",
+        description="fact_confidence, 0..1; for a fact that was only inferred it decays weekly until the fact is "
+        "stated again; null without a fact_confidence",
         examples=[0.9],
     )
     importance: float = Field(description="0..1", examples=[0.6])
-    importance_level: int = Field(description="The same as 1..10", examples=[6])
-    importance_band: ImportanceBand = Field(description="The importance in a word", examples=["Standard"])
-    tags: list[str] = Field(description="In lower case, 100 at most", examples=[["drink", "morning:tea"]])
+    importance_level: int = Field(description="Importance on a scale of 1..10", examples=[6])
+    importance_band: ImportanceBand = Field(description="The importance as a word", examples=["Standard"])
+    tags: list[str] = Field(description="Lower case; 100 at most", examples=[["drink", "morning:tea"]])
     tag_prefixes: list[str] = Field(
-        description="The tags and what stands before each : or /", examples=[["drink", "morning", "morning:tea"]]
+        description="The tags and their prefixes up to each : or /", examples=[["drink", "morning", "morning:tea"]]
     )
-    categories: list[str] = Field(description="What it is about, in lower case", examples=[["food"]])
+    categories: list[str] = Field(description="What it is about, lower case", examples=[["food"]])
     metadata: Metadata = Field(description="The caller's own", examples=[{"project": "atlas"}])
-    temporal: TemporalDetails = Field(description="The times that its text names, and until when it is valid")
+    temporal: TemporalDetails = Field(description="The times its text mentions, and until when it is valid")
     entities: dict[str, list[str]] = Field(
-        description="Names in it by kind, found shortly after storing", examples=[{"people": ["Ana"]}]
+        description="Names in the text by kind, found shortly after storing", examples=[{"people": ["Ana"]}]
     )
     summary: str | None = Field(
-        description="Its first sentence, 240 characters at most, made shortly after storing; null: not yet",
+        description="Its first sentence, 240 characters at most, set shortly after storing; null: not yet",
         examples=["Prefers tea"],
     )
-    enriched: bool = Field(description="Whether entities and summary have been looked for")
-    enriched_at: Time | None = Field(description="When that was; null: not yet", examples=["2026-03-02T09:30:04+00:00"])
-    enrichment_attempts: int = Field(description="From 0; after 3 it is given up", examples=[1])
+    enriched: bool = Field(description="Whether entities and summary have been computed")
+    enriched_at: Time | None = Field(
+        description="When they were computed; null: not yet", examples=["2026-03-02T09:30:04+00:00"]
+    )
+    enrichment_attempts: int = Field(description="Attempts to compute them, at most 3", examples=[1])
     lifecycle_state: LifecycleState = Field(
-        description="Where it stands; decaying: of a relevance below 0.25; deleted: shown by state=deleted alone",
+        description="Its state; decaying: relevance below 0.25; deleted: listed only with state=deleted",
         examples=["active"],
     )
-    archived: bool = Field(description="Retired: reads leave it out unless include_archived is set")
-    deleted_at: Time | None = Field(description="With state=deleted: when it was deleted; else null")
-    embedding: EmbeddingStatus = Field(description="Whether its vector is there, or still to be made")
+    archived: bool = Field(description="Archived memories are read only with include_archived")
+    deleted_at: Time | None = Field(description="When it was deleted, with state=deleted; else null")
+    embedding: EmbeddingStatus = Field(description="Whether its vector is stored or still to be computed")
     user_id: str | None = Field(description="End user; null: none", examples=["alice"])
     agent_id: str | None = Field(description="Agent or persona; null: none", examples=["guide"])
-    run_id: str | None = Field(description="One run, whose facts are its own; null: none", examples=["session-1"])
-    channel: str = Field(description="Soft scope; _global is seen from every channel", examples=["_global"])
-    shared: bool = Field(description="Whether it belongs to the whole workspace, to no user, agent or run")
-    session_id: str | None = Field(description="As it was stored with; null: none", examples=["session-1"])
+    run_id: str | None = Field(description="One run with its own facts; null: none", examples=["session-1"])
+    channel: str = Field(description="Soft scope; _global is visible from every channel", examples=["_global"])
+    shared: bool = Field(description="Whether it belongs to the whole workspace instead of a user, agent or run")
+    session_id: str | None = Field(description="The session_id it was stored with; null: none", examples=["session-1"])
     role: str | None = Field(
-        description="Who said it, such as user or assistant; null: nobody, it was stored as a text", examples=["user"]
+        description="Role of the speaker, such as user or assistant; null: not a message", examples=["user"]
     )
-    speaker: str | None = Field(description="The name of who said it; null: not given", examples=["Ana"])
-    conversation_id: Id | None = Field(description="UUID of the conversation that it comes from; null: of none")
+    speaker: str | None = Field(description="Name of the speaker; null: unknown", examples=["Ana"])
+    conversation_id: Id | None = Field(description="UUID of its conversation; null: none")
     turn_index: int | None = Field(
-        description="Of a message stored word for word its place in the conversation, from 0; else null", examples=[12]
+        description="Index in the conversation, from 0, of a message stored verbatim; else null", examples=[12]
     )
     timestamp: Time = Field(description="When it happened", examples=["2026-03-02T09:30:00+00:00"])
-    t_valid: Time | None = Field(description="Valid from this moment on; null: since ever")
-    t_invalid: Time | None = Field(description="No longer valid from this moment on; null: it is still valid")
-    relevance: float = Field(description="0..1: fades without use; 1 when stored", examples=[0.97])
-    salience: float = Field(description="0..1: begins as importance, grows with use and fades without", examples=[0.6])
-    access_count: int = Field(description="How often it was found, from 0; about a second late", examples=[3])
+    t_valid: Time | None = Field(description="Valid from this moment on; null: no start")
+    t_invalid: Time | None = Field(description="Valid until this moment; null: no end")
+    relevance: float = Field(description="0..1: 1 when stored, decays without use", examples=[0.97])
+    salience: float = Field(description="0..1: starts as importance, grows with use and decays without", examples=[0.6])
+    access_count: int = Field(description="How often it was found; updated within about a second", examples=[3])
     last_accessed: Time | None = Field(
-        description="When it was last found, before that when it was stored; null: not known",
+        description="When it was last found, or stored if never found; null: unknown",
         examples=["2026-03-04T18:00:00+00:00"],
     )
     stale_at: Time | None = Field(
-        description="When it was flagged as past its end, or as unused for long (`ageing`); null: it is not"
+        description="When it was flagged as no longer valid or long unused (`ageing`); null: not flagged"
     )
-    version: int = Field(description="From 1, one more with each change; the ETag of one memory", examples=[1])
+    version: int = Field(description="Starts at 1, incremented by each change; the ETag of one memory", examples=[1])
     created_at: Time = Field(description="When it was stored", examples=["2026-03-02T09:30:01+00:00"])
     updated_at: Time = Field(description="When it was last changed", examples=["2026-03-02T09:30:01+00:00"])
-    expires_at: Time | None = Field(description="From this moment on it is gone; null: never")
+    expires_at: Time | None = Field(description="When it expires; null: never")
     version_of: Id | None = Field(
-        description="Of a past version the memory whose value it was from t_valid to t_invalid; null: it is none"
+        description="For a past version, the memory that had this text from t_valid to t_invalid; else null"
     )
     may_be_outdated_by: list[Id] = Field(
-        description="Newer memories that may say what holds instead, the latest first; both were kept in doubt"
+        description="Newer memories that may contradict it, latest first; in doubt both were kept"
     )
 
 
 class TotalCount(ResponseModel):
-    """How many there are: counted up to 10,000, an estimate above."""
+    """Number of matches: exact up to 10,000, an estimate above."""
 
-    value: int = Field(description="How many, from 0")
+    value: int = Field(description="Number of matches")
     is_exact: bool = Field(description="true: counted; false: above 10,000, estimated by the planner")
 
 
 class MemoryPage(ResponseModel):
-    """Newest first unless another order is given; send `next_cursor` back with the same order for the next page."""
+    """Newest first by default; for the next page send `next_cursor` as `cursor` with the same order."""
 
     results: list[MemoryResponse] = Field(description="At most `limit` memories")
     next_cursor: NextCursor = None
     total: TotalCount | None = Field(None, description="With count=true; else null")
-    warnings: list[str] = Field(description="What was left out, each as `code: sentence`", default_factory=list)
+    warnings: list[str] = Field(description="What was omitted, each as `code: sentence`", default_factory=list)
 
 
 class MemoryHistoryItem(ResponseModel):
-    """One change of a memory, known in the half-open [recorded_from, recorded_to)."""
+    """One change of a memory; its result was in force in the half-open [recorded_from, recorded_to)."""
 
     id: Id = Field(description="UUID of the entry")
     memory_id: Id = Field(description="UUID of the memory")
-    event: Action = Field(description="What happened; DELETE: it was deleted, or archived by the curator")
-    old_memory: str | None = Field(description="Its text before; null: there was none, or it was purged")
-    new_memory: str | None = Field(description="Its text afterwards; null: after a DELETE, or it was purged")
+    event: Action = Field(description="What happened; DELETE: deleted, or archived by the curator")
+    old_memory: str | None = Field(description="The text before; null: none, or purged")
+    new_memory: str | None = Field(description="The text after; null: deleted or purged")
     is_deleted: bool = Field(description="Whether it was a DELETE")
     user_id: OfUser
     agent_id: OfAgent
     run_id: OfRun
-    timestamp: Time = Field(description="The same as recorded_from")
-    recorded_from: Time = Field(description="When it happened: from this moment on it was so")
-    recorded_to: Time | None = Field(description="The moment of the next change; null: it still is so")
+    timestamp: Time = Field(description="Equal to recorded_from")
+    recorded_from: Time = Field(description="When the change was recorded")
+    recorded_to: Time | None = Field(description="When the next change was recorded; null: none since")
 
 
 class MemoryVersionItem(ResponseModel):
-    """What a memory said in the half-open [t_valid, t_invalid)."""
+    """The text of a memory that was valid in the half-open [t_valid, t_invalid)."""
 
     id: Id = Field(description="UUID of the memory itself, of its past version, or of the memory it superseded")
     memory: str = Field(description="Its text", examples=["Lives in Berlin"])
-    timestamp: Time = Field(description="When it was said, the last time")
-    t_valid: Time | None = Field(description="It held from this moment on; null: since ever")
-    t_invalid: Time | None = Field(description="It held until this moment; null: it still holds")
-    is_current: bool = Field(description="Whether it is what the memory says now")
+    timestamp: Time = Field(description="When it was last stated")
+    t_valid: Time | None = Field(description="Valid from this moment on; null: no start")
+    t_invalid: Time | None = Field(description="Valid until this moment; null: no end")
+    is_current: bool = Field(description="Whether it is the memory's current text")
 
 
 class MemoryHistoryResponse(ResponseModel):
-    """Oldest first; there also after the memory is gone."""
+    """Oldest first; available after the memory was deleted, too."""
 
     results: list[MemoryHistoryItem] = Field(
         description="At most `limit` changes, in the order in which they were recorded"
     )
     versions: list[MemoryVersionItem] = Field(
-        description="What it said when, in the order of validity, however the statements arrived; none once it is gone"
+        description="Its texts in order of validity, however they arrived; empty once the memory is deleted"
     )
     next_cursor: NextCursor = None
 
@@ -172,7 +174,7 @@ def memory_response(found: Memory) -> MemoryResponse:
 
 
 def memory_fields(found: Memory) -> dict[str, Any]:
-    """The fields of a memory; the four values of enrichment are also shown in metadata."""
+    """The fields of a memory; the four values of enrichment also appear in metadata."""
     named = _entities(found)
     return {
         "id": found.id,
@@ -219,7 +221,7 @@ def memory_fields(found: Memory) -> dict[str, Any]:
 
 
 def memory_json(found: Memory) -> dict[str, Any]:
-    """The same with times as text, for an answer that is written without its model."""
+    """`memory_fields` with times as text, for responses written without a model."""
     return {name: iso(each) if isinstance(each, datetime) else each for name, each in memory_fields(found).items()}
 
 
@@ -236,7 +238,7 @@ def _metadata(found: Memory, named: dict[str, list[str]]) -> dict[str, Any]:
         "enrichment_attempts": found.enrichment_attempts,
         "summary": found.summary,
         "entities": named,
-        **found.metadata,  # what the caller has put there under such a name is his
+        **found.metadata,  # the caller's own values take precedence
     }
 
 

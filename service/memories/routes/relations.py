@@ -1,4 +1,4 @@
-"""Edges between memories: made, listed and removed by hand, and walks along them."""
+"""Routes for relations between memories: create, list, delete, traverse."""
 
 from __future__ import annotations
 
@@ -53,23 +53,21 @@ RelationName = Literal[
 
 
 class CreateRelationRequest(RequestModel):
-    """An edge from the memory of the path to `target_id`."""
+    """A relation from the memory in the path to `target_id`."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"target_id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c", "type": "DERIVED_FROM"}]}
     )
 
-    target_id: Id = Field(
-        examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"], description="UUID of the memory that the edge leads to"
-    )
+    target_id: Id = Field(examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"], description="UUID of the target memory")
     type: RelationName = Field(
         examples=["DERIVED_FROM"],
-        description="Read from the path's memory to the target: this one is DERIVED_FROM that one",
+        description="Reads from source to target: the memory in the path is DERIVED_FROM the target",
     )
     strength: Unit = Field(1.0, description="0..1")
-    properties: JsonObject = Field(default_factory=dict, description="Whatever you like to keep with the edge")
-    t_valid: Time | None = Field(None, description="Valid from this moment on; left out: since ever")
-    t_invalid: Time | None = Field(None, description="No longer valid from this moment on; left out: it stays valid")
+    properties: JsonObject = Field(default_factory=dict, description="Your own data about the relation")
+    t_valid: Time | None = Field(None, description="Valid from this moment on; default: no start")
+    t_invalid: Time | None = Field(None, description="Valid until this moment; default: no end")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -79,41 +77,39 @@ class CreateRelationRequest(RequestModel):
 
 
 class RelationResponse(ResponseModel):
-    """An edge between two memories, seen from the memory of the path."""
+    """A relation between two memories, seen from the memory in the path."""
 
-    source_id: Id = Field(description="UUID of the memory that the edge begins at")
-    target_id: Id = Field(description="UUID of the memory that it leads to")
-    type: RelationType = Field(description="Read from source to target")
+    source_id: Id = Field(description="UUID of the source memory")
+    target_id: Id = Field(description="UUID of the target memory")
+    type: RelationType = Field(description="Reads from source to target")
     strength: float = Field(description="0..1")
-    properties: dict[str, Any] = Field(description="The caller's own; for an edge that the service made, its reason")
-    t_valid: Time | None = Field(description="Valid from this moment on; null: since ever")
-    t_invalid: Time | None = Field(description="No longer valid from this moment on; null: it stays valid")
-    created_at: Time | None = Field(description="When the edge was made; null: not known")
-    direction: Literal["out", "in"] = Field(
-        description="Seen from the memory of the path: out leads away from it, in towards it"
-    )
+    properties: dict[str, Any] = Field(description="Your own data; for relations created by the service, the reason")
+    t_valid: Time | None = Field(description="Valid from this moment on; null: no start")
+    t_invalid: Time | None = Field(description="Valid until this moment; null: no end")
+    created_at: Time | None = Field(description="When it was created; null: unknown")
+    direction: Literal["out", "in"] = Field(description="out: away from the memory in the path; in: towards it")
 
 
 class RelationPage(ResponseModel):
-    """The strongest first."""
+    """Strongest first."""
 
-    results: list[RelationResponse] = Field(description="At most `limit` edges")
+    results: list[RelationResponse] = Field(description="At most `limit` relations")
     next_cursor: NextCursor = None
 
 
 class RelatedMemoryItem(MemoryResponse):
-    """A memory that a walk found."""
+    """A memory connected to the one in the path."""
 
-    depth: int = Field(description="Edges between it and the memory of the path: 1..3")
-    relation: RelationResponse = Field(description="The edge by which the walk came, seen from the memory before it")
+    depth: int = Field(description="Number of edges to the memory in the path, 1..3")
+    relation: RelationResponse = Field(description="The last edge on the way, seen from the memory before it")
 
 
 class RelatedMemoryPage(ResponseModel):
-    """The nearest first, then the strongest."""
+    """Nearest first, then strongest."""
 
     results: list[RelatedMemoryItem] = Field(description="At most `limit` memories, each once")
     truncated: bool = Field(
-        description="true: a memory had more than its 50 strongest edges, or more memories were found than `limit`"
+        description="Whether a memory has more than 50 edges or there are more memories than `limit`"
     )
     next_cursor: NextCursor = None
 
@@ -130,14 +126,14 @@ async def get_related_memories(
     caller: Reader,
     res: ResourcesOf,
     note: AuditReadOf,
-    depth: Annotated[int, Query(ge=1, le=3, description="Edges to walk, whatever their direction")] = 2,
+    depth: Annotated[int, Query(ge=1, le=3, description="Number of edges to follow, in both directions")] = 2,
     types: Several = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     include_archived: bool = False,
     cursor: ReadOn = None,
 ) -> RelatedMemoryPage:
-    """The nearest first, then by the strength of the edge; each once. At most the 50 strongest edges of a memory are
-    walked; `truncated` says when there was more."""
+    """Nearest first, then by strength of the edge; each memory once. Follows at most the 50 strongest edges of each
+    memory; `truncated` says whether there are more."""
     way = edges.WalkOptions(depth, limit, types=_types(types), include_archived=include_archived)
     (skip,), now = cursors.counts(cursor), res.clock()
     async with res.db.snapshot(caller.workspace_id) as session:
@@ -170,7 +166,7 @@ async def list_relations(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: ReadOn = None,
 ) -> RelationPage:
-    """The strongest first, whether they hold now or not."""
+    """Strongest first, including relations that are not valid now."""
     async with res.db.snapshot(caller.workspace_id) as session:
         start = await _start(session, caller.workspace_id, memory_id(id), res)
         before = cursors.counts(cursor)
@@ -186,7 +182,7 @@ async def list_relations(
     status_code=201,
     response_model=RelationResponse,
     responses={
-        200: {"model": RelationResponse, "description": "The edge was there and has the new values"},
+        200: {"model": RelationResponse, "description": "The relation existed and was updated"},
         **errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503),
     },
 )
@@ -198,8 +194,8 @@ async def create_relation(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """Read from here to there: this memory DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it. If-Match
-    holds this memory to the version that was read."""
+    """Reads from source to target: this memory is DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it.
+    If-Match compares the version of this memory."""
     source = memory_id(id)
     asked = Relation(
         source,
@@ -229,9 +225,9 @@ async def delete_relation(
     write: WriteOf,
     expected: ExpectedOf,
     target_id: Annotated[str, Query(min_length=1, max_length=100)],
-    type: Annotated[RelationName | None, Query(description="Left out: every type")] = None,
+    type: Annotated[RelationName | None, Query(description="Default: every type")] = None,
 ) -> Response:
-    """Relations from this memory to the target. Having none is no error."""
+    """Deletes the relations from this memory to the target; without any, 0 are deleted."""
     source, target = memory_id(id), memory_id(target_id)
     kind = RelationType(type) if type else None
     context = write.answered_by(deleted)
@@ -252,7 +248,7 @@ async def _start(session: Session, workspace_id: UUID, wanted: UUID, res: Resour
 
 
 def _previous(step: WalkStep) -> UUID:
-    """The memory at the other end of the step's edge, from which the walk came."""
+    """The memory at the other end of the step's edge."""
     return step.by.source_id if step.by.target_id == step.memory_id else step.by.target_id
 
 

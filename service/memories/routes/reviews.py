@@ -1,4 +1,4 @@
-"""Reviews: memories that contradict known ones and wait for a person's decision (policy flag_review)."""
+"""Routes for reviews: memories that contradict known ones and wait for a person's decision (policy flag_review)."""
 
 from __future__ import annotations
 
@@ -28,28 +28,26 @@ RESOLVED = errors.documented(401, 403, 404, 409, 412, 503)
 
 
 class ReviewChange(ResponseModel):
-    """What acceptance does to one memory."""
+    """What accepting does to one memory."""
 
     verb: Literal["UPDATE", "DELETE"] = Field(
         description="UPDATE: the target gets the flagged text; DELETE: it is archived"
     )
-    target_id: Id = Field(description="UUID of the memory that it happens to")
+    target_id: Id = Field(description="UUID of the memory it changes")
 
 
 class ReviewResponse(ResponseModel):
-    """A memory that waits for a person's decision, and is archived until then."""
+    """A memory that waits for a person's decision; it is archived until then."""
 
-    id: Id = Field(description="UUID, to accept or reject it by")
+    id: Id = Field(description="UUID of the review")
     state: Literal["pending", "accepted", "rejected"] = Field(description="accepted and rejected are final")
     memory_id: Id = Field(description="UUID of the memory that waits")
-    memory: MemoryResponse | None = Field(description="The memory that waits; null: it is gone")
-    changes: list[ReviewChange] = Field(description="What acceptance does, in order")
-    contradicts: list[MemoryResponse] = Field(
-        description="The memories that acceptance changes; those that are gone are left out"
-    )
+    memory: MemoryResponse | None = Field(description="The memory that waits; null: deleted")
+    changes: list[ReviewChange] = Field(description="What accepting does, in order")
+    contradicts: list[MemoryResponse] = Field(description="The memories that accepting changes, without deleted ones")
     created_at: Time = Field(description="When it was flagged")
-    resolved_at: Time | None = Field(description="When it was accepted or rejected; null: it waits")
-    version: int = Field(description="What If-Match wants: another number, not a greater one, after any change")
+    resolved_at: Time | None = Field(description="When it was accepted or rejected; null: pending")
+    version: int = Field(description="The ETag, for If-Match: different, not necessarily greater, after a change")
 
 
 class ReviewPage(ResponseModel):
@@ -73,7 +71,7 @@ async def list_reviews(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> ReviewPage:
-    """The pending reviews of a scope. Nothing else shows these memories: no search, no list."""
+    """Memories under review do not appear in searches or lists."""
     after = cursors.decode(cursor)
     async with res.db.read(caller.workspace_id) as session:
         found = await reviews.page(session, scope, after=after, limit=limit + 1, now=res.clock())
@@ -97,7 +95,7 @@ async def list_reviews(
     responses=RESOLVED,
 )
 async def accept_review(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
-    """It replaces what it contradicts, under that memory's id. The decision can be undone."""
+    """It replaces the text of the memory it contradicts, which keeps its id. The decision can be undone."""
     resolved = await review.accept(
         caller.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected
     )
@@ -112,7 +110,7 @@ async def accept_review(id: str, caller: Changer, res: ResourcesOf, write: Write
     responses=RESOLVED,
 )
 async def reject_review(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
-    """What it contradicts stays as it is. Its history stays too."""
+    """The memory it contradicts stays unchanged. The history of the flagged memory is kept."""
     resolved = await review.reject(
         caller.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected
     )

@@ -1,4 +1,4 @@
-"""Requests and answers of storing memories."""
+"""Request and response models for storing memories."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from service.providers.budget import RequestUsage
 
 Said = Annotated[str, Field(max_length=MAX_TEXT)]
 Parts = Annotated[list[Any], Field(max_length=MAX_ITEMS)]
-"""Parts of a message, of which only those with a `text` count: a picture may be a megabyte, and is not kept."""
+"""Parts of a message. Only those with a `text` are kept: a picture may be a megabyte."""
 
 
 ELSEWHERE = frozenset(
@@ -53,29 +53,29 @@ ELSEWHERE = frozenset(
         *("additional_kwargs", "response_metadata", "usage_metadata", "invalid_tool_calls", "example", "artifact"),
     }
 )
-"""Fields of a message in the histories of others. Of them the time and the type, which may be the role, count."""
+"""Message fields of other frameworks. Only the time and the type, which may hold the role, are read."""
 
 ROLES_ELSEWHERE = {"human": "user", "ai": "assistant"}
 
 
 class MessageInput(RequestModel):
-    """One message of a conversation, as clients send them: parts without text are left out with a warning."""
+    """One message of a conversation. Parts without text are dropped with a warning."""
 
-    role: Role = Field(description="user, assistant, system or tool; others are taken with a warning")
+    role: Role = Field(description="user, assistant, system or tool; other roles are accepted with a warning")
     content: Annotated[Said | Parts, TextInDocument()] | None = Field(
         None,
         examples=["I moved to Lisbon last week."],
-        description="What was said; of a list of parts those with text are kept",
+        description="The text; in a list of parts, those with text are kept",
     )
     name: Speaker | None = Field(None, description="The speaker's name")
-    timestamp: Time | None = Field(None, description="When it was said; default the request's")
+    timestamp: Time | None = Field(None, description="When it was said; default: the request's timestamp")
 
     _left_out: frozenset[str] = PrivateAttr(frozenset())
 
     @model_validator(mode="wrap")
     @classmethod
     def _as_kept_elsewhere(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
-        """A message as OpenAI, LangChain and others keep it: what is no part of a message here is left out."""
+        """Accepts messages as OpenAI, LangChain and others store them, without the fields that are unknown here."""
         if not isinstance(given, dict):
             return handler(given)
         sent = {name: value for name, value in given.items() if name not in ELSEWHERE}
@@ -93,7 +93,7 @@ class MessageInput(RequestModel):
 
     @property
     def left_out(self) -> frozenset[str]:
-        """The fields that were sent and have no meaning here."""
+        """The fields that were sent and ignored."""
         return self._left_out
 
 
@@ -101,42 +101,46 @@ Messages = Annotated[list[MessageInput], Field(max_length=MAX_MESSAGES)]
 
 
 class MemoryFields(ScopeFields):
-    """What a caller may set by hand; the service works out the rest."""
+    """Fields that a caller may set; the service determines the rest."""
 
     session_id: Name | None = Field(
         None,
-        description="Your name for the chat, whose facts are the user's; with messages also the conversation's name",
+        description="Your name for the chat; its facts belong to the user. With messages also the conversation's name",
     )
-    id: Id | None = Field(None, description="Your own UUID; an existing one in the same scope is updated")
-    type: TypeName | None = Field(None, description="One of seven types; classified by the service when left out")
+    id: Id | None = Field(None, description="Your own UUID; a memory of the scope that has it already is updated")
+    type: TypeName | None = Field(None, description="One of seven types; default: classified by the service")
     type_confidence: Unit | None = Field(
-        None, description="0..1: how sure the type is; left out: 0.9 for one that is given"
+        None, description="Confidence in the type, 0..1; default 0.9 when type is given"
     )
-    confidence: Unlisted[Unit | None] = Field(None, description="The same as type_confidence")
-    importance: Unit | None = Field(None, description="0..1; rated by the service when left out")
-    importance_level: int | None = Field(None, ge=1, le=10, description="1..10, ten times importance; instead of it")
+    confidence: Unlisted[Unit | None] = Field(None, description="Alias of type_confidence")
+    importance: Unit | None = Field(None, description="0..1; default: rated by the service")
+    importance_level: int | None = Field(
+        None, ge=1, le=10, description="Importance on a scale of 1..10; instead of importance"
+    )
     tags: Tags = Field(
         default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas", "work"]]
     )
     metadata: JsonObject = Field(
         default_factory=dict,
-        description="Whatever you like to filter by later; not the names of a memory's own fields",
+        description="Your own keys, to filter by later; the names of a memory's fields are not allowed",
         examples=[{"project": "atlas", "priority": 3}],
     )
-    timestamp: Time | None = Field(None, description="When it happened; default now. Relative dates count from here")
+    timestamp: Time | None = Field(
+        None, description="When it happened; default now. Relative dates in the text refer to it"
+    )
     timezone: Zone | None = Field(
         None,
-        description="IANA zone in which 'tomorrow at 3' is meant; default the timestamp's offset, else the workspace's",
+        description="IANA time zone for 'tomorrow at 3'; default: the timestamp's offset, else the workspace's zone",
     )
-    t_valid: Time | None = Field(None, description="Valid from this moment on; left out: since ever")
-    t_invalid: Time | None = Field(None, description="No longer valid from this moment on; left out: it stays valid")
-    updated_at: Time | None = Field(None, description="With allow_system_fields only; content only")
-    last_accessed: Time | None = Field(None, description="With allow_system_fields only; content only")
-    allow_system_fields: bool = Field(False, description="To move memories in; needs the right memory:admin")
-    ttl_s: int | None = Field(None, ge=1, le=MAX_TTL_S, description="Seconds until it is gone; instead of expires_at")
-    expires_at: Time | None = Field(None, description="From this moment on it is gone; left out: never")
+    t_valid: Time | None = Field(None, description="Valid from this moment on; default: no start")
+    t_invalid: Time | None = Field(None, description="Valid until this moment; default: no end")
+    updated_at: Time | None = Field(None, description="Only with allow_system_fields and content")
+    last_accessed: Time | None = Field(None, description="Only with allow_system_fields and content")
+    allow_system_fields: bool = Field(False, description="For importing memories; needs the right memory:admin")
+    ttl_s: int | None = Field(None, ge=1, le=MAX_TTL_S, description="Seconds until it expires; instead of expires_at")
+    expires_at: Time | None = Field(None, description="When it expires; default: never")
     embedding: Vector | None = Field(
-        None, description="Your own vector, of the service's dimension; made of the text when left out"
+        None, description="Your own vector, of the service's dimension; default: computed from the text"
     )
 
     @model_validator(mode="after")
@@ -167,40 +171,40 @@ class StoreRequest(MemoryFields):
     )
     messages: Annotated[Messages | Said, ListInDocument()] | None = Field(
         None,
-        description="A conversation that facts are read from; a string is one message of the user",
+        description="A conversation to extract facts from; a string is one message of the user",
         examples=[[{"role": "user", "content": "I moved to Lisbon last week."}]],
     )
     shared: bool = Field(
         False,
-        description="content only: a memory of the whole workspace, without user, agent and run (right memory:share)",
+        description="content only: a memory of the whole workspace, without user, agent or run (right memory:share)",
     )
-    infer: bool = Field(True, description="messages only: false stores them as they are")
-    dedup: bool = Field(True, description="content only: false stores it beside what says nearly the same")
-    dry_run: bool = Field(False, description="Say what would happen and store nothing")
+    infer: bool = Field(True, description="messages only: false stores the messages as they are")
+    dedup: bool = Field(True, description="content only: false stores it even if a similar memory exists")
+    dry_run: bool = Field(False, description="Report what would happen and store nothing")
     use_llm: bool | None = Field(
-        None, description="false: by rules alone; left out or true: by the language model, if there is one"
+        None, description="false: use rules only; default: use the language model if there is one"
     )
     summarise: bool = Field(
-        False, description="content only: shorten a long text before it is stored; needs a language model"
+        False, description="content only: shorten a long text before storing it; needs a language model"
     )
     limits: Literal["open", "strict"] | None = Field(
         None,
-        description="strict refuses a content longer than the hard limit (2,000 characters); default the workspace's",
+        description="strict rejects content longer than the hard limit (2,000 characters); default: the workspace's",
     )
     prompt: str | None = Field(
         None,
         min_length=1,
         max_length=20_000,
-        description="messages with infer only: replaces the service's prompt that facts are read with",
+        description="messages with infer only: replaces the prompt for extracting facts",
     )
     filters: FilterTree | None = Field(
-        None, description="messages with infer only: which memories the new facts are compared with"
+        None, description="messages with infer only: the memories to compare new facts with"
     )
 
     @model_validator(mode="before")
     @classmethod
     def _in_the_zone_of_its_time(cls, given: Any) -> Any:
-        """Without a time zone the offset of the first time given counts, if it is of whole hours."""
+        """Defaults the time zone to the offset of the first timestamp, if it is a whole number of hours."""
         if not isinstance(given, dict) or given.get("timezone") is not None:
             return given
         said = given.get("messages")
@@ -222,14 +226,14 @@ class StoreRequest(MemoryFields):
 
 
 class StoreBatchRequest(RequestModel):
-    """Several single memories; each is its own transaction."""
+    """Several texts, each stored in its own transaction."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"items": [{"content": "Parks in bay 12.", "user_id": "alice"}]}]}
     )
 
     items: list[StoreRequest] = Field(
-        min_length=1, max_length=MAX_ITEMS, description="Each like the body of POST /v1/memories; 100 at most"
+        min_length=1, max_length=MAX_ITEMS, description="Bodies of POST /v1/memories; 100 at most"
     )
 
 
@@ -237,15 +241,15 @@ class StoreBatchRequest(RequestModel):
 
 
 class DedupOutcome(ResponseModel):
-    """`similarity`: calibrated cosine 0..1 to the nearest memory of the scope; null when nothing was compared."""
+    """How the text compares with the memories of its scope."""
 
     action: DedupAction = Field(description="Stored as new, merged into an existing memory, or already known")
     existing_id: Id | None = Field(
-        default=None, description="The memory that it was merged into, or that says it already; null: there is none"
+        default=None, description="The memory that it was merged into or that says it already; null: none"
     )
     similarity: float | None = Field(
         default=None,
-        description="0..1 to the nearest memory of the scope; null when nothing was compared",
+        description="Calibrated cosine to the nearest memory of the scope, 0..1; null when nothing was compared",
         examples=[0.42],
     )
 
@@ -266,83 +270,83 @@ class PiiSummary(ResponseModel):
 
 
 class DecisionEvidence(ResponseModel):
-    """Who decided about a similar memory, and why."""
+    """How a similar memory was decided about, and why."""
 
     source: str = Field(examples=["rules"], description="rules or llm")
     model: str = Field(description="Which model, or which version of the rules", examples=["rules:1"])
     verdict: str = Field(description="ADD, UPDATE, DELETE or NONE", examples=["UPDATE"])
     reason: str = Field(description="Why, in words", examples=["a newer value of the same attribute"])
-    rejected: bool = Field(description="The model's answer could not be used, and the rules decided")
+    rejected: bool = Field(description="Whether the model's answer was unusable and the rules decided")
 
 
 class StoreOutcome(ResponseModel):
     """The outcome for one text; `event` is ADD, UPDATE or NONE."""
 
     event: Action = Field(
-        description="ADD: a new memory; UPDATE: one that was there has changed; NONE: nothing new", examples=["ADD"]
+        description="ADD: a new memory; UPDATE: an existing one has changed; NONE: nothing new", examples=["ADD"]
     )
     id: Id | None = Field(description="UUID of the memory; null when nothing was stored")
     memory: str | None = Field(
-        description="Its text now, redacted; null: there is none, or it was there before and the key may not read",
+        description="Its text now, redacted; null: there is none, or it existed before and the key may not read it",
         examples=["Prefers tea over coffee in the morning"],
     )
     old_memory: str | None = Field(
-        default=None, description="Its text before an UPDATE, if the key may read; else null"
+        default=None, description="Its text before an UPDATE, if the key may read it; else null"
     )
     kept_as: Id | None = Field(
         default=None,
-        description="With NONE: the past version that says it, because it is older than what is known; else null",
+        description="With NONE: the past version with this text, because it is older than what is known; else null",
     )
     dedup: DedupOutcome = Field(description="What it was compared with")
     decision: DecisionEvidence | None = Field(
-        default=None, description="Who decided about a near neighbour; null when nobody had to"
+        default=None, description="The decision about a similar memory; null when none was needed"
     )
     importance: float | None = Field(
-        description="0..1; null: not determined for a text that is not stored", examples=[0.6]
+        description="0..1; null: not determined, as the text is not stored", examples=[0.6]
     )
-    importance_level: int | None = Field(description="The same as 1..10; null: not determined", examples=[6])
+    importance_level: int | None = Field(
+        description="Importance on a scale of 1..10; null: not determined", examples=[6]
+    )
     importance_band: ImportanceBand | None = Field(
-        description="The importance in a word; null: not determined", examples=["Standard"]
+        description="The importance as a word; null: not determined", examples=["Standard"]
     )
     temporal: TemporalDetails | None = Field(
-        description="The times that it names, and until when it is valid; null: not determined"
+        description="The times it mentions, and until when it is valid; null: not determined"
     )
     categories: list[str] = Field(description="What it is about", examples=[["food"]])
-    tags: list[str] = Field(description="In lower case", examples=[["drink"]])
-    tag_prefixes: list[str] = Field(description="The tags and what stands before each : or /", examples=[["drink"]])
+    tags: list[str] = Field(description="Lower case", examples=[["drink"]])
+    tag_prefixes: list[str] = Field(description="The tags and their prefixes up to each : or /", examples=[["drink"]])
     type: MemoryType | None = Field(description="One of seven types; null: not determined", examples=["Preference"])
     type_confidence: float | None = Field(
-        description="0..1: how sure the type is; null: not determined", examples=[0.85]
+        description="Confidence in the type, 0..1; null: not determined", examples=[0.85]
     )
     classification_source: ClassificationSource | None = Field(
-        description="Who determined the type; null: not determined", examples=["regex"]
+        description="How the type was determined; null: not determined", examples=["regex"]
     )
     pii: PiiSummary = Field(description="What was redacted")
-    entities: dict[str, list[str]] = Field(default_factory=dict, description="Found by enrichment, shortly after")
-    embedding: EmbeddingStatus = Field(description="stored, or queued: found by its words until its vector is made")
+    entities: dict[str, list[str]] = Field(
+        default_factory=dict, description="Empty here; enrichment finds them shortly after"
+    )
+    embedding: EmbeddingStatus = Field(description="stored, or queued: found by its words until its vector is computed")
     enrichment: Literal["queued", "none"] = Field(
-        description="queued: entities and relations come shortly after", examples=["queued"]
+        description="queued: entities and relations follow shortly", examples=["queued"]
     )
-    summarized: bool = Field(default=False, description="Whether the text was shortened before it was stored")
-    original_length: int | None = Field(
-        default=None, description="Characters before it was shortened; null: it was not"
-    )
-    summarized_length: int | None = Field(
-        default=None, description="Characters after it was shortened; null: it was not"
-    )
-    role: str | None = Field(default=None, description="Who said it; null: nobody, it was stored as a text")
-    conversation_id: Id | None = Field(default=None, description="UUID of the conversation it came from; null: of none")
-    turn_index: int | None = Field(default=None, description="Its place there, from 0; null: none")
+    summarized: bool = Field(default=False, description="Whether the text was shortened before storing")
+    original_length: int | None = Field(default=None, description="Characters before shortening; null: not shortened")
+    summarized_length: int | None = Field(default=None, description="Characters after shortening; null: not shortened")
+    role: str | None = Field(default=None, description="Role of the speaker; null: not a message")
+    conversation_id: Id | None = Field(default=None, description="UUID of its conversation; null: none")
+    turn_index: int | None = Field(default=None, description="Its index in the conversation, from 0; null: none")
     warnings: list[str] = Field(
-        default_factory=list, description="What was left out or cut short, each as `code: sentence`"
+        default_factory=list, description="What was dropped or truncated, each as `code: sentence`"
     )
     timings_ms: dict[str, float] = Field(default_factory=dict, description="Per stage")
 
 
 class LlmUsage(ResponseModel):
-    """Calls of models, and their tokens."""
+    """Model calls and tokens."""
 
-    llm_calls: int = Field(default=0, description="Calls of the language model")
+    llm_calls: int = Field(default=0, description="Calls to the language model")
     prompt_tokens: int = Field(default=0, description="Tokens sent")
     completion_tokens: int = Field(default=0, description="Tokens of its answers")
     embedded_texts: int = Field(default=0, description="Texts that were embedded")
@@ -350,48 +354,48 @@ class LlmUsage(ResponseModel):
 
 
 class StoreResponse(ResponseModel):
-    """One result per text, in the order they were sent."""
+    """One result per text, in request order."""
 
-    results: list[StoreOutcome] = Field(description="What became of each text or fact, in order")
+    results: list[StoreOutcome] = Field(description="The outcome of each text or fact, in order")
     warnings: list[str] = Field(
-        default_factory=list, description="Of the request as a whole; no_facts says why nothing was stored"
+        default_factory=list, description="About the request as a whole; no_facts says why nothing was stored"
     )
     usage: LlmUsage = Field(description="Model calls and tokens")
     timings_ms: dict[str, float] = Field(
-        description="By stage, and the total", examples=[{"embed": 7.8, "total": 34.1}]
+        description="Milliseconds per stage, and in total", examples=[{"embed": 7.8, "total": 34.1}]
     )
-    dry_run: bool = Field(default=False, description="Nothing was stored")
+    dry_run: bool = Field(default=False, description="Whether this was a dry run, which stores nothing")
 
 
 class BatchItemError(ResponseModel):
-    """Why one item of a batch failed."""
+    """The error of one batch item."""
 
-    status: int = Field(description="The HTTP status it would have alone", examples=[400])
-    code: str = Field(description="What is wrong, for programs", examples=["invalid_input"])
-    detail: str = Field(description="What is wrong, for people")
-    field: str | None = Field(default=None, description="Where, inside the item; null: no field is to blame")
+    status: int = Field(description="The HTTP status of a single request", examples=[400])
+    code: str = Field(description="Error code", examples=["invalid_input"])
+    detail: str = Field(description="Error message")
+    field: str | None = Field(default=None, description="Path of the field inside the item; null: no single field")
 
 
 class StoreBatchItem(ResponseModel):
     """The outcome of one item of a batch: its results or its error."""
 
-    index: int = Field(description="Its place in the request, from 0")
-    status: int = Field(description="The HTTP status it would have alone", examples=[201])
-    results: list[StoreOutcome] = Field(default_factory=list, description="As of a single store; none when it failed")
+    index: int = Field(description="Its index in the request, from 0")
+    status: int = Field(description="The HTTP status of a single request", examples=[201])
+    results: list[StoreOutcome] = Field(default_factory=list, description="As for a single store; empty when it failed")
     error: BatchItemError | None = Field(default=None, description="Why it failed; null when it did not")
 
 
 class StoreBatchResponse(ResponseModel):
-    """One item for each that was sent."""
+    """One outcome per item."""
 
-    results: list[StoreBatchItem] = Field(description="One for each item, in order")
-    succeeded: int = Field(description="How many items were stored, or already known")
-    failed: int = Field(description="How many items failed")
-    usage: LlmUsage = Field(description="Model calls and tokens of all items together")
+    results: list[StoreBatchItem] = Field(description="One per item, in order")
+    succeeded: int = Field(description="Number of items that were stored or already known")
+    failed: int = Field(description="Number of items that failed")
+    usage: LlmUsage = Field(description="Model calls and tokens of all items")
 
 
 def store_outcome(outcome: Outcome) -> StoreOutcome:
-    """One outcome. A duplicate shows the existing memory; fields that were not computed for the new text are null."""
+    """One outcome. A duplicate shows the existing memory; fields that were not computed are null."""
     draft = outcome.draft
     return StoreOutcome(
         event=outcome.event,
@@ -449,7 +453,7 @@ def llm_usage(spent: RequestUsage) -> LlmUsage:
 
 
 def stage_timings(drafts: Sequence[Draft]) -> dict[str, float]:
-    """Milliseconds per stage, of the slowest text: the texts of a request pass each stage together."""
+    """Milliseconds per stage, of the slowest text: all texts of a request pass a stage together."""
     found: dict[str, float] = {}
     for draft in drafts:
         for stage, spent in draft.timings_ms.items():

@@ -1,4 +1,4 @@
-"""How likely results hold an answer: the same fields wherever something is searched."""
+"""Fields of search results: the probability that they hold an answer."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ from typing import Annotated
 
 from pydantic import Field
 
-MIN_PROBABILITY = "0..1: leaves out what answers with a smaller answer_probability; what has none stays"
+MIN_PROBABILITY = "Minimum answer_probability, 0..1; results without one are kept"
 
 HitProbability = Annotated[
     float | None,
     Field(
-        description="0..1: how likely it holds the answer; null where it cannot be told: without a query or a vector, "
-        "and for a request",
+        description="Probability that it holds the answer, 0..1; null without a query or a vector, and for a request",
         examples=[0.58],
     ),
 ]
 Answerable = Annotated[
     bool | None,
     Field(
-        description="Whether answer_probability is 0.5 or more; null where that is null. Where question and answer "
-        "share no word it is too low, so do not refuse to answer because of it: judge the hits",
+        description="Whether answer_probability is 0.5 or more; null where that is null. It is too low where question "
+        "and answer share no word, so judge the hits before you refuse to answer",
         examples=[True],
     ),
 ]
 AnswerProbability = Annotated[
     float | None,
     Field(
-        description="0..1: how likely what was searched holds the answer at all, shown or not; null without a query or "
+        description="Probability that the searched scope holds the answer at all, 0..1; null without a query or "
         "any vector, and for a request, which asks nothing",
         examples=[0.87],
     ),

@@ -1,4 +1,4 @@
-"""Recall over HTTP: everything that helps to answer a query, in one bundle."""
+"""Route for recall: everything that helps to answer a query, in one bundle."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from service.search.recall import recall
 from service.search.routes.recall_models import RecallRequest, RecallResponse, recall_response
 
 INJECTED_FROM = 0.3
-"""Probability of an answer from which turns, facts and entities are written for a prompt: of questions about chats that
-had an answer 41 of 45 are above, of those that had none 18 of 45 are below."""
+"""Minimum probability of an answer for turns, facts and entities to enter a prompt. Of questions about chats that have
+an answer 41 of 45 are above, of those that have none 18 of 45 are below."""
 
 router = APIRouter(prefix="/v1/recall", tags=["recall"], route_class=JsonRoute)
 
@@ -45,8 +45,8 @@ async def recall_bundle(
     audit_read: AuditReadOf,
     count_use: CountUseOf,
 ) -> RecallResponse:
-    """Turns and facts that answer the query, the entities it names and their relations, active goals, and the user's
-    profile: all of one moment, cut to `max_tokens`. With `format=markdown` also as a block for a prompt."""
+    """Turns and facts that answer the query, the entities it names with their relations, active goals, and the user's
+    profile, read at one moment and cut to `max_tokens`. With `format=markdown` also as a block for a prompt."""
     began = time.perf_counter()
     scope = read_scope(caller, res, body, body.channel)
     text = await clean_words(body.query or body.q or "", "query", res)

@@ -1,4 +1,4 @@
-"""Request and response models of recall."""
+"""Request and response models for recall."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ Most = Annotated[int, Field(ge=1, le=500)]
 MAX_TOKENS = 200_000
 MAX_HOURS = 24 * 366 * 100
 PARTS_WITH_PAST: frozenset[PartName] = frozenset({"turns", "facts"})
-"""What is known as of a moment."""
+"""The parts that can be read as of a moment."""
 
 
 class RecallParts(RequestModel):
-    """The parts that are wanted; the others are not read."""
+    """The parts to return; the others are not read."""
 
     turns: bool = Field(default=True, description="Turns of conversations")
     facts: bool = Field(default=True, description="Memories that are not turns")
@@ -51,7 +51,7 @@ class RecallParts(RequestModel):
 
 
 class RecallRequest(ReadScopeFields):
-    """A query, whose memory it asks, and how much may come back."""
+    """A query, its scope, and how much to return."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -68,51 +68,55 @@ class RecallRequest(ReadScopeFields):
         }
     )
 
-    query: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY, description="The query text; needed")
-    q: Unlisted[Filled | None] = Field(None, min_length=1, max_length=MAX_QUERY, description="The same as query")
+    query: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY, description="The query text; required")
+    q: Unlisted[Filled | None] = Field(None, min_length=1, max_length=MAX_QUERY, description="Alias of query")
     channels: list[Channel] | None = Field(
-        None, max_length=50, description="Searched in addition to channel and _global"
+        None, max_length=50, description="Channels to search in addition to channel and _global"
     )
-    include: RecallParts = Field(
-        default_factory=lambda: RecallParts(), description="Parts that are wanted; default all"
-    )
-    include_episodic: Unlisted[bool] = Field(True, description="The same for turns")
-    include_semantic: Unlisted[bool] = Field(True, description="The same for facts and entities")
-    include_procedural: Unlisted[bool] = Field(True, description="The same for strategies")
+    include: RecallParts = Field(default_factory=lambda: RecallParts(), description="Parts to return; default all")
+    include_episodic: Unlisted[bool] = Field(True, description="Alias of include.turns")
+    include_semantic: Unlisted[bool] = Field(True, description="Alias of include.facts and include.entities")
+    include_procedural: Unlisted[bool] = Field(True, description="Alias of include.strategies")
     weights: RecallWeights | None = Field(
-        None, description="How the parts share the token budget; what is left out is the workspace's"
+        None, description="How the parts share the token budget; default: the workspace's shares"
     )
-    limit: Most = Field(100, description="At most so many of each part")
-    top_k: Unlisted[Most | None] = Field(None, description="The same as limit")
-    max_tokens: int = Field(2_000, ge=50, le=MAX_TOKENS, description="Estimated, of the bundle as text")
+    limit: Most = Field(100, description="Maximum number of results in each part")
+    top_k: Unlisted[Most | None] = Field(None, description="Alias of limit")
+    max_tokens: int = Field(
+        2_000, ge=50, le=MAX_TOKENS, description="Maximum size of the bundle as text, in estimated tokens"
+    )
     per_conversation: int | None = Field(
-        None, ge=1, le=500, description="At most so many passages of one conversation, e.g. 3; default no cap"
+        None, ge=1, le=500, description="Maximum number of passages from one conversation, e.g. 3; default: no limit"
     )
-    around: int = Field(0, ge=0, le=10, description="Turns to add before and after each one that answers")
+    around: int = Field(0, ge=0, le=10, description="Turns to add before and after each matching turn")
     time_window_hours: float | None = Field(
         None,
         gt=0,
         le=MAX_HOURS,
         allow_inf_nan=False,
-        description="Only turns and facts of the last so many hours; default no limit",
+        description="Only turns and facts of the last N hours; default: no limit",
     )
     min_confidence: Unit | None = Field(
-        None, description="0..1: leaves out facts of a lower current_confidence; facts without one stay"
+        None, description="Minimum current_confidence of facts, 0..1; facts without one are kept"
     )
     min_probability: Unit = Field(0.0, description=MIN_PROBABILITY)
-    valid_at: Time | None = Field(None, description="Facts that held at this moment, instead of now; turns stay")
-    as_of: Time | None = Field(
-        None, description="Turns and facts as they were recorded at this moment; the other parts have no past"
+    valid_at: Time | None = Field(
+        None, description="Facts that were valid at this moment instead of now; turns are not affected"
     )
-    timezone: Zone | None = Field(None, description="IANA zone of the days; default the workspace's")
+    as_of: Time | None = Field(
+        None, description="Turns and facts as recorded at this moment; the other parts are left out"
+    )
+    timezone: Zone | None = Field(None, description="IANA time zone for dates; default: the workspace's")
     techniques: Techniques | None = Field(
-        None, description="Techniques applied to the query; those not named keep their setting"
+        None, description="Techniques applied to the query; the others keep their setting"
     )
     diversity: Unit | None = Field(
-        None, description="0..1: how much a fact loses for repeating one above it; default 0"
+        None, description="0..1: how much to lower facts that repeat one ranked above; default 0"
     )
-    reinforce: bool = Field(True, description="Count facts and entities as used; false for previews")
-    format: Literal["json", "markdown"] = Field("json", description="markdown: also as one block to paste in a prompt")
+    reinforce: bool = Field(True, description="Count the results as used; false for previews")
+    format: Literal["json", "markdown"] = Field(
+        "json", description="markdown: also return one block of text for a prompt"
+    )
 
     @model_validator(mode="after")
     def _one_query(self) -> Self:
@@ -121,22 +125,22 @@ class RecallRequest(ReadScopeFields):
         if self.top_k is not None and "limit" in self.model_fields_set:
             raise ValueError("limit: give limit or top_k, not both")
         if self.as_of is not None and not self.parts & PARTS_WITH_PAST:
-            raise ValueError("as_of: only turns and facts are known as of a moment, and neither is asked for")
+            raise ValueError("as_of: applies to turns and facts only; include at least one of them")
         return self
 
     @property
     def most(self) -> int:
-        """How many of each part."""
+        """Maximum number of results in each part."""
         return self.top_k or self.limit
 
     @property
     def is_injected(self) -> bool:
-        """Whether the answer goes into a prompt and nobody says how probable it must be."""
+        """Whether the result goes into a prompt without a requested minimum probability."""
         return self.format == "markdown" and "min_probability" not in self.model_fields_set
 
     @property
     def parts(self) -> frozenset[PartName]:
-        """The parts that neither `include` nor an `include_*` flag leaves out."""
+        """The parts that neither `include` nor an `include_*` flag excludes."""
         kinds = {"turns": self.include_episodic, "strategies": self.include_procedural}
         kinds |= dict.fromkeys(("facts", "entities"), self.include_semantic)
         found = frozenset(part for part in PARTS if getattr(self.include, part) and kinds.get(part, True))
@@ -144,20 +148,20 @@ class RecallRequest(ReadScopeFields):
 
 
 class RecallTurnItem(TurnResponse):
-    """A turn that answers the query, or stands next to one that does."""
+    """A turn that matches the query, or is next to one that does."""
 
-    score: float = Field(description="Rank among all parts: share times `match`, plus the share of recency")
-    match: float = Field(description="0..1: how well it answers; 0 with `around`")
+    score: float = Field(description="Ranks across all parts: share times `match`, plus the share of recency")
+    match: float = Field(description="How well it matches, 0..1; 0 with `around`")
     answer_probability: HitProbability = None
-    around: bool = Field(description="It does not answer, but stands next to one that does, whose score it has")
+    around: bool = Field(description="Whether it is only next to a matching turn; it has the score of that turn")
 
 
 class RecallFactItem(MemoryResponse):
-    """A memory that answers the query."""
+    """A memory that matches the query."""
 
-    score: float = Field(description="Rank among all parts: share times `match`, plus the share of recency")
-    match: float = Field(description="Its score as a hit of a search: 0..1, times the factors")
-    similarity: float | None = Field(description="The calibrated cosine to the query, 0..1; null without a vector")
+    score: float = Field(description="Ranks across all parts: share times `match`, plus the share of recency")
+    match: float = Field(description="Its score in a search: 0..1, times the factors")
+    similarity: float | None = Field(description="Calibrated cosine to the query, 0..1; null without a vector")
     answer_probability: HitProbability = None
 
 
@@ -166,61 +170,59 @@ class RecallEntityItem(ResponseModel):
 
     id: Id = Field(description="UUID")
     name: str = Field(description="Its name")
-    type: str = Field(description="Lower-case and singular, such as person or project")
+    type: str = Field(description="Lower case and singular, such as person or project")
     aliases: list[str] = Field(description="Its other names")
     description: str | None = Field(description="What it is; null when unknown")
-    salience: float = Field(description="0..1, 0.5 unless it was set")
+    salience: float = Field(description="0..1; 0.5 unless set")
     score: float = Field(description="Always 1: the query names it")
 
 
 class RecallRelationItem(ResponseModel):
-    """A relation of one of these entities; it reads from source to target."""
+    """A relation of one of these entities, from source to target."""
 
-    source: str = Field(description="Name of the entity at its start")
-    relation: str = Field(description="The type as it was given, such as works_at")
-    target: str = Field(description="Name of the entity at its end")
+    source: str = Field(description="Name of the source entity")
+    relation: str = Field(description="The type as given, such as works_at")
+    target: str = Field(description="Name of the target entity")
     strength: float = Field(description="0..1")
 
 
 class RecallPartMetrics(ResponseModel):
     """Size and time of one part."""
 
-    found: int = Field(description="Candidates, from 0")
-    kept: int = Field(description="Those that fit, from 0")
-    tokens: int = Field(description="Its tokens, heading included: bytes of UTF-8 / 4")
+    found: int = Field(description="Number of candidates")
+    kept: int = Field(description="Number of those that fit")
+    tokens: int = Field(description="Estimated tokens, including the heading: bytes of UTF-8 / 4")
     ms: float = Field(description="Milliseconds to read it")
 
 
 class RecallMetrics(ResponseModel):
     """Size and time of the whole bundle and of its parts."""
 
-    parts: dict[str, RecallPartMetrics] = Field(description="By part; only those that were wanted")
-    tokens: int = Field(description="Of the whole bundle as text, estimated: bytes of UTF-8 / 4")
+    parts: dict[str, RecallPartMetrics] = Field(description="By part; only requested parts")
+    tokens: int = Field(description="Estimated tokens of the bundle as text: bytes of UTF-8 / 4")
     max_tokens: int = Field(description="As requested")
-    vector_path: VectorPath = Field(description="How the vectors of memories were searched; none without an embedder")
-    techniques: dict[str, TechniqueMetrics] = Field(description="By name; only those that were used")
+    vector_path: VectorPath = Field(description="How the vectors of memories were searched; none: no embedder")
+    techniques: dict[str, TechniqueMetrics] = Field(description="By name; only techniques that were used")
     ms: float = Field(description="Milliseconds from the request to the answer")
 
 
 class RecallResponse(ResponseModel):
-    """What helps to answer the query, each part best first, as much as fits."""
+    """What helps to answer the query, each part best first, cut to the token budget."""
 
     turns: list[RecallTurnItem] = Field(description="Turns of conversations")
     facts: list[RecallFactItem] = Field(description="Memories that are not turns")
     entities: list[RecallEntityItem] = Field(description="Entities that the query names")
     graph: list[RecallRelationItem] = Field(
-        description="The strongest relations of these entities, five in each direction, each once"
+        description="The strongest relations of these entities, up to five in each direction, each once"
     )
     strategies: list[StrategySearchHit] = Field(description="Strategies that worked in similar tasks")
     goals: list[GoalResponse] = Field(description="Active goals of the scope, by priority")
-    user_context: ProfileResponse | None = Field(
-        description="The profile of the user; null when there is none or it was not wanted"
-    )
+    user_context: ProfileResponse | None = Field(description="The profile of the user; null: none, or not requested")
     answerable: Answerable = None
     answer_probability: AnswerProbability = None
-    markdown: str | None = Field(None, description="With format=markdown: all parts as one block of text; else null")
+    markdown: str | None = Field(None, description="All parts as one block of text, with format=markdown; else null")
     metrics: RecallMetrics = Field(description="Sizes and times")
-    warnings: list[str] = Field(description="What was left out, each as `code: sentence`", default_factory=list)
+    warnings: list[str] = Field(description="What was omitted, each as `code: sentence`", default_factory=list)
 
 
 def recall_response(found: Bundle, request: RecallRequest, *, ms: float, now: datetime) -> RecallResponse:
@@ -286,7 +288,7 @@ def _entity(found: EntityItem) -> RecallEntityItem:
 
 
 def _graph(entities: tuple[EntityItem, ...]) -> list[RecallRelationItem]:
-    """Each relation once, even where both of its ends are in the bundle."""
+    """Each relation once, even if both of its entities are in the bundle."""
     edges = dict.fromkeys(relation for each in entities for relation in each.relations)
     return [
         RecallRelationItem(source=each.source, relation=each.label, target=each.target, strength=each.strength)

@@ -1,4 +1,4 @@
-"""Search over HTTP: GET for simple cases, POST for all of them."""
+"""Routes for search: GET for simple cases, POST for all of them."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ from service.search.search import most_important, search
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
-NOTHING_ASKED = "nothing_asked: nothing else than time_query was asked for, so nothing is listed."
+NOTHING_ASKED = "nothing_asked: the request has nothing but a time_query that was not understood."
 
 Connected = Mapping[UUID, list[ConnectedMemoryItem]] | None
-"""By hit; None unless the request wants them."""
+"""By hit; None unless requested."""
 
 RESPONSES = errors.documented(400, 401, 403, 413, 422, 429, 503)
 
@@ -65,8 +65,8 @@ async def search_memories(
     caller: Reader,
     res: ResourcesOf,
 ) -> Response:
-    """The memories of a scope that answer a query, and what was said there and no memory says. At least one of user_id,
-    agent_id, run_id is needed."""
+    """Returns memories that match a query, and turns whose content is in no memory. At least one of user_id, agent_id
+    and run_id is required."""
     return await _search(request, body, caller, res)
 
 
@@ -84,7 +84,7 @@ async def search_memories_simple(
     res: ResourcesOf,
     given: SearchParameters,
 ) -> Response:
-    """The same words as in the body of POST, for a link or a shell; `filters` and `tuning` are JSON."""
+    """Takes the fields of the POST body as query parameters; `filters` and `tuning` are JSON."""
     return await _search(request, body_of(SearchRequest, given), caller, res)
 
 
@@ -95,7 +95,7 @@ async def _search(request: Request, body: SearchRequest, caller: Caller, res: Re
 
 @dataclass(frozen=True, slots=True)
 class FinishedSearch:
-    """What a search request found; `warnings` are about the request, those of the search stand in `found`."""
+    """The result of a search request. `warnings` are about the request; `found` has those of the search."""
 
     found: SearchResult
     window: Window
@@ -106,8 +106,8 @@ class FinishedSearch:
 async def carried_out(
     request: Request, body: SearchRequest, caller: Caller, res: Resources, *, may_list: bool = False
 ) -> FinishedSearch:
-    """Searches, notes it in the audit, and counts the hits as used. `may_list`: without a query and anything that
-    narrows the most important memories of the scope are found."""
+    """Searches, audits, and counts the hits as used. `may_list`: a request without a query and conditions returns the
+    most important memories of the scope."""
     audit_read, count_use = AuditRead(request), use_counter(request)
     limit = page_limit(body.top_k or body.limit, res, given=body.top_k is not None or "limit" in body.model_fields_set)
     scope = read_scope(caller, res, body, body.active_channel)
@@ -121,7 +121,7 @@ async def carried_out(
         if text:
             found = await search(query, res)
         elif window.is_open and not body.is_narrow_without_time_query and not may_list:
-            found = SearchResult((), "none", (NOTHING_ASKED,))  # the whole scope is no answer to "since my birthday"
+            found = SearchResult((), "none", (NOTHING_ASKED,))  # the whole scope would not answer "since my birthday"
         else:
             found = await most_important(query, res)
         connected = await connected_to_hits(query, found.hits, res) if body.connected else None
@@ -137,7 +137,7 @@ def _check(body: SearchRequest) -> None:
     if not body.is_narrow:
         raise InvalidInput("query: give a query, or tags, filters or a time.", field="query")
     if body.explain_id is not None:
-        raise InvalidInput("explain_id: explains the results of a query, and there is none.", field="explain_id")
+        raise InvalidInput("explain_id: needs a query.", field="explain_id")
 
 
 def _audit(body: SearchRequest, query: Query, found: SearchResult, audit_read: AuditRead) -> None:
@@ -179,8 +179,8 @@ def _query(body: SearchRequest, scope: Scope, text: CleanText, limit: int, windo
 
 
 def _response(body: SearchRequest, done: FinishedSearch, began: float) -> Response:
-    """A SearchResponse as JSON, made without the model: to check a page that we made ourselves and to write it field by
-    field took as long as ranking. `began`: the moment of time.perf_counter() from which the total counts."""
+    """A SearchResponse as JSON, written without the model: validating and serialising our own page took as long as
+    ranking. `began`: time.perf_counter() at the start of the request."""
     found, window = done.found, done.window
     stages = found.explained.timings_ms if found.explained else {}
     content = {

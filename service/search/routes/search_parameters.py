@@ -1,4 +1,4 @@
-"""A search as query parameters, which become the fields of a body."""
+"""Search options as query parameters, converted to the fields of a body."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TuningJson = Annotated[
     str | None,
     Query(
         max_length=20_000,
-        description="How hits are ranked, as URL-encoded JSON; left out: as the workspace does",
+        description="How to rank, as URL-encoded JSON; default: the workspace's settings",
         examples=['{"diversity": 0.3}'],
     ),
 ]
 UNLISTED = Query(include_in_schema=False)
-"""A word of `tuning` that may also stand beside it, as in a body."""
+"""Fields of `tuning` that may also be given at the top level, as in a body."""
 
 
 async def _technique_parameters(
@@ -52,9 +52,9 @@ async def _ranking_parameters(
     diversity: Annotated[float | None, Query(ge=0, le=1, include_in_schema=False)] = None,
     rerank: Annotated[bool | None, UNLISTED] = None,
     reinforce: Annotated[bool, Query(description="Count the hits as used; false for previews")] = True,
-    explain: Annotated[bool, Query(description="Show with each hit the terms that its score is made of")] = False,
+    explain: Annotated[bool, Query(description="Include the terms of each hit's score")] = False,
     explain_id: Annotated[
-        Id | None, Query(description="UUID of a memory: the answer says in `why` if it was found or why not")
+        Id | None, Query(description="UUID of a memory: `why` in the response says whether it was found, or why not")
     ] = None,
 ) -> dict[str, Any]:
     given = present(
@@ -74,7 +74,9 @@ async def _search_parameters(
     ranking: Annotated[dict[str, Any], Depends(_ranking_parameters)],
     query: Annotated[
         str | None,
-        Query(max_length=MAX_URL_QUERY, description="The query; longer ones by POST", examples=["Where is the boat?"]),
+        Query(
+            max_length=MAX_URL_QUERY, description="The query; use POST for longer ones", examples=["Where is the boat?"]
+        ),
     ] = None,
     q: Annotated[str | None, Query(max_length=MAX_URL_QUERY, include_in_schema=False)] = None,
     user_id: UserId = None,

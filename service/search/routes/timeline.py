@@ -1,4 +1,4 @@
-"""The timeline over HTTP: memories, turns, strategies and goals in the order of their times."""
+"""Route for the timeline: memories, turns, strategies and goals by time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 from service.search.statements import timeline
 
-NEAREST = "Only the `limit` events nearest in meaning to these words, by the vectors of what they are"
+NEAREST = "Only the `limit` events whose vectors are nearest to this text"
 
 router = APIRouter(prefix="/v1/timeline", tags=["recall"], route_class=JsonRoute)
 
@@ -48,29 +48,25 @@ class TimelineItem(ResponseModel):
     )
 
     id: Id = Field(description="UUID of the memory, turn, strategy or goal")
-    memory_type: EventKind = Field(
-        description="Which of the four: semantic is a memory, episodic a turn, procedural a strategy"
-    )
-    event_time: Time = Field(description="When it was said or happened; of a strategy or a goal when it was stored")
-    summary: str = Field(description="One sentence, at most 240 characters")
-    importance_score: float = Field(description="0..1; 0.5 for what has no rating")
-    access_count: int = Field(
-        description="How often a memory was found or a strategy used, from 0; 0 for turns and goals"
-    )
-    last_accessed: Time | None = Field(description="When that was last; null: never, or not counted")
+    memory_type: EventKind = Field(description="semantic: a memory; episodic: a turn; procedural: a strategy")
+    event_time: Time = Field(description="When it was said or happened; for strategies and goals when they were stored")
+    summary: str = Field(description="One sentence of at most 240 characters")
+    importance_score: float = Field(description="0..1; 0.5 if not rated")
+    access_count: int = Field(description="How often the memory was found or the strategy used; 0 for turns and goals")
+    last_accessed: Time | None = Field(description="When that last happened; null: never, or not counted")
     channel: OfChannel
     archived: bool = Field(
         description="Whether the memory, or the turn's conversation, is archived; false for strategies and goals"
     )
     metadata: dict[str, Any] = Field(
-        description="Of a memory its own; of a turn its own, with role, conversation_id and turn_index; of a "
-        "strategy tool_sequence; of a goal status and priority"
+        description="For memories and turns their own, with role, conversation_id and turn_index for turns; for "
+        "strategies tool_sequence; for goals status and priority"
     )
-    similarity: float | None = Field(None, description="To the query, 0..1; null without one")
+    similarity: float | None = Field(None, description="Similarity to the query, 0..1; null without a query")
 
 
 class TimelinePage(ResponseModel):
-    """The latest first; pass `next_cursor` as `cursor` to read on."""
+    """Latest first; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[TimelineItem] = Field(description="At most `limit` events")
     next_cursor: NextCursor = None
@@ -79,7 +75,7 @@ class TimelinePage(ResponseModel):
 @router.get(
     "",
     operation_id="get_timeline",
-    summary="What happened when",
+    summary="Read the timeline of a scope",
     response_model=TimelinePage,
     responses=errors.documented(400, 401, 403, 422, 429, 503),
 )
@@ -94,19 +90,19 @@ async def get_timeline(
         SplitAtCommas,
         Query(description=f"{REPEATABLE}; default all four"),
     ] = None,
-    start: Annotated[Time | None, Query(description="Only from here on")] = None,
+    start: Annotated[Time | None, Query(description="Only events at or after this moment")] = None,
     end: Annotated[Time | None, Query(description="Only before")] = None,
     include_archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
     query: Annotated[str | None, Query(min_length=1, max_length=20_000, description=NEAREST)] = None,
 ) -> TimelinePage:
-    """Memories, turns, strategies and goals of a scope; with `channel` those of it and of _global. A turn that is
-    stored as a memory too appears once, as a turn."""
+    """Memories, turns, strategies and goals of a scope; with `channel`, those of that channel and of _global. A turn
+    that is also stored as a memory appears once, as a turn."""
     if start is not None and end is not None and start >= end:
         raise InvalidInput("start: must lie before end.", field="start")
     if query is not None and cursor is not None:
-        raise InvalidInput("cursor: the nearest to a query are one page; raise limit.", field="cursor")
+        raise InvalidInput("cursor: results for a query have a single page; raise limit.", field="cursor")
     words, nearest = None, None
     if query is not None:
         await within_search_rate(request, res)
