@@ -40,7 +40,7 @@ class ListedFailure:
 TWO = "Two parameters or two fields, of which one is enough; the descriptions say it"
 
 LISTED = (
-    # -- rules between parameters and fields, which the document tells in words (docs/decisions/069-flat-contract.md)
+    # -- rules between parameters and fields, which the document tells in words (docs/decisions/020-answers.md)
     ListedFailure(REFUSED, ANY, "At least one of user_id, agent_id", "One of three parameters, or the key's own id"),
     ListedFailure(REFUSED, ANY, "[a-z_]+: what is shared belongs to everyone", TWO),
     ListedFailure(REFUSED, ANY, "include_shared: contradicts shared", TWO),

@@ -127,7 +127,7 @@ UseKey = tuple[UUID, str, UUID]
 class UseCounter(WriteBehind):
     """Uses of memories and entities by reads; those of one memory add up before they are written, to one update.
 
-    They move its ranking (docs/decisions/029-reinforcement.md).
+    They move its ranking (docs/decisions/059-ageing.md).
     """
 
     what = "uses"

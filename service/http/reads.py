@@ -189,7 +189,7 @@ class CountUse(Protocol):
 
 def use_counter(request: Request) -> CountUse:
     """Returns a function that counts memories as used, after the request and outside its transaction
-    (docs/decisions/029-reinforcement.md)."""
+    (docs/decisions/059-ageing.md)."""
 
     def count_use(found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None:
         caller: Caller = request.state.caller

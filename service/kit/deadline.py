@@ -2,7 +2,7 @@
 
 A request is cut off while it reads texts, waits for a model or a lock, or has a transaction open; then nothing is left
 of it. From its first COMMIT on it runs to its end, and so does one whose answer has begun. A batch is not cut off as a
-whole: each of its items is. See docs/decisions/053-deadline-of-writes.md.
+whole: each of its items is. See docs/decisions/047-admission.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Equal texts of two tenants are two entries, or the speed of an answer and its `u
 other has stored. So they are for a key with a wall: what others in the workspace have stored is not for it to know.
 Keys hold a hash, never the text. Vectors have a bounded level in the process and the `embedding_cache` table below it.
 Answers are kept in the `llm_cache` table only: they repeat what memories say, and an erasure has to find every copy.
-See docs/decisions/030-tenant-caches.md.
+See docs/decisions/002-row-level-security.md.
 """
 
 from __future__ import annotations

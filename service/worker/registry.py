@@ -2,7 +2,7 @@
 
 A task runs outside the claiming transaction and opens its own; it is safe to run twice. It may return counts of what
 it did, which land in its job_run row. Every name of `domain.job.JobName` has its line here, a test compares the two.
-docs/jobs.md shows how to add one.
+docs/adding.md shows how to add one.
 """
 
 from __future__ import annotations

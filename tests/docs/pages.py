@@ -1,7 +1,7 @@
 """The pages that people read, and their fenced blocks.
 
 The info string of a fence says what is in it, and what is done with it: `sh`, `python`, `ts`, `http`, `sql` are run,
-`json` and `yaml` are parsed, `text` and `mermaid` are shown. Two marks may follow:
+`json` and `yaml` are parsed, `text`, `diff` and `mermaid` are shown. Two marks may follow:
 
 - `no-run: REASON` for what cannot run in a test (it needs a cluster, a package index ...). Python is still compiled.
 - `forever` for what runs until somebody stops it; it must still run after a moment.
@@ -20,7 +20,7 @@ PAGES = (
     *sorted((ROOT / "clients").glob("*/README.md")),
 )
 RUN = ("sh", "python", "ts", "http", "sql")
-KINDS = (*RUN, "json", "yaml", "text", "mermaid")
+KINDS = (*RUN, "json", "yaml", "text", "diff", "mermaid")
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INFO = re.compile(r"(\w+)(?: (?:no-run: (.+)|(forever)))?")
 

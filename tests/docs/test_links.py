@@ -11,6 +11,10 @@ LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 ANCHOR = re.compile(r"\]\(([^)\s#]*)#([^)\s]+)\)")
 PATH = re.compile(r"`((?:service|tests|bench|docs|migrations)/[\w./-]+)`")
 """A path from the root of the repository; patterns with a `*` are not checked."""
+MODULE = re.compile(r"`(\w+/[\w/]+\.(?:py|sql))`")
+"""A file by its path below service/, from the root, or from the page."""
+MADE = {"service/upkeep/jobs/tags.py"}
+"""By who follows docs/adding.md."""
 
 
 def test_links_of_the_docs_exist() -> None:
@@ -46,9 +50,28 @@ def test_paths_in_the_docs_exist() -> None:
         for page in PAGES
         if "measurements" not in page.parts
         for path in PATH.findall(page.read_text())
-        if not (ROOT / path).exists()
+        if path not in MADE and not (ROOT / path).exists()
     ]
     assert not missing, "\n".join(missing)
+
+
+def test_modules_in_the_docs_exist() -> None:
+    missing = [
+        f"{page.relative_to(ROOT)}: {path}"
+        for page in PAGES
+        if "measurements" not in page.parts
+        for path in MODULE.findall(page.read_text())
+        if path not in MADE and not any((start / path).exists() for start in (ROOT / "service", ROOT, page.parent))
+    ]
+    assert not missing, "\n".join(missing)
+
+
+def test_rooms_are_in_the_architecture() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rooms = {path.name for path in (ROOT / "service").iterdir() if path.is_dir() and path.name[0] != "_"}
+    listed = re.search(r"^## The rooms.*?```text\n(.*?)```", page, re.MULTILINE | re.DOTALL)
+    assert listed is not None
+    assert {name for line in listed[1].splitlines() for name in line[:16].replace(",", " ").split()} == rooms
 
 
 def test_tests_that_the_docs_name_exist() -> None:

@@ -2,7 +2,7 @@
 
 A row of withdrawn_span for each, written with the change that withdraws it. In the same transaction `refresh` writes
 what readers see of the turn (turn.shown), with the words and the vector of that text, so that nothing finds a turn by
-what it no longer says. A sentence that another live memory rests on is shown. See docs/decisions/040-forgetting.md.
+what it no longer says. A sentence that another live memory rests on is shown. See docs/decisions/022-erasure.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A past version is a row of `memory` with `version_of`: archived and out of deduplication, so nothing finds it but reads
 that name a time. It goes with its memory. Under the policy that keeps superseded memories these are rows of their own,
-tied by SUPERSEDES; a line has both kinds. See docs/decisions/039-versions.md.
+tied by SUPERSEDES; a line has both kinds. See docs/decisions/010-history-and-undo.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The caches of model answers and embeddings, per workspace and wall.
 
 New entries of a request are deferred until it writes and go with that transaction: no commit for each entry, and
-nothing is kept of a dry run. See docs/decisions/030-tenant-caches.md.
+nothing is kept of a dry run. See docs/decisions/002-row-level-security.md.
 """
 
 from __future__ import annotations

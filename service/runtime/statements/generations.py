@@ -1,7 +1,7 @@
 """Embedding generations: the embedder that made the vectors, as the database records it.
 
 One is active: all searches use its vectors. Another may be in the making; earlier ones are kept until they are dropped.
-docs/decisions/005-vector-generations.md, 065-re-embedding.md
+docs/decisions/065-re-embedding.md, 065-re-embedding.md
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ CREATE INDEX ix_memory_hash ON memory (workspace_id, hash);
 CREATE INDEX ix_memory_version_of ON memory (workspace_id, version_of) WHERE version_of IS NOT NULL;
 
 -- Ends a race of two equal adds. Only rows that take part in deduplication have a dedup_key.
--- docs/decisions/016-dedup-key.md
+-- docs/decisions/011-similarity.md
 CREATE UNIQUE INDEX uq_memory_dedup
     ON memory (workspace_id, user_id, agent_id, run_id, channel, dedup_key) NULLS NOT DISTINCT
     WHERE dedup_key IS NOT NULL AND NOT archived;

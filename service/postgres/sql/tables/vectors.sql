@@ -2,7 +2,7 @@
 --
 -- `embedding` has no fixed length, so a new generation of another dimension fits beside the old one. Each generation
 -- has a CHECK on its length and a partial HNSW index of its own. `:dimension` is the length of generation 1.
--- docs/decisions/005-vector-generations.md
+-- docs/decisions/065-re-embedding.md
 
 -- building: vectors are being made; active: searches use it; retired: kept, so that one can go back; dropped: its vectors
 -- are gone or going, and its number is never given again, because history names it.

@@ -1,0 +1,65 @@
+"""docs/adding.md, followed for the job: its changes, applied to a copy of the service, make an hourly job."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT
+
+STEP = re.compile(r"^\d\. `(service/[\w/]+\.py)`.*?^```diff\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LISTED = """
+from typing import get_args
+from service.domain.ageing import Ageing
+from service.domain.job import WORKSPACE_JOBS, JobIntervals, JobName, WorkspaceJobName
+from service.worker.registry import TASKS
+
+assert set(TASKS) == set(get_args(JobName))
+assert set(WORKSPACE_JOBS) == set(get_args(WorkspaceJobName))
+assert WORKSPACE_JOBS["tidy_tags"] == ("ageing", None)
+assert Ageing().tidy_tags_interval_min == 60
+assert TASKS["tidy_tags"].interval_s == 60 * JobIntervals().tidy_tags
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    shutil.copytree(ROOT / "service", tmp_path / "service", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def test_an_hourly_job_added_as_the_page_says_is_in_the_registry(tree: Path) -> None:
+    page = (ROOT / "docs" / "adding.md").read_text()
+    section = page[page.index("### An hourly job") : page.index("## A type of relation")]
+    steps = STEP.findall(section)
+    assert len(steps) == section.count("```diff") == 4
+    for path, diff in steps:
+        file = tree / path
+        file.write_text(apply(diff, file.read_text() if file.exists() else ""))
+    subprocess.run([sys.executable, "-c", LISTED], cwd=tree, check=True, timeout=60)
+
+
+def apply(diff: str, text: str) -> str:
+    """The text with the added and removed lines of a diff. Lines of context need not follow one another; a line that
+    begins a list, as `Name = Literal[` does, may go on in the text."""
+    at = 0
+    for line in diff.splitlines():
+        kind, words = line[:1], line[1:]
+        if kind == "+":
+            text = text[:at] + words + "\n" + text[at:]
+            at += len(words) + 1
+            continue
+        start = text.index(words, at)
+        end = text.index("\n", start) + 1
+        if kind == "-":
+            text = text[:start] + text[end:]
+            at = start
+        else:
+            at = start + len(words) if words.endswith("[") else end
+            at += text[at] == "\n"
+    return text
