@@ -17,6 +17,7 @@ from schemathesis.core.failures import Failure
 from bench import fuzz_values as fuzz_values
 
 REFUSED, TAKEN, ALLOW = "RejectedPositiveData", "AcceptedNegativeData", "AllowHeaderMismatch"
+UNSUPPORTED = "UnsupportedMethodResponse"
 ANY = r".*"
 
 
@@ -67,6 +68,10 @@ LISTED = (
     ListedFailure(REFUSED, ANY, "turn_id: needs its conversation_id", TWO),
     ListedFailure(REFUSED, ANY, r"(.*\.)?[a-z_]+: is kept by the service; allow_system_fields", TWO),
     ListedFailure(REFUSED, ANY, r"changes\[\d+\]\.kept_(id|version): belongs to", TWO),
+    ListedFailure(REFUSED, "POST /v1/jobs/.*", "user_id: a job of the whole service", "Which jobs have a scope"),
+    ListedFailure(REFUSED, "POST /v1/tokens", "user_id: a token needs user_id", TWO),
+    ListedFailure(REFUSED, ANY, "weights: at least one weight must be above 0", "A sum over several fields"),
+    ListedFailure(REFUSED, ANY, "(items|messages): .* at most .* are taken", "A limit that the operator sets"),
     # -- rules over values that a schema cannot compare or know
     ListedFailure(REFUSED, "POST /v1/jobs/.*", "name: only these run", "Which jobs are whose, the description says"),
     ListedFailure(REFUSED, ANY, "messages: none of them has a text", "Parts without text and blanks say nothing"),
@@ -83,6 +88,7 @@ LISTED = (
     ListedFailure(REFUSED, ANY, ".*must not be blank", "Letters that cannot be seen are more than white space"),
     ListedFailure(REFUSED, ANY, ".*: name at least one", "Commas and blanks name nothing"),
     ListedFailure(REFUSED, ANY, "types: at most 20, each with a letter", "The same"),
+    ListedFailure(REFUSED, "GET .*", r"tags\[\d+\]: String should", "A parameter holds several between commas"),
     ListedFailure(
         REFUSED,
         "GET .*",
@@ -100,6 +106,9 @@ LISTED = (
     # -- what is taken although the document is stricter
     ListedFailure(TAKEN, "POST /v1/memories/batch(/update)?", ANY, "Each item has its own outcome, an invalid one too"),
     # -- addresses below a template
+    ListedFailure(
+        UNSUPPORTED, r".* /v1/(entities|strategies|turns|jobs)/[a-z]+", ANY, "As an {id} it answers what is wrong there"
+    ),
     ListedFailure(ALLOW, ANY, ANY, "/entities/graph is an {id} for the other methods, and then answers 404"),
 )
 
