@@ -36,7 +36,7 @@ PATIENT = """
 import functools
 from service.launch import supervisor
 supervisor.Restarts = functools.partial(supervisor.Restarts, limit=1000, window_s=2.0)
-from service.cli import app
+from service.command.cli import app
 app()
 """
 

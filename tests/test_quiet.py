@@ -56,7 +56,7 @@ sys.addaudithook(lambda name, args: reached.append((name, args)) if name in
                  ("socket.connect", "socket.getaddrinfo", "socket.sendto") else None)
 import asyncio, os
 from service.providers.choose import open_embedder
-from service.settings import Settings
+from service.kit.settings import Settings
 async def main():
     embedder = open_embedder(Settings())
     await embedder.embed(["a text"])

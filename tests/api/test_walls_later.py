@@ -14,7 +14,7 @@ from httpx2 import AsyncClient, Response
 from service.domain.access import Wall
 from service.domain.errors import Forbidden, LlmError
 from service.domain.job import Job
-from service.memories import forget
+from service.erasure import forget_scope
 from service.postgres import walls
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
@@ -166,7 +166,7 @@ async def test_a_large_deletion_stays_inside(
     worker_database: Database,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(forget, "AT_ONCE", 1)
+    monkeypatch.setattr(forget_scope, "AT_ONCE", 1)
     for channel in ("support", "support", "board"):
         await store(client, f"Note {channel} {len(channel)}", channel=channel, dedup=False)
     share = ["memory:read", "memory:write", "memory:delete", "memory:share"]

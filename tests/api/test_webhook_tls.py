@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 ROOT = Path(__file__).resolve().parents[2]
 SEND = """
 import asyncio, json, sys
-from service.providers import webhook_sender
+from service.feed import webhook_sender
 found = asyncio.run(webhook_sender.post(sys.argv[1], b"{}", {}, networks=["127.0.0.0/8", "::1"], timeout_s=5))
 print(json.dumps([found.status, found.error]))
 """

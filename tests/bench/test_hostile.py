@@ -12,7 +12,7 @@ from tests.thorough import THOROUGH
 
 RULES = (
     "talk, one message",
-    "pii.redact",
+    "detection.redact",
     "entities and relations",
     "sentences",
     "query",

@@ -24,7 +24,7 @@ import functools, sys
 from service.launch import run, supervisor
 supervisor.Restarts = functools.partial(supervisor.Restarts, first_pause_s=0.02)
 run.MODULE = (sys.executable, {str(FAKE)!r})
-from service.cli import app
+from service.command.cli import app
 app(["run"])
 """
 

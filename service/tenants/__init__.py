@@ -1,0 +1,1 @@
+"""Workspaces, their keys, scopes and audit log over HTTP."""
