@@ -130,6 +130,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
         docs_url=None,
         redoc_url=None,  # few routes are open: docs/decisions/021-open-routes.md
         swagger_ui_oauth2_redirect_url=None,
+        generate_unique_id_function=lambda route: route.name,  # a handler is named after its operation
         telemetry=NO_TELEMETRY,
     )
     errors.install(app)

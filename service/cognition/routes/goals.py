@@ -57,7 +57,6 @@ CHANGE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
 
 @router.post(
     "",
-    operation_id="create_goal",
     summary="Set a goal",
     status_code=201,
     response_model=GoalDetailsResponse,
@@ -80,13 +79,7 @@ async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf,
     return send(serialize(await add_goal(new, res, write.answered_by(serialize))))
 
 
-@router.get(
-    "",
-    operation_id="list_goals",
-    summary="The goals of a scope",
-    response_model=GoalPage,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.get("", summary="The goals of a scope", responses=errors.documented(400, 401, 403, 503))
 async def list_goals(
     caller: Reader,
     scope: ListScopeOf,
@@ -111,7 +104,6 @@ async def list_goals(
 
 @router.get(
     "/{id}",
-    operation_id="get_goal",
     summary="A goal with its parent, blockers, subgoals and memories",
     response_model=GoalDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
@@ -128,12 +120,7 @@ async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
 
 
 @router.patch(
-    "/{id}",
-    operation_id="update_goal",
-    summary="Change a goal",
-    response_model=GoalDetailsResponse,
-    responses=CHANGE,
-    dependencies=IN_SCOPE,
+    "/{id}", summary="Change a goal", response_model=GoalDetailsResponse, responses=CHANGE, dependencies=IN_SCOPE
 )
 async def update_goal(
     id: str, body: UpdateGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
@@ -151,7 +138,6 @@ async def update_goal(
 
 @router.delete(
     "/{id}",
-    operation_id="delete_goal",
     summary="Delete a goal for good",
     response_model=DeletedCountResponse,
     responses=errors.documented(400, 401, 403, 404, 412, 503),
@@ -167,9 +153,7 @@ async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf
 
 @router.get(
     "/{id}/history",
-    operation_id="get_goal_history",
     summary="Every change of a goal",
-    response_model=GoalHistoryResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=IN_SCOPE,
 )
@@ -200,7 +184,6 @@ async def get_goal_history(
 
 @router.post(
     "/{id}/complete",
-    operation_id="complete_goal",
     summary="Complete a goal, or give it up",
     response_model=GoalDetailsResponse,
     responses=CHANGE,
@@ -215,7 +198,6 @@ async def complete_goal(
 
 @router.post(
     "/{id}/abandon",
-    operation_id="abandon_goal",
     summary="Give a goal up",
     response_model=GoalDetailsResponse,
     responses=CHANGE,
@@ -229,12 +211,7 @@ async def abandon_goal(
 
 
 @router.post(
-    "/{id}/block",
-    operation_id="block_goal",
-    summary="Block a goal",
-    response_model=GoalDetailsResponse,
-    responses=CHANGE,
-    dependencies=IN_SCOPE,
+    "/{id}/block", summary="Block a goal", response_model=GoalDetailsResponse, responses=CHANGE, dependencies=IN_SCOPE
 )
 async def block_goal(
     id: str, body: BlockGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
@@ -254,7 +231,6 @@ async def block_goal(
 
 @router.post(
     "/{id}/memories",
-    operation_id="tie_memories_to_goal",
     summary="Tie memories to a goal",
     response_model=GoalDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
@@ -273,7 +249,6 @@ async def tie_memories_to_goal(
 
 @router.delete(
     "/{id}/memories/{memory}",
-    operation_id="untie_memory_from_goal",
     summary="Untie a memory from a goal",
     response_model=DeletedCountResponse,
     responses=errors.documented(400, 401, 403, 404, 503),

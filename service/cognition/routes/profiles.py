@@ -74,13 +74,7 @@ class ProfileResponse(ResponseModel):
     updated_at: Time = Field(description="When it was last changed")
 
 
-@router.get(
-    "",
-    operation_id="get_user_profile",
-    summary="The profile of a user",
-    response_model=ProfileResponse,
-    responses=errors.documented(400, 401, 403, 404, 503),
-)
+@router.get("", summary="The profile of a user", responses=errors.documented(400, 401, 403, 404, 503))
 async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf, response: Response) -> ProfileResponse:
     """404 while none was stored. The ETag is for If-Match."""
     async with res.db.read(caller.workspace_id) as session:
@@ -93,7 +87,6 @@ async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf, re
 
 @router.put(
     "",
-    operation_id="put_user_profile",
     summary="Replace the profile of a user",
     response_model=ProfileResponse,
     responses={201: {"model": ProfileResponse, "description": "There was none before"}, **WRITE},
@@ -109,13 +102,7 @@ async def put_user_profile(
     return send(_stored(stored))
 
 
-@router.patch(
-    "",
-    operation_id="patch_user_profile",
-    summary="Change parts of the profile of a user",
-    response_model=ProfileResponse,
-    responses=WRITE,
-)
+@router.patch("", summary="Change parts of the profile of a user", response_model=ProfileResponse, responses=WRITE)
 async def patch_user_profile(
     user_id: UserId,
     body: PatchUserProfileRequest,

@@ -41,7 +41,6 @@ Label = Annotated[str | None, Query(min_length=1, max_length=100)]
 
 @router.post(
     "",
-    operation_id="learn_strategy",
     summary="Learn a strategy",
     status_code=201,
     response_model=LearnStrategyResponse,
@@ -66,13 +65,7 @@ async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: Resou
     return send(_learned(await procedures.learn(new, res, write.answered_by(_learned))))
 
 
-@router.get(
-    "",
-    operation_id="list_strategies",
-    summary="The strategies of a scope",
-    response_model=StrategyPage,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.get("", summary="The strategies of a scope", responses=errors.documented(400, 401, 403, 503))
 async def list_strategies(
     caller: Reader,
     scope: ListScopeOf,
@@ -98,9 +91,7 @@ async def list_strategies(
 
 @router.get(
     "/search",
-    operation_id="find_strategies",
     summary="The strategies that fit a task",
-    response_model=StrategySearchResponse,
     responses=errors.documented(400, 401, 403, 422, 429, 503),
     dependencies=RATE_LIMITED,
 )
@@ -129,7 +120,6 @@ async def find_strategies(
 
 @router.get(
     "/{id}",
-    operation_id="get_strategy",
     summary="A strategy with the conversations it was used in",
     response_model=StrategyDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
@@ -146,7 +136,6 @@ async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
 
 @router.post(
     "/{id}/reinforce",
-    operation_id="reinforce_strategy",
     summary="Record the outcome of a strategy",
     response_model=StrategyDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
@@ -169,7 +158,6 @@ async def reinforce_strategy(
 
 @router.delete(
     "/{id}",
-    operation_id="delete_strategy",
     summary="Delete a strategy for good",
     response_model=DeletedCountResponse,
     responses=errors.documented(400, 401, 403, 404, 412, 503),

@@ -39,7 +39,6 @@ OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; le
 
 @router.post(
     "/tool-invocations",
-    operation_id="record_tool_invocation",
     summary="Record a use of a tool",
     status_code=201,
     response_model=RecordedToolInvocationResponse,
@@ -73,13 +72,7 @@ async def record_tool_invocation(
     return send(_recorded(await record(new, res, write.answered_by(_recorded))))
 
 
-@router.get(
-    "/tool-invocations",
-    operation_id="list_tool_invocations",
-    summary="The uses of tools in a scope",
-    response_model=ToolInvocationPage,
-    responses=READ,
-)
+@router.get("/tool-invocations", summary="The uses of tools in a scope", responses=READ)
 async def list_tool_invocations(
     caller: Reader,
     scope: ScopeOf,
@@ -110,13 +103,7 @@ async def _optional_scope(
     return optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id)
 
 
-@router.get(
-    "/tools/stats",
-    operation_id="get_tool_stats",
-    summary="How often, how well and how fast each tool works",
-    response_model=ToolStatsResponse,
-    responses=READ,
-)
+@router.get("/tools/stats", summary="How often, how well and how fast each tool works", responses=READ)
 async def get_tool_stats(
     caller: Reader,
     scope: Annotated[Scope, Depends(_optional_scope)],
@@ -133,9 +120,7 @@ async def get_tool_stats(
     return ToolStatsResponse(results=[ToolStatsItem.of(each) for each in found])
 
 
-@router.get(
-    "/tools", operation_id="list_tools", summary="The tools of the workspace", response_model=ToolPage, responses=READ
-)
+@router.get("/tools", summary="The tools of the workspace", responses=READ)
 async def list_tools(
     caller: Reader,
     res: ResourcesOf,

@@ -103,7 +103,6 @@ class ForgetResponse(ResponseModel):
 
 @router.post(
     "/forget",
-    operation_id="forget",
     summary="Forget what a query means",
     response_model=ForgetResponse,
     responses=errors.documented(400, 401, 403, 413, 422, 503),

@@ -98,7 +98,6 @@ PurgeOf = Annotated[bool, Depends(_purge)]
 
 @router.delete(
     "/memories",
-    operation_id="delete_memories",
     summary="Delete every memory of a scope",
     response_model=ScopeDeletionResponse | PurgeReceiptResponse,
     responses={**ACCEPTED, **errors.documented(400, 401, 403, 503)},
@@ -121,7 +120,6 @@ async def delete_memories(
 
 @router.delete(
     "/memories/{id}",
-    operation_id="delete_memory",
     summary="Delete a memory for good",
     response_model=DeletedMemoryResponse | PurgeReceiptResponse,
     responses=errors.documented(401, 403, 404, 412, 503),
@@ -152,7 +150,6 @@ async def delete_memory(
 
 @router.post(
     "/reset",
-    operation_id="reset_workspace",
     summary="Delete everything in the workspace",
     response_model=ScopeDeletionResponse,
     responses={**ACCEPTED, **errors.documented(401, 403, 503)},

@@ -41,7 +41,6 @@ class DeletedTalkResponse(ResponseModel):
 
 @router.delete(
     "/conversations/{id}",
-    operation_id="delete_conversation",
     summary="Delete a conversation with its turns",
     response_model=DeletedTalkResponse | PurgeReceiptResponse,
     responses=errors.documented(400, 401, 403, 404, 412, 503),
@@ -76,7 +75,6 @@ async def delete_conversation(
 
 @router.delete(
     "/turns/{id}",
-    operation_id="delete_turn",
     summary="Delete a turn",
     response_model=DeletedTalkResponse | PurgeReceiptResponse,
     responses=errors.documented(400, 401, 403, 404, 503),

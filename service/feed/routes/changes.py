@@ -83,7 +83,6 @@ class ChangesPage(ResponseModel):
 
 @router.get(
     "",
-    operation_id="list_changes",
     summary="What has changed, in order",
     response_model=ChangesPage,
     responses={

@@ -185,14 +185,7 @@ class DeliveriesPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.post(
-    "",
-    operation_id="create_webhook",
-    summary="Create a webhook",
-    status_code=201,
-    response_model=CreateWebhookResponse,
-    responses=errors.documented(400, 401, 403, 409, 503),
-)
+@router.post("", summary="Create a webhook", status_code=201, responses=errors.documented(400, 401, 403, 409, 503))
 async def create_webhook(
     body: CreateWebhookRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> CreateWebhookResponse:
@@ -213,13 +206,7 @@ async def create_webhook(
     return CreateWebhookResponse(secret=made.secret, webhook=WebhookItem.describing(made))
 
 
-@router.get(
-    "",
-    operation_id="list_webhooks",
-    summary="The workspace's webhooks",
-    response_model=WebhooksResponse,
-    responses=errors.documented(401, 403, 503),
-)
+@router.get("", summary="The workspace's webhooks", responses=errors.documented(401, 403, 503))
 async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
     """Without their secrets."""
     async with res.db.read(caller.workspace_id) as session:
@@ -227,13 +214,7 @@ async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
     return WebhooksResponse(results=[WebhookItem.describing(each) for each in found])
 
 
-@router.get(
-    "/{id}",
-    operation_id="get_webhook",
-    summary="A webhook",
-    response_model=WebhookItem,
-    responses=errors.documented(401, 403, 404, 503),
-)
+@router.get("/{id}", summary="A webhook", responses=errors.documented(401, 403, 404, 503))
 async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
     """Without its secret; `disabled_reason` says why the service has switched it off."""
     async with res.db.read(caller.workspace_id) as session:
@@ -241,11 +222,7 @@ async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
 
 
 @router.patch(
-    "/{id}",
-    operation_id="update_webhook",
-    summary="Change a webhook, or enable it again",
-    response_model=WebhookItem,
-    responses=errors.documented(400, 401, 403, 404, 503),
+    "/{id}", summary="Change a webhook, or enable it again", responses=errors.documented(400, 401, 403, 404, 503)
 )
 async def update_webhook(
     id: str, body: UpdateWebhookRequest, caller: Admin, res: ResourcesOf, request: Request
@@ -277,13 +254,7 @@ async def update_webhook(
     return WebhookItem.describing(found)
 
 
-@router.delete(
-    "/{id}",
-    operation_id="delete_webhook",
-    summary="Delete a webhook",
-    status_code=204,
-    responses=errors.documented(401, 403, 404, 503),
-)
+@router.delete("/{id}", summary="Delete a webhook", status_code=204, responses=errors.documented(401, 403, 404, 503))
 async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, request: Request) -> None:
     """With its deliveries; what waits is not sent."""
     async with res.db.begin(caller.workspace_id) as session:
@@ -293,11 +264,7 @@ async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, request: Requ
 
 
 @router.post(
-    "/{id}/rotate",
-    operation_id="rotate_webhook",
-    summary="Give a webhook a new secret",
-    response_model=RotateWebhookResponse,
-    responses=errors.documented(400, 401, 403, 404, 503),
+    "/{id}/rotate", summary="Give a webhook a new secret", responses=errors.documented(400, 401, 403, 404, 503)
 )
 async def rotate_webhook(
     id: str, body: RotateWebhookRequest, caller: Admin, res: ResourcesOf, request: Request
@@ -312,13 +279,7 @@ async def rotate_webhook(
     return RotateWebhookResponse(id=found.id, secret=secret, old_secret_until=until)
 
 
-@router.post(
-    "/{id}/test",
-    operation_id="test_webhook",
-    summary="Send a test to a webhook",
-    response_model=WebhookTestResponse,
-    responses=errors.documented(401, 403, 404, 503),
-)
+@router.post("/{id}/test", summary="Send a test to a webhook", responses=errors.documented(401, 403, 404, 503))
 async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestResponse:
     """Sends the event `webhook.test` at once, signed like any other, and answers what came back. It changes nothing,
     and goes to a disabled webhook, too."""
@@ -331,11 +292,7 @@ async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestR
 
 
 @router.get(
-    "/{id}/deliveries",
-    operation_id="list_webhook_deliveries",
-    summary="What was sent to a webhook",
-    response_model=DeliveriesPage,
-    responses=errors.documented(400, 401, 403, 404, 503),
+    "/{id}/deliveries", summary="What was sent to a webhook", responses=errors.documented(400, 401, 403, 404, 503)
 )
 async def list_webhook_deliveries(
     id: str,

@@ -95,13 +95,7 @@ ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
 """Which entities a request for a name may see: those of the scope, or of the whole workspace when there is none."""
 
 
-@router.post(
-    "",
-    operation_id="list_entities",
-    summary="The entities of a scope",
-    response_model=EntityPage,
-    responses=errors.documented(400, 401, 403, 404, 503),
-)
+@router.post("", summary="The entities of a scope", responses=errors.documented(400, 401, 403, 404, 503))
 async def list_entities(body: ListEntitiesRequest, caller: Reader, res: ResourcesOf) -> EntityPage:
     """By name. With agent_id or run_id only entities that memories of that agent or run mention, with conversation_id
     those that memories read from its turns mention."""
@@ -122,7 +116,6 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
 
 @router.put(
     "",
-    operation_id="upsert_entity",
     summary="Create an entity, or add to the one with this name",
     response_model=EntityResponse,
     responses={
@@ -149,9 +142,7 @@ def _upserted(found: tuple[Entity, bool]) -> StoredAnswer:
 
 @router.get(
     "/search",
-    operation_id="search_entities",
     summary="Entities by name or meaning",
-    response_model=EntitySearchResponse,
     responses=errors.documented(400, 401, 403, 422, 429, 503),
     dependencies=RATE_LIMITED,
 )
@@ -212,11 +203,7 @@ def _ranked(found: list[EntityMatch], res: Resources) -> list[EntitySearchHit]:
 
 
 @router.get(
-    "/{id}",
-    operation_id="get_entity",
-    summary="One entity",
-    response_model=EntityResponse,
-    responses=errors.documented(400, 401, 403, 404, 503),
+    "/{id}", summary="One entity", response_model=EntityResponse, responses=errors.documented(400, 401, 403, 404, 503)
 )
 async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
     """Ids of a scope are optional; one that is given must be the entity's."""
@@ -229,7 +216,6 @@ async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf)
 
 @router.delete(
     "/{id}",
-    operation_id="delete_entity",
     summary="Delete an entity",
     response_model=DeletedEntityResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 412, 503),
@@ -250,7 +236,6 @@ def _removed(found: Entity) -> StoredAnswer:
 
 @router.post(
     "/merge",
-    operation_id="merge_entities",
     summary="Merge one entity into another",
     response_model=EntityMergeResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
@@ -264,7 +249,6 @@ async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: Resou
 
 @router.post(
     "/merges/{id}/undo",
-    operation_id="undo_entity_merge",
     summary="Undo a merge of entities",
     response_model=EntityMergeResponse,
     responses=errors.documented(401, 403, 404, 409, 503),

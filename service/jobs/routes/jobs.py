@@ -136,13 +136,7 @@ class JobDetails(ResponseModel):
     runs: list[JobRunItem] = Field(description=f"The last {LAST_RUNS} runs, newest first")
 
 
-@router.get(
-    "",
-    operation_id="list_jobs",
-    summary="Jobs that wait, run, or are dead",
-    response_model=JobsPage,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.get("", summary="Jobs that wait, run, or are dead", responses=errors.documented(400, 401, 403, 503))
 async def list_jobs(
     caller: CallerOf,
     res: ResourcesOf,
@@ -167,11 +161,7 @@ async def list_jobs(
 
 
 @router.get(
-    "/{name}",
-    operation_id="get_job",
-    summary="The jobs of one name, and their last runs",
-    response_model=JobDetails,
-    responses=errors.documented(400, 401, 403, 503),
+    "/{name}", summary="The jobs of one name, and their last runs", responses=errors.documented(400, 401, 403, 503)
 )
 async def get_job(name: Named, caller: CallerOf, res: ResourcesOf, system: OfSystem = False) -> JobDetails:
     """Needs the right `admin`; with `system` `metrics`. Jobs that follow a write have no runs."""
@@ -191,14 +181,7 @@ async def get_job(name: Named, caller: CallerOf, res: ResourcesOf, system: OfSys
     )
 
 
-@router.post(
-    "/{name}/run",
-    operation_id="run_job",
-    summary="Run a job now",
-    status_code=202,
-    response_model=JobItem,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.post("/{name}/run", summary="Run a job now", status_code=202, responses=errors.documented(400, 401, 403, 503))
 async def run_job(
     name: Named,
     caller: CallerOf,
@@ -237,13 +220,7 @@ def _payload(name: JobName, ids: Mapping[str, str | None], *, system: bool) -> P
     return {"scope": scope} if scope else NOTHING
 
 
-@router.post(
-    "/retry",
-    operation_id="retry_jobs",
-    summary="Try many jobs again now",
-    response_model=RetriedJobs,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.post("/retry", summary="Try many jobs again now", responses=errors.documented(400, 401, 403, 503))
 async def retry_jobs(
     caller: CallerOf,
     res: ResourcesOf,
@@ -266,13 +243,7 @@ async def retry_jobs(
     return RetriedJobs(retried=len(found))
 
 
-@router.post(
-    "/{id}/retry",
-    operation_id="retry_job",
-    summary="Try a job again now",
-    response_model=JobItem,
-    responses=errors.documented(400, 401, 403, 404, 409, 503),
-)
+@router.post("/{id}/retry", summary="Try a job again now", responses=errors.documented(400, 401, 403, 404, 409, 503))
 async def retry_job(id: str, caller: CallerOf, res: ResourcesOf, request: Request, system: OfSystem = False) -> JobItem:
     """One that is dead, cancelled, or waits; it gets at least three attempts more. 409 for one that runs or is done,
     and for one whose operation is over: send that request again. Needs the right `admin`; with `system` `operator`."""
@@ -285,13 +256,7 @@ async def retry_job(id: str, caller: CallerOf, res: ResourcesOf, request: Reques
     return JobItem.describing(found)
 
 
-@router.post(
-    "/{id}/cancel",
-    operation_id="cancel_job",
-    summary="Cancel a job",
-    response_model=JobItem,
-    responses=errors.documented(400, 401, 403, 404, 409, 503),
-)
+@router.post("/{id}/cancel", summary="Cancel a job", responses=errors.documented(400, 401, 403, 404, 409, 503))
 async def cancel_job(
     id: str, caller: CallerOf, res: ResourcesOf, request: Request, system: OfSystem = False
 ) -> JobItem:

@@ -40,26 +40,13 @@ from service.tenants.routes.api_key_models import (
 router = APIRouter(prefix="/v1", tags=["API keys"], route_class=JsonRoute)
 
 
-@router.get(
-    "/whoami",
-    operation_id="whoami",
-    summary="The key or token of this request",
-    response_model=WhoAmIResponse,
-    responses=errors.documented(401, 503),
-)
+@router.get("/whoami", summary="The key or token of this request", responses=errors.documented(401, 503))
 async def whoami(caller: CallerOf) -> WhoAmIResponse:
     """Its workspace, its rights, the wall that it cannot leave, and the default scope of its requests."""
     return WhoAmIResponse.describing(caller)
 
 
-@router.post(
-    "/api-keys",
-    operation_id="create_api_key",
-    summary="Create an API key",
-    status_code=201,
-    response_model=CreateApiKeyResponse,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.post("/api-keys", summary="Create an API key", status_code=201, responses=errors.documented(400, 401, 403, 503))
 async def create_api_key(
     body: CreateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> CreateApiKeyResponse:
@@ -78,13 +65,7 @@ async def create_api_key(
     return CreateApiKeyResponse(id=issued.key_id, api_key=issued.secret)
 
 
-@router.get(
-    "/api-keys",
-    operation_id="list_api_keys",
-    summary="The workspace's keys",
-    response_model=ApiKeysResponse,
-    responses=errors.documented(401, 403, 503),
-)
+@router.get("/api-keys", summary="The workspace's keys", responses=errors.documented(401, 403, 503))
 async def list_api_keys(caller: Admin, res: ResourcesOf) -> ApiKeysResponse:
     """Without their secrets, revoked keys included."""
     async with res.db.read(caller.workspace_id) as session:
@@ -92,26 +73,14 @@ async def list_api_keys(caller: Admin, res: ResourcesOf) -> ApiKeysResponse:
     return ApiKeysResponse(results=[ApiKeyItem.describing(each) for each in found])
 
 
-@router.get(
-    "/api-keys/{id}",
-    operation_id="get_api_key",
-    summary="An API key",
-    response_model=ApiKeyItem,
-    responses=errors.documented(401, 403, 404, 503),
-)
+@router.get("/api-keys/{id}", summary="An API key", responses=errors.documented(401, 403, 404, 503))
 async def get_api_key(id: str, caller: Admin, res: ResourcesOf) -> ApiKeyItem:
     """Without its secret."""
     async with res.db.read(caller.workspace_id) as session:
         return ApiKeyItem.describing(await _found(session, caller, id))
 
 
-@router.patch(
-    "/api-keys/{id}",
-    operation_id="update_api_key",
-    summary="Change an API key",
-    response_model=ApiKeyItem,
-    responses=errors.documented(400, 401, 403, 404, 409, 503),
-)
+@router.patch("/api-keys/{id}", summary="Change an API key", responses=errors.documented(400, 401, 403, 404, 409, 503))
 async def update_api_key(
     id: str, body: UpdateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> ApiKeyItem:
@@ -135,9 +104,7 @@ async def update_api_key(
 
 @router.post(
     "/api-keys/{id}/rotate",
-    operation_id="rotate_api_key",
     summary="Give an API key a new secret",
-    response_model=RotateApiKeyResponse,
     responses=errors.documented(400, 401, 403, 404, 409, 503),
 )
 async def rotate_api_key(
@@ -155,11 +122,7 @@ async def rotate_api_key(
 
 
 @router.delete(
-    "/api-keys/{id}",
-    operation_id="revoke_api_key",
-    summary="Revoke an API key",
-    status_code=204,
-    responses=errors.documented(401, 403, 404, 503),
+    "/api-keys/{id}", summary="Revoke an API key", status_code=204, responses=errors.documented(401, 403, 404, 503)
 )
 async def revoke_api_key(id: str, caller: Admin, res: ResourcesOf, request: Request) -> None:
     """With the tokens that it minted: at once in this process, within five seconds in the others. Repeating it changes

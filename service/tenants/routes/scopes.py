@@ -59,11 +59,7 @@ class ChannelPage(ResponseModel):
 
 
 @router.get(
-    "/scopes",
-    operation_id="list_scopes",
-    summary="The users, agents and runs that have memories",
-    response_model=ScopePage,
-    responses=errors.documented(400, 401, 403, 503),
+    "/scopes", summary="The users, agents and runs that have memories", responses=errors.documented(400, 401, 403, 503)
 )
 async def list_scopes(
     caller: Reader,
@@ -90,7 +86,6 @@ async def list_scopes(
 
 @router.delete(
     "/scopes/{type}/{id:path}",
-    operation_id="delete_scope",
     summary="Delete every memory of a user, an agent or a run",
     response_model=ScopeDeletionResponse,
     responses={**ACCEPTED, **errors.documented(400, 401, 403, 503)},
@@ -110,11 +105,7 @@ async def delete_scope(
 
 
 @router.get(
-    "/channels",
-    operation_id="list_channels",
-    summary="The channels in use, with what they hold",
-    response_model=ChannelPage,
-    responses=errors.documented(400, 401, 403, 503),
+    "/channels", summary="The channels in use, with what they hold", responses=errors.documented(400, 401, 403, 503)
 )
 async def list_channels(
     caller: Reader,

@@ -44,12 +44,7 @@ class CreateTokenResponse(ResponseModel):
 
 
 @router.post(
-    "/tokens",
-    operation_id="create_token",
-    summary="Mint a token for one end user",
-    status_code=201,
-    response_model=CreateTokenResponse,
-    responses=errors.documented(400, 401, 403, 503),
+    "/tokens", summary="Mint a token for one end user", status_code=201, responses=errors.documented(400, 401, 403, 503)
 )
 async def create_token(
     body: CreateTokenRequest, caller: Minter, res: ResourcesOf, request: Request

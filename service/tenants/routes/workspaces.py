@@ -59,12 +59,7 @@ class CreateWorkspaceResponse(ResponseModel):
 
 
 @router.post(
-    "/workspaces",
-    operation_id="create_workspace",
-    summary="Create a workspace",
-    status_code=201,
-    response_model=CreateWorkspaceResponse,
-    responses=errors.documented(400, 401, 403, 503),
+    "/workspaces", summary="Create a workspace", status_code=201, responses=errors.documented(400, 401, 403, 503)
 )
 async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: ResourcesOf) -> CreateWorkspaceResponse:
     """The first key has every right in the new workspace, but not those over the whole service: `operator` and
@@ -75,13 +70,7 @@ async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: 
     )
 
 
-@router.get(
-    "/workspaces/current",
-    operation_id="get_workspace",
-    summary="The key's workspace",
-    response_model=WorkspaceResponse,
-    responses=errors.documented(401, 403, 503),
-)
+@router.get("/workspaces/current", summary="The key's workspace", responses=errors.documented(401, 403, 503))
 async def get_workspace(caller: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
     """Its name and its own settings, without the service's."""
     async with res.db.read(caller.workspace_id) as session:
@@ -91,9 +80,7 @@ async def get_workspace(caller: CallerOf, res: ResourcesOf) -> WorkspaceResponse
 
 @router.patch(
     "/workspaces/current",
-    operation_id="update_workspace",
     summary="Rename or configure the key's workspace",
-    response_model=WorkspaceResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
 async def update_workspace(

@@ -182,13 +182,7 @@ class ApplyOptimizationResponse(ResponseModel):
     )
 
 
-@router.get(
-    "/report",
-    operation_id="get_optimization_report",
-    summary="What could be cleaned up",
-    response_model=OptimizationReport,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.get("/report", summary="What could be cleaned up", responses=errors.documented(400, 401, 403, 503))
 async def get_optimization_report(
     caller: Admin,
     res: ResourcesOf,
@@ -220,7 +214,6 @@ async def get_optimization_report(
 
 @router.post(
     "/apply",
-    operation_id="apply_optimization",
     summary="Do what of a report is confirmed",
     response_model=ApplyOptimizationResponse,
     responses=errors.documented(400, 401, 403, 409, 413, 503),

@@ -98,13 +98,7 @@ Key = Annotated[Name, Path(description="Up to 255 characters; it may hold slashe
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 
-@router.get(
-    "",
-    operation_id="get_working_context",
-    summary="All entries of a session",
-    response_model=WorkingMemoryResponse,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.get("", summary="All entries of a session", responses=errors.documented(400, 401, 403, 503))
 async def get_working_context(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> WorkingMemoryResponse:
     """Empty parts for a session without entries. Reading does not extend their life."""
     async with res.db.read(scope.workspace_id) as session:
@@ -122,13 +116,7 @@ async def get_working_context(scope: WorkingScopeOf, caller: Reader, res: Resour
     )
 
 
-@router.delete(
-    "",
-    operation_id="clear_working_context",
-    summary="Delete all entries of a session",
-    response_model=DeletedCountResponse,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.delete("", summary="Delete all entries of a session", responses=errors.documented(400, 401, 403, 503))
 async def clear_working_context(scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> DeletedCountResponse:
     """0 when there are none."""
     async with res.db.begin(scope.workspace_id) as session:
@@ -138,7 +126,6 @@ async def clear_working_context(scope: WorkingScopeOf, caller: Writer, res: Reso
 
 @router.put(
     "/items/{key:path}",
-    operation_id="set_working_item",
     summary="Set the value of a key",
     response_model=WorkingItemResponse,
     status_code=201,
@@ -155,24 +142,14 @@ async def set_working_item(
     return send(answer(201 if is_new else 200, WorkingItemResponse.of(entry)))
 
 
-@router.get(
-    "/items/{key:path}",
-    operation_id="get_working_item",
-    summary="The value of a key",
-    response_model=WorkingItemResponse,
-    responses=READ,
-)
+@router.get("/items/{key:path}", summary="The value of a key", response_model=WorkingItemResponse, responses=READ)
 async def get_working_item(key: Key, scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
     """Counts as a use; it does not extend the value's life."""
     return send(answer(200, WorkingItemResponse.of(await working.read(scope, WorkingKind.ITEM, key, res))))
 
 
 @router.delete(
-    "/items/{key:path}",
-    operation_id="delete_working_item",
-    summary="Delete the value of a key",
-    response_model=DeletedCountResponse,
-    responses=errors.documented(400, 401, 403, 404, 412, 503),
+    "/items/{key:path}", summary="Delete the value of a key", responses=errors.documented(400, 401, 403, 404, 412, 503)
 )
 async def delete_working_item(
     key: Key, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
@@ -184,7 +161,6 @@ async def delete_working_item(
 
 @router.post(
     "/turns",
-    operation_id="add_working_turn",
     summary="Add a turn",
     status_code=201,
     response_model=WorkingTurnResponse,
@@ -200,13 +176,7 @@ async def add_working_turn(
     return send(answer(201, working_turn_response(entry)))
 
 
-@router.get(
-    "/turns",
-    operation_id="list_working_turns",
-    summary="The newest turns",
-    response_model=WorkingTurnList,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.get("/turns", summary="The newest turns", responses=errors.documented(400, 401, 403, 503))
 async def list_working_turns(
     scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10
 ) -> WorkingTurnList:
@@ -218,7 +188,6 @@ async def list_working_turns(
 
 @router.post(
     "/thoughts",
-    operation_id="push_thought",
     summary="Add a thought",
     status_code=201,
     response_model=ThoughtResponse,
@@ -231,13 +200,7 @@ async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: 
     )
 
 
-@router.get(
-    "/thoughts",
-    operation_id="list_thoughts",
-    summary="The newest thoughts",
-    response_model=ThoughtList,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.get("/thoughts", summary="The newest thoughts", responses=errors.documented(400, 401, 403, 503))
 async def list_thoughts(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10) -> ThoughtList:
     """Newest first; reading does not count as a use."""
     async with res.db.read(scope.workspace_id) as session:
@@ -247,7 +210,6 @@ async def list_thoughts(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf,
 
 @router.put(
     "/goal",
-    operation_id="set_active_goal",
     summary="Set what the session works on",
     response_model=ActiveGoalResponse,
     status_code=201,
@@ -263,13 +225,7 @@ async def set_active_goal(
     return send(answer(201 if is_new else 200, active_goal_response(entry)))
 
 
-@router.get(
-    "/goal",
-    operation_id="get_active_goal",
-    summary="What the session works on",
-    response_model=ActiveGoalResponse,
-    responses=READ,
-)
+@router.get("/goal", summary="What the session works on", response_model=ActiveGoalResponse, responses=READ)
 async def get_active_goal(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
     """404 when nothing is set or it has expired."""
     return send(answer(200, active_goal_response(await working.read(scope, WorkingKind.GOAL, ONLY, res))))
@@ -277,7 +233,6 @@ async def get_active_goal(scope: WorkingScopeOf, caller: Reader, res: ResourcesO
 
 @router.put(
     "/session",
-    operation_id="set_session_data",
     summary="Set the data of the session as a whole",
     response_model=SessionDataResponse,
     status_code=201,
@@ -294,11 +249,7 @@ async def set_session_data(
 
 
 @router.get(
-    "/session",
-    operation_id="get_session_data",
-    summary="The data of the session as a whole",
-    response_model=SessionDataResponse,
-    responses=READ,
+    "/session", summary="The data of the session as a whole", response_model=SessionDataResponse, responses=READ
 )
 async def get_session_data(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
     """404 when there is none or it has expired."""
