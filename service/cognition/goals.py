@@ -19,7 +19,7 @@ from service.cognition.statements import goals
 from service.cognition.statements.goals import BLOCKED_BY, SUBGOAL_OF
 from service.domain.audit import Operation
 from service.domain.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
-from service.domain.goal import Goal, GoalDetails, GoalEvent, GoalStatus
+from service.domain.goal import Goal, GoalChange, GoalDetails, GoalEvent, GoalFilter, GoalStatus
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
@@ -200,6 +200,35 @@ async def remove_goal(
         await _audit(session, "goal_delete", goal, res, request)
         await store_answer(session, workspace_id, 1, request)
         return 1
+
+
+find = goals.get
+
+
+async def read_goal(workspace_id: UUID, goal_id: UUID, res: Resources) -> GoalDetails:
+    """Raises NotFound."""
+    async with res.db.snapshot(workspace_id) as session:
+        goal = await goals.get(session, workspace_id, goal_id)
+        if goal is None:
+            raise missing()
+        return await goals.details(session, workspace_id, goal)
+
+
+async def list_goals(
+    scope: Scope, wanted: GoalFilter, res: Resources, *, after: tuple[datetime, UUID] | None, limit: int
+) -> list[Goal]:
+    """Goals of the scope, newest first."""
+    async with res.db.read(scope.workspace_id) as session:
+        return await goals.page(session, scope, wanted, after=after, limit=limit)
+
+
+async def read_history(workspace_id: UUID, goal_id: UUID, res: Resources, *, skip: int, limit: int) -> list[GoalChange]:
+    """The changes after the first `skip`, oldest first. Raises NotFound where there are none."""
+    async with res.db.read(workspace_id) as session:
+        changes = await goals.history(session, workspace_id, goal_id, skip=skip, limit=limit)
+    if not changes:
+        raise missing()
+    return changes
 
 
 def missing() -> NotFound:

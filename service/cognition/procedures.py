@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from uuid_utils.compat import uuid7
 from service.cognition.statements import invocations, strategies, tool_patterns
 from service.domain.audit import Operation
 from service.domain.errors import NotFound, PreconditionFailed
-from service.domain.procedure import Invocation, Strategy
+from service.domain.procedure import Invocation, InvocationFilter, Strategy, ToolStats, ToolTotals
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
@@ -54,24 +55,17 @@ async def record(given: Invocation, res: Resources, request: WriteContext) -> In
             await tool_patterns.unmark(session, workspace_id, clean.conversation_id)
         recorded = replace(clean, id=row_id, recorded_at=recorded_at)
         if res.settings.audit_level == "verbose":
-            await append_audit(
-                *(session, "record_tool", clean.scope, [], request, res),
-                kind="procedural",
-                conversation_id=clean.conversation_id,
-                invocation=row_id,
-            )
+            about: Any = {"conversation_id": clean.conversation_id, "invocation": row_id}
+            await append_audit(session, "record_tool", clean.scope, [], request, res, kind="procedural", **about)
         await store_answer(session, workspace_id, recorded, request)
     return recorded
 
 
 async def _redact(given: Invocation, res: Resources) -> Invocation:
     tool_input, redactions = await pii.clean_payload(given.tool_input, "tool_input", res, most_chars=MAX_PAYLOAD_CHARS)
-    tool_output: Any = None
-    of_output: tuple[Redaction, ...] = ()
-    if given.tool_output is not None:
-        tool_output, of_output = await pii.clean_payload(
-            given.tool_output, "tool_output", res, most_chars=MAX_PAYLOAD_CHARS
-        )
+    tool_output, of_output = given.tool_output, tuple[Redaction, ...]()
+    if tool_output is not None:
+        tool_output, of_output = await pii.clean_payload(tool_output, "tool_output", res, most_chars=MAX_PAYLOAD_CHARS)
     error = given.error_message
     return replace(
         given,
@@ -246,6 +240,52 @@ async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given
         given.run_id or own.run_id,
         given.channel,
     )
+
+
+find = strategies.get
+
+
+async def read_strategy(workspace_id: UUID, strategy_id: UUID, res: Resources) -> Strategy:
+    """Raises NotFound."""
+    async with res.db.read(workspace_id) as session:
+        strategy = await strategies.get(session, workspace_id, strategy_id)
+    if strategy is None:
+        raise missing()
+    return strategy
+
+
+async def list_strategies(
+    scope: Scope,
+    res: Resources,
+    *,
+    task_type: str | None,
+    tool_name: str | None,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+) -> list[Strategy]:
+    """Strategies of a scope, newest first; `tool_name`: those that use it."""
+    async with res.db.read(scope.workspace_id) as session:
+        return await strategies.page(session, scope, task_type=task_type, tool_name=tool_name, after=after, limit=limit)
+
+
+async def list_invocations(
+    scope: Scope, wanted: InvocationFilter, res: Resources, *, after: tuple[datetime, int] | None, limit: int
+) -> list[Invocation]:
+    """Invocations of a scope by time of recording, newest first."""
+    async with res.db.read(scope.workspace_id) as session:
+        return await invocations.page(session, scope, wanted, after=after, limit=limit)
+
+
+async def tool_stats(scope: Scope, wanted: InvocationFilter, res: Resources) -> list[ToolStats]:
+    """By tool, the most used first. A scope without ids means the whole workspace."""
+    async with res.db.read(scope.workspace_id) as session:
+        return await invocations.stats(session, scope, wanted)
+
+
+async def list_tools(workspace_id: UUID, res: Resources, *, after: str | None, limit: int) -> list[ToolTotals]:
+    """The running totals of the workspace, by name."""
+    async with res.db.read(workspace_id) as session:
+        return await invocations.tools(session, workspace_id, after=after, limit=limit)
 
 
 def missing() -> NotFound:

@@ -25,45 +25,29 @@ class ProfileOutcome:
     is_new: bool
 
 
-async def put(
-    workspace_id: UUID,
-    user_id: str,
-    traits: Traits,
-    res: Resources,
-    request: WriteContext,
-    *,
-    expected: Expected | None = None,
-) -> ProfileOutcome:
-    """Replaces the whole profile. Raises PreconditionFailed or PiiRejected."""
-    parts = await _clean(asdict(traits), res)
-    return await _write(workspace_id, user_id, parts, res, request, expected, merge=False)
+async def read(workspace_id: UUID, user_id: str, res: Resources) -> Profile:
+    """Raises NotFound while none was stored."""
+    async with res.db.read(workspace_id) as session:
+        found = await users.profile(session, workspace_id, user_id)
+    if found is None:
+        raise missing()
+    return found
 
 
-async def patch(
+async def write(
     workspace_id: UUID,
     user_id: str,
     given: Mapping[str, Any],
     res: Resources,
     request: WriteContext,
     *,
+    merge: bool,
     expected: Expected | None = None,
 ) -> ProfileOutcome:
-    """Changes the given parts: objects are merged key by key, where null removes the key; the list is replaced. Raises
-    NotFound, PreconditionFailed or PiiRejected."""
-    parts = await _clean(dict(given), res)
-    return await _write(workspace_id, user_id, parts, res, request, expected, merge=True)
-
-
-async def _write(
-    workspace_id: UUID,
-    user_id: str,
-    parts: Mapping[str, Any],
-    res: Resources,
-    request: WriteContext,
-    expected: Expected | None,
-    *,
-    merge: bool,
-) -> ProfileOutcome:
+    """Replaces the whole profile, or with `merge` changes the given parts: objects are merged key by key, where null
+    removes the key; the list is replaced. Raises NotFound where there is nothing to merge with, PreconditionFailed or
+    PiiRejected."""
+    parts = await _clean(given, res)
     scope = Scope(workspace_id, user_id)
     async with write_transaction(scope, res, request) as session:
         old = await users.profile(session, workspace_id, user_id, lock=True)
@@ -91,12 +75,12 @@ def _merged(old: Traits, parts: Mapping[str, Any]) -> Traits:
     return Traits(**values)
 
 
-async def _clean(values: dict[str, Any], res: Resources) -> dict[str, Any]:
+async def _clean(values: Mapping[str, Any], res: Resources) -> dict[str, Any]:
     """Redacts each part by itself, so that a refusal names the part."""
-    clean: dict[str, Any] = {}
-    for name, value in values.items():
-        clean[name] = value if value is None else await pii.clean_json(value, name, res, key=name)
-    return clean
+    return {
+        name: value if value is None else await pii.clean_json(value, name, res, key=name)
+        for name, value in values.items()
+    }
 
 
 def missing() -> NotFound:

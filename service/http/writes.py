@@ -42,16 +42,20 @@ KeyHeader = Annotated[
 ]
 
 
-async def _context(request: Request, given: KeyHeader = None) -> WriteContext:
+async def _unkeyed(request: Request) -> WriteContext:
     caller = identified(request)
-    key = None if given is None else await _key(request, given, caller)
-    return WriteContext(
-        request.state.request_id,
-        caller.key_id,
-        key,
-        session_id=session_of(request),
-        may_share=caller.may(Right.SHARE),
-    )
+    may_share = caller.may(Right.SHARE)
+    return WriteContext(request.state.request_id, caller.key_id, session_id=session_of(request), may_share=may_share)
+
+
+UnkeyedOf = Annotated[WriteContext, Depends(_unkeyed)]
+"""For a write whose answer is not kept, because it holds a secret or because repeating it does no harm."""
+
+
+async def _context(
+    request: Request, unkeyed: Annotated[WriteContext, Depends(_unkeyed)], given: KeyHeader = None
+) -> WriteContext:
+    return unkeyed if given is None else replace(unkeyed, idempotency=await _key(request, given, identified(request)))
 
 
 async def _write(request: Request, context: Annotated[WriteContext, Depends(_context)]) -> WriteContext:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import namedtuple
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
@@ -29,6 +30,14 @@ INSERTS = "direct.insert"
 """The name of new rows of several tables that a verb writes at once."""
 
 Parameter = tuple[str, Callable[[Any], Any] | None]
+
+
+def reader(kind: Callable[..., T], **special: Callable[[Any], Any]) -> Callable[[Any], T]:
+    """Makes values of a dataclass out of rows: each field is what `special` makes of the row, else the column of its
+    name."""
+    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    read = [special.get(name) or attrgetter(name) for name in names]
+    return lambda row: kind(*(each(row) for each in read))
 
 
 class DriverRow(Protocol):

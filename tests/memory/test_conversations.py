@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 from uuid import uuid4
 
@@ -76,14 +76,15 @@ async def test_a_new_turn_brings_an_archived_conversation_back(verbs: Verbs) -> 
 
 async def test_a_profile_is_replaced_or_merged(verbs: Verbs) -> None:
     with pytest.raises(NotFound):
-        await profile.patch(verbs.workspace_id, "ann", {"preferences": {"tea": True}}, verbs.res, CALL)
-    made = await profile.put(verbs.workspace_id, "ann", Traits({"tea": True}, ["chess"]), verbs.res, CALL)
+        await profile.write(verbs.workspace_id, "ann", {"preferences": {"tea": True}}, verbs.res, CALL, merge=True)
+    whole = asdict(Traits({"tea": True}, ["chess"]))
+    made = await profile.write(verbs.workspace_id, "ann", whole, verbs.res, CALL, merge=False)
     assert made.is_new
     given: dict[str, Any] = {"preferences": {"tea": None, "milk": 1}}
-    merged = await profile.patch(verbs.workspace_id, "ann", given, verbs.res, CALL)
+    merged = await profile.write(verbs.workspace_id, "ann", given, verbs.res, CALL, merge=True)
     assert (merged.profile.traits.preferences, merged.profile.traits.expertise_areas) == ({"milk": 1}, ["chess"])
     with pytest.raises(PreconditionFailed):
-        await profile.put(verbs.workspace_id, "ann", Traits(), verbs.res, CALL, expected=NEVER)
+        await profile.write(verbs.workspace_id, "ann", {}, verbs.res, CALL, merge=False, expected=NEVER)
 
 
 async def test_an_upsert_creates_an_entity_and_then_adds_to_it(verbs: Verbs) -> None:

@@ -8,17 +8,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
-from service.cognition.goals import (
-    Changeable,
-    NewGoal,
-    add_goal,
-    close_goal,
-    missing,
-    remove_goal,
-    revise_goal,
-    tie_memories,
-    untie_memory,
-)
+from service.cognition import goals
+from service.cognition.goals import Changeable, NewGoal, missing
 from service.cognition.routes.goal_models import (
     AbandonGoalRequest,
     BlockGoalRequest,
@@ -34,7 +25,6 @@ from service.cognition.routes.goal_models import (
     goal_details_response,
     goal_response,
 )
-from service.cognition.statements import goals
 from service.domain.access import Caller
 from service.domain.goal import GoalDetails, GoalFilter, GoalStatus
 from service.domain.request import StoredAnswer, WriteContext
@@ -51,7 +41,7 @@ from service.runtime.transactions import memory_id
 router = APIRouter(prefix="/v1/goals", tags=["goals"], route_class=JsonRoute)
 
 
-IN_SCOPE = [in_scope(goals.get, missing)]
+IN_SCOPE = [in_scope(goals.find, missing)]
 CHANGE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
 
 
@@ -76,7 +66,7 @@ async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf,
         tuple(body.memory_ids),
     )
     serialize = partial(_details, now=res.clock(), status=201)
-    return send(serialize(await add_goal(new, res, write.answered_by(serialize))))
+    return send(serialize(await goals.add_goal(new, res, write.answered_by(serialize))))
 
 
 @router.get("", summary="The goals of a scope", responses=errors.documented(400, 401, 403, 503))
@@ -92,8 +82,7 @@ async def list_goals(
 ) -> GoalPage:
     """Newest first; with `channel` those of it and of _global."""
     wanted = GoalFilter(GoalStatus(status) if status else None, parent_id, due_before)
-    async with res.db.read(caller.workspace_id) as session:
-        found = await goals.page(session, scope, wanted, after=cursors.decode(cursor), limit=limit + 1)
+    found = await goals.list_goals(scope, wanted, res, after=cursors.decode(cursor), limit=limit + 1)
     page, last = cursors.cut(found, limit)
     now = res.clock()
     return GoalPage(
@@ -111,12 +100,7 @@ async def list_goals(
 )
 async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
     """At most 100 subgoals and memories. The ETag is for If-Match."""
-    async with res.db.snapshot(caller.workspace_id) as session:
-        found = await goals.get(session, caller.workspace_id, uuid_of(id, missing))
-        if found is None:
-            raise missing()
-        details = await goals.details(session, caller.workspace_id, found)
-    return send(_details(details, now=res.clock()))
+    return send(_details(await goals.read_goal(caller.workspace_id, uuid_of(id, missing), res), now=res.clock()))
 
 
 @router.patch(
@@ -130,7 +114,7 @@ async def update_goal(
     if "status" in given:
         given["status"] = GoalStatus.ACTIVE
     serialize = partial(_details, now=res.clock())
-    goal = await revise_goal(
+    goal = await goals.revise_goal(
         caller.workspace_id, uuid_of(id, missing), given, res, write.answered_by(serialize), expected=expected
     )
     return send(serialize(goal))
@@ -145,7 +129,7 @@ async def update_goal(
 )
 async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """With its edges, its vector and its history. Its subgoals and memories stay."""
-    count = await remove_goal(
+    count = await goals.remove_goal(
         caller.workspace_id, uuid_of(id, missing), res, write.answered_by(deleted), expected=expected
     )
     return send(deleted(count))
@@ -166,16 +150,11 @@ async def get_goal_history(
 ) -> GoalHistoryResponse:
     """Oldest first, with the values before and after."""
     wanted, before = uuid_of(id, missing), cursors.counts(cursor)
-    async with res.db.read(caller.workspace_id) as session:
-        found = await goals.history(session, caller.workspace_id, wanted, skip=before[0], limit=limit + 1)
-    if not found:
-        raise missing()
+    found = await goals.read_history(caller.workspace_id, wanted, res, skip=before[0], limit=limit + 1)
     (page,), more = cursors.cut_each(before, limit, found)
     return GoalHistoryResponse(
         results=[
-            GoalHistoryItem(
-                version=each.version, event=each.event.value, changes=dict(each.changes), timestamp=each.recorded_at
-            )
+            GoalHistoryItem.of(each, event=each.event.value, changes=dict(each.changes), timestamp=each.recorded_at)
             for each in page
         ],
         next_cursor=more,
@@ -241,7 +220,7 @@ async def tie_memories_to_goal(
 ) -> Response:
     """Memories that are tied already stay tied."""
     serialize = partial(_details, now=res.clock())
-    goal = await tie_memories(
+    goal = await goals.tie_memories(
         caller.workspace_id, uuid_of(id, missing), body.memory_ids, res, write.answered_by(serialize)
     )
     return send(serialize(goal))
@@ -257,7 +236,7 @@ async def tie_memories_to_goal(
 async def untie_memory_from_goal(id: str, memory: str, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """0 when the memory is not tied."""
     context = write.answered_by(deleted)
-    count = await untie_memory(caller.workspace_id, uuid_of(id, missing), memory_id(memory), res, context)
+    count = await goals.untie_memory(caller.workspace_id, uuid_of(id, missing), memory_id(memory), res, context)
     return send(deleted(count))
 
 
@@ -265,7 +244,7 @@ async def _close(
     id: str, status: GoalStatus, caller: Caller, res: Resources, write: WriteContext, **more: Any
 ) -> Response:
     serialize = partial(_details, now=res.clock())
-    goal = await close_goal(
+    goal = await goals.close_goal(
         caller.workspace_id, uuid_of(id, missing), status, res, write.answered_by(serialize), **more
     )
     return send(serialize(goal))

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Response
 from pydantic import ConfigDict, Field
 
-from service.access.statements import users
 from service.cognition import profile
 from service.cognition.profile import ProfileOutcome
-from service.domain.profile import Profile, Traits
+from service.domain.profile import Profile
 from service.domain.request import StoredAnswer
 from service.http import errors
 from service.http.deps import Changer, Reader, ResourcesOf, Writer
@@ -19,7 +18,7 @@ from service.http.free_json import JsonList, JsonObject
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.schemas import Name, RequestModel, ResponseModel, Time
-from service.http.writes import WriteOf, answer, etag, send
+from service.http.writes import WriteOf, answer, send
 
 router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"], route_class=JsonRoute)
 
@@ -74,15 +73,15 @@ class ProfileResponse(ResponseModel):
     updated_at: Time = Field(description="When it was last changed")
 
 
-@router.get("", summary="The profile of a user", responses=errors.documented(400, 401, 403, 404, 503))
-async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf, response: Response) -> ProfileResponse:
+@router.get(
+    "",
+    summary="The profile of a user",
+    response_model=ProfileResponse,
+    responses=errors.documented(400, 401, 403, 404, 503),
+)
+async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) -> Response:
     """404 while none was stored. The ETag is for If-Match."""
-    async with res.db.read(caller.workspace_id) as session:
-        found = await users.profile(session, caller.workspace_id, user_id)
-    if found is None:
-        raise profile.missing()
-    response.headers["ETag"] = etag(found.version)
-    return profile_response(found)
+    return send(_stored(ProfileOutcome(await profile.read(caller.workspace_id, user_id, res), is_new=False)))
 
 
 @router.put(
@@ -96,9 +95,8 @@ async def put_user_profile(
 ) -> Response:
     """Preferences, areas of expertise and style of communication, redacted; `POST /v1/recall` returns them as
     user_context."""
-    traits = Traits(body.preferences, body.expertise_areas, body.communication_style, body.metadata)
     context = write.answered_by(_stored)
-    stored = await profile.put(caller.workspace_id, user_id, traits, res, context, expected=expected)
+    stored = await profile.write(caller.workspace_id, user_id, dict(body), res, context, merge=False, expected=expected)
     return send(_stored(stored))
 
 
@@ -114,7 +112,7 @@ async def patch_user_profile(
     """Objects are merged key by key, null under a key removes it; the list is replaced. 404 while none was stored."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
     context = write.answered_by(_stored)
-    stored = await profile.patch(caller.workspace_id, user_id, given, res, context, expected=expected)
+    stored = await profile.write(caller.workspace_id, user_id, given, res, context, merge=True, expected=expected)
     return send(_stored(stored))
 
 

@@ -20,7 +20,6 @@ from service.cognition.routes.procedure_models import (
     strategy_details_response,
     strategy_search_hit,
 )
-from service.cognition.statements import strategies
 from service.domain.procedure import Strategy
 from service.domain.request import StoredAnswer
 from service.http import cursors, errors
@@ -35,7 +34,7 @@ from service.runtime.pii import clean_words
 
 router = APIRouter(prefix="/v1/strategies", tags=["procedures"], route_class=JsonRoute)
 
-IN_SCOPE = [in_scope(strategies.get, missing)]
+IN_SCOPE = [in_scope(procedures.find, missing)]
 Label = Annotated[str | None, Query(min_length=1, max_length=100)]
 
 
@@ -78,10 +77,9 @@ async def list_strategies(
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> StrategyPage:
     """Newest first; with `channel` those of it and of _global."""
-    async with res.db.read(caller.workspace_id) as session:
-        found = await strategies.page(
-            session, scope, task_type=task_type, tool_name=tool_name, after=cursors.decode(cursor), limit=limit + 1
-        )
+    found = await procedures.list_strategies(
+        scope, res, task_type=task_type, tool_name=tool_name, after=cursors.decode(cursor), limit=limit + 1
+    )
     page, last = cursors.cut(found, limit)
     return StrategyPage(
         results=[StrategyResponse.of(each) for each in page],
@@ -127,11 +125,7 @@ async def find_strategies(
 )
 async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
     """At most 100 conversations. The ETag is for If-Match."""
-    async with res.db.read(caller.workspace_id) as session:
-        found = await strategies.get(session, caller.workspace_id, uuid_of(id, missing))
-    if found is None:
-        raise missing()
-    return send(answer(200, strategy_details_response(found)))
+    return send(_details(await procedures.read_strategy(caller.workspace_id, uuid_of(id, missing), res)))
 
 
 @router.post(
@@ -149,11 +143,11 @@ async def reinforce_strategy(
         caller.workspace_id,
         uuid_of(id, missing),
         res,
-        write.answered_by(_reinforced),
+        write.answered_by(_details),
         success=body.success,
         conversation_id=body.conversation_id,
     )
-    return send(_reinforced(strategy))
+    return send(_details(strategy))
 
 
 @router.delete(
@@ -174,5 +168,5 @@ def _learned(found: LearnedStrategy) -> StoredAnswer:
     return answer(201 if found.is_new else 200, learn_strategy_response(found))
 
 
-def _reinforced(found: Strategy) -> StoredAnswer:
+def _details(found: Strategy) -> StoredAnswer:
     return answer(200, strategy_details_response(found))

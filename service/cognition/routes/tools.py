@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from service.cognition.procedures import record, scope_of_conversation
+from service.cognition import procedures
 from service.cognition.routes.procedure_models import (
     RecordedToolInvocationResponse,
     RecordToolInvocationRequest,
@@ -18,7 +18,6 @@ from service.cognition.routes.procedure_models import (
     ToolStatsItem,
     ToolStatsResponse,
 )
-from service.cognition.statements import invocations
 from service.domain.errors import InvalidInput
 from service.domain.procedure import Invocation, InvocationFilter
 from service.domain.request import StoredAnswer
@@ -55,7 +54,7 @@ async def record_tool_invocation(
         caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel
     )
     if body.conversation_id is not None:
-        scope = await scope_of_conversation(caller.workspace_id, body.conversation_id, scope, res)
+        scope = await procedures.scope_of_conversation(caller.workspace_id, body.conversation_id, scope, res)
     new = Invocation(
         scope.require_owner(),
         body.tool_name,
@@ -69,7 +68,7 @@ async def record_tool_invocation(
         body.conversation_id,
         body.turn_id,
     )
-    return send(_recorded(await record(new, res, write.answered_by(_recorded))))
+    return send(_recorded(await procedures.record(new, res, write.answered_by(_recorded))))
 
 
 @router.get("/tool-invocations", summary="The uses of tools in a scope", responses=READ)
@@ -87,8 +86,7 @@ async def list_tool_invocations(
     """By time of recording, newest first, as far back as invocations are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, conversation_id)
     after = None if cursor is None else cursors.unpack(cursor, _time_and_number)
-    async with res.db.read(caller.workspace_id) as session:
-        found = await invocations.page(session, scope, wanted, after=after, limit=limit + 1)
+    found = await procedures.list_invocations(scope, wanted, res, after=after, limit=limit + 1)
     page, last = cursors.cut(found, limit)
     return ToolInvocationPage(
         results=[ToolInvocationResponse.of(each) for each in page],
@@ -115,8 +113,7 @@ async def get_tool_stats(
 ) -> ToolStatsResponse:
     """Counted from the invocations, as far back as they are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, None, since)
-    async with res.db.read(caller.workspace_id) as session:
-        found = await invocations.stats(session, scope, wanted)
+    found = await procedures.tool_stats(scope, wanted, res)
     return ToolStatsResponse(results=[ToolStatsItem.of(each) for each in found])
 
 
@@ -129,8 +126,7 @@ async def list_tools(
 ) -> ToolPage:
     """Running totals, by name; they stay when old invocations are deleted."""
     after = None if cursor is None else cursors.unpack(cursor, str)
-    async with res.db.read(caller.workspace_id) as session:
-        found = await invocations.tools(session, caller.workspace_id, after=after, limit=limit + 1)
+    found = await procedures.list_tools(caller.workspace_id, res, after=after, limit=limit + 1)
     page, last = cursors.cut(found, limit)
     return ToolPage(
         results=[ToolResponse.of(each) for each in page], next_cursor=cursors.pack(last.name) if last else None

@@ -42,6 +42,14 @@ REACHES_SOURCE = text("""
 """)
 
 
+_goal = direct.reader(
+    Goal,
+    scope=records.scope_of,
+    status=lambda row: GoalStatus(row.status),
+    blocked_by=lambda row: tuple(row.blocked_by),
+)
+
+
 def _targets(column: Any, rel_type: str) -> Any:
     """A subquery over the edges of one kind that start at the goal of the outer query."""
     starts_here = GOAL_EDGE.c.workspace_id == GOAL.c.workspace_id, GOAL_EDGE.c.source_id == GOAL.c.id
@@ -67,8 +75,7 @@ async def lock_edges(session: Session, workspace_id: UUID) -> None:
 
 
 async def get(session: Session, workspace_id: UUID, goal_id: UUID) -> Goal | None:
-    found = await get_many(session, workspace_id, [goal_id])
-    return found.get(goal_id)
+    return (await get_many(session, workspace_id, [goal_id])).get(goal_id)
 
 
 async def get_many(session: Session, workspace_id: UUID, ids: Collection[UUID]) -> dict[UUID, Goal]:
@@ -233,9 +240,8 @@ async def history(session: Session, workspace_id: UUID, goal_id: UUID, *, skip: 
     here = GOAL_HISTORY.c.workspace_id == workspace_id, GOAL_HISTORY.c.goal_id == goal_id
     columns = GOAL_HISTORY.c.version, GOAL_HISTORY.c.event, GOAL_HISTORY.c.changes, GOAL_HISTORY.c.recorded_at
     query = select(*columns).where(*here).order_by(GOAL_HISTORY.c.version).offset(skip).limit(limit)
-    return await direct.page(
-        session, query, None, lambda row: GoalChange(row[0], GoalEvent(row.event), row.changes, row.recorded_at)
-    )
+    change = direct.reader(GoalChange, event=lambda row: GoalEvent(row.event))
+    return await direct.page(session, query, None, change)
 
 
 async def remove(session: Session, workspace_id: UUID, goal_id: UUID) -> None:
@@ -243,32 +249,9 @@ async def remove(session: Session, workspace_id: UUID, goal_id: UUID) -> None:
     await records.remove(session, GOAL, workspace_id, goal_id)
 
 
-async def erase(session: Session, scope: Scope, channel: str | None) -> int:
-    """How many goals were deleted, of all that have every given id (and the channel, if one is given)."""
-    return await records.erase(session, GOAL, scope, channel)
-
-
 def _subgoal_ids(workspace_id: UUID, goal_id: UUID) -> Any:
     ends_here = GOAL_EDGE.c.workspace_id == workspace_id, GOAL_EDGE.c.target_id == goal_id
     return select(GOAL_EDGE.c.source_id).where(*ends_here, GOAL_EDGE.c.rel_type == SUBGOAL_OF)
-
-
-def _goal(row: Any) -> Goal:
-    return Goal(
-        row.id,
-        records.scope_of(row),
-        CleanText(row.description),
-        GoalStatus(row.status),
-        row.priority,
-        row.deadline,
-        row.result,
-        row.parent_id,
-        tuple(row.blocked_by),
-        row.version,
-        row.created_at,
-        row.updated_at,
-        row.completed_at,
-    )
 
 
 LATE_VECTORS = LateVectors(GOAL, GOAL_VECTOR, "goal_id", lambda row: CleanText(row.description))

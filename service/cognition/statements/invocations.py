@@ -5,13 +5,12 @@ An invocation and the total of its tool are written in one transaction, whose la
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, DateTime, Select, bindparam, delete, func, select, text, tuple_
+from sqlalchemy import ColumnElement, DateTime, Select, bindparam, delete, func, insert, null, select, text, tuple_
 from sqlalchemy.sql.elements import TextClause
 
 from service.cognition.statements import records
@@ -21,15 +20,11 @@ from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.tables import TOOL, TOOL_INVOCATION, TURN
 
-INSERT = text("""
-    INSERT INTO tool_invocation (workspace_id, conversation_id, turn_id, turn_index, user_id, agent_id, run_id, channel,
-                                 "timestamp", tool_name, task_type, tool_input, tool_output, success, latency_ms,
-                                 error_message)
-    VALUES (:workspace, :conversation_id, :turn_id, :turn_index, :user_id, :agent_id, :run_id, :channel, :timestamp,
-            :tool_name, :task_type, CAST(CAST(:tool_input AS text) AS jsonb), CAST(CAST(:tool_output AS text) AS jsonb),
-            :success, :latency_ms, :error_message)
-    RETURNING id, recorded_at
-""").bindparams(bindparam("timestamp", type_=DateTime(timezone=True)))
+GIVEN = (
+    "conversation_id", "turn_id", "turn_index", "timestamp", "tool_name", "task_type", "tool_input", "success",
+    "latency_ms", "error_message",
+)  # fmt: skip
+"""Columns that are stored as they were given."""
 
 COUNT = text("""
     SELECT count_tool_use(:name, CAST(:success AS boolean), CAST(:latency_ms AS float8), :at)
@@ -42,31 +37,15 @@ ERASE_OF_DELETED_TURNS = text("""
 """)
 
 
+_invocation = direct.reader(Invocation, scope=records.scope_of, redactions=lambda row: ())
+
+
 async def add(session: Session, new: Invocation) -> tuple[int, datetime]:
     """Inserts it and counts the use in its tool; returns the id and time of recording."""
-    row = (
-        await session.execute(
-            INSERT,
-            {
-                "workspace": new.scope.workspace_id,
-                "conversation_id": new.conversation_id,
-                "turn_id": new.turn_id,
-                "turn_index": new.turn_index,
-                "user_id": new.scope.user_id,
-                "agent_id": new.scope.agent_id,
-                "run_id": new.scope.run_id,
-                "channel": new.scope.channel,
-                "timestamp": new.timestamp,
-                "tool_name": new.tool_name,
-                "task_type": new.task_type,
-                "tool_input": json.dumps(new.tool_input, ensure_ascii=False),
-                "tool_output": None if new.tool_output is None else json.dumps(new.tool_output, ensure_ascii=False),
-                "success": new.success,
-                "latency_ms": new.latency_ms,
-                "error_message": new.error_message,
-            },
-        )
-    ).one()
+    given = {name: getattr(new, name) for name in GIVEN}
+    output = null() if new.tool_output is None else new.tool_output
+    made = insert(TOOL_INVOCATION).values(**records.scope_columns(new.scope), **given, tool_output=output)
+    row = (await session.execute(made.returning(TOOL_INVOCATION.c.id, TOOL_INVOCATION.c.recorded_at))).one()
     counted = {"name": new.tool_name, "success": new.success}
     await session.execute(COUNT, {**counted, "latency_ms": new.latency_ms, "at": new.timestamp})
     return row.id, row.recorded_at
@@ -159,22 +138,3 @@ def _conditions(scope: Scope, wanted: InvocationFilter) -> Sequence[ColumnElemen
     if wanted.since is not None:
         conditions.append(TOOL_INVOCATION.c.timestamp >= wanted.since)
     return conditions
-
-
-def _invocation(row: Any) -> Invocation:
-    return Invocation(
-        records.scope_of(row),
-        row.tool_name,
-        row.tool_input,
-        row.success,
-        row.timestamp,
-        row.tool_output,
-        row.task_type,
-        row.latency_ms,
-        row.error_message,
-        row.conversation_id,
-        row.turn_id,
-        row.turn_index,
-        row.id,
-        row.recorded_at,
-    )

@@ -7,6 +7,7 @@ be new. The database adds to the counts itself, so that no use is lost.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,14 +18,21 @@ from sqlalchemy.dialects.postgresql import insert
 from service.cognition.statements import records
 from service.domain.procedure import Strategy
 from service.domain.scope import Scope
-from service.domain.text import CleanText
 from service.graph.statements.late_vectors import LateVectors
-from service.postgres import scopes
+from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.tables import STRATEGY, STRATEGY_CONVERSATION, STRATEGY_TOOL, STRATEGY_VECTOR
 from service.providers.protocols import Vector
 
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('strategies:' || CAST(:name AS text), 0))")
+
+
+_strategy = direct.reader(
+    Strategy,
+    scope=records.scope_of,
+    tool_sequence=lambda row: tuple(row.tool_sequence),
+    conversations=lambda row: {},
+)
 
 
 async def lock(session: Session, scope: Scope) -> None:
@@ -42,7 +50,8 @@ async def get(session: Session, workspace_id: UUID, strategy_id: UUID) -> Strate
     used = select(STRATEGY_CONVERSATION.c.conversation_id, STRATEGY_CONVERSATION.c.success).where(
         STRATEGY_CONVERSATION.c.workspace_id == workspace_id, STRATEGY_CONVERSATION.c.strategy_id == strategy_id
     )
-    return _strategy(row, {each.conversation_id: each.success for each in await session.execute(used.limit(100))})
+    outcomes = {each.conversation_id: each.success for each in await session.execute(used.limit(100))}
+    return replace(_strategy(row), conversations=outcomes)
 
 
 async def page(
@@ -185,28 +194,6 @@ async def is_linked(session: Session, workspace_id: UUID, strategy_id: UUID, con
 async def remove(session: Session, workspace_id: UUID, strategy_id: UUID) -> None:
     """Deletes the strategy with its tools, conversations and vector."""
     await records.remove(session, STRATEGY, workspace_id, strategy_id)
-
-
-async def erase(session: Session, scope: Scope, channel: str | None) -> int:
-    """How many strategies were deleted, of all that have every given id (and the channel, if one is given)."""
-    return await records.erase(session, STRATEGY, scope, channel)
-
-
-def _strategy(row: Any, conversations: dict[UUID, bool] | None = None) -> Strategy:
-    return Strategy(
-        row.id,
-        records.scope_of(row),
-        CleanText(row.description),
-        CleanText(row.context_pattern) if row.context_pattern is not None else None,
-        row.task_type,
-        tuple(row.tool_sequence),
-        row.success_count,
-        row.failure_count,
-        row.version,
-        row.created_at,
-        row.last_used_at,
-        conversations or {},
-    )
 
 
 LATE_VECTORS = LateVectors(STRATEGY, STRATEGY_VECTOR, "strategy_id", lambda row: _strategy(row).embedded_text)

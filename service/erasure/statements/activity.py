@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from types import MappingProxyType
-
 from sqlalchemy import text
 
-from service.cognition.statements import goals, invocations, strategies
+from service.cognition.statements import invocations, records
 from service.domain.scope import Scope
 from service.postgres import scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import typed
+from service.postgres.tables import GOAL, STRATEGY
 from service.working.statements import working
-
-ACTIVITY: Mapping[str, Callable[[Session, Scope, str | None], Awaitable[int]]] = MappingProxyType(
-    {
-        "working_item": working.erase,
-        "goal": goals.erase,
-        "strategy": strategies.erase,
-        "tool_invocation": invocations.erase,
-    }
-)
 
 # With the jobs that would still read them, whose payload holds what was asked along with the turns.
 DELETE_EMPTY_CONVERSATIONS = text("""
@@ -43,7 +32,12 @@ DELETE_PROFILE = text("DELETE FROM user_profile WHERE workspace_id = :workspace 
 async def delete_activity(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
     """Deletes goals, strategies, uses of tools and working memory that have every given id (and the channel, if one is
     given); rows removed by table. Before the conversations go: by them the sessions of a run are found."""
-    return {table: await delete(session, scope, channel) for table, delete in ACTIVITY.items()}
+    return {
+        "working_item": await working.erase(session, scope, channel),
+        "goal": await records.erase(session, GOAL, scope, channel),
+        "strategy": await records.erase(session, STRATEGY, scope, channel),
+        "tool_invocation": await invocations.erase(session, scope, channel),
+    }
 
 
 async def delete_conversations(session: Session, scope: Scope, channel: str | None) -> None:

@@ -7,7 +7,7 @@ locked for a change has exactly its edges, and two writers never wait for each o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -194,21 +194,11 @@ async def of_memory(
     session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
 ) -> list[Relation]:
     """The edges from and to a memory behind the first `skip`, the strongest first."""
-    return await direct.page(
-        session,
-        select(*COLUMNS)
-        .where(
-            MEMORY_EDGE.c.workspace_id == workspace_id,
-            or_(MEMORY_EDGE.c.source_id == memory_id, MEMORY_EDGE.c.target_id == memory_id),
-        )
-        .order_by(
-            MEMORY_EDGE.c.strength.desc(), MEMORY_EDGE.c.source_id, MEMORY_EDGE.c.rel_type, MEMORY_EDGE.c.target_id
-        )
-        .offset(skip)
-        .limit(limit),
-        None,
-        _relation,
-    )
+    columns = MEMORY_EDGE.c
+    here = columns.workspace_id == workspace_id, or_(columns.source_id == memory_id, columns.target_id == memory_id)
+    order = columns.strength.desc(), columns.source_id, columns.rel_type, columns.target_id
+    query = select(*COLUMNS).where(*here).order_by(*order).offset(skip).limit(limit)
+    return await direct.page(session, query, None, _relation)
 
 
 async def sources_of(session: Session, workspace_id: UUID, kind: RelationType, *, target_id: UUID) -> list[UUID]:
@@ -251,11 +241,13 @@ async def strongest(
     """The `each` strongest edges of every memory."""
     if not ids:
         return {}
-    rows = await _hop(session, workspace_id, ids, WalkOptions(1, each, each), now)
-    return {
-        near: [WalkStep(row.far, 1, _relation(row)) for row in of_node[:each]]
-        for near, of_node in _by_node(rows).items()
-    }
+    rows = await session.execute(NEIGHBOURS, _values(workspace_id, ids, WalkOptions(1, each, each), now))
+    found: dict[UUID, list[WalkStep]] = {}
+    for row in rows:
+        steps = found.setdefault(row.near, [])
+        if len(steps) < each:
+            steps.append(WalkStep(row.far, 1, _relation(row)))
+    return found
 
 
 async def connected(
@@ -281,12 +273,6 @@ def _among(rows: str) -> TextClause:
     return typed(text(f"SELECT m.id FROM memory m WHERE {rows} AND m.id = ANY (CAST(:ends AS uuid[]))"))  # noqa: S608
 
 
-async def _hop(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], options: WalkOptions, now: datetime
-) -> Sequence[Any]:
-    return (await session.execute(NEIGHBOURS, _values(workspace_id, ids, options, now))).all()
-
-
 def _values(workspace_id: UUID, ids: Sequence[UUID], options: WalkOptions, now: datetime) -> dict[str, Any]:
     return {
         "workspace": workspace_id,
@@ -298,33 +284,6 @@ def _values(workspace_id: UUID, ids: Sequence[UUID], options: WalkOptions, now: 
     }
 
 
-def _by_node(rows: Sequence[Any]) -> dict[UUID, list[Any]]:
-    found: dict[UUID, list[Any]] = {}
-    for row in rows:
-        found.setdefault(row.near, []).append(row)
-    return found
+COLUMNS = [MEMORY_EDGE.c["rel_type" if each.name == "type" else each.name] for each in fields(Relation)]
 
-
-COLUMNS = (
-    MEMORY_EDGE.c.source_id,
-    MEMORY_EDGE.c.rel_type,
-    MEMORY_EDGE.c.target_id,
-    MEMORY_EDGE.c.strength,
-    MEMORY_EDGE.c.properties,
-    MEMORY_EDGE.c.t_valid,
-    MEMORY_EDGE.c.t_invalid,
-    MEMORY_EDGE.c.created_at,
-)
-
-
-def _relation(row: Any) -> Relation:
-    return Relation(
-        row.source_id,
-        RelationType(row.rel_type),
-        row.target_id,
-        row.strength,
-        row.properties,
-        row.t_valid,
-        row.t_invalid,
-        row.created_at,
-    )
+_relation = direct.reader(Relation, type=lambda row: RelationType(row.rel_type))

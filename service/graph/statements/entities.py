@@ -358,27 +358,7 @@ def _owner(owner: EntityOwner) -> dict[str, Any]:
     return {"workspace": owner.workspace_id, "user_id": owner.user_id, "channel": owner.channel}
 
 
-def entity_of(row: Any) -> Entity:
-    return Entity(
-        id=row.id,
-        user_id=row.user_id,
-        channel=row.channel,
-        name=row.name,
-        type=row.type,
-        aliases=tuple(row.aliases),
-        description=row.description,
-        properties=row.properties,
-        salience=row.salience,
-        extracted_by=row.extracted_by,
-        first_seen=row.first_seen,
-        last_accessed=row.last_accessed,
-        access_count=row.access_count,
-        mentions=row.mentions,
-        version=row.version,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
-
+entity_of = direct.reader(Entity, aliases=lambda row: tuple(row.aliases))
 
 LATE_VECTORS = LateVectors(
     ENTITY,

@@ -7,7 +7,7 @@ never wait for each other in a circle. Walks along the edges: entity_walks.py.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -203,21 +203,9 @@ async def put(
     session: Session, workspace_id: UUID, relation: EntityRelation, *, now: datetime
 ) -> tuple[EntityRelation, bool]:
     """The edge as stored, and whether it is new: an existing edge of the same pair and type takes the new values."""
-    values = {
-        "workspace": workspace_id,
-        "id": relation.id,
-        "source_id": relation.source_id,
-        "type": relation.type,
-        "label": relation.label,
-        "target_id": relation.target_id,
-        "strength": relation.strength,
-        "confidence": relation.confidence,
-        "properties": dict(relation.properties),
-        "t_valid": relation.t_valid,
-        "t_invalid": relation.t_invalid,
-        "extracted_by": relation.extracted_by,
-        "now": now,
-    }
+    given = {each.name: getattr(relation, each.name) for each in fields(relation)}
+    values = {**given, "workspace": workspace_id, "properties": dict(relation.properties), "now": now}
+    values = {name: values[name] for name in PUT.compile().params}
     row = (await session.execute(PUT, values)).one()
     return relation_of(row), bool(row.is_new)
 
@@ -314,19 +302,4 @@ async def page(
     return await direct.page(session, PAGE, values, lambda row: (relation_of(row), row.direction))
 
 
-def relation_of(row: Any) -> EntityRelation:
-    return EntityRelation(
-        row.id,
-        row.source_id,
-        row.rel_type,
-        row.label,
-        row.target_id,
-        row.strength,
-        row.confidence,
-        row.properties,
-        row.t_valid,
-        row.t_invalid,
-        row.extracted_by,
-        row.created_at,
-        row.updated_at,
-    )
+relation_of = direct.reader(EntityRelation, type=lambda row: row.rel_type)

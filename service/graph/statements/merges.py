@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 from uuid_utils.compat import uuid7
 
 from service.postgres.engine import Session
@@ -171,25 +171,6 @@ REMOVE_LINKS = text("""
     WHERE g.workspace_id = :workspace AND g.id = :id AND l.workspace_id = :workspace AND l.entity_id = g.entity_id
       AND g.absorbed -> 'new_links' ? l.memory_id::text
 """)
-RESTORE_ALIASES = text("""
-    INSERT INTO entity_alias SELECT r.*
-    FROM entity_merge g CROSS JOIN LATERAL jsonb_populate_recordset(NULL::entity_alias, g.absorbed -> 'aliases') r
-    WHERE g.workspace_id = :workspace AND g.id = :id
-    ON CONFLICT DO NOTHING
-""")
-RESTORE_VECTORS = text("""
-    INSERT INTO entity_vector SELECT r.*
-    FROM entity_merge g CROSS JOIN LATERAL jsonb_populate_recordset(NULL::entity_vector, g.absorbed -> 'vectors') r
-    WHERE g.workspace_id = :workspace AND g.id = :id
-    ON CONFLICT DO NOTHING
-""")
-RESTORE_LINKS = text("""
-    INSERT INTO memory_entity SELECT r.*
-    FROM entity_merge g CROSS JOIN LATERAL jsonb_populate_recordset(NULL::memory_entity, g.absorbed -> 'links') r
-    WHERE g.workspace_id = :workspace AND g.id = :id
-      AND EXISTS (SELECT FROM memory m WHERE m.workspace_id = g.workspace_id AND m.id = r.memory_id)
-    ON CONFLICT DO NOTHING
-""")
 # Only the end that the merge replaced: the other end may have been merged into a third entity since.
 MOVE_EDGES_BACK = text("""
     UPDATE entity_edge e
@@ -199,44 +180,37 @@ MOVE_EDGES_BACK = text("""
     WHERE g.workspace_id = :workspace AND g.id = :id AND g.absorbed -> 'moved' ? r.id::text
       AND e.workspace_id = :workspace AND e.id = r.id
 """)
-RESTORE_EDGES = text("""
-    INSERT INTO entity_edge SELECT r.*
-    FROM entity_merge g CROSS JOIN LATERAL jsonb_populate_recordset(NULL::entity_edge, g.absorbed -> 'edges') r
-    WHERE g.workspace_id = :workspace AND g.id = :id AND NOT g.absorbed -> 'moved' ? r.id::text
-      AND 2 = (SELECT count(*) FROM entity o
-               WHERE o.workspace_id = g.workspace_id AND o.id IN (r.source_id, r.target_id))
-    ON CONFLICT DO NOTHING
-""")
 REMOVE_EVIDENCE = text("""
     DELETE FROM entity_edge_source x
     USING entity_merge g CROSS JOIN LATERAL jsonb_array_elements(g.absorbed -> 'new_evidence') n
     WHERE g.workspace_id = :workspace AND g.id = :id AND x.workspace_id = :workspace
       AND x.edge_id = (n ->> 'edge_id')::uuid AND x.memory_id = (n ->> 'memory_id')::uuid
 """)
-RESTORE_EVIDENCE = text("""
-    INSERT INTO entity_edge_source SELECT r.*
-    FROM entity_merge g
-    CROSS JOIN LATERAL jsonb_populate_recordset(NULL::entity_edge_source, g.absorbed -> 'evidence') r
-    WHERE g.workspace_id = :workspace AND g.id = :id
-      AND EXISTS (SELECT FROM memory m WHERE m.workspace_id = g.workspace_id AND m.id = r.memory_id)
-      AND EXISTS (SELECT FROM entity_edge e WHERE e.workspace_id = g.workspace_id AND e.id = r.edge_id)
-    ON CONFLICT DO NOTHING
-""")
-RESTORE_MERGES = text("""
-    INSERT INTO entity_merge SELECT r.*
-    FROM entity_merge g CROSS JOIN LATERAL jsonb_populate_recordset(NULL::entity_merge, g.absorbed -> 'merges') r
-    WHERE g.workspace_id = :workspace AND g.id = :id
-    ON CONFLICT DO NOTHING
-""")
+MEMORY_IS_THERE = "EXISTS (SELECT FROM memory m WHERE m.workspace_id = g.workspace_id AND m.id = r.memory_id)"
+EDGE_IS_THERE = "EXISTS (SELECT FROM entity_edge e WHERE e.workspace_id = g.workspace_id AND e.id = r.edge_id)"
+ENDS_ARE_THERE = """NOT g.absorbed -> 'moved' ? r.id::text AND 2 = (
+    SELECT count(*) FROM entity o WHERE o.workspace_id = g.workspace_id AND o.id IN (r.source_id, r.target_id))"""
+
+
+def _restore(table: str, kept_as: str, where: str = "true") -> TextClause:
+    return text(
+        f"""
+        INSERT INTO {table} SELECT r.* FROM entity_merge g
+        CROSS JOIN LATERAL jsonb_populate_recordset(NULL::{table}, g.absorbed -> '{kept_as}') r
+        WHERE g.workspace_id = :workspace AND g.id = :id AND {where} ON CONFLICT DO NOTHING
+        """  # noqa: S608 - our own parts
+    )
+
+
 RESTORE = (
-    RESTORE_ALIASES,
-    RESTORE_VECTORS,
-    RESTORE_LINKS,
+    _restore("entity_alias", "aliases"),
+    _restore("entity_vector", "vectors"),
+    _restore("memory_entity", "links", MEMORY_IS_THERE),
     MOVE_EDGES_BACK,
-    RESTORE_EDGES,
+    _restore("entity_edge", "edges", ENDS_ARE_THERE),
     REMOVE_EVIDENCE,
-    RESTORE_EVIDENCE,
-    RESTORE_MERGES,
+    _restore("entity_edge_source", "evidence", f"{MEMORY_IS_THERE} AND {EDGE_IS_THERE}"),
+    _restore("entity_merge", "merges"),
 )
 UPDATE_ALIASES = text("""
     UPDATE entity e SET aliases = coalesce(
@@ -309,11 +283,7 @@ async def merge(session: Session, workspace_id: UUID, absorbed: UUID, survivor: 
 
 async def get(session: Session, workspace_id: UUID, merge_id: UUID) -> Merge | None:
     row = (await session.execute(GET, {"workspace": workspace_id, "id": merge_id})).one_or_none()
-    if row is None:
-        return None
-    return Merge(
-        row.id, row.entity_id, row.absorbed_id, row.name, row.mentions, row.relations, row.created_at, row.undone_at
-    )
+    return Merge(**row._mapping) if row else None
 
 
 async def lock_for_undo(session: Session, workspace_id: UUID, merge_id: UUID) -> None:
