@@ -13,8 +13,8 @@ from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_ALIASES, check_merged
+from service.graph.entity_scope import EntityScope
 from service.graph.statements import entities, entity_relations, merges
-from service.graph.statements.entities import EntityScope
 from service.graph.statements.merges import Merge
 from service.language.relation_labels import normalise
 from service.postgres.engine import Session

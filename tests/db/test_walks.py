@@ -10,8 +10,8 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
 
+from service.graph.entity_scope import EdgeFilter
 from service.graph.statements import edges, entity_relations, entity_walks
-from service.graph.statements.entity_relations import EdgeFilter
 from service.postgres.engine import Database
 
 SPOKES = 20_000

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Annotated, Any, Self, get_args
+from typing import Annotated, Self, get_args
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
-from uuid_utils.compat import uuid7
 
-from service.domain.access import Caller
-from service.domain.audit import Operation
-from service.domain.errors import Conflict, InvalidInput, NotFound
 from service.domain.feed import ChangeKind
-from service.domain.request import WriteContext
-from service.domain.scope import Scope
 from service.domain.webhook import MAX_WEBHOOKS, DeliveryState, Webhook, WebhookDelivery
-from service.feed import webhook_sender
-from service.feed.statements import feed, webhooks
-from service.feed.webhooks import new_secret, send_test
+from service.feed import manage
 from service.http import cursors, errors
-from service.http.deps import Admin, ResourcesOf, session_of
+from service.http.deps import Admin, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import (
@@ -36,9 +27,7 @@ from service.http.schemas import (
     check_null,
     refuse_null,
 )
-from service.postgres.engine import Session
-from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit
+from service.http.writes import UnkeyedOf
 
 router = APIRouter(prefix="/v1/webhooks", tags=["changes"], route_class=JsonRoute)
 
@@ -187,108 +176,63 @@ class DeliveriesPage(ResponseModel):
 
 @router.post("", summary="Create a webhook", status_code=201, responses=errors.documented(400, 401, 403, 409, 503))
 async def create_webhook(
-    body: CreateWebhookRequest, caller: Admin, res: ResourcesOf, request: Request
+    body: CreateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
 ) -> CreateWebhookResponse:
     """It is sent the changes of the whole workspace from now on. Only this answer shows the secret."""
-    _check_url(body.url, res)
-    values = {
-        "url": body.url,
-        "events": list(dict.fromkeys(body.events)),
-        "description": body.description,
-        "secret": new_secret(),
-    }
-    async with res.db.begin(caller.workspace_id) as session:
-        if await webhooks.count(session, caller.workspace_id) >= MAX_WEBHOOKS:
-            raise Conflict(f"A workspace has at most {MAX_WEBHOOKS} webhooks; delete one.")
-        after = await feed.newest(session, caller.workspace_id)
-        made = await webhooks.add(session, caller.workspace_id, values, after)
-        await _audit(session, "create_webhook", made.id, caller, res, request)
+    made = await manage.create(caller.workspace_id, dict(body), res, write)
     return CreateWebhookResponse(secret=made.secret, webhook=WebhookItem.describing(made))
 
 
 @router.get("", summary="The workspace's webhooks", responses=errors.documented(401, 403, 503))
 async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
     """Without their secrets."""
-    async with res.db.read(caller.workspace_id) as session:
-        found = await webhooks.listing(session, caller.workspace_id)
+    found = await manage.list_all(caller.workspace_id, res)
     return WebhooksResponse(results=[WebhookItem.describing(each) for each in found])
 
 
 @router.get("/{id}", summary="A webhook", responses=errors.documented(401, 403, 404, 503))
 async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
     """Without its secret; `disabled_reason` says why the service has switched it off."""
-    async with res.db.read(caller.workspace_id) as session:
-        return WebhookItem.describing(await _found(session, caller, id))
+    return WebhookItem.describing(await manage.read(caller.workspace_id, uuid_of(id, manage.missing), res))
 
 
 @router.patch(
     "/{id}", summary="Change a webhook, or enable it again", responses=errors.documented(400, 401, 403, 404, 503)
 )
 async def update_webhook(
-    id: str, body: UpdateWebhookRequest, caller: Admin, res: ResourcesOf, request: Request
+    id: str, body: UpdateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
 ) -> WebhookItem:
     """Another `url`, and `enabled: true`, forget the failures, and what was given up is sent again. What comes while it
     is disabled is sent afterwards."""
-    values: dict[str, Any] = {name: getattr(body, name) for name in body.model_fields_set}
-    if "url" in values:
-        _check_url(values["url"], res)
-    if "events" in values:
-        values["events"] = list(dict.fromkeys(values["events"]))
-    begins_again = "url" in values or values.get("enabled")
-    if begins_again:
-        values |= {"failures": 0, "failing_since": None, "retry_at": None}
-    if "enabled" in values:
-        values["disabled_reason"] = None
-    async with res.db.begin(caller.workspace_id) as session:
-        found = await _found(session, caller, id)
-        if values:
-            changed = await webhooks.change(session, caller.workspace_id, found.id, values)
-            assert changed is not None, "it was just there"
-            found = changed
-            if begins_again:
-                await webhooks.revive(session, caller.workspace_id, found.id)
-                await webhooks.schedule(session, caller.workspace_id, found.id)
-            await _audit(session, "update_webhook", found.id, caller, res, request)
-    if begins_again:
-        res.wakeup.notify()
+    given = {name: getattr(body, name) for name in body.model_fields_set}
+    found = await manage.change(caller.workspace_id, uuid_of(id, manage.missing), given, res, write)
     return WebhookItem.describing(found)
 
 
 @router.delete("/{id}", summary="Delete a webhook", status_code=204, responses=errors.documented(401, 403, 404, 503))
-async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, request: Request) -> None:
+async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, write: UnkeyedOf) -> None:
     """With its deliveries; what waits is not sent."""
-    async with res.db.begin(caller.workspace_id) as session:
-        found = await _found(session, caller, id)
-        await webhooks.remove(session, caller.workspace_id, found.id)
-        await _audit(session, "delete_webhook", found.id, caller, res, request)
+    await manage.remove(caller.workspace_id, uuid_of(id, manage.missing), res, write)
 
 
 @router.post(
     "/{id}/rotate", summary="Give a webhook a new secret", responses=errors.documented(400, 401, 403, 404, 503)
 )
 async def rotate_webhook(
-    id: str, body: RotateWebhookRequest, caller: Admin, res: ResourcesOf, request: Request
+    id: str, body: RotateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
 ) -> RotateWebhookResponse:
     """For `overlap_s` deliveries carry both signatures, so that receivers can be changed one by one."""
-    until = res.clock() + timedelta(seconds=body.overlap_s) if body.overlap_s else None
-    async with res.db.begin(caller.workspace_id) as session:
-        found, secret = await _found(session, caller, id), new_secret()
-        values = {"secret": secret, "old_secret": found.secret if until else None, "old_secret_until": until}
-        await webhooks.change(session, caller.workspace_id, found.id, values)
-        await _audit(session, "rotate_webhook", found.id, caller, res, request)
-    return RotateWebhookResponse(id=found.id, secret=secret, old_secret_until=until)
+    wanted = uuid_of(id, manage.missing)
+    secret, until = await manage.rotate(caller.workspace_id, wanted, body.overlap_s, res, write)
+    return RotateWebhookResponse(id=wanted, secret=secret, old_secret_until=until)
 
 
 @router.post("/{id}/test", summary="Send a test to a webhook", responses=errors.documented(401, 403, 404, 503))
 async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestResponse:
     """Sends the event `webhook.test` at once, signed like any other, and answers what came back. It changes nothing,
     and goes to a disabled webhook, too."""
-    async with res.db.read(caller.workspace_id) as session:
-        found = await _found(session, caller, id)
-    answer = await send_test(found, str(uuid7()), res)
-    return WebhookTestResponse(
-        accepted=answer.is_accepted, status=answer.status, error=answer.error, took_ms=answer.took_ms
-    )
+    answer = await manage.test(caller.workspace_id, uuid_of(id, manage.missing), res)
+    return WebhookTestResponse.of(answer, accepted=answer.is_accepted)
 
 
 @router.get(
@@ -304,34 +248,8 @@ async def list_webhook_deliveries(
 ) -> DeliveriesPage:
     """Newest first; kept for 7 days after they are over. Dead ones are sent again when the webhook is enabled again."""
     before = None if cursor is None else cursors.unpack(cursor, UUID)
-    async with res.db.read(caller.workspace_id) as session:
-        webhook = await _found(session, caller, id)
-        found = await webhooks.deliveries(
-            session, caller.workspace_id, webhook.id, state=state, before=before, limit=limit + 1
-        )
+    wanted = uuid_of(id, manage.missing)
+    found = await manage.list_deliveries(caller.workspace_id, wanted, res, state=state, before=before, limit=limit + 1)
     shown, last = cursors.cut(found, limit)
     more = cursors.pack(str(last.id)) if last else None
     return DeliveriesPage(results=[DeliveryItem.describing(each) for each in shown], next_cursor=more)
-
-
-def _check_url(url: str, res: Resources) -> None:
-    if fault := webhook_sender.fault_of(url, res.settings.webhook_networks):
-        raise InvalidInput(f"url: {fault}.", field="url")
-
-
-async def _found(session: Session, caller: Caller, id: str) -> Webhook:
-    found = await webhooks.get(session, caller.workspace_id, uuid_of(id, _missing))
-    if found is None:
-        raise _missing()
-    return found
-
-
-def _missing() -> NotFound:
-    return NotFound("There is no webhook with this id.", field="id")
-
-
-async def _audit(
-    session: Session, operation: Operation, webhook_id: UUID, caller: Caller, res: Resources, request: Request
-) -> None:
-    context = WriteContext(request.state.request_id, caller.key_id, session_id=session_of(request))
-    await append_audit(session, operation, Scope(caller.workspace_id), [webhook_id], context, res, kind="webhook")

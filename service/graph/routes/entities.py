@@ -8,14 +8,11 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from service.domain.access import Caller
 from service.domain.entity import Entity, EntityOwner, EntityUpsert, type_name
-from service.domain.errors import EmbeddingError
 from service.domain.request import StoredAnswer
-from service.domain.text import CleanText
-from service.episodes.lookup import find
-from service.graph import entity
+from service.graph import entity, reading
 from service.graph.entity import MergeOutcome
+from service.graph.entity_scope import EntityScope
 from service.graph.routes.entity_models import (
     DeletedEntityResponse,
     EntityMergeResponse,
@@ -27,9 +24,6 @@ from service.graph.routes.entity_models import (
     MergeEntitiesRequest,
     UpsertEntityRequest,
 )
-from service.graph.statements import entities, entity_search
-from service.graph.statements.entities import EntityScope
-from service.graph.statements.entity_search import EntityMatch
 from service.http import cursors, errors
 from service.http.deps import (
     AgentId,
@@ -52,14 +46,9 @@ from service.http.query_parameters import the_limit, the_query
 from service.http.reads import RATE_LIMITED, AuditReadOf, CountsOf
 from service.http.schemas import Channel, embedding_vector
 from service.http.writes import WriteOf, answer, send
-from service.providers.protocols import Vector
 from service.runtime.pii import clean_words
-from service.runtime.resources import Resources
 
 router = APIRouter(prefix="/v1/entities", tags=["entities"], route_class=JsonRoute)
-
-MIN_SIMILARITY = 0.5
-"""Below it, an entity that was found only by its vector is not shown."""
 
 
 async def _visibility(
@@ -103,12 +92,9 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     scope = listed(scope, caller, body.channel)
     after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None
     kind = type_name(body.type) if body.type else None
-    async with res.db.snapshot(caller.workspace_id) as session:
-        seen = EntityScope(caller.workspace_id, scope)
-        talk = None
-        if body.conversation_id:
-            talk = (await find(session, scope, body.conversation_id, "conversation_id")).id
-        found = await entities.page(session, seen, kind=kind, conversation_id=talk, after=after, limit=body.limit + 1)
+    found = await reading.list_entities(
+        scope, res, kind=kind, conversation=body.conversation_id, after=after, limit=body.limit + 1
+    )
     page, last = cursors.cut(found, body.limit)
     more = cursors.pack(f"{last[1].id}|{last[0]}") if last else None
     return EntityPage(results=[EntityResponse.of(each) for _, each in page], next_cursor=more)
@@ -168,38 +154,13 @@ async def search_entities(
     name, asked = the_query(query, q)
     limit = the_limit(request, limit, top_k)
     wanted = await clean_words(asked, name, res)
-    vector, warnings = await _embed_query(caller, wanted, res)
+    seen = EntityScope(caller.workspace_id, scope, channels=tuple(channels or ()))
     kind = type_name(type) if type else None
-    async with res.db.begin(caller.workspace_id) as session:
-        seen = EntityScope(caller.workspace_id, scope, channels=tuple(channels or ()))
-        found = await entity_search.search(
-            session, seen, wanted, vector, kind=kind, generation=res.generation, limit=limit
-        )
-        hits = _ranked(found, res)[:limit]
-        ids = [each.id for each in hits]
-        if counts:
-            await entities.count_read(session, caller.workspace_id, ids, now=res.clock())
-    by_id = {each.entity.id: each.entity for each in found}
-    shown = [by_id[each] for each in ids]
+    hits, warnings = await reading.search(seen, wanted, res, kind=kind, limit=limit, counts=counts)
+    shown = [each.entity for each in hits]
     note("entities/search", scope, shown, query=wanted, kind="entity", channels=channels or (), limit=limit)
-    return EntitySearchResponse(results=hits, warnings=warnings)
-
-
-async def _embed_query(caller: Caller, query: CleanText, res: Resources) -> tuple[Vector | None, list[str]]:
-    try:
-        return await res.embedder.embed_query(caller.workspace_id, query), []
-    except EmbeddingError:
-        return None, ["embedding_unavailable: only names were searched."]
-
-
-def _ranked(found: list[EntityMatch], res: Resources) -> list[EntitySearchHit]:
-    hits = []
-    for each in found:
-        similarity = None if each.cosine is None else res.embedder.query_similarity(each.cosine)
-        score = max(each.fit, similarity or 0.0)
-        if each.fit > 0 or score >= MIN_SIMILARITY:
-            hits.append(EntitySearchHit.of(each.entity, score=score, similarity=similarity))
-    return sorted(hits, key=lambda hit: (-hit.score, -hit.mentions, hit.name))
+    results = [EntitySearchHit.of(each.entity, score=each.score, similarity=each.similarity) for each in hits]
+    return EntitySearchResponse(results=results, warnings=warnings)
 
 
 @router.get(
@@ -207,11 +168,8 @@ def _ranked(found: list[EntityMatch], res: Resources) -> list[EntitySearchHit]:
 )
 async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
     """Ids of a scope are optional; one that is given must be the entity's."""
-    async with res.db.read(caller.workspace_id) as session:
-        found = await entities.get(session, seen, uuid_of(id, entity.missing))
-    if found is None:
-        raise entity.missing()
-    return send(answer(200, EntityResponse.of(found)))
+    wanted = uuid_of(id, entity.missing)
+    return send(answer(200, EntityResponse.of((await reading.read(seen, [wanted], res))[wanted])))
 
 
 @router.delete(
@@ -225,7 +183,7 @@ async def delete_entity(
 ) -> Response:
     """With its aliases, relations and mentions. The memories stay, and a later text can create it again."""
     wanted = uuid_of(id, entity.missing)
-    await require_visible(res, seen, [wanted])
+    await reading.read(seen, [wanted], res)
     context = write.answered_by(_removed)
     return send(_removed(await entity.remove(caller.workspace_id, wanted, res, context, expected=expected)))
 
@@ -269,17 +227,6 @@ def _merged(found: MergeOutcome) -> StoredAnswer:
         entities=[EntityResponse.of(each) for each in found.entities],
     )
     return answer(200, body)
-
-
-async def require_visible(
-    res: Resources, seen: EntityScope, ids: list[UUID], *, field: str = "id"
-) -> dict[UUID, Entity]:
-    """The entities; raises NotFound when one does not exist or is outside the scope."""
-    async with res.db.read(seen.workspace_id) as session:
-        found = await entities.get_many(session, seen, ids)
-    if set(ids) - found.keys():
-        raise entity.missing(field)
-    return found
 
 
 def _key_and_id(text: str) -> tuple[str, UUID]:

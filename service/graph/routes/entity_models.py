@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Self
-from uuid import UUID
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.domain.entity import EntityRelation
+from service.graph.reading import ShownRelation
 from service.http.free_json import JsonObject
 from service.http.schemas import (
     Filled,
@@ -254,8 +252,7 @@ class EntityMergeResponse(ResponseModel):
     entities: list[EntityResponse] = Field(description="The remaining entities: the target, or both after an undo")
 
 
-def relation_response(
-    found: EntityRelation, names: Mapping[UUID, str], memory_ids: list[UUID]
-) -> EntityRelationResponse:
-    source, target = names[found.source_id], names[found.target_id]
-    return EntityRelationResponse.of(found, source=source, target=target, memory_ids=memory_ids)
+def relation_response(found: ShownRelation) -> EntityRelationResponse:
+    return EntityRelationResponse.of(
+        found.relation, source=found.source, target=found.target, memory_ids=found.memory_ids
+    )

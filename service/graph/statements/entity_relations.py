@@ -18,6 +18,7 @@ from sqlalchemy.types import TypeEngine
 from uuid_utils.compat import uuid7
 
 from service.domain.entity import EntityRelation
+from service.graph.entity_scope import EdgeFilter, EdgePageKey
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.scopes import typed
@@ -160,18 +161,6 @@ PAGE = statement(f"""
 
 
 @dataclass(frozen=True, slots=True)
-class EdgeFilter:
-    """Which edges count: those valid `at` a moment (None: all), of these types (none: all)."""
-
-    at: datetime | None
-    types: tuple[str, ...] = ()
-
-    @property
-    def values(self) -> dict[str, Any]:
-        return {"at": self.at, "types": list(self.types) or None}
-
-
-@dataclass(frozen=True, slots=True)
 class ExtractedRelation:
     """A relation that was read in a memory, between existing entities. `confidence` 0..1."""
 
@@ -269,15 +258,6 @@ async def evidence(
     for row in await session.execute(MEMORIES_OF, {"workspace": workspace_id, "ids": list(edge_ids), "each": each}):
         found.setdefault(row.id, []).append(row.memory_id)
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class EdgePageKey:
-    """Where a page ended: strength, other end and id of its last edge."""
-
-    strength: float
-    far: UUID
-    id: UUID
 
 
 async def page(

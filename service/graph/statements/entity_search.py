@@ -11,7 +11,8 @@ from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from service.domain.entity import Entity, key
-from service.graph.statements.entities import ROW, EntityScope, entity_of
+from service.graph.entity_scope import EntityScope
+from service.graph.statements.entities import ROW, entity_of
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition
 from service.postgres.vectors import Half, cosine, exact_distance

@@ -14,7 +14,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.selectable import TextualSelect
 
 from service.domain.entity import EntityPath, EntityRelation, Neighbourhood, ReachedEntity
-from service.graph.statements.entity_relations import COLUMNS, VALID, EdgeFilter, relation_of, statement
+from service.graph.entity_scope import EdgeFilter
+from service.graph.statements.entity_relations import COLUMNS, VALID, relation_of, statement
 from service.postgres.engine import Session
 
 FAN_OUT = 50

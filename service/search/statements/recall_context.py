@@ -13,8 +13,8 @@ from service.domain.conversation import Turn
 from service.domain.entity import Entity, key
 from service.domain.scope import Scope
 from service.episodes.statements import turns
+from service.graph.entity_scope import EntityScope
 from service.graph.statements import entities
-from service.graph.statements.entities import EntityScope
 from service.postgres.engine import Session
 from service.postgres.scopes import typed
 from service.postgres.tables import TURN

@@ -1,0 +1,138 @@
+"""Webhooks of a workspace: created, changed, given a new secret, tested and deleted, each with its audit entry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.domain.audit import Operation
+from service.domain.errors import Conflict, InvalidInput, NotFound
+from service.domain.request import WriteContext
+from service.domain.scope import Scope
+from service.domain.webhook import MAX_WEBHOOKS, DeliveryState, Webhook, WebhookDelivery
+from service.feed import webhook_sender
+from service.feed.statements import feed, webhooks
+from service.feed.webhook_sender import WebhookAnswer
+from service.feed.webhooks import new_secret, send_test
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit
+
+
+async def create(workspace_id: UUID, values: Mapping[str, Any], res: Resources, request: WriteContext) -> Webhook:
+    """A webhook with a secret, for what comes from now on. `values`: url, description and events. Raises InvalidInput,
+    or Conflict where there are enough."""
+    values = {**_checked(values, res), "secret": new_secret()}
+    async with res.db.begin(workspace_id) as session:
+        if await webhooks.count(session, workspace_id) >= MAX_WEBHOOKS:
+            raise Conflict(f"A workspace has at most {MAX_WEBHOOKS} webhooks; delete one.")
+        webhook = await webhooks.add(session, workspace_id, values, await feed.newest(session, workspace_id))
+        await _audit(session, "create_webhook", workspace_id, webhook.id, res, request)
+    return webhook
+
+
+async def list_all(workspace_id: UUID, res: Resources) -> list[Webhook]:
+    async with res.db.read(workspace_id) as session:
+        return await webhooks.listing(session, workspace_id)
+
+
+async def read(workspace_id: UUID, webhook_id: UUID, res: Resources) -> Webhook:
+    """Raises NotFound, as all of these do."""
+    async with res.db.read(workspace_id) as session:
+        return await _get(session, workspace_id, webhook_id)
+
+
+async def change(
+    workspace_id: UUID, webhook_id: UUID, given: Mapping[str, Any], res: Resources, request: WriteContext
+) -> Webhook:
+    """The webhook with the given fields changed. With another `url`, or enabled, it begins again: its failures are
+    forgotten, and what was given up is sent again. Raises InvalidInput."""
+    values = _checked(given, res)
+    begins_again = "url" in values or values.get("enabled")
+    if begins_again:
+        values |= {"failures": 0, "failing_since": None, "retry_at": None}
+    if "enabled" in values:
+        values["disabled_reason"] = None
+    async with res.db.begin(workspace_id) as session:
+        webhook = await _get(session, workspace_id, webhook_id)
+        if values:
+            webhook = await webhooks.change(session, workspace_id, webhook_id, values) or webhook
+            if begins_again:
+                await webhooks.revive(session, workspace_id, webhook_id)
+                await webhooks.schedule(session, workspace_id, webhook_id)
+            await _audit(session, "update_webhook", workspace_id, webhook_id, res, request)
+    if begins_again:
+        res.wakeup.notify()
+    return webhook
+
+
+async def remove(workspace_id: UUID, webhook_id: UUID, res: Resources, request: WriteContext) -> None:
+    """Deletes it with its deliveries."""
+    async with res.db.begin(workspace_id) as session:
+        await _get(session, workspace_id, webhook_id)
+        await webhooks.remove(session, workspace_id, webhook_id)
+        await _audit(session, "delete_webhook", workspace_id, webhook_id, res, request)
+
+
+async def rotate(
+    workspace_id: UUID, webhook_id: UUID, overlap_s: int, res: Resources, request: WriteContext
+) -> tuple[str, datetime | None]:
+    """The new secret, and until when the old one signs as well."""
+    until = res.clock() + timedelta(seconds=overlap_s) if overlap_s else None
+    secret = new_secret()
+    async with res.db.begin(workspace_id) as session:
+        webhook = await _get(session, workspace_id, webhook_id)
+        values = {"secret": secret, "old_secret": webhook.secret if until else None, "old_secret_until": until}
+        await webhooks.change(session, workspace_id, webhook_id, values)
+        await _audit(session, "rotate_webhook", workspace_id, webhook_id, res, request)
+    return secret, until
+
+
+async def test(workspace_id: UUID, webhook_id: UUID, res: Resources) -> WebhookAnswer:
+    """What the receiver answers to an event without content."""
+    return await send_test(await read(workspace_id, webhook_id, res), str(uuid7()), res)
+
+
+async def list_deliveries(
+    workspace_id: UUID,
+    webhook_id: UUID,
+    res: Resources,
+    *,
+    state: DeliveryState | None,
+    before: UUID | None,
+    limit: int,
+) -> list[WebhookDelivery]:
+    """The newest first, after the id `before`."""
+    async with res.db.read(workspace_id) as session:
+        await _get(session, workspace_id, webhook_id)
+        return await webhooks.deliveries(session, workspace_id, webhook_id, state=state, before=before, limit=limit)
+
+
+def missing() -> NotFound:
+    return NotFound("There is no webhook with this id.", field="id")
+
+
+def _checked(given: Mapping[str, Any], res: Resources) -> dict[str, Any]:
+    values = dict(given)
+    if "url" in values and (fault := webhook_sender.fault_of(values["url"], res.settings.webhook_networks)):
+        raise InvalidInput(f"url: {fault}.", field="url")
+    if "events" in values:
+        values["events"] = list(dict.fromkeys(values["events"]))
+    return values
+
+
+async def _get(session: Session, workspace_id: UUID, webhook_id: UUID) -> Webhook:
+    webhook = await webhooks.get(session, workspace_id, webhook_id)
+    if webhook is None:
+        raise missing()
+    return webhook
+
+
+async def _audit(
+    session: Session, operation: Operation, workspace_id: UUID, webhook_id: UUID, res: Resources, request: WriteContext
+) -> None:
+    await append_audit(session, operation, Scope(workspace_id), [webhook_id], request, res, kind="webhook")

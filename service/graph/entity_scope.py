@@ -1,0 +1,80 @@
+"""Which entities and which of their relations a read may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from service.domain.entity import CALLER
+from service.domain.scope import Scope
+from service.postgres import scopes
+from service.postgres.scopes import Condition
+
+NAMED_BY = """EXISTS (SELECT FROM memory_entity me
+                JOIN memory m ON m.workspace_id = me.workspace_id AND m.id = me.memory_id
+                WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id AND {memories})"""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityScope:
+    """The entities that a read may see: of the scope, or (None) of the whole workspace. `channels`: looked at in
+    addition to the scope's own and `_global`."""
+
+    workspace_id: UUID
+    scope: Scope | None
+    channels: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> Condition:
+        """The condition on `entity e`; uq_entity_… serves it where a user is given. An agent or a run has no entities
+        of its own: it sees what its memories name, and without a user also what callers made for no user. Shared
+        memories show the entities that they name."""
+        here = Condition("e.workspace_id = :workspace", {"workspace": self.workspace_id})
+        scope = self.scope
+        if scope is None:
+            return here
+        here &= scopes.seen_channels("e", scope, self.channels)
+        owned = self._owned(scope)
+        if not scope.include_shared:
+            return here & owned
+        shared = f"(e.user_id IS NULL AND {NAMED_BY.format(memories=scopes.SHARED.format(alias='m'))})"
+        either = f"{owned.sql} OR {shared}" if scope.has_owner else shared
+        return here & Condition(f"({either})", owned.values)
+
+    @staticmethod
+    def _owned(scope: Scope) -> Condition:
+        """Those of the given ids, all of them or one as the scope wants."""
+        join = " OR " if scope.match == "any" else " AND "
+        parts, values = [], {}
+        if scope.user_id is not None:
+            parts.append("e.user_id = :user_id")
+            values["user_id"] = scope.user_id
+        ids = {name: value for name in ("agent_id", "run_id") if (value := getattr(scope, name)) is not None}
+        if ids:
+            named = NAMED_BY.format(memories="(" + join.join(f"m.{name} = :{name}" for name in ids) + ")")
+            of_nobody = "" if scope.user_id is not None else f" OR (e.user_id IS NULL AND e.extracted_by = '{CALLER}')"
+            parts.append(f"({named}{of_nobody})")
+        return Condition(f"({join.join(parts) or 'true'})", values | ids)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeFilter:
+    """Which edges count: those valid `at` a moment (None: all), of these types (none: all)."""
+
+    at: datetime | None
+    types: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return {"at": self.at, "types": list(self.types) or None}
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePageKey:
+    """Where a page ended: strength, other end and id of its last edge."""
+
+    strength: float
+    far: UUID
+    id: UUID

@@ -1,0 +1,201 @@
+"""Entities read through the API: listed, found by name or meaning, and walked along their relations."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+from service.domain.entity import Entity, EntityPath, EntityRelation, ReachedEntity
+from service.domain.errors import EmbeddingError, NotFound
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.episodes.lookup import find
+from service.graph.entity import missing
+from service.graph.entity_scope import EdgeFilter, EdgePageKey, EntityScope
+from service.graph.statements import entities, entity_relations, entity_search, entity_walks
+from service.postgres import direct
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+
+MIN_SIMILARITY = 0.5
+"""Below it, an entity that was found only by its vector is not shown."""
+
+MAX_EVIDENCE = 5
+"""Memories that are shown per relation."""
+
+
+async def list_entities(
+    scope: Scope,
+    res: Resources,
+    *,
+    kind: str | None,
+    conversation: str | None,
+    after: tuple[str, UUID] | None,
+    limit: int,
+) -> list[tuple[str, Entity]]:
+    """The next entities of a scope by name, each with its key for the next page. `conversation`: only
+    those that it mentions. Raises NotFound."""
+    async with res.db.snapshot(scope.workspace_id) as session:
+        talk = (await find(session, scope, conversation, "conversation_id")).id if conversation else None
+        seen = EntityScope(scope.workspace_id, scope)
+        return await entities.page(session, seen, kind=kind, conversation_id=talk, after=after, limit=limit)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityHit:
+    """An entity found by a search: `score` is the greater of the name match and `similarity`."""
+
+    entity: Entity
+    score: float
+    similarity: float | None
+
+
+async def search(
+    seen: EntityScope, query: CleanText, res: Resources, *, kind: str | None, limit: int, counts: bool
+) -> tuple[list[EntityHit], list[str]]:
+    """The best entities by name or meaning, and warnings. `counts`: as uses of them."""
+    warnings: list[str] = []
+    try:
+        vector = await res.embedder.embed_query(seen.workspace_id, query)
+    except EmbeddingError:
+        vector, warnings = None, ["embedding_unavailable: only names were searched."]
+    async with res.db.begin(seen.workspace_id) as session:
+        matches = await entity_search.search(
+            session, seen, query, vector, kind=kind, generation=res.generation, limit=limit
+        )
+        hits = []
+        for each in matches:
+            similarity = None if each.cosine is None else res.embedder.query_similarity(each.cosine)
+            score = max(each.fit, similarity or 0.0)
+            if each.fit > 0 or score >= MIN_SIMILARITY:
+                hits.append(EntityHit(each.entity, score, similarity))
+        hits.sort(key=lambda hit: (-hit.score, -hit.entity.mentions, hit.entity.name))
+        if counts:
+            await _count(session, seen, [hit.entity.id for hit in hits[:limit]], res)
+    return hits[:limit], warnings
+
+
+async def read(seen: EntityScope, ids: Collection[UUID], res: Resources, *, field: str = "id") -> dict[UUID, Entity]:
+    """The entities; raises NotFound when one does not exist or is outside the scope."""
+    async with res.db.read(seen.workspace_id) as session:
+        there = await entities.get_many(session, seen, ids)
+    if set(ids) - there.keys():
+        raise missing(field)
+    return there
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRelation:
+    """A relation with the names of its ends and some of the memories that state it."""
+
+    relation: EntityRelation
+    source: str
+    target: str
+    memory_ids: list[UUID]
+
+
+async def relations_of(
+    seen: EntityScope,
+    name: str,
+    edges: EdgeFilter,
+    res: Resources,
+    *,
+    after: EdgePageKey | None,
+    limit: int,
+    counts: bool,
+) -> tuple[list[Entity], list[tuple[ShownRelation, str]]]:
+    """The entities with this name or id, and their relations, the strongest first, each with its direction. Raises
+    NotFound."""
+    workspace_id = seen.workspace_id
+    async with res.db.begin(workspace_id) as session:
+        named = await entities.by_name(session, seen, name) or await _by_id(session, seen, name)
+        if not named:
+            raise NotFound("There is no entity with this name.", field="name")
+        ids = [each.id for each in named]
+        page = await entity_relations.page(session, workspace_id, ids, edges, after=after, limit=limit)
+        directions = {edge.id: direction for edge, direction in page}
+        shown = await _shown(session, workspace_id, [edge for edge, _ in page])
+        if counts:
+            await _count(session, seen, ids, res)
+    return named, [(each, directions[each.relation.id]) for each in shown]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityGraph:
+    """The neighbourhood of entities: each with how it was reached, and the relations between them."""
+
+    nodes: list[tuple[ReachedEntity, Entity]]
+    relations: list[ShownRelation]
+    truncated: bool
+
+
+async def graph(
+    seen: EntityScope,
+    starts: list[UUID],
+    edges: EdgeFilter,
+    res: Resources,
+    *,
+    depth: int,
+    limit: int,
+    counts: bool,
+) -> EntityGraph:
+    """At most `limit` entities near the starts. Raises NotFound."""
+    workspace_id = seen.workspace_id
+    async with res.db.begin(workspace_id) as session:
+        if set(starts) - (await entities.get_many(session, seen, starts)).keys():
+            raise missing("ids")
+        walk = await entity_walks.neighbourhood(session, workspace_id, starts, edges, depth=depth, limit=limit)
+        get_many = partial(entities.get_many, session, EntityScope(workspace_id, None))
+        there, count = await direct.page_of_ids([each.entity_id for each in walk.reached], get_many)
+        relations = await _shown(session, workspace_id, walk.relations, {each.id: each.name for each in there.values()})
+        if counts:
+            await _count(session, seen, starts, res)
+    nodes = [(each, there[each.entity_id]) for each in walk.reached if each.entity_id in there]
+    return EntityGraph(nodes, relations, walk.truncated or count < len(walk.reached))
+
+
+async def path(
+    seen: EntityScope, source_id: UUID, target_id: UUID, edges: EdgeFilter, res: Resources, *, max_edges: int
+) -> tuple[EntityPath, list[Entity], list[ShownRelation]]:
+    """A shortest path with its entities and relations in its order. Raises NotFound naming the end."""
+    await read(seen, [source_id], res, field="source_id")
+    await read(seen, [target_id], res, field="target_id")
+    workspace_id, most = seen.workspace_id, res.settings.graph_max_nodes
+    async with res.db.snapshot(workspace_id) as session:
+        way = await entity_walks.shortest_path(
+            session, workspace_id, source_id, target_id, edges, max_edges=max_edges, max_nodes=most
+        )
+        nodes = await entities.get_many(session, EntityScope(workspace_id, None), way.entity_ids)
+        relations = await _shown(session, workspace_id, way.relations, {each.id: each.name for each in nodes.values()})
+    return way, [nodes[each] for each in way.entity_ids], relations
+
+
+async def _shown(
+    session: Session, workspace_id: UUID, relations: Iterable[EntityRelation], names: Mapping[UUID, str] | None = None
+) -> list[ShownRelation]:
+    """Those relations whose ends are among `names`, or (None) exist."""
+    edges = list(relations)
+    if not edges:
+        return []
+    if names is None:
+        ends = {end for each in edges for end in (each.source_id, each.target_id)}
+        names = await entities.names(session, workspace_id, ends)
+    edges = [each for each in edges if {each.source_id, each.target_id} <= names.keys()]
+    evidence = await entity_relations.evidence(session, workspace_id, [each.id for each in edges], each=MAX_EVIDENCE)
+    return [
+        ShownRelation(each, names[each.source_id], names[each.target_id], evidence.get(each.id, [])) for each in edges
+    ]
+
+
+async def _count(session: Session, seen: EntityScope, ids: list[UUID], res: Resources) -> None:
+    await entities.count_read(session, seen.workspace_id, ids, now=res.clock())
+
+
+async def _by_id(session: Session, seen: EntityScope, name: str) -> list[Entity]:
+    try:
+        found = await entities.get(session, seen, UUID(name))
+    except ValueError:
+        return []
+    return [found] if found else []
