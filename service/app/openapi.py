@@ -18,10 +18,10 @@ from fastapi.responses import HTMLResponse, Response
 from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.staticfiles import StaticFiles
 
-from service.access.statements.users import OwnerKind
 from service.domain import audit, feed, filters, job, kinds, memory, optimization, query, ranking, scope, webhook
 from service.domain.access import Right
 from service.domain.goal import GoalStatus
+from service.domain.usage import OwnerKind
 from service.http import error_page
 from service.http.deps import BEARER, HEADER, QUERY, RIGHTS
 from service.http.errors import Problem, documented

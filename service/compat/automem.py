@@ -42,10 +42,12 @@ from service.http.problems import AUTOMEM
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso
-from service.http.writes import BatchOf, WriteOf, of_item, refuse_repeated, send, stored_name
+from service.http.writes import BatchOf, UnkeyedOf, WriteOf, of_item, refuse_repeated, send, stored_name
 from service.intake.routes.store import StoreSerializer, store_memories
 from service.intake.routes.store_drafts import text_draft
-from service.jobs.routes import jobs
+from service.jobs import jobs
+from service.jobs.jobs import JobsOf
+from service.jobs.routes.jobs import JobRunItem
 from service.memories.associate import associate
 from service.memories.forget import ForgottenMemory, forget, forget_many
 from service.memories.revise import revise
@@ -426,7 +428,7 @@ async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, n
 
 
 @router.post("/consolidate")
-async def consolidate(request: Request, caller: Admin, res: ResourcesOf) -> dict[str, Any]:
+async def consolidate(request: Request, caller: Admin, res: ResourcesOf, write: UnkeyedOf) -> dict[str, Any]:
     """Queues the jobs that keep memories here; with dry_run it only says which."""
     sent = await object_of(request) if getattr(request.state, "json", None) else {}
     mode, dry_run = str(sent.get("mode") or "full").lower(), sent.get("dry_run", True)
@@ -436,7 +438,7 @@ async def consolidate(request: Request, caller: Admin, res: ResourcesOf) -> dict
     for name in MODES[mode]:
         steps[name] = {"status": "dry_run"}
         if not dry_run:
-            job = await jobs.run_job(name, caller, res, request)
+            job = await jobs.run(JobsOf(caller), name, {}, res, write)
             steps[name] = {"status": job.state, "job_id": str(job.id)}
     done = {"mode": mode, "dry_run": bool(dry_run), "success": True, "started_at": iso(res.clock()), "steps": steps}
     return {"status": "success", "consolidation": done}
@@ -446,15 +448,15 @@ async def consolidate(request: Request, caller: Admin, res: ResourcesOf) -> dict
 async def consolidation_status(caller: Admin, res: ResourcesOf) -> dict[str, Any]:
     next_runs, past = {}, []
     for name in WORKSPACE_JOBS:
-        found = await jobs.get_job(name, caller, res)
+        found = await jobs.describe(JobsOf(caller), name, res, last_runs=3)
         next_runs[name] = iso(found.next_run) if found.next_run else None
-        past += [{"task": name, **each.model_dump(mode="json")} for each in found.runs[:3]]
+        past += [{"task": name, **JobRunItem.of(each).model_dump(mode="json")} for each in found.runs[:3]]
     return {"status": "success", "next_runs": next_runs, "history": past, "tasks": list(WORKSPACE_JOBS)}
 
 
 @router.get("/enrichment/status")
 async def enrichment_status(caller: Admin, res: ResourcesOf) -> dict[str, Any]:
-    found = await jobs.get_job("enrich", caller, res)
+    found = await jobs.describe(JobsOf(caller), "enrich", res, last_runs=0)
     by_state = {each.state: each.jobs for each in found.states}
     waiting = by_state.get("queued", 0) + by_state.get("failed", 0)
     return {

@@ -26,6 +26,7 @@ from service.compat.foreign import (
 )
 from service.domain.access import Caller, Right
 from service.domain.errors import InvalidInput, NotFound, ScopeMissing, ServiceError
+from service.domain.forgetting import Extent
 from service.domain.memory import Hit, Memory, StoreResult
 from service.domain.paging import SortOrder
 from service.domain.request import StoredAnswer, WriteContext
@@ -52,7 +53,6 @@ from service.memories.routes.change_models import PatchMemoryRequest
 from service.memories.routes.memories import revision
 from service.memories.routes.store_models import StoreRequest
 from service.memories.statements import history, memories
-from service.memories.statements.deletion import Extent
 from service.queue import operations
 from service.queue.operations import OperationRecord
 from service.runtime.resources import Resources

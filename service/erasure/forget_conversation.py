@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from service.domain.conversation import Conversation
 from service.domain.errors import NotFound, PreconditionFailed
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
+from service.episodes.lookup import find
 from service.episodes.statements import contexts, conversations
 from service.episodes.statements.turns import get_many
+from service.episodes.turns import missing
 from service.erasure.purge import PurgeReceipt, receipt_of
 from service.erasure.statements import purge, turns
 from service.memories.statements import deletion
@@ -51,28 +52,38 @@ class Talk:
         return self.turn_id or self.conversation_id
 
 
-async def find_turn(session: Session, owner: Scope, turn_id: UUID) -> Talk:
+async def find_turn(owner: Scope, turn_id: UUID, res: Resources) -> Talk:
     """The turn with this id, there or deleted before, of the user, agent and run of `owner` (None: any)."""
     workspace_id = owner.workspace_id
-    found = (await get_many(session, workspace_id, [turn_id])).get(turn_id)
-    if found is not None and _is_owned(found.scope, owner):
-        return Talk(found.scope, found.conversation_id, turn_id)
-    logged = await turns.logged(session, workspace_id, turn_id)
-    if found is not None or logged is None or logged.turn_id != turn_id or not _is_owned(logged.scope, owner):
-        raise NotFound("There is no turn with this id.", field="id")
+    async with res.db.read(workspace_id) as session:
+        turn = (await get_many(session, workspace_id, [turn_id])).get(turn_id)
+        if turn is not None and _is_owned(turn.scope, owner):
+            return Talk(turn.scope, turn.conversation_id, turn_id)
+        logged = await turns.logged(session, workspace_id, turn_id)
+    if turn is not None or logged is None or logged.turn_id != turn_id or not _is_owned(logged.scope, owner):
+        raise no_turn()
     return Talk(logged.scope, logged.conversation_id, turn_id, is_there=False)
 
 
-async def find_deleted(session: Session, owner: Scope, wanted: UUID) -> Talk | None:
-    """The conversation with this id that was deleted before."""
-    logged = await turns.logged(session, owner.workspace_id, wanted)
-    if logged is None or logged.conversation_id != wanted or not _is_owned(logged.scope, owner):
-        return None
-    return Talk(logged.scope, logged.conversation_id, is_there=False)
+async def find_conversation(owner: Scope, wanted: str, res: Resources) -> Talk:
+    """The conversation, there or (by its id) deleted before. Raises NotFound."""
+    async with res.db.read(owner.workspace_id) as session:
+        try:
+            there = await find(session, owner, wanted)
+            return Talk(there.scope, there.id)
+        except NotFound:
+            try:
+                conversation_id = UUID(wanted)
+            except ValueError:
+                raise missing() from None
+            logged = await turns.logged(session, owner.workspace_id, conversation_id)
+            if logged is None or logged.conversation_id != conversation_id or not _is_owned(logged.scope, owner):
+                raise
+            return Talk(logged.scope, conversation_id, is_there=False)
 
 
-def of(conversation: Conversation) -> Talk:
-    return Talk(conversation.scope, conversation.id)
+def no_turn() -> NotFound:
+    return NotFound("There is no turn with this id.", field="id")
 
 
 async def delete(

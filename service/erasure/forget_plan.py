@@ -14,7 +14,7 @@ from uuid import UUID
 
 from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError
-from service.domain.forgetting import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
+from service.domain.forgetting import Extent, ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.episodes.statements import withdrawn
@@ -27,7 +27,6 @@ from service.language.forget_requests import Sort
 from service.language.talk.utterance import ASSISTANT, ASSISTANT_ROLES
 from service.language.withdrawal import Span
 from service.memories.statements import nearest
-from service.memories.statements.deletion import Extent
 from service.memories.statements.nearest import NearVectors
 from service.postgres import scopes
 from service.postgres.engine import Session

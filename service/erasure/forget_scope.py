@@ -12,13 +12,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from service.domain.forgetting import Extent
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.erasure.statements import activity, purge
 from service.graph.statements import entities
 from service.memories.forget import parts
 from service.memories.statements import deletion
-from service.memories.statements.deletion import Extent
 from service.postgres.engine import Session
 from service.queue import operations
 from service.queue.operations import OperationRecord

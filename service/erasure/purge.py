@@ -13,13 +13,13 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from service.domain.forgetting import Extent
 from service.domain.job import NewJob
 from service.domain.request import WriteContext
 from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.episodes.statements import contexts
 from service.erasure.statements import purge
-from service.memories.statements.deletion import Extent
 from service.postgres.engine import Session
 from service.queue import queue, schedule
 from service.runtime.resources import Resources

@@ -33,6 +33,11 @@ class ModelBudgetItem(ResponseModel):
     hard_cost: float | None = Field(description="The same for jobs as well; null: none")
 
 
+async def read(caller: Caller, res: Resources) -> ModelBudgetItem | None:
+    async with res.db.read(caller.workspace_id) as session:
+        return await shown(session, caller, res)
+
+
 async def shown(session: Session, caller: Caller, res: Resources) -> ModelBudgetItem | None:
     """None without a model, and for a key behind a wall: these are figures of the whole workspace."""
     if res.llm is None or caller.wall:

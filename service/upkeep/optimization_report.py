@@ -8,7 +8,7 @@ from typing import Final
 from uuid import UUID
 
 from service.domain.memory import Memory
-from service.domain.optimization import CleanupChange, CleanupFinding, Section, SectionReport, WalkPlace
+from service.domain.optimization import CleanupChange, CleanupFinding, Section, SectionReport, StorageReport, WalkPlace
 from service.domain.version import begins
 from service.memories.statements import memories
 from service.postgres.engine import Session
@@ -61,6 +61,12 @@ async def chosen(
         return {each.change: each for each in (await _redundant(candidates, there, res)).values()}
     told = [_told(section, each, there) for each in _present(section, candidates, there)]
     return {each.change: each for each in told}
+
+
+async def storage(res: Resources, *, limit: int) -> StorageReport:
+    """The largest tables and indexes of the whole database, the largest first."""
+    async with res.db.read() as session:
+        return await findings.storage(session, limit=limit)
 
 
 def ids_of(changes: Iterable[CleanupChange]) -> list[UUID]:

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 from service.domain.errors import NotFound, PreconditionFailed, TooLarge
 from service.domain.revision import Expected
-from service.domain.working import WorkingEntry, WorkingKind, WorkingLimits, WorkingScope, WorkingTurn
+from service.domain.working import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
 from service.observability import metrics
 from service.postgres.engine import Session
 from service.runtime import pii
@@ -100,6 +100,24 @@ async def read(scope: WorkingScope, kind: WorkingKind, key: str, res: Resources)
     if found is None:
         raise missing(kind)
     return found
+
+
+async def read_all(scope: WorkingScope, res: Resources) -> WorkingMemory:
+    """All entries of the session; this does not count as a use."""
+    async with res.db.read(scope.workspace_id) as session:
+        return await working.contents(session, scope, now=res.clock())
+
+
+async def latest(scope: WorkingScope, kind: WorkingKind, res: Resources, *, limit: int) -> list[WorkingEntry]:
+    """Entries of a kind, newest first."""
+    async with res.db.read(scope.workspace_id) as session:
+        return await working.latest(session, scope, kind, limit=limit, now=res.clock())
+
+
+async def clear(scope: WorkingScope, res: Resources) -> int:
+    """How many entries of the session were deleted."""
+    async with _locked(scope, res) as session:
+        return await working.clear(session, scope)
 
 
 async def remove(

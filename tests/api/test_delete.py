@@ -9,6 +9,7 @@ from httpx2 import AsyncClient
 
 from service.access.statements import keys
 from service.domain.access import Right
+from service.domain.keys import NewKey
 from service.postgres.engine import Database
 from tests.api.conftest import Tables, client_of
 from tests.api.helpers import events, store
@@ -94,7 +95,7 @@ async def test_a_key_without_the_right_may_not(
 ) -> None:
     memory_id = await store(client, "Drinks tea")
     async with database.begin(tenant.workspace_id) as session:
-        issued = await keys.issue(session, tenant.workspace_id, keys.NewKey("pipeline", [Right.READ, Right.WRITE]))
+        issued = await keys.issue(session, tenant.workspace_id, NewKey("pipeline", [Right.READ, Right.WRITE]))
     async with client_of(app, issued.secret) as pipeline:
         for answer in (
             await pipeline.delete(f"/v1/memories/{memory_id}"),

@@ -13,6 +13,7 @@ from sqlalchemy import text
 
 from service.access.statements import keys
 from service.domain.access import Right
+from service.domain.keys import NewKey
 from service.postgres.engine import Database
 from tests.api.conftest import client_of
 from tests.api.helpers import events, store
@@ -191,7 +192,7 @@ async def test_system_fields_need_the_flag_and_the_right(
     old = "2020-01-01T00:00:00+00:00"
     body = {"timestamp": old, "updated_at": old, "last_accessed": old, "allow_system_fields": True}
     async with database.begin(tenant.workspace_id) as session:
-        issued = await keys.issue(session, tenant.workspace_id, keys.NewKey("writer", [Right.READ, Right.WRITE]))
+        issued = await keys.issue(session, tenant.workspace_id, NewKey("writer", [Right.READ, Right.WRITE]))
     async with client_of(app, issued.secret) as writer:
         assert (await writer.patch(f"/v1/memories/{memory_id}", json=body)).status_code == 403
     changed = await patch(client, memory_id, **body)

@@ -11,12 +11,13 @@ from uuid import UUID, uuid4
 import pytest
 
 from service.domain.errors import NotFound, PreconditionFailed
+from service.domain.forgetting import Extent
 from service.domain.revision import Expected
 from service.erasure.forget_scope import empty_workspace, forget_scope
 from service.erasure.purge import purge_memory, purge_scope
 from service.memories.forget import forget, forget_many, remove_outlived
 from service.memories.statements import history, versions
-from service.memories.statements.deletion import Extent, delete_memories
+from service.memories.statements.deletion import delete_memories
 from service.postgres.engine import Database
 from tests.api.test_erased_meanwhile import WAITING
 from tests.conftest import SetClock

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from service.access.statements import keys
 from service.domain.access import Right
 from service.domain.job import JobName, NewJob
+from service.domain.keys import NewKey
 from service.domain.scope import NIL_WORKSPACE
 from service.domain.working import WorkingKind, WorkingLimits, WorkingScope
 from service.postgres.engine import Database
@@ -36,7 +37,7 @@ async def test_find_api_key_needs_the_exact_hash(database: Database, tenant: Ten
 
 async def test_find_api_key_does_not_find_a_revoked_key(database: Database, workspace: UUID) -> None:
     async with database.begin(workspace) as session:
-        issued = await keys.issue(session, workspace, keys.NewKey("short", [Right.READ]))
+        issued = await keys.issue(session, workspace, NewKey("short", [Right.READ]))
         await keys.revoke(session, workspace, issued.key_id)
     assert await keys.find(database, issued.secret) is None
 

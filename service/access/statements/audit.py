@@ -5,64 +5,16 @@ Append-only. The entry of a write is written in its transaction; entries of read
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, or_, select
 
-from service.domain.audit import Operation, Subject
+from service.domain.audit import AuditFilter, AuditRecord
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.tables import AUDIT_LOG
-
-
-@dataclass(frozen=True, slots=True)
-class AuditRecord:
-    """An entry as stored."""
-
-    id: UUID
-    recorded_at: datetime
-    operation: str
-    memory_type: str | None
-    affected_ids: list[UUID]
-    request_id: str | None
-    api_key_id: UUID | None
-    user_id: str | None
-    session_id: str | None
-    conversation_id: UUID | None
-    source_channel: str | None
-    target_channels: list[str]
-    query_text: str | None
-    result_count: int | None
-    latency_ms: float | None
-    success: bool
-    error_message: str | None
-    promoted_from_channel: str | None
-    promotion_confidence: float | None
-    promotion_access_count: int | None
-    promotion_conversation_count: int | None
-    config_snapshot: Mapping[str, Any]
-    metadata: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class AuditFilter:
-    """Which entries; None does not filter. `since` inclusive, `until` exclusive."""
-
-    operation: Operation | None = None
-    memory_type: Subject | None = None
-    memory_id: UUID | None = None
-    user_id: str | None = None
-    session_id: str | None = None
-    conversation_id: UUID | None = None
-    channel: str | None = None
-    request_id: str | None = None
-    api_key_id: UUID | None = None
-    since: datetime | None = None
-    until: datetime | None = None
 
 
 async def page(

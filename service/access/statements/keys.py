@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -18,7 +18,8 @@ from uuid import UUID
 from sqlalchemy import func, insert, select, text, update
 from uuid_utils.compat import uuid7
 
-from service.domain.access import NO_DEFAULTS, NO_WALL, Caller, Defaults, Right, Wall
+from service.domain.access import Caller, Defaults, Right, Wall
+from service.domain.keys import Issued, KeyInfo, NewKey, WorkspaceInfo
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database, Session
 from service.postgres.tables import API_KEY, WORKSPACE
@@ -39,65 +40,6 @@ FIND_BY_ID = text("""
 """)
 TOKEN_SECRET = text("SELECT token_secret(:proposed)")
 CREATE_WORKSPACE = text("SELECT create_workspace(:workspace, :name, :key, :key_name, :hash, :hint, :rights)")
-
-
-@dataclass(frozen=True, slots=True)
-class Issued:
-    """A new key; `secret` is shown once and kept nowhere."""
-
-    workspace_id: UUID
-    key_id: UUID
-    secret: str
-
-
-@dataclass(frozen=True, slots=True)
-class KeyInfo:
-    """A key without its secret. `hint`: the last four characters."""
-
-    id: UUID
-    name: str
-    hint: str
-    rights: Sequence[str]
-    user_id: str | None
-    agent_id: str | None
-    run_id: str | None
-    channels: Sequence[str]
-    default_user_id: str | None
-    default_agent_id: str | None
-    default_run_id: str | None
-    default_channel: str | None
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    last_used_at: datetime | None
-    old_key_until: datetime | None
-
-    @property
-    def wall(self) -> Wall:
-        return Wall(self.user_id, self.agent_id, self.run_id, tuple(self.channels))
-
-    @property
-    def defaults(self) -> Defaults:
-        return Defaults(self.default_user_id, self.default_agent_id, self.default_run_id, self.default_channel)
-
-
-@dataclass(frozen=True, slots=True)
-class NewKey:
-    """A key to issue."""
-
-    name: str
-    rights: Sequence[Right]
-    wall: Wall = NO_WALL
-    defaults: Defaults = NO_DEFAULTS
-    expires_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WorkspaceInfo:
-    id: UUID
-    name: str
-    settings: Mapping[str, Any]
-    created_at: datetime
 
 
 INFO = tuple(API_KEY.c[each.name] for each in fields(KeyInfo))

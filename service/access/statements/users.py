@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 from uuid import UUID
 
 from sqlalchemy import DateTime, Row, TextClause, bindparam, select, text
@@ -12,11 +10,9 @@ from sqlalchemy.dialects import postgresql
 
 from service.domain.profile import Profile, Traits
 from service.domain.scope import Scope
+from service.domain.usage import KINDS, ChannelUsage, OwnerKind, OwnerUsage
 from service.postgres.engine import Session
 from service.postgres.tables import USER_PROFILE
-
-OwnerKind = Literal["user", "agent", "run"]
-KINDS: tuple[OwnerKind, ...] = ("user", "agent", "run")
 
 # Walks ix_memory_user, _agent or _run in order, so a page costs as much as it shows.
 COUNT_OWNERS = """
@@ -30,18 +26,6 @@ COUNT_OWNERS = """
 """
 
 COUNT_BY_KIND: dict[OwnerKind, TextClause] = {kind: text(COUNT_OWNERS.format(kind=kind)) for kind in KINDS}
-
-
-@dataclass(frozen=True, slots=True)
-class OwnerUsage:
-    """One user, agent or run. `memories` includes the archived; `last_used`: last change or retrieval."""
-
-    kind: OwnerKind
-    id: str
-    memories: int
-    archived: int
-    first_used: datetime
-    last_used: datetime
 
 
 async def owners(
@@ -77,17 +61,6 @@ COUNT_CHANNELS = text("""
     WHERE CAST(:after AS text) IS NULL OR channel > :after
     GROUP BY channel ORDER BY channel LIMIT :limit
 """).bindparams(bindparam("now", type_=DateTime(timezone=True)))
-
-
-@dataclass(frozen=True, slots=True)
-class ChannelUsage:
-    """Live memories, turns and their conversations in a channel. `last_used`: last write."""
-
-    name: str
-    memories: int
-    turns: int
-    conversations: int
-    last_used: datetime
 
 
 async def channels(

@@ -15,7 +15,7 @@ from service.domain.forgetting import ForgetPlan, ForgetScope, ForgetSentence, F
 from service.domain.request import StoredAnswer
 from service.erasure import forget_matched, forget_plan
 from service.erasure.forget_matched import Forgotten
-from service.erasure.routes.forgetting import PurgeReceiptResponse, receipt_fields
+from service.erasure.routes.forgetting import PurgeReceiptResponse, receipt_response
 from service.http import errors
 from service.http.deps import Forgetter, ResourcesOf, scope_of, shared_scope
 from service.http.json_body import JsonRoute
@@ -160,7 +160,7 @@ def _shown(found: Forgotten, *, dry_run: bool) -> StoredAnswer:
         memories=[_memory(each, hidden=gone) for each in plan.memories],
         turns=[_sentence(each, hidden=gone) for each in plan.sentences],
         near_misses=[_memory(each, hidden=False) for each in plan.near],
-        receipt=PurgeReceiptResponse(**receipt_fields(found.receipt)) if found.receipt is not None else None,
+        receipt=receipt_response(found.receipt) if found.receipt is not None else None,
         warnings=list(found.warnings),
     )
     return answer(200, body)

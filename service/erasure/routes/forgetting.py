@@ -9,6 +9,7 @@ from pydantic import Field
 
 from service.domain.access import Right
 from service.domain.errors import Forbidden, InvalidInput
+from service.domain.forgetting import Extent
 from service.domain.request import StoredAnswer
 from service.erasure.forget_scope import ForgottenScope, empty_workspace, forget_scope
 from service.erasure.purge import PurgeReceipt, VacuumState, purge_memory, purge_scope
@@ -32,7 +33,6 @@ from service.http.writes import WriteOf, answer, send, url_of
 from service.memories.forget import ForgottenMemory, forget
 from service.memories.routes.change_models import DeletedMemoryResponse
 from service.memories.routes.in_scope import IN_SCOPE
-from service.memories.statements.deletion import Extent
 from service.runtime.transactions import memory_id
 
 router = APIRouter(prefix="/v1", tags=["memories"], route_class=JsonRoute)
@@ -163,18 +163,11 @@ async def reset_workspace(caller: Admin, res: ResourcesOf, write: WriteOf) -> Re
 
 
 def receipt_answer(found: PurgeReceipt) -> StoredAnswer:
-    return answer(200, PurgeReceiptResponse(**receipt_fields(found)))
+    return answer(200, receipt_response(found))
 
 
-def receipt_fields(found: PurgeReceipt) -> dict[str, Any]:
-    return {
-        "purged": True,
-        "counts": dict(found.counts),
-        "subject_sha256": found.subject_sha256,
-        "purged_at": found.purged_at,
-        "vacuum": found.vacuum,
-        "note": found.note,
-    }
+def receipt_response(found: PurgeReceipt) -> PurgeReceiptResponse:
+    return PurgeReceiptResponse.of(found, purged=True, counts=dict(found.counts))
 
 
 def deleted_count_answer(found: ForgottenScope) -> StoredAnswer:

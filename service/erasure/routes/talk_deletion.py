@@ -8,13 +8,9 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from service.conversations.routes.conversations import ConversationId, OwnerOf
-from service.domain.errors import NotFound
 from service.domain.request import StoredAnswer
-from service.domain.scope import Scope
-from service.episodes import turns
-from service.episodes.lookup import find
 from service.erasure import forget_conversation
-from service.erasure.forget_conversation import DeletedTalk, Talk
+from service.erasure.forget_conversation import DeletedTalk
 from service.erasure.routes.forgetting import PurgeOf, PurgeReceiptResponse, receipt_answer
 from service.http import errors
 from service.http.deps import Deleter, ResourcesOf
@@ -22,7 +18,6 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, uuid_of
 from service.http.schemas import Id, ResponseModel
 from service.http.writes import WriteOf, answer, send
-from service.postgres.engine import Session
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 
@@ -62,8 +57,7 @@ async def delete_conversation(
     With `purge=true` all of it is erased from every table, with the facts that rest on it alone, also when it was
     deleted before (by its id), and the answer is a receipt.
     """
-    async with res.db.read(caller.workspace_id) as session:
-        talk = await _conversation(session, owner, id)
+    talk = await forget_conversation.find_conversation(owner, id, res)
     if purge:
         await request.app.state.reads.flush()
         context = write.answered_by(receipt_answer)
@@ -91,27 +85,11 @@ async def delete_turn(
 ) -> Response:
     """With the message that was kept word for word, if it is one. Facts that were read in it stay, unless `facts=true`.
     The other turns keep their places. With `purge=true` as for a conversation."""
-    async with res.db.read(caller.workspace_id) as session:
-        talk = await forget_conversation.find_turn(session, owner, uuid_of(id, _no_turn))
+    talk = await forget_conversation.find_turn(owner, uuid_of(id, forget_conversation.no_turn), res)
     if purge:
         await request.app.state.reads.flush()
         return send(receipt_answer(await forget_conversation.purge_talk(talk, res, write.answered_by(receipt_answer))))
     return send(_deleted(await forget_conversation.delete(talk, res, write.answered_by(_deleted), with_facts=facts)))
-
-
-async def _conversation(session: Session, owner: Scope, wanted: str) -> Talk:
-    """The conversation, there or (by its id) deleted before."""
-    try:
-        return forget_conversation.of(await find(session, owner, wanted))
-    except NotFound:
-        gone = await forget_conversation.find_deleted(session, owner, uuid_of(wanted, turns.missing))
-        if gone is None:
-            raise
-        return gone
-
-
-def _no_turn() -> NotFound:
-    return NotFound("There is no turn with this id.", field="id")
 
 
 def _deleted(found: DeletedTalk) -> StoredAnswer:

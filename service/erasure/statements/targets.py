@@ -16,11 +16,11 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 
 from service.domain.conversation import WithdrawnSpan
+from service.domain.forgetting import Extent
 from service.episodes.statements import withdrawn
 from service.episodes.statements.turns import digest
 from service.language import withdrawal
 from service.language.withdrawal import Span
-from service.memories.statements.deletion import Extent
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition, typed

@@ -6,44 +6,42 @@ right `metrics` shows them, as it shows the length of the queue, and `operator` 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import nullcontext
-from datetime import datetime, timedelta
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 from uuid import UUID
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
-from service.domain.access import Caller, Right
-from service.domain.audit import Operation
-from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
-from service.domain.job import NOTHING, WORKSPACE_JOBS, JobName, JobState, Payload, SystemJobName, WorkspaceJobName
-from service.domain.request import WriteContext
-from service.domain.scope import NIL_WORKSPACE, Scope
+from service.domain.job import JobName, JobState
 from service.http import cursors, errors
-from service.http.deps import AgentId, CallerOf, ResourcesOf, RunId, UserId, session_of
+from service.http.deps import AgentId, CallerOf, ResourcesOf, RunId, UserId
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
-from service.postgres.engine import Session
-from service.queue import overview, schedule
+from service.http.writes import UnkeyedOf
+from service.jobs import jobs
+from service.jobs.jobs import AT_ONCE, JobsOf
 from service.queue.overview import JobRecord
-from service.queue.schedule import RunRecord
-from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 
 LAST_RUNS = 20
 OPEN: tuple[JobState, ...] = ("queued", "running", "failed", "dead")
-AT_ONCE = 1_000
-"""Jobs that a request tries again."""
 
 Named = Annotated[JobName, Path(description="What the job does")]
+
+
 OfSystem = Annotated[
     bool, Query(description="Jobs of the whole service instead: `metrics` sees them, `operator` steers them")
 ]
+
+
+async def _of(caller: CallerOf, system: OfSystem = False) -> JobsOf:
+    return JobsOf(caller, system)
+
+
+Whose = Annotated[JobsOf, Depends(_of)]
 
 
 class JobProgress(ResponseModel):
@@ -151,10 +149,8 @@ async def list_jobs(
 ) -> JobsPage:
     """Needs the right `admin`; with `system` `metrics`. What is done or cancelled is shown where `state` names it, and
     kept for 7 days."""
-    workspace_id = _seen(caller, system=system)
     before = None if cursor is None else cursors.unpack(cursor, UUID)
-    async with res.db.read(workspace_id) as session:
-        found = await overview.page(session, workspace_id, state or OPEN, name=name, before=before, limit=limit + 1)
+    found = await jobs.list_jobs(JobsOf(caller, system), state or OPEN, res, name=name, before=before, limit=limit + 1)
     shown, last = cursors.cut(found, limit)
     more = cursors.pack(str(last.id)) if last else None
     return JobsPage(results=[JobItem.describing(each) for each in shown], next_cursor=more)
@@ -163,174 +159,61 @@ async def list_jobs(
 @router.get(
     "/{name}", summary="The jobs of one name, and their last runs", responses=errors.documented(400, 401, 403, 503)
 )
-async def get_job(name: Named, caller: CallerOf, res: ResourcesOf, system: OfSystem = False) -> JobDetails:
+async def get_job(name: Named, of: Whose, res: ResourcesOf) -> JobDetails:
     """Needs the right `admin`; with `system` `metrics`. Jobs that follow a write have no runs."""
-    workspace_id = _seen(caller, system=system)
-    async with res.db.read(workspace_id) as session:
-        states = await overview.counts(session, workspace_id, name)
-        runs = await overview.runs(session, workspace_id, name, limit=LAST_RUNS)
-        running = await overview.page(session, workspace_id, ["running"], name=name, before=None, limit=1)
-        clock = await overview.interval(session, name) if system else _own_interval(name, runs, res)
-    return JobDetails(
+    found = await jobs.describe(of, name, res, last_runs=LAST_RUNS)
+    return JobDetails.of(
+        found,
         name=name,
-        interval_s=clock[0] if clock else None,
-        next_run=clock[1] if clock else None,
-        states=[JobStateCount.of(each) for each in states],
-        progress=next((JobItem.describing(each).progress for each in running), None),
-        runs=[JobRunItem.of(each) for each in runs],
+        states=[JobStateCount.of(each) for each in found.states],
+        progress=next((JobItem.describing(each).progress for each in found.running), None),
+        runs=[JobRunItem.of(each) for each in found.runs],
     )
 
 
 @router.post("/{name}/run", summary="Run a job now", status_code=202, responses=errors.documented(400, 401, 403, 503))
 async def run_job(
     name: Named,
-    caller: CallerOf,
+    of: Whose,
     res: ResourcesOf,
-    request: Request,
+    write: UnkeyedOf,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
-    system: OfSystem = False,
 ) -> JobItem:
     """Ageing (`relevance`, `decay`, `flag_stale`, `forget`), `promote` and `patterns` of the workspace, or of what has
     every given id: needs the right `admin`. With `system` what the clock runs for the whole service: needs `operator`.
     One that is queued already is answered, and no second one made. The other jobs run because of what was written."""
-    workspace_id = _steered(caller, system=system)
-    payload = _payload(name, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, system=system)
-    async with res.db.begin(workspace_id) as session:
-        job_id = await schedule.request(session, workspace_id, name, payload)
-        found = await overview.get(session, workspace_id, job_id)
-        await _audit(session, "run_job", [job_id], caller, res, request, system=system)
-    res.wakeup.notify()
-    assert found is not None, "it was just made"
-    return JobItem.describing(found)
-
-
-def _payload(name: JobName, ids: Mapping[str, str | None], *, system: bool) -> Payload:
-    """Whom a run is for. Raises InvalidInput for a job that runs because of what was written, and for the ids of one
-    that runs for the whole service."""
-    allowed: tuple[str, ...] = get_args(SystemJobName if system else WorkspaceJobName)
-    if name not in allowed:
-        which = "with system=true" if system else "without system=true"
-        raise InvalidInput(f"name: only these run by request {which}: {', '.join(allowed)}.", field="name")
-    scope = {key: value for key, value in ids.items() if value is not None}
-    if system and scope:
-        field = next(iter(scope))
-        raise InvalidInput(f"{field}: a job of the whole service runs for everybody.", field=field)
-    return {"scope": scope} if scope else NOTHING
+    ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
+    return JobItem.describing(await jobs.run(of, name, ids, res, write))
 
 
 @router.post("/retry", summary="Try many jobs again now", responses=errors.documented(400, 401, 403, 503))
 async def retry_jobs(
-    caller: CallerOf,
+    of: Whose,
     res: ResourcesOf,
-    request: Request,
+    write: UnkeyedOf,
     state: Annotated[
         list[Literal["dead", "failed", "cancelled"]] | None,
         Query(max_length=3, description="Repeatable; default dead. failed: what waits for another attempt"),
     ] = None,
     name: Annotated[JobName | None, Query(description="Only those that do this")] = None,
-    system: OfSystem = False,
 ) -> RetriedJobs:
     """Each as `retry_job` does, without those whose operation is over. Needs the right `admin`; with `system`
     `operator`."""
-    workspace_id = _steered(caller, system=system)
-    async with res.db.begin(workspace_id) as session:
-        found = await overview.retry_some(session, workspace_id, state or ["dead"], name=name, limit=AT_ONCE)
-        if found:
-            await _audit(session, "retry_job", found, caller, res, request, system=system)
-    res.wakeup.notify()
-    return RetriedJobs(retried=len(found))
+    return RetriedJobs(retried=await jobs.retry_some(of, state or ["dead"], res, write, name=name))
 
 
 @router.post("/{id}/retry", summary="Try a job again now", responses=errors.documented(400, 401, 403, 404, 409, 503))
-async def retry_job(id: str, caller: CallerOf, res: ResourcesOf, request: Request, system: OfSystem = False) -> JobItem:
+async def retry_job(id: str, of: Whose, res: ResourcesOf, write: UnkeyedOf) -> JobItem:
     """One that is dead, cancelled, or waits; it gets at least three attempts more. 409 for one that runs or is done,
     and for one whose operation is over: send that request again. Needs the right `admin`; with `system` `operator`."""
-    again, found = await _steer(overview.retry, "retry_job", id, caller, res, request, system=system)
-    if not again and found.state in ("running", "done"):
-        raise Conflict(f"The job is {found.state}: only one that waits, is dead or cancelled is retried.", field="id")
-    if not again:
-        raise Conflict("The operation of this job is over; send its request again.", field="id")
-    res.wakeup.notify()
-    return JobItem.describing(found)
+    return JobItem.describing(await jobs.retry(of, uuid_of(id, jobs.missing), res, write))
 
 
 @router.post("/{id}/cancel", summary="Cancel a job", responses=errors.documented(400, 401, 403, 404, 409, 503))
-async def cancel_job(
-    id: str, caller: CallerOf, res: ResourcesOf, request: Request, system: OfSystem = False
-) -> JobItem:
+async def cancel_job(id: str, of: Whose, res: ResourcesOf, write: UnkeyedOf) -> JobItem:
     """One that waits never begins, one that runs is stopped within a third of its lease (20 s) between two of its
     transactions, a dead one is put away. Its operation has failed with the code `cancelled`. 409 for one that is done.
     Needs the right `admin`; with `system` `operator`."""
-    _, found = await _steer(overview.cancel, "cancel_job", id, caller, res, request, system=system)
-    if found.state == "done":
-        raise Conflict("The job is done.", field="id")
-    return JobItem.describing(found)
-
-
-def _seen(caller: Caller, *, system: bool) -> UUID:
-    """The workspace whose jobs are looked at; raises Forbidden."""
-    return _workspace(caller, Right.METRICS if system else Right.ADMIN, system=system)
-
-
-def _steered(caller: Caller, *, system: bool) -> UUID:
-    return _workspace(caller, Right.OPERATOR if system else Right.ADMIN, system=system)
-
-
-def _workspace(caller: Caller, right: Right, *, system: bool) -> UUID:
-    if not caller.may(right):
-        raise Forbidden(f"This key lacks the right {right}.")
-    return NIL_WORKSPACE if system else caller.workspace_id
-
-
-def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> tuple[float, datetime | None] | None:
-    """Seconds between the runs of a job that each workspace has, and when the next is due; None for another job."""
-    found = {str(each): of for each, of in WORKSPACE_JOBS.items()}.get(name)
-    if found is None:
-        return None
-    setting, wanted_by = found
-    rules = getattr(res.settings, setting)
-    if wanted_by is not None and not getattr(rules, wanted_by):
-        return None
-    interval_s = 60 * float(getattr(rules, f"{name}_interval_min"))
-    return interval_s, runs[0].created_at + timedelta(seconds=interval_s) if runs else None
-
-
-Act = Callable[[Session, UUID, UUID], Awaitable[bool]]
-
-
-async def _steer(
-    act: Act, operation: Operation, id: str, caller: Caller, res: Resources, request: Request, *, system: bool
-) -> tuple[bool, JobRecord]:
-    """Whether the act changed the job, and the job as it is now."""
-    workspace_id, job_id = _steered(caller, system=system), uuid_of(id, _missing)
-    async with res.db.begin(workspace_id) as session:
-        changed = await act(session, workspace_id, job_id)
-        found = await overview.get(session, workspace_id, job_id)
-        if found is None:
-            raise _missing()
-        if changed:
-            await _audit(session, operation, [job_id], caller, res, request, system=system)
-    return changed, found
-
-
-async def _audit(
-    session: Session,
-    operation: Operation,
-    ids: Sequence[UUID],
-    caller: Caller,
-    res: Resources,
-    request: Request,
-    *,
-    system: bool,
-) -> None:
-    """Audits what was done in the workspace of who did it: in the same transaction, but for a job of the service, which
-    is in no workspace."""
-    context = WriteContext(request.state.request_id, caller.key_id, session_id=session_of(request))
-    async with res.db.begin(caller.workspace_id) if system else nullcontext(session) as own:
-        await append_audit(own, operation, Scope(caller.workspace_id), ids, context, res, kind="job")
-
-
-def _missing() -> NotFound:
-    return NotFound("There is no job with this id.", field="id")
+    return JobItem.describing(await jobs.cancel(of, uuid_of(id, jobs.missing), res, write))

@@ -9,13 +9,12 @@ between entities with the last memory that is evidence of them; entities that no
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, func, select, text, true
 
-from service.domain.scope import Scope
+from service.domain.forgetting import Extent
 from service.episodes.statements import contexts, withdrawn
 from service.episodes.statements.withdrawn import Withdrawal
 from service.graph.statements import entity_links, entity_relations
@@ -99,31 +98,21 @@ DELETED_BEFORE = text("""
 """)
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """What a bulk delete covers: a scope, one channel of it or (None) all, and memories created up to `upto`, the
-    newest that was committed when it began (None: no such limit)."""
-
-    scope: Scope
-    channel: str | None
-    upto: datetime | None = None
-
-    @property
-    def rows(self) -> ColumnElement[bool]:
-        found = scopes.owned("memory", self.scope, self.channel).clause
-        own = MEMORY.c.version_of.is_(None)  # past versions go with their memory
-        return and_(found, own, true() if self.upto is None else MEMORY.c.created_at <= self.upto)
+def _rows(extent: Extent) -> ColumnElement[bool]:
+    found = scopes.owned("memory", extent.scope, extent.channel).clause
+    own = MEMORY.c.version_of.is_(None)  # past versions go with their memory
+    return and_(found, own, true() if extent.upto is None else MEMORY.c.created_at <= extent.upto)
 
 
 async def measure(session: Session, extent: Extent) -> tuple[int, datetime | None]:
     """How many memories there are, and when the newest was created."""
-    row = (await session.execute(select(func.count(), func.max(MEMORY.c.created_at)).where(extent.rows))).one()
+    row = (await session.execute(select(func.count(), func.max(MEMORY.c.created_at)).where(_rows(extent)))).one()
     return row[0], row[1]
 
 
 async def next_ids(session: Session, extent: Extent, *, after: UUID | None, limit: int = BATCH) -> list[UUID]:
     """The next ids by ascending id."""
-    query = select(MEMORY.c.id).where(extent.rows).order_by(MEMORY.c.id).limit(limit)
+    query = select(MEMORY.c.id).where(_rows(extent)).order_by(MEMORY.c.id).limit(limit)
     if after is not None:
         query = query.where(MEMORY.c.id > after)
     return list(await session.scalars(query))

@@ -7,13 +7,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from service.access.statements import audit
-from service.access.statements.audit import AuditFilter
-from service.domain.audit import Operation, Subject
+from service.domain.audit import AuditFilter, Operation, Subject
 from service.http import cursors, errors
 from service.http.deps import Auditor, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, NextCursor, OfUser, ResponseModel, Time
+from service.tenants import workspaces
 
 router = APIRouter(prefix="/v1/audit", tags=["audit"], route_class=JsonRoute)
 
@@ -117,8 +116,7 @@ async def list_audit(
         until=until,
     )
     after = cursors.decode(cursor)
-    async with res.db.read(caller.workspace_id) as session:
-        found = await audit.page(session, caller.workspace_id, wanted, after=after, limit=limit + 1)
+    found = await workspaces.list_audit(caller.workspace_id, wanted, res, after=after, limit=limit + 1)
     page, last = cursors.cut(found, limit)
     more = cursors.encode(last.recorded_at, last.id) if last else None
     return AuditPage(results=[AuditItem.of(each) for each in page], next_cursor=more)

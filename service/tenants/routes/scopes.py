@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from service.access.statements import users
-from service.access.statements.users import KINDS, OwnerKind, OwnerUsage
+from service.domain.forgetting import Extent
+from service.domain.usage import KINDS, OwnerKind
 from service.erasure.forget_scope import forget_scope
 from service.erasure.routes.forgetting import ACCEPTED, deleted_count_answer
 from service.http import cursors, errors
@@ -16,7 +16,7 @@ from service.http.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.schemas import NextCursor, ResponseModel, ScopeDeletionResponse, Secretless, Time
 from service.http.writes import WriteOf, send
-from service.memories.statements.deletion import Extent
+from service.tenants import workspaces
 
 router = APIRouter(prefix="/v1", tags=["scopes"], route_class=JsonRoute)
 
@@ -71,14 +71,9 @@ async def list_scopes(
     """Users, then agents, then runs, each by name; memories that have expired do not count."""
     wanted: tuple[OwnerKind, ...] = (type,) if type else KINDS
     since, after = cursors.unpack(cursor, _kind_and_id) if cursor else (wanted[0], None)
-    found: list[OwnerUsage] = []
-    async with res.db.snapshot(caller.workspace_id) as session:
-        for kind in wanted[wanted.index(since) if since in wanted else 0 :]:
-            if len(found) > limit:
-                break
-            behind = after if kind == since else None
-            room = limit + 1 - len(found)
-            found += await users.owners(session, caller.workspace_id, kind, after=behind, limit=room, now=res.clock())
+    kinds = wanted[wanted.index(since) :] if since in wanted else wanted
+    after = after if since in wanted else None
+    found = await workspaces.list_owners(caller.workspace_id, kinds, res, after=after, limit=limit + 1)
     page, last = cursors.cut(found, limit)
     more = cursors.pack(f"{last.kind}|{last.id}") if last else None
     return ScopePage(results=[ScopeItem.of(each, type=each.kind) for each in page], next_cursor=more)
@@ -119,8 +114,7 @@ async def list_channels(
     """Of a user, agent or run, or of the whole workspace. Live memories and turns are counted."""
     scope = optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id)
     after = None if cursor is None else cursors.unpack(cursor, _channel)
-    async with res.db.read(caller.workspace_id) as session:
-        found = await users.channels(session, scope, after=after, limit=limit + 1, now=res.clock())
+    found = await workspaces.list_channels(scope, res, after=after, limit=limit + 1)
     page, last = cursors.cut(found, limit)
     results = [ChannelItem.of(each, channel=each.name) for each in page]
     return ChannelPage(results=results, next_cursor=cursors.pack(f"channel|{last.name}") if last else None)

@@ -8,15 +8,14 @@ from typing import Any
 from fastapi import APIRouter, Request
 from pydantic import ConfigDict, Field, ValidationError
 
-from service.access.statements import keys
-from service.domain.access import Right
 from service.domain.errors import InvalidInput
 from service.http import errors
 from service.http.deps import Admin, CallerOf, Operator, ResourcesOf
 from service.http.free_json import JsonObject
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, RequestModel, ResponseModel, Time, Title
-from service.kit.settings import GRANTED, LIMITS, PER_WORKSPACE, Settings
+from service.kit.settings import GRANTED, PER_WORKSPACE, Settings
+from service.tenants import workspaces
 
 router = APIRouter(prefix="/v1", tags=["workspaces"], route_class=JsonRoute)
 
@@ -64,7 +63,7 @@ class CreateWorkspaceResponse(ResponseModel):
 async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: ResourcesOf) -> CreateWorkspaceResponse:
     """The first key has every right in the new workspace, but not those over the whole service: `operator` and
     `metrics`."""
-    issued = await keys.create_workspace(res.db, body.name, rights=keys.EVERY_RIGHT_IN_WORKSPACE)
+    issued = await workspaces.create(body.name, res)
     return CreateWorkspaceResponse(
         id=issued.workspace_id, name=body.name, api_key=issued.secret, api_key_id=issued.key_id
     )
@@ -73,9 +72,7 @@ async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: 
 @router.get("/workspaces/current", summary="The key's workspace", responses=errors.documented(401, 403, 503))
 async def get_workspace(caller: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
     """Its name and its own settings, without the service's."""
-    async with res.db.read(caller.workspace_id) as session:
-        found = await keys.workspace(session, caller.workspace_id)
-    return WorkspaceResponse.of(found)
+    return WorkspaceResponse.of(await workspaces.read(caller.workspace_id, res))
 
 
 @router.patch(
@@ -90,17 +87,11 @@ async def update_workspace(
     (`model_budget`, `memory_retention_days`, `key_requests_per_s`, `key_kb_per_s`) the lower counts, this or the
     service's. Those that a key with the right `operator` sets count in place of the service's, and are shown as
     `granted`."""
-    settings = None if body.settings is None else {**body.settings}
-    async with res.db.begin(caller.workspace_id) as session:
-        if settings is not None:
-            settings.pop(GRANTED, None)
-            _check_settings(settings)
-            granted = (await keys.workspace(session, caller.workspace_id)).settings.get(GRANTED)
-            if caller.may(Right.OPERATOR):
-                granted = {name: settings[name] for name in settings if name in LIMITS}
-            settings |= {GRANTED: granted} if granted else {}
-        await keys.change_workspace(session, caller.workspace_id, name=body.name, settings=settings)
-        found = await keys.workspace(session, caller.workspace_id)
+    settings = None
+    if body.settings is not None:
+        settings = {name: value for name, value in body.settings.items() if name != GRANTED}
+        _check_settings(settings)
+    found = await workspaces.change(caller, body.name, settings, res)
     request.app.state.keys.forget()
     return WorkspaceResponse.of(found)
 

@@ -32,7 +32,6 @@ from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Ti
 from service.http.writes import WriteOf, answer, send
 from service.runtime.resources import Resources
 from service.upkeep import optimization_report, optimize
-from service.upkeep.statements import findings
 
 router = APIRouter(prefix="/v1/optimization", tags=["optimization"], route_class=JsonRoute)
 
@@ -202,13 +201,11 @@ async def get_optimization_report(
     found = [
         await optimization_report.report(caller.workspace_id, each, res, after=after, limit=limit) for each in wanted
     ]
-    async with res.db.read(caller.workspace_id) as session:
-        spent = await model_budget.shown(session, caller, res)
     return OptimizationReport(
         made_at=res.clock(),
         sections=[_section(each) for each in found],
         storage=await _storage(res) if caller.may(Right.METRICS) else None,
-        model_budget=spent,
+        model_budget=await model_budget.read(caller, res),
     )
 
 
@@ -243,8 +240,7 @@ def _refuse_overlap(changes: list[CleanupChange]) -> None:
 
 
 async def _storage(res: Resources) -> StorageFigures:
-    async with res.db.read() as session:
-        found = await findings.storage(session, limit=LARGEST)
+    found = await optimization_report.storage(res, limit=LARGEST)
     tables, indexes = [TableItem.of(each) for each in found.tables], [IndexItem.of(each) for each in found.indexes]
     return StorageFigures(tables=tables, indexes=indexes)
 

@@ -38,7 +38,6 @@ from service.working.routes.working_models import (
     thought_response,
     working_turn_response,
 )
-from service.working.statements.working import clear, contents, latest, lock
 from service.working.working import ONLY
 
 
@@ -101,8 +100,7 @@ Limit = Annotated[int, Query(ge=1, le=1_000)]
 @router.get("", summary="All entries of a session", responses=errors.documented(400, 401, 403, 503))
 async def get_working_context(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> WorkingMemoryResponse:
     """Empty parts for a session without entries. Reading does not extend their life."""
-    async with res.db.read(scope.workspace_id) as session:
-        found = await contents(session, scope, now=res.clock())
+    found = await working.read_all(scope, res)
     return WorkingMemoryResponse(
         conversation_id=scope.conversation_id,
         user_id=scope.user_id,
@@ -119,9 +117,7 @@ async def get_working_context(scope: WorkingScopeOf, caller: Reader, res: Resour
 @router.delete("", summary="Delete all entries of a session", responses=errors.documented(400, 401, 403, 503))
 async def clear_working_context(scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> DeletedCountResponse:
     """0 when there are none."""
-    async with res.db.begin(scope.workspace_id) as session:
-        await lock(session, scope)
-        return DeletedCountResponse(deleted=await clear(session, scope))
+    return DeletedCountResponse(deleted=await working.clear(scope, res))
 
 
 @router.put(
@@ -181,8 +177,7 @@ async def list_working_turns(
     scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10
 ) -> WorkingTurnList:
     """Newest first; reading does not count as a use."""
-    async with res.db.read(scope.workspace_id) as session:
-        found = await latest(session, scope, WorkingKind.TURN, limit=limit, now=res.clock())
+    found = await working.latest(scope, WorkingKind.TURN, res, limit=limit)
     return WorkingTurnList(results=[working_turn_response(each) for each in found])
 
 
@@ -203,8 +198,7 @@ async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: 
 @router.get("/thoughts", summary="The newest thoughts", responses=errors.documented(400, 401, 403, 503))
 async def list_thoughts(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10) -> ThoughtList:
     """Newest first; reading does not count as a use."""
-    async with res.db.read(scope.workspace_id) as session:
-        found = await latest(session, scope, WorkingKind.THOUGHT, limit=limit, now=res.clock())
+    found = await working.latest(scope, WorkingKind.THOUGHT, res, limit=limit)
     return ThoughtList(results=[thought_response(each) for each in found])
 
 

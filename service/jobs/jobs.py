@@ -1,0 +1,184 @@
+"""Jobs as a person looks at them and steers them: those of a workspace, or with `system` those of the whole service.
+
+Whoever steers a job is noted in the audit of their own workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import get_args
+from uuid import UUID
+
+from service.domain.access import Caller, Right
+from service.domain.audit import Operation
+from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
+from service.domain.job import NOTHING, WORKSPACE_JOBS, JobName, JobState, Payload, SystemJobName, WorkspaceJobName
+from service.domain.request import WriteContext
+from service.domain.scope import NIL_WORKSPACE, Scope
+from service.postgres.engine import Session
+from service.queue import overview, schedule
+from service.queue.overview import JobRecord, StateCount
+from service.queue.schedule import RunRecord
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit
+
+AT_ONCE = 1_000
+"""Jobs that a request tries again."""
+
+Act = Callable[[Session, UUID, UUID], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class JobsOf:
+    """Whose jobs: of the caller's workspace, or of the service."""
+
+    caller: Caller
+    system: bool = False
+
+    @property
+    def workspace_id(self) -> UUID:
+        return NIL_WORKSPACE if self.system else self.caller.workspace_id
+
+    def check(self, of_system: Right) -> None:
+        """Raises Forbidden without the right `admin`, or for the service's jobs without this one."""
+        right = of_system if self.system else Right.ADMIN
+        if not self.caller.may(right):
+            raise Forbidden(f"This key lacks the right {right}.")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedJobs:
+    """All jobs of one name. `interval_s`: between two runs by the clock, the next of which is at `next_run`."""
+
+    interval_s: float | None
+    next_run: datetime | None
+    states: list[StateCount]
+    running: list[JobRecord]
+    runs: list[RunRecord]
+
+
+async def list_jobs(
+    of: JobsOf, states: Sequence[JobState], res: Resources, *, name: JobName | None, before: UUID | None, limit: int
+) -> list[JobRecord]:
+    """Jobs in one of `states`, newest first, made before the job `before`."""
+    of.check(Right.METRICS)
+    async with res.db.read(of.workspace_id) as session:
+        return await overview.page(session, of.workspace_id, states, name=name, before=before, limit=limit)
+
+
+async def describe(of: JobsOf, name: JobName, res: Resources, *, last_runs: int) -> NamedJobs:
+    of.check(Right.METRICS)
+    workspace_id = of.workspace_id
+    async with res.db.read(workspace_id) as session:
+        states = await overview.counts(session, workspace_id, name)
+        runs = await overview.runs(session, workspace_id, name, limit=last_runs)
+        running = await overview.page(session, workspace_id, ["running"], name=name, before=None, limit=1)
+        clock = await overview.interval(session, name) if of.system else _own_interval(name, runs, res)
+    interval_s, next_run = clock or (None, None)
+    return NamedJobs(interval_s, next_run, states, running, runs)
+
+
+async def run(
+    of: JobsOf, name: JobName, ids: Mapping[str, str | None], res: Resources, request: WriteContext
+) -> JobRecord:
+    """A run that will begin soon: one that is queued already, or a new one. Raises InvalidInput for a job that runs
+    because of what was written."""
+    of.check(Right.OPERATOR)
+    payload = _payload(name, ids, system=of.system)
+    async with res.db.begin(of.workspace_id) as session:
+        job_id = await schedule.request(session, of.workspace_id, name, payload)
+        job = await overview.get(session, of.workspace_id, job_id)
+        await _audit(session, "run_job", [job_id], of, res, request)
+    res.wakeup.notify()
+    assert job is not None, "it was just made"
+    return job
+
+
+async def retry_some(
+    of: JobsOf, states: Sequence[JobState], res: Resources, request: WriteContext, *, name: JobName | None
+) -> int:
+    """How many are due again, at most AT_ONCE."""
+    of.check(Right.OPERATOR)
+    async with res.db.begin(of.workspace_id) as session:
+        ids = await overview.retry_some(session, of.workspace_id, states, name=name, limit=AT_ONCE)
+        if ids:
+            await _audit(session, "retry_job", ids, of, res, request)
+    res.wakeup.notify()
+    return len(ids)
+
+
+async def retry(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext) -> JobRecord:
+    """The job, due now. Raises NotFound, or Conflict for one that runs, is done, or whose operation is over."""
+    again, job = await _steer(overview.retry, "retry_job", of, job_id, res, request)
+    if not again and job.state in ("running", "done"):
+        raise Conflict(f"The job is {job.state}: only one that waits, is dead or cancelled is retried.", field="id")
+    if not again:
+        raise Conflict("The operation of this job is over; send its request again.", field="id")
+    res.wakeup.notify()
+    return job
+
+
+async def cancel(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext) -> JobRecord:
+    """The job, which is over. Raises NotFound, or Conflict for one that is done."""
+    _, job = await _steer(overview.cancel, "cancel_job", of, job_id, res, request)
+    if job.state == "done":
+        raise Conflict("The job is done.", field="id")
+    return job
+
+
+def missing() -> NotFound:
+    return NotFound("There is no job with this id.", field="id")
+
+
+def _payload(name: JobName, ids: Mapping[str, str | None], *, system: bool) -> Payload:
+    """Whom a run is for. Raises InvalidInput for a job that runs because of what was written, and for the ids of one
+    that runs for the whole service."""
+    allowed: tuple[str, ...] = get_args(SystemJobName if system else WorkspaceJobName)
+    if name not in allowed:
+        which = "with system=true" if system else "without system=true"
+        raise InvalidInput(f"name: only these run by request {which}: {', '.join(allowed)}.", field="name")
+    scope = {key: value for key, value in ids.items() if value is not None}
+    if system and scope:
+        field = next(iter(scope))
+        raise InvalidInput(f"{field}: a job of the whole service runs for everybody.", field=field)
+    return {"scope": scope} if scope else NOTHING
+
+
+def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> tuple[float, datetime | None] | None:
+    """Seconds between the runs of a job that each workspace has, and when the next is due; None for another job."""
+    found = {str(each): of for each, of in WORKSPACE_JOBS.items()}.get(name)
+    if found is None:
+        return None
+    setting, wanted_by = found
+    rules = getattr(res.settings, setting)
+    if wanted_by is not None and not getattr(rules, wanted_by):
+        return None
+    interval_s = 60 * float(getattr(rules, f"{name}_interval_min"))
+    return interval_s, runs[0].created_at + timedelta(seconds=interval_s) if runs else None
+
+
+async def _steer(
+    act: Act, operation: Operation, of: JobsOf, job_id: UUID, res: Resources, request: WriteContext
+) -> tuple[bool, JobRecord]:
+    """Whether the act changed the job, and the job as it is now."""
+    of.check(Right.OPERATOR)
+    async with res.db.begin(of.workspace_id) as session:
+        changed = await act(session, of.workspace_id, job_id)
+        job = await overview.get(session, of.workspace_id, job_id)
+        if job is None:
+            raise missing()
+        if changed:
+            await _audit(session, operation, [job_id], of, res, request)
+    return changed, job
+
+
+async def _audit(
+    session: Session, operation: Operation, ids: Sequence[UUID], of: JobsOf, res: Resources, request: WriteContext
+) -> None:
+    """In the same transaction, but for a job of the service, which is in no workspace."""
+    workspace_id = of.caller.workspace_id
+    async with res.db.begin(workspace_id) if of.system else nullcontext(session) as own:
+        await append_audit(own, operation, Scope(workspace_id), ids, request, res, kind="job")

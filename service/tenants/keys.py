@@ -1,0 +1,194 @@
+"""API keys of a workspace, each changed in one transaction with its audit entry, and tokens that they mint.
+
+Only a key with every right of another one may change it: with its secret the caller could do what that may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from service.access.statements import keys
+from service.access.token_signing import TokenSigner
+from service.access.write_behind import ReadLog
+from service.domain.access import WHOLE_WORKSPACE, Caller, Right, Wall
+from service.domain.audit import Operation
+from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
+from service.domain.keys import Issued, KeyInfo, NewKey
+from service.domain.request import WriteContext
+from service.domain.scope import Scope
+from service.postgres.engine import Session
+from service.runtime.resources import Resources
+from service.runtime.statements.writes import AuditEntry
+from service.runtime.transactions import append_audit
+
+NOT_FOR_TOKENS = WHOLE_WORKSPACE | {Right.TOKENS}
+WALL = ("user_id", "agent_id", "run_id", "channels")
+
+
+async def create(new: NewKey, caller: Caller, res: Resources, request: WriteContext) -> Issued:
+    """Raises Forbidden for a right that the caller lacks, InvalidInput for an expiry or defaults that cannot be."""
+    _check(new, caller)
+    _check_expiry(new.expires_at, res)
+    async with res.db.begin(caller.workspace_id) as session:
+        issued = await keys.issue(session, caller.workspace_id, new)
+        info = await _get(session, caller, issued.key_id)
+        await _audit(session, "create_api_key", info, caller, res, request)
+    return issued
+
+
+async def list_all(caller: Caller, res: Resources) -> list[KeyInfo]:
+    async with res.db.read(caller.workspace_id) as session:
+        return await keys.listing(session, caller.workspace_id)
+
+
+async def read(key_id: UUID, caller: Caller, res: Resources) -> KeyInfo:
+    """Raises NotFound, as all of these do."""
+    async with res.db.read(caller.workspace_id) as session:
+        return await _get(session, caller, key_id)
+
+
+async def change(
+    key_id: UUID, given: Mapping[str, Any], caller: Caller, res: Resources, request: WriteContext
+) -> KeyInfo:
+    """The key with the given fields changed: name, rights, defaults, expires_at, and a tighter wall. Raises Forbidden,
+    Conflict or InvalidInput."""
+    _check_expiry(given.get("expires_at"), res)
+    async with res.db.begin(caller.workspace_id) as session:
+        before = await _changeable(session, caller, key_id)
+        new = NewKey(
+            given.get("name") or before.name,
+            [Right(right) for right in dict.fromkeys(given.get("rights") or before.rights)],
+            _narrowed(before.wall, given),
+            given.get("defaults") or before.defaults,
+            given.get("expires_at", before.expires_at),
+        )
+        _check(new, caller)
+        await keys.change(session, caller.workspace_id, key_id, new)
+        after = await _get(session, caller, key_id)
+        await _audit(session, "update_api_key", after, caller, res, request, fields=sorted(given))
+    return after
+
+
+async def rotate(
+    key_id: UUID, overlap_s: int, caller: Caller, res: Resources, request: WriteContext
+) -> tuple[str, datetime]:
+    """The new secret, and until when the old one is valid."""
+    until = res.clock() + timedelta(seconds=overlap_s)
+    async with res.db.begin(caller.workspace_id) as session:
+        before = await _changeable(session, caller, key_id)
+        secret = await keys.rotate(session, caller.workspace_id, key_id, until if overlap_s else None)
+        await _audit(session, "rotate_api_key", before, caller, res, request, overlap_s=overlap_s)
+    return secret, until
+
+
+async def revoke(key_id: UUID, caller: Caller, res: Resources, request: WriteContext) -> None:
+    """Repeating it changes nothing."""
+    async with res.db.begin(caller.workspace_id) as session:
+        key = await _get(session, caller, key_id)
+        if key.revoked_at is None:
+            await keys.revoke(session, caller.workspace_id, key_id)
+            await _audit(session, "revoke_api_key", key, caller, res, request)
+
+
+async def mint(
+    wall: Wall,
+    rights: Sequence[Right],
+    expires_in_s: int,
+    caller: Caller,
+    res: Resources,
+    request: WriteContext,
+    *,
+    signer: TokenSigner,
+    log: ReadLog,
+) -> tuple[str, datetime]:
+    """A token, and when it ends. Raises InvalidInput, or Forbidden for what the key of the caller cannot give."""
+    for right in rights:
+        if right in NOT_FOR_TOKENS:
+            raise InvalidInput(f"rights: a token cannot have {right}.", field="rights")
+        caller.check_right(right)
+    caller.check_wall(wall)
+    both = wall & caller.wall
+    if not both:
+        raise InvalidInput("user_id: a token needs user_id, agent_id, run_id or channels.", field="user_id")
+    expires_at = (res.clock() + timedelta(seconds=expires_in_s)).replace(microsecond=0)
+    token = await signer.mint(caller, both, rights, expires_at)
+    if res.settings.audit_level != "off":
+        entry = AuditEntry(
+            operation="create_token",
+            memory_type="api_key",
+            scope=Scope(caller.workspace_id, both.user_id, both.agent_id, both.run_id),
+            affected_ids=(caller.key_id,),
+            request_id=request.request_id,
+            api_key_id=caller.key_id,
+            session_id=request.session_id,
+            metadata={"rights": [str(right) for right in rights], "expires_in_s": expires_in_s},
+        )
+        log.add(entry)  # in the background: minting waits for no write
+    return token, expires_at
+
+
+def missing() -> NotFound:
+    return NotFound("There is no key with this id.", field="id")
+
+
+async def _get(session: Session, caller: Caller, key_id: UUID) -> KeyInfo:
+    key = await keys.get(session, caller.workspace_id, key_id)
+    if key is None:
+        raise missing()
+    return key
+
+
+async def _changeable(session: Session, caller: Caller, key_id: UUID) -> KeyInfo:
+    """The key; raises Conflict for one that is revoked, Forbidden for one that may do more than the caller."""
+    key = await _get(session, caller, key_id)
+    if key.revoked_at is not None:
+        raise Conflict("The key is revoked.", field="id")
+    for right in keys.rights_of(key.rights):
+        if not caller.may(right):
+            raise Forbidden(f"That key has the right {right}, which this one does not hold.", field="id")
+    return key
+
+
+def _check(new: NewKey, caller: Caller) -> None:
+    """Raises Forbidden for a right that the caller cannot give, InvalidInput where defaults leave the wall, or a walled
+    key would have a right over the workspace."""
+    for right in new.rights:
+        caller.check_right(right)
+    for name in new.defaults.leaves(new.wall):
+        raise InvalidInput(f"defaults.{name}: lies outside what the key reaches.", field=f"defaults.{name}")
+    whole = sorted(WHOLE_WORKSPACE.intersection(new.rights))
+    if new.wall and whole:
+        detail = f"rights: {whole[0]} is about the whole workspace, and this key does not reach all of it."
+        raise InvalidInput(detail, field="rights")
+
+
+def _check_expiry(expires_at: datetime | None, res: Resources) -> None:
+    if expires_at is not None and expires_at <= res.clock():
+        raise InvalidInput("expires_at: lies in the past.", field="expires_at")
+
+
+def _narrowed(wall: Wall, given: Mapping[str, Any]) -> Wall:
+    """The wall with the given fields; raises Forbidden where it would be wider."""
+    after = Wall(**{name: given[name] if name in given else getattr(wall, name) for name in WALL})
+    for name in after.leaves(wall):
+        raise Forbidden(f"{name}: the wall of a key can only be drawn tighter; make a new key.", field=name)
+    return after
+
+
+async def _audit(
+    session: Session,
+    operation: Operation,
+    key: KeyInfo,
+    caller: Caller,
+    res: Resources,
+    request: WriteContext,
+    **more: Any,
+) -> None:
+    """To which key it was done, and what that key may do. Names and ids stay out: an erasure would not find them
+    here."""
+    walled = [name for name in WALL if getattr(key, name)]
+    about = {"rights": list(key.rights), "walled": walled, **more}
+    await append_audit(session, operation, Scope(caller.workspace_id), [key.id], request, res, kind="api_key", **about)

@@ -1,1 +1,0 @@
-"""Workspaces and API keys, the users and channels in them, and the audit log."""

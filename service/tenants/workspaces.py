@@ -1,0 +1,68 @@
+"""A workspace, its settings, its audit log, and the users, agents, runs and channels that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from service.access.statements import audit, keys, users
+from service.domain.access import Caller, Right
+from service.domain.audit import AuditFilter, AuditRecord
+from service.domain.keys import Issued, WorkspaceInfo
+from service.domain.scope import Scope
+from service.domain.usage import ChannelUsage, OwnerKind, OwnerUsage
+from service.kit.settings import GRANTED, LIMITS
+from service.runtime.resources import Resources
+
+
+async def create(name: str, res: Resources) -> Issued:
+    """The first key has every right in the new workspace, but not those over the whole service."""
+    return await keys.create_workspace(res.db, name, rights=keys.EVERY_RIGHT_IN_WORKSPACE)
+
+
+async def read(workspace_id: UUID, res: Resources) -> WorkspaceInfo:
+    async with res.db.read(workspace_id) as session:
+        return await keys.workspace(session, workspace_id)
+
+
+async def change(caller: Caller, name: str | None, settings: dict[str, Any] | None, res: Resources) -> WorkspaceInfo:
+    """Renames it, or replaces its settings, which were checked. What an operator has granted stays, unless an operator
+    sets it."""
+    async with res.db.begin(caller.workspace_id) as session:
+        if settings is not None:
+            granted = (await keys.workspace(session, caller.workspace_id)).settings.get(GRANTED)
+            if caller.may(Right.OPERATOR):
+                granted = {name: settings[name] for name in settings if name in LIMITS}
+            settings = {**settings, GRANTED: granted} if granted else settings
+        await keys.change_workspace(session, caller.workspace_id, name=name, settings=settings)
+        return await keys.workspace(session, caller.workspace_id)
+
+
+async def list_owners(
+    workspace_id: UUID, kinds: Sequence[OwnerKind], res: Resources, *, after: str | None, limit: int
+) -> list[OwnerUsage]:
+    """Those of each kind in turn that have memories, by name, of the first from `after` on."""
+    found: list[OwnerUsage] = []
+    async with res.db.snapshot(workspace_id) as session:
+        for kind in kinds:
+            if len(found) < limit:
+                room = limit - len(found)
+                found += await users.owners(session, workspace_id, kind, after=after, limit=room, now=res.clock())
+            after = None
+    return found
+
+
+async def list_channels(scope: Scope, res: Resources, *, after: str | None, limit: int) -> list[ChannelUsage]:
+    """Channels by name, of the given user, agent and run (none: of the whole workspace)."""
+    async with res.db.read(scope.workspace_id) as session:
+        return await users.channels(session, scope, after=after, limit=limit, now=res.clock())
+
+
+async def list_audit(
+    workspace_id: UUID, filters: AuditFilter, res: Resources, *, after: tuple[datetime, UUID] | None, limit: int
+) -> list[AuditRecord]:
+    """Entries of the audit log, newest first."""
+    async with res.db.read(workspace_id) as session:
+        return await audit.page(session, workspace_id, filters, after=after, limit=limit)
