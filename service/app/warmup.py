@@ -22,6 +22,7 @@ from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
 from service.kit.settings import Settings
 from service.providers.caches import CachedEmbedder
+from service.providers.calibration import CalibratedEmbedder
 from service.providers.protocols import Vector
 from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
@@ -92,7 +93,7 @@ def routes(app: FastAPI) -> None:
         route.matches(nowhere)
 
 
-class _ZeroEmbedder:
+class _ZeroEmbedder(CalibratedEmbedder):
     """An embedder without a model, so that a start neither waits nor pays for one behind a network."""
 
     model = "none"
@@ -107,15 +108,3 @@ class _ZeroEmbedder:
         vector = np.zeros(self.dimension, dtype=np.float32)
         vector[0] = 1.0
         return vector
-
-    def similarity(self, cosine: float) -> float:
-        return cosine
-
-    def query_similarity(self, cosine: float) -> float:
-        return cosine
-
-    async def windows(self, text: CleanText) -> tuple[int, bool]:
-        return 1, True
-
-    async def close(self) -> None:
-        pass

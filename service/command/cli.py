@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from service import __version__
-from service.command import copies, jobs, keys, memories, moving, workspaces
+from service.command import jobs, keys, memories, moving, workspaces
 from service.command.problems import errors_in_a_sentence, settings, warn
 from service.launch import parent_death
 
@@ -107,17 +107,17 @@ def migrate(
 
 
 @app.command("wait-for-schema")
-def wait_for_schema(
+def wait(
     worker: Annotated[bool, typer.Option("--worker", help="Wait as the worker, with its login.")] = False,
     timeout: Annotated[float, typer.Option(min=0, help="Seconds; then exit code 1.")] = 600,
 ) -> None:
     """Wait until the API, or the worker, could start: the database answers and is migrated."""
     _without_rich()
-    from service.launch import waiting
+    from service.launch.schema import wait_for_schema
     from service.postgres.roles import APP, WORKER
 
     with errors_in_a_sentence():
-        waiting.wait_for_schema(settings(), role=WORKER if worker else APP, timeout_s=timeout)
+        wait_for_schema(settings(), role=WORKER if worker else APP, timeout_s=timeout)
 
 
 @app.command()
@@ -205,8 +205,8 @@ for command in (memories.add, memories.search, memories.recall, memories.users):
 app.command("list")(memories.list_memories)
 app.command("export")(moving.export)
 app.command("import")(moving.import_)
-app.command()(copies.backup)
-app.command()(copies.restore)
+app.command()(moving.backup)
+app.command()(moving.restore)
 
 
 def _without_rich() -> None:

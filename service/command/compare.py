@@ -21,7 +21,7 @@ from service.command.output import Advance
 from service.command.problems import CommandError
 from service.command.transfer import ExportedTable
 from service.kit.settings import Settings
-from service.launch.owner import embedded_url, owner_url
+from service.launch.owner import embedded_url, login_url
 from service.postgres.readiness import EXPECTED_REVISION
 from service.postgres.roles import OWNER
 from service.runtime.statements.generations import Generation
@@ -218,7 +218,7 @@ def _export(folder: Path) -> ExportSide:
 @contextmanager
 def _url(where: str, settings: Settings) -> Iterator[str]:
     if where == HERE:
-        with owner_url(settings) as url:
+        with login_url(settings, OWNER) as url:
             yield url
     elif "://" in where:
         yield where

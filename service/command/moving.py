@@ -1,8 +1,9 @@
-"""`loxodon export` and `import`, and the comparison of the doctor. docs/moving.md"""
+"""`loxodon export`, `import`, `backup` and `restore`, and the comparison of the doctor. docs/moving.md"""
 
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
@@ -25,9 +26,10 @@ def export(
     import asyncio
 
     from service.command import export
-    from service.launch.owner import worker_url
+    from service.launch.owner import login_url
+    from service.postgres.roles import WORKER
 
-    with errors_in_a_sentence(), worker_url(settings()) as url, progress("export") as advance:
+    with errors_in_a_sentence(), login_url(settings(), WORKER) as url, progress("export") as advance:
         made = asyncio.run(export.export(url, folder, workspace, with_vectors=vectors, advance=advance))
         rows = {each.name: each.rows for each in made.tables if each.rows}
         found: dict[str, Any] = {"folder": str(folder), "workspace": made.workspace["id"], "rows": made.rows}
@@ -58,12 +60,13 @@ def import_(
     import asyncio
 
     from service.command import importing
-    from service.launch.owner import worker_url
+    from service.launch.owner import login_url
+    from service.postgres.roles import WORKER
 
     def announce(made: UUID, key: str) -> None:
         print(f"Made workspace {made}; its first key, shown this once: {key}", file=sys.stderr, flush=True)
 
-    with errors_in_a_sentence(), worker_url(settings()) as url, progress("import") as advance:
+    with errors_in_a_sentence(), login_url(settings(), WORKER) as url, progress("import") as advance:
         done = asyncio.run(importing.import_export(url, path, workspace, advance=advance, announce=announce))
         found: dict[str, Any] = {
             "workspace": str(done.workspace_id),
@@ -110,3 +113,28 @@ def compare(a: str, b: str, *, examples: int, as_json: bool) -> bool:
     results = asyncio.run(run())
     print(compare.as_json(results) if as_json else compare.text(results))
     return compare.is_equal(results)
+
+
+def backup(
+    folder: Annotated[Path, typer.Argument(help="A folder that is not there yet.")], as_json: AsJson = False
+) -> None:
+    """Copy the embedded database, all workspaces and keys, while the service goes on."""
+    from service.launch import backup
+
+    began = time.monotonic()
+    with errors_in_a_sentence(), progress("backup") as advance:
+        size = backup.backup(settings(), folder.absolute(), advance)
+    found = {"folder": str(folder), "bytes": size, "took_s": round(time.monotonic() - began, 1)}
+    show_json(found) if as_json else show_fields(found)
+
+
+def restore(folder: Annotated[Path, typer.Argument(help="The folder of a backup.")], as_json: AsJson = False) -> None:
+    """Make the embedded database in LOXODON_DATA_DIR, where there is none, from a backup."""
+    from service.launch import backup
+
+    began = time.monotonic()
+    with errors_in_a_sentence(), progress("restore") as advance:
+        backup.restore(settings(), folder.absolute(), advance)
+        target = settings().data_dir
+    found = {"data_dir": str(target), "took_s": round(time.monotonic() - began, 1)}
+    show_json(found) if as_json else show_fields(found)

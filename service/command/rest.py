@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 
 from service.command.problems import CommandError, settings
-from service.launch import server
+from service.launch.listener import service_key, service_url
 
 URL, KEY = "LOXODON_URL", "LOXODON_API_KEY"
 TIMEOUT_S = 60.0
@@ -96,7 +96,7 @@ def _sentence(answer: httpx2.Response) -> str:
 def api() -> Iterator[Api]:
     """The configured server for the block. Raises CommandError where no key is known."""
     configured = settings()
-    url, key = server.url(configured), server.key(configured)
+    url, key = service_url(configured), service_key(configured)
     if not key:
         far = f" to a key of {url}." if configured.url else f", and {URL} if it is far."
         raise CommandError(f"No API key: set {KEY}{far}")

@@ -18,9 +18,10 @@ def list_workspaces(as_json: AsJson = False) -> None:
     import asyncio
 
     from service.command.workspace_access import listing
-    from service.launch.owner import worker_url
+    from service.launch.owner import login_url
+    from service.postgres.roles import WORKER
 
-    with errors_in_a_sentence(), worker_url(settings()) as url:
+    with errors_in_a_sentence(), login_url(settings(), WORKER) as url:
         found = asyncio.run(listing(url))
         if as_json:
             show_json(found)

@@ -38,7 +38,7 @@ from service.domain.relation import Relation, RelationType
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
 from service.graph.statements import edges
 from service.http.deps import Admin, CallerOf, Changer, Forgetter, Reader, ResourcesOf, Writer, budget
-from service.http.problems import AUTOMEM
+from service.http.errors import AUTOMEM
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso

@@ -22,8 +22,8 @@ from service.domain.paging import SortOrder
 from service.domain.query import Window
 from service.http import narrowing
 from service.http.deps import Reader, ResourcesOf
+from service.http.errors import AUTOMEM
 from service.http.narrowing import NarrowingFields
-from service.http.problems import AUTOMEM
 from service.http.query_parameters import body_of
 from service.http.reads import RATE_LIMITED
 from service.http.schemas import iso

@@ -35,9 +35,9 @@ from service.domain.sizes import MAX_ITEMS
 from service.erasure.forget_scope import ForgottenScope, forget_scope
 from service.http import cursors
 from service.http.deps import CallerOf, Changer, Deleter, Reader, ResourcesOf, Writer, budget, scope_of
+from service.http.errors import MEM0
 from service.http.narrowing import NarrowingFields
 from service.http.preconditions import uuid_of
-from service.http.problems import MEM0
 from service.http.query_parameters import body_of
 from service.http.reads import RATE_LIMITED, AuditReadOf, CountUseOf
 from service.http.schemas import iso

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import structlog
 from fastapi import FastAPI, Request
@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
 from starlette.exceptions import HTTPException
 
 from service.domain import errors
-from service.http import problems, suggestions
+from service.http import suggestions
 from service.http.error_page import HELP, page_of
 from service.http.schemas import ResponseModel
 from service.kit import faults
@@ -109,7 +109,7 @@ def reply(
         request_id=request_id,
     )
     content = body.model_dump()
-    foreign = problems.shaped(request.scope["path"], content) if request else None
+    foreign = foreign_body(request.scope["path"], content) if request else None
     media_type = "application/json" if foreign else MEDIA_TYPE
     return JSONResponse(foreign or content, status, headers=dict(headers or {}), media_type=media_type)
 
@@ -282,3 +282,25 @@ def _is_field(part: str) -> bool:
 FIELD_AND_MESSAGE = re.compile(r"(?P<field>[a-z_.]+): (?P<rest>.+)", re.DOTALL)
 CONNECTIVE_FIELDS = frozenset({"AND", "OR", "NOT"})
 UNION_MEMBERS = frozenset({"str", "list", "int", "float", "dict", "bool"})
+
+
+# -- errors in the form that clients of other systems read; the sentence stays ours ------------------------------------
+
+MEM0: Final = "/v1/compat/mem0"
+AUTOMEM: Final = "/v1/compat/automem"
+
+
+def foreign_body(path: str, problem: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The body of an error under this path; None where it is a Problem."""
+    more = {name: problem[name] for name in ("field", "request_id")}
+    if path.startswith(f"{MEM0}/"):
+        return {"detail": problem["detail"], "code": problem["code"], **more}
+    if path.startswith(f"{AUTOMEM}/"):
+        message = {
+            "status": "error",
+            "code": problem["status"],
+            "message": problem["detail"],
+            "error": problem["detail"],
+        }
+        return {**message, "error_code": problem["code"], **more}
+    return None

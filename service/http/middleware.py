@@ -24,7 +24,7 @@ from service.domain.access import Caller
 from service.domain.errors import InvalidInput, ServiceError
 from service.http import deps, errors, json_body, paths
 from service.http.admission import Admission
-from service.http.problems import AUTOMEM
+from service.http.errors import AUTOMEM
 from service.http.request_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
 from service.kit import deadline
 from service.kit.fair_gate import inside

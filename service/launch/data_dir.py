@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from service.launch.accounts import Account
 from service.launch.problems import AlreadyRunning, LaunchError
 
 RUN_LOCK = "run.lock"
@@ -177,14 +178,20 @@ def _stored_key(path: Path) -> str:
 
 
 def _new_key(path: Path) -> str:
-    """Written to a second file and renamed: a crash leaves a whole key or none."""
     key = KEY_PREFIX + secrets.token_urlsafe(32)
-    temporary = path.with_name(path.name + ".new")
-    temporary.unlink(missing_ok=True)
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(fd, "w") as handle:
-        handle.write(key + "\n")
-        handle.flush()
-        os.fsync(handle.fileno())
-    temporary.rename(path)
+    write_private(path, key + "\n")
     return key
+
+
+def write_private(path: Path, content: str, account: Account | None = None) -> None:
+    """Writes a file of mode 600 under another name and renames it: a crash leaves the whole old one or the whole new
+    one. `account`: its owner, if not this user."""
+    fresh = path.with_name(path.name + ".new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    if account is not None:
+        account.give(fresh)
+    fresh.rename(path)

@@ -7,15 +7,16 @@ import json
 from collections.abc import Sequence
 
 from service.kit.settings import Settings
-from service.launch.owner import owner_url
+from service.launch.owner import login_url
 from service.postgres import doctor
 from service.postgres.doctor import CheckResult
+from service.postgres.roles import OWNER
 
 
 def examine_database(settings: Settings, *, examples: int) -> list[CheckResult]:
     """What each check found in the database of the settings. Without DATABASE_URL it is the embedded one: the server
     that runs, or one that is started for the time. Raises StoreUnavailable, SchemaMismatch or LaunchError."""
-    with owner_url(settings) as url:
+    with login_url(settings, OWNER) as url:
         return asyncio.run(doctor.examine(url, examples=examples))
 
 

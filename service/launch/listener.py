@@ -1,4 +1,4 @@
-"""The listening TCP socket of the API.
+"""The listening TCP socket of the API, and where commands reach the service.
 
 The supervisor binds it once and passes it to every API process it starts. So a busy port is reported before anything
 runs, nobody can take the port during a restart, and clients that connect meanwhile wait instead of being refused.
@@ -10,7 +10,10 @@ import errno
 import socket
 import time
 
+from service.kit.settings import Settings
+from service.launch import data_dir
 from service.launch.problems import LaunchError, PortBusy
+from service.providers.endpoints import secret
 
 BACKLOG = 512
 RETRY_S = 0.1
@@ -62,3 +65,17 @@ def reachable_url(host: str, port: int) -> str:
     """The URL under which this machine reaches the socket: a wildcard address becomes a loopback one."""
     name = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104 (not bound here)
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
+
+
+def service_url(settings: Settings) -> str:
+    """LOXODON_URL, else the service on this machine; without a slash at its end."""
+    return settings.url.rstrip("/") if settings.url else reachable_url(settings.host, settings.port)
+
+
+def service_key(settings: Settings) -> str | None:
+    """LOXODON_API_KEY; on this machine else the first key, which opens everything and so goes nowhere else. Raises
+    LaunchError where it cannot be read."""
+    if settings.api_key is not None or settings.url:
+        return secret(settings.api_key)
+    given = secret(settings.bootstrap_api_key)
+    return given or data_dir.kept_first_key(settings.data_dir, secret(settings.database_url))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 import signal
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from pathlib import Path
 
 from service.launch.accounts import Account
 from service.launch.binaries import call, tail
+from service.launch.data_dir import write_private
 from service.launch.parent_death import ended_with_parent
 from service.launch.problems import LaunchError
 from service.postgres.roles import bootstrap_sql, new_passwords
@@ -58,8 +58,8 @@ def ensure_logins(binaries: Path, cluster: Path, database: str, account: Account
     _single_user(binaries, cluster, "postgres", f"CREATE DATABASE {database};\n\n", account, may_fail=True)
     _single_user(binaries, cluster, database, f"{bootstrap_sql(passwords)}\n{BACKUP_SQL % backup}", account)
     passwords[BACKUP_LOGIN] = backup
-    _write(cluster / "pg_hba.conf", ACCESS, account)
-    _write(cluster / FILE, json.dumps({**passwords, MADE: fingerprint}, indent=1), account)
+    write_private(cluster / "pg_hba.conf", ACCESS, account)
+    write_private(cluster / FILE, json.dumps({**passwords, MADE: fingerprint}, indent=1), account)
     return passwords
 
 
@@ -85,15 +85,3 @@ def _read(path: Path) -> dict[str, str]:
     except (FileNotFoundError, ValueError):
         return {}
     return {str(name): str(word) for name, word in found.items()} if isinstance(found, dict) else {}
-
-
-def _write(path: Path, content: str, account: Account) -> None:
-    """Written to a second file and renamed: a crash leaves the whole old one or the whole new one."""
-    fresh = path.with_name(path.name + ".new")
-    fresh.unlink(missing_ok=True)
-    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as handle:
-        handle.write(content)
-        handle.flush()
-        os.fsync(handle.fileno())
-    account.give(fresh)
-    fresh.rename(path)

@@ -11,7 +11,7 @@ import asyncio
 import httpx2
 
 from service.kit.settings import Settings
-from service.launch import server
+from service.launch.listener import service_key, service_url
 from service.launch.problems import LaunchError
 from service.mcp.requests import Ask, FixedIds, RestAnswer, RestRequest
 from service.observability import logs
@@ -28,11 +28,11 @@ NO_KEY = (
 def serve(settings: Settings) -> None:
     """Runs until standard input ends. Raises LaunchError without a key."""
     logs.set_up(settings)
-    key = server.key(settings)
+    key = service_key(settings)
     if key is None:
         raise LaunchError(NO_KEY)
     ids = FixedIds(settings.mcp_user_id, settings.mcp_agent_id, settings.mcp_run_id, settings.mcp_channel)
-    asyncio.run(_serve(server.url(settings), key, ids))
+    asyncio.run(_serve(service_url(settings), key, ids))
 
 
 async def _serve(url: str, key: str, ids: FixedIds) -> None:

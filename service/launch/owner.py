@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from service.kit.settings import Settings
@@ -12,20 +12,11 @@ from service.launch.problems import LaunchError
 from service.postgres.roles import LOGINS, OWNER, WORKER
 
 
-def owner_url(settings: Settings) -> AbstractContextManager[str]:
-    """The URL of LOXODON_OWNER_DATABASE_URL or DATABASE_URL; without them of the embedded server, the one that runs or
-    one that is started for the block. Raises LaunchError."""
-    return login_url(settings, OWNER)
-
-
-def worker_url(settings: Settings) -> AbstractContextManager[str]:
-    """The same with LOXODON_WORKER_DATABASE_URL: a login that row-level security keeps in one workspace."""
-    return login_url(settings, WORKER)
-
-
 @contextmanager
 def login_url(settings: Settings, role: str) -> Iterator[str]:
-    """The URL of the login of a role."""
+    """The URL of the login of OWNER or WORKER, whom row-level security keeps in one workspace: that of its own variable
+    or DATABASE_URL; without them of the embedded server, the one that runs or one that is started for the block.
+    Raises LaunchError."""
     own = {OWNER: settings.owner_database_url, WORKER: settings.worker_database_url}[role]
     named = own or settings.database_url
     if named is not None:
@@ -37,7 +28,7 @@ def login_url(settings: Settings, role: str) -> Iterator[str]:
 
 @contextmanager
 def embedded_url(data_dir: Path, role: str) -> Iterator[str]:
-    """The same for the embedded server of a data folder. Raises LaunchError where there is none, and makes none."""
+    """The URL of a login of the embedded server of a data folder. Raises LaunchError where there is none."""
     if not (data_dir / "postgres" / "PG_VERSION").exists():
         raise LaunchError(
             f"There is no database in {data_dir}: LOXODON_DATA_DIR names the folder of an embedded one, DATABASE_URL "

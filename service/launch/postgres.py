@@ -48,6 +48,7 @@ SETTINGS = MappingProxyType(
     }
 )
 LOG_LIMIT_BYTES = 10_000_000
+START_TIMEOUT_S = 120.0  # replaying the WAL of a busy day takes a while
 ORPHAN_PATIENCE_S = 5.0
 # Both pass by themselves: a zombie is reaped, a backend notices that its postmaster is dead.
 PASSING_TROUBLE = re.compile(r'lock file ".*" already exists|pre-existing shared memory block', re.IGNORECASE)
@@ -78,8 +79,10 @@ def running_server(data_dir: Path) -> Server | None:
 class EmbeddedPostgres:
     """One cluster in `data_dir`/postgres and the server on it. `settings` go on top of SETTINGS.
 
-    Call start() from the main thread: the death signal is tied to the thread that forked.
+    A program of the supervisor. Call start() from the main thread: the death signal is tied to the thread that forked.
     """
+
+    name = "postgres"
 
     def __init__(
         self,
@@ -102,12 +105,11 @@ class EmbeddedPostgres:
         """The postmaster's pid while it runs, else None."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
-    @property
-    def last_exit_code(self) -> int:
-        """The postmaster's last exit code: negative is a signal; 0 when none was started."""
-        return self._process.returncode or 0 if self._process is not None else 0
+    def exit_code(self) -> int | None:
+        """As of every program: None while it runs; a negative number is the signal that killed it."""
+        return 0 if self._process is None else self._process.poll()
 
-    def start(self, *, timeout_s: float = 30.0) -> Server:
+    def start(self, *, timeout_s: float = START_TIMEOUT_S) -> Server:
         """The server once it accepts connections and has its database: the running one, or a new one.
 
         Takes over what a killed supervisor left. Raises AlreadyRunning when a running one owns the folder,

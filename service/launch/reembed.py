@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from service.kit.settings import Settings
-from service.launch.owner import owner_url
+from service.launch.owner import login_url
+from service.postgres.roles import OWNER
 from service.providers.choose import embedder_dimension, embedder_model
 from service.upkeep.statements import reembedding
 
@@ -15,7 +16,7 @@ PROGRESS = "GET /v1/jobs/reembed?system=true (right metrics) tells how far it is
 def begin(settings: Settings, *, again: bool = False) -> str:
     """What was begun, as a sentence. Raises Conflict or StoreUnavailable."""
     model, dimension = embedder_model(settings), embedder_dimension(settings)
-    with owner_url(settings) as url:
+    with login_url(settings, OWNER) as url:
         generation, queued = asyncio.run(reembedding.begin(url, model, dimension, again=again))
     what = "A worker makes" if queued else "A worker is making"
     return (
@@ -26,7 +27,7 @@ def begin(settings: Settings, *, again: bool = False) -> str:
 
 def roll_back(settings: Settings) -> str:
     """What searches use now, as a sentence. Raises Conflict or StoreUnavailable."""
-    with owner_url(settings) as url:
+    with login_url(settings, OWNER) as url:
         active, given_up = asyncio.run(reembedding.roll_back(url))
     return (
         f"Searches use the vectors of {active} (generation {active.number}); those of {given_up} (generation "
@@ -36,6 +37,6 @@ def roll_back(settings: Settings) -> str:
 
 def drop_old(settings: Settings) -> str:
     """What was dropped, as a sentence. Raises Conflict or StoreUnavailable."""
-    with owner_url(settings) as url:
+    with login_url(settings, OWNER) as url:
         dropped = asyncio.run(reembedding.drop_retired(url))
     return f"A worker deletes the vectors of {' and of '.join(map(str, dropped))}. {PROGRESS}"

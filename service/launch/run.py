@@ -25,8 +25,7 @@ from service.launch.binaries import find_binaries
 from service.launch.data_dir import Ownership, first_key
 from service.launch.postgres import EmbeddedPostgres, Server
 from service.launch.problems import LaunchError
-from service.launch.programs import ChildProcess, PostgresProgram
-from service.launch.supervisor import Stopped, Supervisor
+from service.launch.supervisor import ChildProcess, Stopped, Supervisor
 from service.postgres.roles import LOGINS, URL_VARIABLES
 from service.providers import model_files
 from service.providers.endpoints import secret
@@ -125,7 +124,7 @@ class _Launcher:
             return env
         say(f"Starting Postgres in {self._folder} …")
         postgres = EmbeddedPostgres(self._folder)
-        self._supervisor.start(PostgresProgram(postgres))
+        self._supervisor.start(postgres)
         return embedded_environment(env, postgres.start())
 
     @contextlib.contextmanager

@@ -1,20 +1,24 @@
-"""Brings the configured database up to date: schema, first embedding generation, first key."""
+"""Brings the configured database up to date: schema, first embedding generation, first key; or waits until it is."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 
 from service.access.statements import bootstrap
 from service.access.statements.bootstrap import FirstKey
+from service.domain.errors import ServiceError
 from service.kit.settings import Settings
-from service.launch.owner import owner_url
+from service.launch.owner import login_url
 from service.launch.postgres import EmbeddedPostgres
 from service.postgres import migrate
 from service.postgres.migration_plan import described
-from service.postgres.roles import MIGRATE_LOGIN
+from service.postgres.roles import MIGRATE_LOGIN, OWNER
 from service.providers.choose import embedder_model
+from service.runtime.opening import preflight
 from service.runtime.statements import generations
 
+PAUSE_S = 2.0
 REVOKED = (
     "The first key (LOXODON_BOOTSTRAP_API_KEY, or the file first-key in the data folder) was revoked and stays so. "
     "Use another key; for a new first key set another value, or remove the file."
@@ -37,8 +41,26 @@ def migrate_database(settings: Settings, revision: str = "head") -> None:
 
 def migration_plan(settings: Settings) -> str:
     """What `migrate_database` would do, in words; changes nothing. Raises the same."""
-    with owner_url(settings) as url:
+    with login_url(settings, OWNER) as url:
         return described(migrate.plan(url, settings))
+
+
+def wait_for_schema(settings: Settings, *, role: str, timeout_s: float) -> None:
+    """Returns when a process of the role could start: the database answers, and has a schema that this version can
+    serve. Prints what it waits for whenever that changes. After `timeout_s` it raises the error that the start would.
+    """
+    until, said = time.monotonic() + timeout_s, ""
+    while True:
+        try:
+            asyncio.run(preflight(settings, role=role))
+            return
+        except ServiceError as exc:
+            if time.monotonic() + PAUSE_S > until:
+                raise
+            if exc.detail != said:
+                print(f"waiting: {exc.detail}", flush=True)
+                said = exc.detail
+        time.sleep(PAUSE_S)
 
 
 def _bring_up_to_date(url: str, settings: Settings, revision: str) -> None:

@@ -7,20 +7,84 @@ that once ran well is restarted for ever: a database that is unavailable for an 
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
+import subprocess
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
+from typing import Protocol
 
+from service.launch.parent_death import ended_with_parent
 from service.launch.problems import LaunchError
-from service.launch.programs import Program
 
 POLL_S = 0.1
 PROVEN_S = 10.0  # a program that lives that long has found its settings and its database
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Program(Protocol):
+    """A program that runs until it is stopped or dies."""
+
+    @property
+    def name(self) -> str: ...
+
+    def start(self) -> object:
+        """Starts or restarts it. Raises LaunchError when it cannot."""
+
+    def exit_code(self) -> int | None:
+        """None while it runs; a negative number is the signal that killed it. 0 before the first start."""
+
+    def stop(self) -> None:
+        """Asks it to end, waits, then kills it. Safe to repeat."""
+
+
+class ChildProcess:
+    """A command in a session of its own: Ctrl-C reaches only the supervisor, and its children end with it."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        stop_timeout_s: float,
+        fds: Sequence[int] = (),
+    ) -> None:
+        self.name = name
+        self._command = command
+        self._env = env
+        self._stop_timeout_s = stop_timeout_s
+        self._fds = fds
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            ended_with_parent(self._command, signal.SIGTERM),
+            env=dict(self._env),
+            stdin=subprocess.DEVNULL,
+            pass_fds=self._fds,
+            start_new_session=True,
+        )
+
+    def exit_code(self) -> int | None:
+        return 0 if self._process is None else self._process.poll()
+
+    def stop(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(self._stop_timeout_s)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)  # itself if still running, and children it left behind
+        process.wait()
 
 
 class GaveUp(LaunchError):

@@ -15,9 +15,10 @@ question and its answer never score as high as two statements. See docs/decision
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+
+from service.domain.text import CleanText
 
 Knot = tuple[float, float]
 
@@ -53,19 +54,26 @@ class Calibration:
     documents: Curve
     queries: Curve
 
-    def as_json(self) -> dict[str, list[list[float]]]:
-        """The form that embedding_generation records."""
-        return {"documents": [list(k) for k in self.documents.knots], "queries": [list(k) for k in self.queries.knots]}
-
-    @staticmethod
-    def of_json(record: dict[str, Sequence[Sequence[float]]]) -> Calibration:
-        """The calibration that `as_json` wrote; raises ValueError or KeyError on anything else."""
-        return Calibration(_curve(record["documents"]), _curve(record["queries"]))
-
-
-def _curve(knots: Sequence[Sequence[float]]) -> Curve:
-    return Curve(tuple((float(cosine), float(similarity)) for cosine, similarity in knots))
-
 
 IDENTITY = Calibration(Curve(((0.0, 0.0), (1.0, 1.0))), Curve(((0.0, 0.0), (1.0, 1.0))))
-"""For test doubles and for hosted models without a fitted curve: the cosine, cut off at 0."""
+"""For models without a fitted curve: the cosine, cut off at 0."""
+
+
+class CalibratedEmbedder:
+    """What an `Embedder` has unless it says otherwise: no calibration, one window for each text, nothing to close."""
+
+    calibration = IDENTITY
+
+    def similarity(self, cosine: float) -> float:
+        """The calibrated cosine of two stored texts, 0..1."""
+        return self.calibration.documents(cosine)
+
+    def query_similarity(self, cosine: float) -> float:
+        """The calibrated cosine of a query and a stored text, 0..1."""
+        return self.calibration.queries(cosine)
+
+    async def windows(self, text: CleanText) -> tuple[int, bool]:
+        """How many windows of the text are read, and whether they cover it."""
+        return 1, True
+
+    async def close(self) -> None: ...

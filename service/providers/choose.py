@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from service.domain.errors import EmbeddingError
+from service.domain.text import CleanText
 from service.kit.settings import Settings
 from service.providers.budget import MeteredLlm
+from service.providers.calibration import CalibratedEmbedder
 from service.providers.endpoints import embedder_endpoint, keys, llm_endpoint, secret
 from service.providers.lent import LentEmbedder
 from service.providers.local import DIMENSION, LocalEmbedder
-from service.providers.missing import MissingEmbedder
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm
 from service.providers.presets import Endpoint, canonical, choose_embedder
-from service.providers.protocols import Embedder, Llm
+from service.providers.protocols import Embedder, Llm, Vector
 from service.providers.reranker import HttpReranker, Reranker
 from service.providers.retry import RetryPolicy
 
@@ -98,3 +103,21 @@ def open_reranker(settings: Settings) -> Reranker | None:
 
 def _retries(settings: Settings) -> RetryPolicy:
     return RetryPolicy(transient=settings.llm_retry_transient)
+
+
+@dataclass(frozen=True, slots=True)
+class MissingEmbedder(CalibratedEmbedder):
+    """Fails every call, as an embedder that is unavailable does: searches go by words, and vectors are made later.
+    Implements `protocols.Embedder`. `reason`: what the settings lack."""
+
+    model: str
+    dimension: int
+    reason: str
+
+    async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
+        """Raises EmbeddingError."""
+        raise EmbeddingError(f"The embedder {self.model} cannot be opened with these settings: {self.reason}.")
+
+    async def embed_query(self, text: CleanText) -> Vector:
+        """Raises EmbeddingError."""
+        return (await self.embed([text]))[0]

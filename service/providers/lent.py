@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 from service.domain.errors import ServiceError, Unavailable
 from service.domain.text import CleanText
+from service.providers.calibration import CalibratedEmbedder
 from service.providers.local import CALIBRATION, DIMENSION, MODEL, LocalEmbedder
 from service.providers.protocols import Vector
 
@@ -26,11 +27,12 @@ SIZE_BYTES = 8
 """Each message is its length and a pickle."""
 
 
-class LentEmbedder:
+class LentEmbedder(CalibratedEmbedder):
     """The embedder of `LocalEmbedder.load`, to which each call is handed over. One call runs at a time."""
 
     model = MODEL
     dimension = DIMENSION
+    calibration = CALIBRATION
 
     def __init__(self, model_dir: Path | None, *, threads: int, max_queue: int, window: int) -> None:
         folder = model_dir.absolute() if model_dir is not None else None
@@ -53,14 +55,6 @@ class LentEmbedder:
         """How many windows of the text are read, and whether they cover it."""
         found: tuple[int, bool] = await self._call("windows", text)
         return found
-
-    def similarity(self, cosine: float) -> float:
-        """The calibrated cosine of two stored texts, 0..1."""
-        return CALIBRATION.documents(cosine)
-
-    def query_similarity(self, cosine: float) -> float:
-        """The calibrated cosine of a query and a stored text, 0..1."""
-        return CALIBRATION.queries(cosine)
 
     async def end_idle(self, idle_s: float) -> int:
         """Ends the process when it had no call for so long; returns how many ended."""

@@ -30,7 +30,7 @@ from service.domain.text import CleanText
 from service.kit import fair_gate
 from service.kit.fair_gate import FairGate
 from service.providers import model_files
-from service.providers.calibration import Calibration, Curve
+from service.providers.calibration import CalibratedEmbedder, Calibration, Curve
 from service.providers.model_files import ModelFiles
 from service.providers.protocols import Vector
 from service.providers.windows import unit
@@ -105,7 +105,7 @@ class Encoder:
         return list(self._tokenizer.encode_batch([text], add_special_tokens=False)[0].ids)
 
 
-class LocalEmbedder:
+class LocalEmbedder(CalibratedEmbedder):
     """The embedder that needs no key. Safe for concurrent calls on one event loop."""
 
     model = MODEL
@@ -142,14 +142,6 @@ class LocalEmbedder:
         """How many windows of the text are read, and whether they cover it; (1, True) in the usual case."""
         windows, whole = await self._thread(self._encoder.cut, text)
         return len(windows), whole
-
-    def similarity(self, cosine: float) -> float:
-        """The calibrated cosine of two stored texts, 0..1 (see calibration.py)."""
-        return self.calibration.documents(cosine)
-
-    def query_similarity(self, cosine: float) -> float:
-        """The calibrated cosine of a query and a stored text, 0..1."""
-        return self.calibration.queries(cosine)
 
     async def close(self) -> None:
         """Ends the threads: waiting calls are refused, running ones (at most one window each) are awaited."""

@@ -17,6 +17,7 @@ from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.observability import tracing
 from service.providers import windows
+from service.providers.calibration import CalibratedEmbedder
 from service.providers.openai_client import ClientOptions, OpenAiClient
 from service.providers.presets import Endpoint, prefixes
 from service.providers.protocols import Vector
@@ -36,7 +37,7 @@ class EmbeddingsResponse(BaseModel):
     data: list[_Item]
 
 
-class OpenAiEmbedder:
+class OpenAiEmbedder(CalibratedEmbedder):
     """An embedding model behind an endpoint; implements `protocols.Embedder`. `deadline_s` bounds one batch."""
 
     def __init__(
@@ -70,14 +71,6 @@ class OpenAiEmbedder:
     async def embed_query(self, text: CleanText) -> Vector:
         """The vector of a search query. Raises EmbeddingError."""
         return (await self._embed([text], self._prefixes.query))[0]
-
-    def similarity(self, cosine: float) -> float:
-        """The cosine clamped to 0..1: hosted models are not calibrated."""
-        return round(min(1.0, max(0.0, cosine)), 4)
-
-    def query_similarity(self, cosine: float) -> float:
-        """As `similarity`: hosted models are used without a calibration until one is fitted."""
-        return self.similarity(cosine)
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:
         """How many windows of the text are embedded, and whether they cover it."""

@@ -8,7 +8,7 @@ ValueError with a sentence that names the variable.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from types import MappingProxyType
@@ -67,17 +67,11 @@ OPENAI = Preset(
     base64_vectors=True,
 )
 
-AZURE_OPENAI = Preset(
+AZURE_OPENAI = replace(
+    OPENAI,  # model names are those of deployments, which customarily carry the model's name
     name="azure_openai",
+    base_url=None,
     key_variable="AZURE_OPENAI_API_KEY",
-    needs_key=True,
-    chat_model="gpt-6-luna",  # names the deployment, which customarily carries the model's name
-    embedding_model="text-embedding-3-small",
-    json_mode=JsonMode.OBJECT,
-    chat_fields=MappingProxyType({"reasoning_effort": "none"}),
-    length_field="max_completion_tokens",
-    sized_models=("text-embedding-3",),
-    base64_vectors=True,
     query=MappingProxyType({"api-version": "2024-10-21"}),  # the last dated stable version
     model_in_path=True,
 )

@@ -20,9 +20,8 @@ from service.kit.settings import Settings
 from service.postgres import walls
 from service.postgres.engine import Database
 from service.providers.caches import CachedEmbedder
-from service.providers.choose import embedder_dimension, embedder_model, open_embedder_of
+from service.providers.choose import MissingEmbedder, embedder_dimension, embedder_model, open_embedder_of
 from service.providers.lent import LentEmbedder
-from service.providers.missing import MissingEmbedder
 from service.providers.protocols import Embedder
 from service.runtime.statements import generations
 from service.runtime.statements.caches import VectorTable

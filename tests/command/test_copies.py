@@ -17,11 +17,11 @@ from service.command import compare
 from service.kit.settings import Settings
 from service.launch.accounts import Account
 from service.launch.backup import BASE, LOG, MANIFEST, backup, restore
-from service.launch.owner import owner_url
+from service.launch.owner import login_url
 from service.launch.postgres import EmbeddedPostgres
 from service.launch.problems import LaunchError
 from service.postgres import migrate
-from service.postgres.roles import MIGRATE_LOGIN
+from service.postgres.roles import MIGRATE_LOGIN, OWNER
 from service.runtime.statements import generations
 from tests.conftest import DIMENSION
 from tests.db.test_doctor import WHOLE, Names
@@ -56,7 +56,7 @@ def test_a_backup_is_restored(tmp_path: Path, settings: Settings) -> None:
     of_b = settings.model_copy(update={"data_dir": tmp_path / "b"})
     with pytest.raises(LaunchError, match="There is no database"):
         backup(of_a, tmp_path / "copy")
-    with pytest.raises(LaunchError, match="There is no database"), owner_url(of_a):
+    with pytest.raises(LaunchError, match="There is no database"), login_url(of_a, OWNER):
         pass
     assert not of_a.data_dir.exists()
     with EmbeddedPostgres(of_a.data_dir, settings=UNSAFE) as server:

@@ -9,8 +9,7 @@ import sys
 import pytest
 
 from service.launch.problems import LaunchError
-from service.launch.programs import ChildProcess
-from service.launch.supervisor import GaveUp, Restarts, Stopped, Supervisor, how_it_ended
+from service.launch.supervisor import ChildProcess, GaveUp, Restarts, Stopped, Supervisor, how_it_ended
 
 ORDER = ("API", "worker", "postgres")
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from service.providers.calibration import IDENTITY, Calibration, Curve
+from service.providers.calibration import IDENTITY, Curve
 
 CURVE = Curve(((0.5, 0.0), (0.8, 0.6), (1.0, 1.0)))
 
@@ -28,11 +26,6 @@ def test_identity_keeps_a_cosine_and_mends_the_rounding_of_halfvec() -> None:
     assert IDENTITY.documents(0.6999931) == 0.7
     assert IDENTITY.queries(0.85) == 0.85
     assert IDENTITY.documents(-0.2) == 0.0
-
-
-def test_it_survives_the_database() -> None:
-    calibration = Calibration(documents=CURVE, queries=IDENTITY.queries)
-    assert Calibration.of_json(json.loads(json.dumps(calibration.as_json()))) == calibration
 
 
 @pytest.mark.parametrize(

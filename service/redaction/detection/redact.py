@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from service.domain.errors import PiiRejected
 from service.domain.text import CleanText, Redaction
@@ -166,3 +167,32 @@ def _context(key: str) -> str:
     """`homePhone` and `card_number` as words before a colon, the way a text would announce the value."""
     words = re.sub(r"[_\-.]+|(?<=[a-z])(?=[A-Z])", " ", key[-64:]).strip()
     return f"{words.upper() if len(words) <= 3 else words}: " if words else ""
+
+
+# Words in small letters, and UUIDs: neither can hold a key, and together they are nearly all names there are.
+_PLAIN = re.compile(r"[a-z_ ]{1,40}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def holds_secret(name: str) -> bool:
+    """Whether a name or an id holds a vendor's key, an announced password, a card's number, a private key or an address
+    with a password. Such a name is refused: it cannot be redacted without becoming another one. Other personal data do
+    not count, since users are often named by their mail address, nor do names that only look generated."""
+    if _PLAIN.fullmatch(name):
+        return False
+    try:
+        return _looked_through(name)
+    except _SecretFoundError:
+        return True
+
+
+class _SecretFoundError(Exception):
+    """Keeps the name out of the cache."""
+
+
+@lru_cache(maxsize=4_096)
+def _looked_through(name: str) -> bool:
+    plain, _ = folding.folded(name)
+    found = any(True for find in (blocks.find, tokens.find_telling, cards.find) for _ in find(plain))
+    if found or any(each.label == PASSWORD for each in (*places.find(plain), *codes.find(plain))):
+        raise _SecretFoundError
+    return False

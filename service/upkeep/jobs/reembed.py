@@ -16,7 +16,7 @@ from service.domain.errors import EmbeddingError
 from service.domain.job import LONG_MAX_ATTEMPTS, Counts, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
 from service.providers.caches import CachedEmbedder
-from service.providers.missing import MissingEmbedder
+from service.providers.choose import MissingEmbedder
 from service.queue import queue
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
