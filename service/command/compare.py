@@ -59,21 +59,8 @@ class TableResult:
         return not (self.only_a or self.only_b or self.differing)
 
 
-class Side:
-    """One of the two. `workspaces`: its workspaces; `with_vectors`: whether it has vectors at all."""
-
-    with_vectors = True
-    embedder: tuple[str, int]
-
-    async def workspaces(self) -> list[UUID]:
-        raise NotImplementedError
-
-    def lines(self, table: ExportedTable, workspace_id: UUID, *, with_vectors: bool) -> AsyncIterator[str]:
-        raise NotImplementedError
-
-
-class ExportSide(Side):
-    """An export in a folder."""
+class ExportSide:
+    """An export in a folder. `workspaces`: its only one; `with_vectors`: whether it has vectors at all."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         if manifest.revision != EXPECTED_REVISION:
@@ -95,8 +82,10 @@ class ExportSide(Side):
             yield line
 
 
-class DatabaseSide(Side):
+class DatabaseSide:
     """A database, read as the owner of its schema in one snapshot."""
+
+    with_vectors = True
 
     def __init__(self, connection: Any, generation: Generation, only: UUID | None) -> None:
         self._connection, self._generation, self._only = connection, generation, only
@@ -109,6 +98,9 @@ class DatabaseSide(Side):
 
     def lines(self, table: ExportedTable, workspace_id: UUID, *, with_vectors: bool) -> AsyncIterator[str]:
         return transfer.lines(self._connection, table, workspace_id, self._generation.number, with_vectors=with_vectors)
+
+
+Side = ExportSide | DatabaseSide
 
 
 async def compare(a: Side, b: Side, *, examples: int, advance: Advance) -> list[TableResult]:

@@ -16,11 +16,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from service.command.problems import CommandError
 from service.domain import moments
+from service.domain.kinds import MemoryType
+from service.domain.relation import RelationType
 
 Fields = dict[str, Any]
 
@@ -32,57 +34,22 @@ RESERVED = frozenset(
 )
 """Names that metadata cannot have (http/schemas.py; a test compares them)."""
 
-MEMORY_TYPES = frozenset({"Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"})
-EDGE_TYPES = frozenset(
-    {
-        *("OCCURRED_BEFORE", "SIMILAR_TO", "EXEMPLIFIES", "INVALIDATED_BY", "DERIVED_FROM", "PREFERS_OVER"),
-        *("EVOLVED_INTO", "RELATES_TO", "LEADS_TO", "CONTRADICTS", "REINFORCES", "PART_OF"),
-    }
-)
+MEMORY_TYPES = frozenset(map(str, MemoryType))
+EDGE_TYPES = frozenset(map(str, RelationType)) - {"SUPERSEDES", "PROMOTED_FROM", "MAY_OUTDATE"}
 """Edges between memories that a caller may make and that others know too."""
 
 
 @dataclass(frozen=True, slots=True)
-class ForeignMemory:
-    """A memory, as the fields of a store request."""
+class Record:
+    """What a dump holds: a memory, entity, relation (between entities), edge (between memories) or turn, as the
+    `fields` of a request. `key`: what relations of the source call an entity, by which memory an edge begins; `ends`:
+    the keys of a relation; `conversation`: that of a turn, with its name and owner."""
 
+    kind: Literal["memory", "entity", "relation", "edge", "turn"]
     fields: Fields
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignEntity:
-    """An entity; `key`: what relations of the same source call it."""
-
-    key: str
-    fields: Fields
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignRelation:
-    """Between two entities by their keys."""
-
-    source: str
-    target: str
-    fields: Fields
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignEdge:
-    """Between two memories by their ids."""
-
-    source_id: str
-    fields: Fields
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignTurn:
-    """Something that was said, in the conversation with this name and owner."""
-
-    conversation: Fields
-    fields: Fields
-
-
-Record = ForeignMemory | ForeignEntity | ForeignRelation | ForeignEdge | ForeignTurn
+    key: str = ""
+    ends: tuple[str, str] = ("", "")
+    conversation: Fields = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -170,7 +137,7 @@ def _graphiti(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
         fields = {"name": each["name"], "description": each.get("summary") or None, "properties": properties, **whose}
         if kinds:
             fields["type"] = kinds[0].lower()
-        yield ForeignEntity(str(each["uuid"]), fields)
+        yield Record("entity", fields, key=str(each["uuid"]))
     for each in found:
         if "fact" in each:
             yield from _fact(each, names, owner, report)
@@ -204,7 +171,7 @@ def _fact(edge: Fields, names: Mapping[str, str], owner: Owner, report: Report) 
     if made and source in names and target in names and source != target and edge.get("name"):
         times = {"t_valid": begins, "t_invalid": ends}
         fields = {"type": edge["name"], **{name: value for name, value in times.items() if value}}
-        yield ForeignRelation(source, target, fields)
+        yield Record("relation", fields, ends=(source, target))
     elif made:
         report.note("relations of facts whose nodes are not in the dump", edge.get("uuid"))
 
@@ -235,7 +202,7 @@ def _episodes(found: list[Fields], owner: Owner, report: Report) -> Iterator[Rec
                 "turn_index": place,
                 "metadata": {"graphiti_uuid": uuid},
             }
-            yield ForeignTurn(conversation, fields | ({"timestamp": at} if at else {}))
+            yield Record("turn", fields | ({"timestamp": at} if at else {}), conversation=conversation)
 
 
 def _of_group(owner: Owner, found: Mapping[str, Any]) -> Fields:
@@ -285,7 +252,8 @@ def _automem(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
             properties = {name: value for name, value in (each.get("properties") or {}).items() if value is not None}
             strength = properties.pop("strength", None)
             strong = {"strength": min(max(float(strength), 0.0), 1.0)} if isinstance(strength, int | float) else {}
-            yield ForeignEdge(source, {"target_id": target, "type": each["type"], "properties": properties, **strong})
+            fields = {"target_id": target, "type": each["type"], "properties": properties, **strong}
+            yield Record("edge", fields, key=source)
 
 
 def _automem_points(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
@@ -296,7 +264,7 @@ def _automem_points(path: Path, owner: Owner, report: Report) -> Iterator[Record
         yield from _automem_memory({"id": each.get("id") or each.get("memory_id"), **found}, owner, report)
 
 
-def _automem_memory(found: Fields, owner: Owner, report: Report) -> Iterator[ForeignMemory]:
+def _automem_memory(found: Fields, owner: Owner, report: Report) -> Iterator[Record]:
     if found.get("archived"):
         report.note("archived memories", found.get("id"))
         return
@@ -338,7 +306,7 @@ TIMES = ("timestamp", "updated_at", "last_accessed", "expires_at", "t_valid", "t
 
 def _memory(
     owner: Owner, report: Report, *, id: Any, content: Any, whose: Mapping[str, Any], metadata: Fields, **more: Any
-) -> Iterator[ForeignMemory]:
+) -> Iterator[Record]:
     """A store request for one memory, stored as it is; none without a text or an owner."""
     ids = owner.of(whose)
     if not isinstance(content, str) or not content.strip():
@@ -361,7 +329,7 @@ def _memory(
             fields[name] = shown
     if {"updated_at", "last_accessed"} & fields.keys():
         fields["allow_system_fields"] = True
-    yield ForeignMemory(fields)
+    yield Record("memory", fields)
 
 
 def _uuid(id: Any, content: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from service.command import foreign
-from service.command.foreign import ForeignEdge, ForeignEntity, ForeignMemory, ForeignRelation, ForeignTurn, Owner
+from service.command.foreign import Owner, Record
 from service.command.output import Advance
 from service.command.problems import CommandError
 from service.command.rest import Api
@@ -37,25 +37,27 @@ class _Sender:
     conversations: dict[str, str] = field(default_factory=dict)
     waiting: list[dict[str, Any]] = field(default_factory=list)
 
-    def send(self, record: foreign.Record) -> None:
-        if isinstance(record, ForeignMemory):
+    def send(self, record: Record) -> None:
+        if record.kind == "memory":
             chars = sum(len(each["content"]) for each in [*self.waiting, record.fields])
             if len(self.waiting) >= BATCH or chars > BATCH_CHARS:
                 self.flush()
             self.waiting.append(record.fields)
             return
         self.flush()  # edges lead to memories that are there
-        if isinstance(record, ForeignEntity):
+        if record.kind == "entity":
             answer = self._try("entities", record.key, "PUT", "/v1/entities", record.fields)
             if answer is not None:
                 self.entities[record.key] = answer["id"]
-        elif isinstance(record, ForeignRelation):
-            ends = {"source_id": self.entities.get(record.source), "target_id": self.entities.get(record.target)}
+        elif record.kind == "relation":
+            ends = {
+                name: self.entities.get(key) for name, key in zip(("source_id", "target_id"), record.ends, strict=True)
+            }
             if all(ends.values()):
                 self._try("relations", record.fields["type"], "POST", "/v1/entities/relations", record.fields | ends)
-        elif isinstance(record, ForeignEdge):
-            where = f"/v1/memories/{record.source_id}/relations"
-            self._try("edges", record.source_id, "POST", where, record.fields)
+        elif record.kind == "edge":
+            where = f"/v1/memories/{record.key}/relations"
+            self._try("edges", record.key, "POST", where, record.fields)
         else:
             self._turn(record)
 
@@ -72,7 +74,7 @@ class _Sender:
             else:
                 self.found.report.note(f"memories that were refused: {done['error']['detail']}", item["id"])
 
-    def _turn(self, record: ForeignTurn) -> None:
+    def _turn(self, record: Record) -> None:
         name = json.dumps(record.conversation, sort_keys=True)
         if name not in self.conversations:
             opened = self._try("conversations", name, "POST", "/v1/conversations", record.conversation)

@@ -15,7 +15,6 @@ from service.kit.settings import Settings
 QUIET = (
     "httpx",
     "httpx2",
-    "openai",
     "asyncio",
     "alembic",
     "mcp",

@@ -24,8 +24,8 @@ from service.domain.errors import SchemaMismatch, StoreUnavailable
 from service.kit import shipped
 from service.kit.settings import Settings
 from service.postgres import migration_plan, rights, roles
-from service.postgres.migration_plan import Plan, Size
-from service.postgres.vitals import TABLES
+from service.postgres.migration_plan import Plan
+from service.postgres.vitals import TABLES, TableEstimate
 
 MIGRATIONS = shipped.folder("migrations")
 MIN_POSTGRES, MIN_PGVECTOR = 160000, (0, 8)
@@ -134,7 +134,7 @@ def _planned(connection: Connection, settings: Settings) -> Plan:
     pending = (
         [] if current == scripts.get_current_head() else list(scripts.iterate_revisions("head", current or "base"))
     )
-    sizes = {row.name: Size(row.rows, row.bytes) for row in connection.execute(TABLES)}
+    sizes = {row.name: TableEstimate(*row) for row in connection.execute(TABLES)}
     revisions = []
     for each in reversed(pending):
         written = config(settings)

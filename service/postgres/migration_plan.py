@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from service.postgres.vitals import TableEstimate
+
 Work = Literal["none", "scan", "rewrite", "btree", "gin", "hnsw", "rows"]
 
 RATES: Mapping[Work, tuple[Literal["rows", "bytes"], float]] = {
@@ -77,14 +79,6 @@ STOPS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
-    """Of a table with its indexes, as pg_class estimates it."""
-
-    rows: float
-    bytes: float
-
-
-@dataclass(frozen=True, slots=True)
 class LockingStep:
     """A statement that locks a table which is in use. `seconds`: about how long it runs."""
 
@@ -114,7 +108,7 @@ class Plan:
     revisions: tuple[PlannedRevision, ...]
 
 
-def revision_of(revision: str, title: str, sql: str, sizes: Mapping[str, Size]) -> PlannedRevision:
+def revision_of(revision: str, title: str, sql: str, sizes: Mapping[str, TableEstimate]) -> PlannedRevision:
     """What this SQL of a migration does to tables of these sizes; others are new."""
     found = [each for each in statements(sql) if not OWN.search(each)]
     steps = [step for each in found if (step := _step(each, sizes)) is not None]
@@ -141,19 +135,19 @@ def _one_line(parts: Sequence[str]) -> str:
     return " ".join("".join(parts).split())
 
 
-def _step(statement: str, sizes: Mapping[str, Size]) -> LockingStep | None:
+def _step(statement: str, sizes: Mapping[str, TableEstimate]) -> LockingStep | None:
     for pattern, lock, work in LOCKING:
         if (found := pattern.match(statement)) is None:
             continue
         table = found.groupdict().get("table")
         if table is not None and table not in sizes:
             return None
-        size = sizes.get(table or "", Size(0, 0))
+        size = sizes.get(table or "", TableEstimate("", 0, 0))
         return LockingStep(statement, lock, table, size.rows, _seconds(work, size))
     return None
 
 
-def _seconds(work: Work, size: Size) -> float:
+def _seconds(work: Work, size: TableEstimate) -> float:
     if work == "none":
         return 0.0
     by, rate = RATES[work]

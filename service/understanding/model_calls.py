@@ -17,6 +17,7 @@ from service.providers.endpoints import task_models
 from service.providers.json_reply import validate
 from service.providers.protocols import Llm, LlmReply, LlmRequest
 from service.runtime.resources import Resources
+from service.runtime.statements.caches import AnswerTable
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
@@ -27,8 +28,6 @@ async def complete(
 ) -> LlmReply:
     """The model's answer; raises LlmError. The caller has checked that there is a model. A `usable` answer is
     stored for the next equal prompt."""
-    from service.runtime.statements.caches import AnswerTable  # the processes for rules do without the database
-
     store = AnswerTable(res.db, ttl_s=res.settings.llm_cache_ttl_s, clock=res.clock)
     return await CachedLlm(_metered(res, workspace_id), store, workspace_id, usable).complete(
         tuned(prompt, res.settings)
@@ -36,7 +35,7 @@ async def complete(
 
 
 def _metered(res: Resources, workspace_id: UUID) -> Llm:
-    from service.understanding.model_days import DayLimitedLlm  # needs the database too
+    from service.understanding.model_days import DayLimitedLlm  # it imports this module
 
     assert res.llm is not None
     return DayLimitedLlm(res.llm, res, workspace_id)

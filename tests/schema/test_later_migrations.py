@@ -19,9 +19,10 @@ from service.access.statements import keys
 from service.kit.settings import Settings
 from service.postgres import migrate, migration_plan
 from service.postgres.engine import Database
-from service.postgres.migration_plan import Size, described, revision_of, statements
+from service.postgres.migration_plan import described, revision_of, statements
 from service.postgres.rights import find_access
 from service.postgres.roles import APP, OWNER
+from service.postgres.vitals import TableEstimate
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from tests.api.conftest import client_of, serving
@@ -217,7 +218,7 @@ async def test_the_plan_of_an_empty_database(owner_url: str, settings: Settings)
     assert re.search(r"\d{3} statements that lock no table in use", told)
 
 
-SIZES = {"memory": Size(2_000_000, 4e9), "goal": Size(100, 1e5)}
+SIZES = {name: TableEstimate(name, *size) for name, size in {"memory": (2_000_000, 4e9), "goal": (100, 1e5)}.items()}
 
 
 @pytest.mark.parametrize(

@@ -9,23 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from service.domain.decision import Action, Decision, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus, MergedText
 from service.domain.errors import EmbeddingError, PiiRejected
 from service.domain.text import content_hash
+from service.kit.settings import Settings
 from service.language.lexemes import stemmed_words
+from service.memories.statements import deduplication, near_many
+from service.memories.statements.deduplication import Neighbours
+from service.postgres.engine import Session
 from service.runtime.pii import clean
 from service.runtime.resources import Resources
 from service.understanding import decisions
 from service.understanding.compare import differs
 from service.understanding.judge import judge
-
-if TYPE_CHECKING:
-    from service.kit.settings import Settings
-    from service.memories.statements.deduplication import Neighbours
-    from service.postgres.engine import Session
 
 NEW = Dedup(DedupAction.STORED_NEW)
 
@@ -44,8 +42,6 @@ async def compare(draft: Draft, res: Resources) -> Draft:
 
 async def find_neighbours(session: Session, draft: Draft, res: Resources, *, limit: int | None = None) -> Neighbours:
     """An equal memory, else the `limit` nearest ones, as many as the setting `dedup_candidates` says when None."""
-    from service.memories.statements import deduplication  # the processes for rules do without the database
-
     return await deduplication.find_neighbours(
         session,
         draft,
@@ -58,8 +54,6 @@ async def find_neighbours(session: Session, draft: Draft, res: Resources, *, lim
 
 async def find_neighbours_of_many(session: Session, drafts: Sequence[Draft], res: Resources) -> list[Neighbours] | None:
     """The same of each draft, all of one scope; None where the scope is too large for one statement."""
-    from service.memories.statements import near_many
-
     return await near_many.find_neighbours_of_many(
         session,
         drafts,
