@@ -50,10 +50,9 @@ class _Sender:
             if answer is not None:
                 self.entities[record.key] = answer["id"]
         elif record.kind == "relation":
-            ends = {
-                name: self.entities.get(key) for name, key in zip(("source_id", "target_id"), record.ends, strict=True)
-            }
-            if all(ends.values()):
+            source, target = map(self.entities.get, record.ends)
+            if source and target:
+                ends = {"source_id": source, "target_id": target}
                 self._try("relations", record.fields["type"], "POST", "/v1/entities/relations", record.fields | ends)
         elif record.kind == "edge":
             where = f"/v1/memories/{record.key}/relations"
