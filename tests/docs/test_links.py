@@ -44,11 +44,9 @@ def _anchors(page: Path) -> set[str]:
 
 
 def test_paths_in_the_docs_exist() -> None:
-    """Measurements are dated and may name what is gone."""
     missing = [
         f"{page.relative_to(ROOT)}: {path}"
         for page in PAGES
-        if "measurements" not in page.parts
         for path in PATH.findall(page.read_text())
         if path not in MADE and not (ROOT / path).exists()
     ]
@@ -59,7 +57,6 @@ def test_modules_in_the_docs_exist() -> None:
     missing = [
         f"{page.relative_to(ROOT)}: {path}"
         for page in PAGES
-        if "measurements" not in page.parts
         for path in MODULE.findall(page.read_text())
         if path not in MADE and not any((start / path).exists() for start in (ROOT / "service", ROOT, page.parent))
     ]
