@@ -42,7 +42,7 @@ Errors are `application/problem+json` and name the `field`. A trailing slash mak
 COMMON = {
     "id": "Its id",
     "limit": "At most this many",
-    "cursor": "next_cursor of the page before",
+    "cursor": "next_cursor of the previous page",
     "include_archived": "Archived ones, too",
     "user_id": "Of this user",
     "agent_id": "Of this agent",

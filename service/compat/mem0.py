@@ -350,7 +350,7 @@ def _items(sent: Mapping[str, Any], res: Resources) -> list[dict[str, Any]]:
     if not isinstance(given, list) or not given:
         raise InvalidInput('memories: must be a list of {"memory_id"}.', field="memories")
     if len(given) > res.settings.batch_max_items:
-        detail = f"memories: {len(given)} were sent, at most {res.settings.batch_max_items} are taken at once."
+        detail = f"memories: {len(given)} were sent, the maximum is {res.settings.batch_max_items}."
         raise InvalidInput(detail, field="memories")
     items = [each if isinstance(each, dict) else {"memory_id": each} for each in given]
     for index, each in enumerate(items):

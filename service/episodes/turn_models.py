@@ -39,7 +39,7 @@ class TurnResponse(ResponseModel):
     external_id: str | None = Field(description="The name of its conversation; null: not known")
     turn_index: int = Field(description="Its index in the conversation, from 0; there may be gaps")
     next_turn_id: Id | None = Field(description="UUID of the turn after it; null: it is the last one")
-    role: str = Field(description="user, assistant, system, tool, or any word it came with")
+    role: str = Field(description="user, assistant, system, tool, or any other word")
     name: str | None = Field(description="Name of the speaker; null: not given")
     content: str = Field(
         description="What was said, redacted. Where its facts were deleted, their sentences are left out; where they "

@@ -20,10 +20,10 @@ from service.postgres.engine import Session
 from service.runtime.resources import Resources
 
 MIN_SIMILARITY = 0.5
-"""Below it, an entity that was found only by its vector is not shown."""
+"""Minimum score of an entity that was found by its vector only."""
 
 MAX_EVIDENCE = 5
-"""Memories that are shown per relation."""
+"""Memories shown per relation."""
 
 
 async def list_entities(

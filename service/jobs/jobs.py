@@ -26,7 +26,7 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit
 
 AT_ONCE = 1_000
-"""Jobs that a request tries again."""
+"""Maximum number of jobs that one request retries."""
 
 Act = Callable[[Session, UUID, UUID], Awaitable[bool]]
 
@@ -116,7 +116,7 @@ async def retry(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext)
     if not again and job.state in ("running", "done"):
         raise Conflict(f"The job is {job.state}: only one that waits, is dead or cancelled is retried.", field="id")
     if not again:
-        raise Conflict("The operation of this job is over; send its request again.", field="id")
+        raise Conflict("The operation of this job is finished; repeat its request.", field="id")
     res.wakeup.notify()
     return job
 
@@ -134,21 +134,21 @@ def missing() -> NotFound:
 
 
 def _payload(name: JobName, ids: Mapping[str, str | None], *, system: bool) -> Payload:
-    """Whom a run is for. Raises InvalidInput for a job that runs because of what was written, and for the ids of one
-    that runs for the whole service."""
+    """What a run is for. Raises InvalidInput for a job that is triggered by writes, and for ids with a job of the whole
+    service."""
     allowed: tuple[str, ...] = get_args(SystemJobName if system else WorkspaceJobName)
     if name not in allowed:
         which = "with system=true" if system else "without system=true"
-        raise InvalidInput(f"name: only these run by request {which}: {', '.join(allowed)}.", field="name")
+        raise InvalidInput(f"name: only these can be run on request {which}: {', '.join(allowed)}.", field="name")
     scope = {key: value for key, value in ids.items() if value is not None}
     if system and scope:
         field = next(iter(scope))
-        raise InvalidInput(f"{field}: a job of the whole service runs for everybody.", field=field)
+        raise InvalidInput(f"{field}: a job of the whole service takes no ids.", field=field)
     return {"scope": scope} if scope else NOTHING
 
 
 def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> tuple[float, datetime | None] | None:
-    """Seconds between the runs of a job that each workspace has, and when the next is due; None for another job."""
+    """Seconds between the runs of a job that each workspace has, and when the next is due; else None."""
     found = {str(each): of for each, of in WORKSPACE_JOBS.items()}.get(name)
     if found is None:
         return None
@@ -163,7 +163,7 @@ def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> t
 async def _steer(
     act: Act, operation: Operation, of: JobsOf, job_id: UUID, res: Resources, request: WriteContext
 ) -> tuple[bool, JobRecord]:
-    """Whether the act changed the job, and the job as it is now."""
+    """Whether the action changed the job, and the job as it is now."""
     of.check(Right.OPERATOR)
     async with res.db.begin(of.workspace_id) as session:
         changed = await act(session, of.workspace_id, job_id)

@@ -311,7 +311,7 @@ TOOLS: Sequence[AgentTool] = (
         "/v1/memories",
         {
             "limit": whole("Default 20", 1, 1_000),
-            "cursor": text("next_cursor of the page before", maxLength=300),
+            "cursor": text("next_cursor of the previous page", maxLength=300),
             "tags": TAGS,
             "types": some("One of these", text("", enum=TYPES), 7),
         },
@@ -405,7 +405,7 @@ TOOLS: Sequence[AgentTool] = (
         {
             "status": text("Default all", enum=("active", "blocked", "completed", "abandoned")),
             "limit": whole("Default 20", 1, 1_000),
-            "cursor": text("next_cursor of the page before", maxLength=200),
+            "cursor": text("next_cursor of the previous page", maxLength=200),
         },
         _goals,
         {"results": LIST, "next_cursor": OR_NULL},

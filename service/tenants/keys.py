@@ -112,7 +112,7 @@ async def mint(
     caller.check_wall(wall)
     both = wall & caller.wall
     if not both:
-        raise InvalidInput("user_id: a token needs user_id, agent_id, run_id or channels.", field="user_id")
+        raise InvalidInput("user_id: a token requires user_id, agent_id, run_id or channels.", field="user_id")
     expires_at = (res.clock() + timedelta(seconds=expires_in_s)).replace(microsecond=0)
     token = await signer.mint(caller, both, rights, expires_at)
     if res.settings.audit_level != "off":
@@ -126,7 +126,7 @@ async def mint(
             session_id=request.session_id,
             metadata={"rights": [str(right) for right in rights], "expires_in_s": expires_in_s},
         )
-        log.add(entry)  # in the background: minting waits for no write
+        log.add(entry)  # in the background, so that minting does not wait for a write
     return token, expires_at
 
 
@@ -148,7 +148,7 @@ async def _changeable(session: Session, caller: Caller, key_id: UUID) -> KeyInfo
         raise Conflict("The key is revoked.", field="id")
     for right in keys.rights_of(key.rights):
         if not caller.may(right):
-            raise Forbidden(f"That key has the right {right}, which this one does not hold.", field="id")
+            raise Forbidden(f"That key has the right {right}, which this key lacks.", field="id")
     return key
 
 
@@ -158,23 +158,23 @@ def _check(new: NewKey, caller: Caller) -> None:
     for right in new.rights:
         caller.check_right(right)
     for name in new.defaults.leaves(new.wall):
-        raise InvalidInput(f"defaults.{name}: lies outside what the key reaches.", field=f"defaults.{name}")
+        raise InvalidInput(f"defaults.{name}: is outside what the key can access.", field=f"defaults.{name}")
     whole = sorted(WHOLE_WORKSPACE.intersection(new.rights))
     if new.wall and whole:
-        detail = f"rights: {whole[0]} is about the whole workspace, and this key does not reach all of it."
+        detail = f"rights: {whole[0]} covers the whole workspace, which a restricted key cannot access."
         raise InvalidInput(detail, field="rights")
 
 
 def _check_expiry(expires_at: datetime | None, res: Resources) -> None:
     if expires_at is not None and expires_at <= res.clock():
-        raise InvalidInput("expires_at: lies in the past.", field="expires_at")
+        raise InvalidInput("expires_at: must not be in the past.", field="expires_at")
 
 
 def _narrowed(wall: Wall, given: Mapping[str, Any]) -> Wall:
     """The wall with the given fields; raises Forbidden where it would be wider."""
     after = Wall(**{name: given[name] if name in given else getattr(wall, name) for name in WALL})
     for name in after.leaves(wall):
-        raise Forbidden(f"{name}: the wall of a key can only be drawn tighter; make a new key.", field=name)
+        raise Forbidden(f"{name}: the restrictions of a key can only be tightened; create a new key.", field=name)
     return after
 
 

@@ -13,13 +13,13 @@ Id: TypeAlias = str | UUID
 
 
 class AbandonGoalRequest(TypedDict):
-    """How a goal ended that is given up."""
+    """How an abandoned goal ended."""
 
     result: NotRequired[str | None]
 
 
 class AcceptedResponse(TypedDict):
-    """The request is stored and will be carried out; `url` tells the progress."""
+    """The request is stored and will be processed; `url` reports the progress."""
 
     operation_id: str
     status: Literal["queued"]
@@ -40,7 +40,7 @@ class BatchItemError(TypedDict):
 
 
 class BlockGoalRequest(TypedDict):
-    """`blocked_by` adds to the goals that it waits for."""
+    """`blocked_by` adds to the goals it waits for."""
 
     result: NotRequired[str | None]
     blocked_by: NotRequired[list[Id]]
@@ -73,7 +73,7 @@ ChangeKind: TypeAlias = Literal[
 
 
 class ChangedMemory(TypedDict):
-    """A memory as a change left it: what somebody wrote or decided, not what use, age and jobs make of it."""
+    """A memory after a change, without the values that change by use, ageing and jobs."""
 
     id: str
     memory: str
@@ -99,7 +99,7 @@ class ChangedMemory(TypedDict):
 
 
 class ChangesPage(TypedDict):
-    """Changes in the order that all readers see."""
+    """Changes, in an order that is the same for all readers."""
 
     results: list[ChangeItem]
     next_cursor: str
@@ -119,7 +119,7 @@ class CompleteGoalRequest(TypedDict):
 
 
 class ConnectedMemoryItem(TypedDict):
-    """A memory at the other end of an edge."""
+    """A memory that a hit is connected to."""
 
     id: str
     memory: str
@@ -184,7 +184,7 @@ class ContextMemoryItem(TypedDict):
 
 
 class ConversationContextResponse(TypedDict):
-    """Turns and memories for a prompt, as lists and as one text."""
+    """Turns and memories for a prompt, as lists and as text."""
 
     conversation_id: str
     turns: list[TurnResponse]
@@ -196,7 +196,7 @@ class ConversationContextResponse(TypedDict):
 
 
 class ConversationDetailsResponse(TypedDict):
-    """A conversation with a page of its turns, in order; send `next_cursor` back for the next page."""
+    """A conversation with a page of its turns, in order; pass `next_cursor` as `cursor` for the next page."""
 
     id: str
     external_id: str
@@ -251,7 +251,7 @@ class ConversationResponse(TypedDict):
 
 
 class CreateConversationRequest(TypedDict):
-    """A conversation to open. Its name is `external_id` (or `run_id`, which means the same); left out, it gets one."""
+    """A conversation to open, named by `external_id` or its alias `run_id`; by default a name is generated."""
 
     user_id: NotRequired[str | None]
     agent_id: NotRequired[str | None]
@@ -367,7 +367,7 @@ EmbeddingStatus: TypeAlias = Literal["stored", "queued", "placeholder"]
 
 
 class EntityPage(TypedDict):
-    """By name; send `next_cursor` back for the next page."""
+    """By name; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[EntityResponse]
     next_cursor: str | None
@@ -382,7 +382,7 @@ class EntityRelationPage(TypedDict):
 
 
 class EntityRelationResponse(TypedDict):
-    """A relation, to be read from source to target."""
+    """A relation between entities, from source to target."""
 
     id: str
     source_id: str
@@ -491,7 +491,7 @@ ErrorCode: TypeAlias = Literal[
 
 
 class ExplainMemoryResponse(TypedDict):
-    """The origin of a memory. One that was stored directly has no sources, nor has one whose turns are gone."""
+    """The origin of a memory. Without sources if it was stored directly or its turns have been deleted."""
 
     id: str
     memory: str | None
@@ -529,7 +529,7 @@ FilterOperator: TypeAlias = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", 
 
 
 class ForgetRequest(TypedDict):
-    """What to forget: exactly one of `query` and `ids`, within a scope: user_id, agent_id, run_id or shared."""
+    """What to forget: exactly one of `query` and `ids`, within a scope given by user_id, agent_id, run_id or shared."""
 
     user_id: NotRequired[str | None]
     agent_id: NotRequired[str | None]
@@ -544,7 +544,7 @@ class ForgetRequest(TypedDict):
 
 
 class ForgetResponse(TypedDict):
-    """What is meant and, unless it was a dry run, gone."""
+    """What matched and, unless it was a dry run, was removed."""
 
     dry_run: bool
     removed: bool
@@ -558,7 +558,7 @@ class ForgetResponse(TypedDict):
 
 
 class ForgottenMemoryItem(TypedDict):
-    """A memory that is meant, or comes near."""
+    """A memory that matches, or is a near miss."""
 
     id: str
     memory: str | None
@@ -568,7 +568,7 @@ class ForgottenMemoryItem(TypedDict):
 
 
 class ForgottenSentenceItem(TypedDict):
-    """A part of a turn that is meant."""
+    """A part of a turn that matches."""
 
     turn_id: str
     conversation_id: str
@@ -618,7 +618,7 @@ class GoalDetailsResponse(TypedDict):
 
 
 class GoalPage(TypedDict):
-    """Newest first; send `next_cursor` back for the next page."""
+    """Newest first; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[GoalResponse]
     next_cursor: str | None
@@ -858,7 +858,7 @@ class MemorySearchHit(TypedDict):
 
 
 class MemorySourceItem(TypedDict):
-    """A turn that the memory was read from; its span is half-open, in characters."""
+    """A turn that the memory was extracted from; the span is half-open, in characters."""
 
     conversation_id: str
     external_id: str
@@ -907,7 +907,7 @@ class OperationProgress(TypedDict):
 
 
 class OperationResponse(TypedDict):
-    """The progress of a request that was answered with 202."""
+    """The progress of a request that returned 202."""
 
     id: str
     kind: str
@@ -927,7 +927,7 @@ OwnerKind: TypeAlias = Literal["user", "agent", "run"]
 
 
 class PatchConversationRequest(TypedDict):
-    """Only the given fields change. `title` takes null; a metadata key sent as null is removed."""
+    """Only the given fields change. `title` may be null; a null metadata value removes the key."""
 
     title: NotRequired[str | None]
     archived: NotRequired[bool | None]
@@ -957,7 +957,7 @@ class PatchMemoryRequest(TypedDict):
 
 
 class PatchUserProfileRequest(TypedDict):
-    """The given fields change: objects are merged key by key, null in them removes the key; the list is replaced."""
+    """Only the given fields change. Objects are merged key by key, null removes a key; the list is replaced."""
 
     preferences: NotRequired[dict[str, Any] | None]
     expertise_areas: NotRequired[list[str] | None]
@@ -985,7 +985,7 @@ class ProfileResponse(TypedDict):
 
 
 class PurgeReceiptResponse(TypedDict):
-    """What an erasure removed. It names the subject only by a digest."""
+    """What a purge removed. The subject appears only as a digest."""
 
     purged: bool
     counts: dict[str, int]
@@ -996,7 +996,7 @@ class PurgeReceiptResponse(TypedDict):
 
 
 class PutUserProfileRequest(TypedDict):
-    """The whole profile: a field that is left out becomes empty."""
+    """The whole profile; omitted fields become empty."""
 
     preferences: NotRequired[dict[str, Any]]
     expertise_areas: NotRequired[list[str]]
@@ -1240,7 +1240,7 @@ RelationType: TypeAlias = Literal[
 
 
 class ScopeDefaultsResponse(TypedDict):
-    """The scope of requests that name none."""
+    """The scope of requests that give none."""
 
     user_id: str | None
     agent_id: str | None
@@ -1276,7 +1276,7 @@ ScopeMode: TypeAlias = Literal["given", "exact"]
 
 
 class ScopePage(TypedDict):
-    """Users, then agents, then runs, each by name; send `next_cursor` back for the next page."""
+    """Users, then agents, then runs, each by name; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[ScopeItem]
     next_cursor: str | None
@@ -1469,7 +1469,7 @@ class StoreResponse(TypedDict):
 
 
 class StoreTurnRequest(TypedDict):
-    """One turn. With `turn_index` a repetition is the same turn (200) and another text there a conflict (409)."""
+    """One turn. With `turn_index`, repeating it returns the stored turn (200); a different text is a conflict (409)."""
 
     role: str
     content: str
@@ -1677,7 +1677,7 @@ class UndoDecisionResponse(TypedDict):
 
 
 class UpdateGoalRequest(TypedDict):
-    """Only what is named changes. `blocked_by` replaces the list; deadline and parent_id take null."""
+    """Only the given fields change. `blocked_by` replaces the list; deadline and parent_id may be null."""
 
     description: NotRequired[str]
     priority: NotRequired[int]
@@ -1688,7 +1688,7 @@ class UpdateGoalRequest(TypedDict):
 
 
 class UpsertEntityRequest(TypedDict):
-    """An entity by its name. A field that is left out stays as it is; aliases and properties are added to the stored ones."""
+    """An entity, identified by its name. Omitted fields stay as they are; aliases and properties are added to the stored ones."""
 
     user_id: NotRequired[str | None]
     agent_id: NotRequired[str | None]
@@ -1789,7 +1789,7 @@ class BlockGoalOptions(TypedDict, total=False):
     result: str | None
     """What it waits for"""
     blocked_by: list[Id]
-    """More goals that it waits for"""
+    """More goals it waits for"""
 
 
 class CompleteGoalOptions(TypedDict, total=False):
@@ -1806,7 +1806,7 @@ class CompleteGoalOptions(TypedDict, total=False):
     if_match: str | None
     """The ETag of GET, or *"""
     status: Literal["completed", "abandoned"]
-    """abandoned: the goal is given up; default "completed"""
+    """abandoned: given up; default "completed"""
     result: str | None
     """How it ended"""
 
@@ -1825,13 +1825,13 @@ class CreateConversationOptions(TypedDict, total=False):
     channel: str | None
     """Soft scope such as a project; default _global"""
     external_id: str | None
-    """Your own name for it; opening the same twice is fine"""
+    """Your own name for it; opening it twice is allowed"""
     title: str | None
     """For people"""
     started_at: Moment | None
     """Default now"""
     metadata: dict[str, Any]
-    """Any JSON to keep with it"""
+    """Your own data"""
 
 
 class CreateGoalOptions(TypedDict, total=False):
@@ -1848,22 +1848,22 @@ class CreateGoalOptions(TypedDict, total=False):
     channel: str | None
     """Soft scope such as a project; default _global"""
     priority: int
-    """The greater comes first; default 0"""
+    """Greater comes first; default 0"""
     deadline: Moment | None
-    """A goal that is still open after it is overdue; left out: no deadline"""
+    """A goal still open after it is overdue; default: no deadline"""
     parent_id: Id | None
-    """The goal that this one is a part of; left out: none"""
+    """UUID of the parent goal; default: none"""
     blocked_by: list[Id]
     """Goals that must be completed first"""
     memory_ids: list[Id]
-    """Memories that belong to it and rank higher while it is active"""
+    """Memories to tie to it; they rank higher while it is active"""
 
 
 class DeleteConversationOptions(TypedDict, total=False):
     """Delete a conversation with its turns"""
 
     facts: bool
-    """Delete the facts that rest on it alone, too; a purge does so in any case"""
+    """Also delete the facts that were extracted from it alone; a purge always does"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
@@ -1871,7 +1871,7 @@ class DeleteConversationOptions(TypedDict, total=False):
     run_id: str | None
     """One run, whose facts are its own; a hard filter"""
     purge: bool
-    """Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"""
+    """Also erase it from history, decisions, audit, jobs, responses and caches (right memory:purge)"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
     if_match: str | None
@@ -1922,9 +1922,9 @@ class DeleteMemoriesOptions(TypedDict, total=False):
     channel: str | None
     """Soft scope; reads also look at _global, lists without it at every channel"""
     shared: bool
-    """The memories of the whole workspace, instead (right memory:share)"""
+    """Memories of the whole workspace instead (right memory:share)"""
     purge: bool
-    """Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"""
+    """Also erase it from history, decisions, audit, jobs, responses and caches (right memory:purge)"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
 
@@ -1939,7 +1939,7 @@ class DeleteMemoryOptions(TypedDict, total=False):
     run_id: str | None
     """One run, whose facts are its own; a hard filter"""
     purge: bool
-    """Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"""
+    """Also erase it from history, decisions, audit, jobs, responses and caches (right memory:purge)"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
     if_match: str | None
@@ -1950,7 +1950,7 @@ class DeleteTurnOptions(TypedDict, total=False):
     """Delete a turn"""
 
     facts: bool
-    """Delete the facts that rest on it alone, too; a purge does so in any case"""
+    """Also delete the facts that were extracted from it alone; a purge always does"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
@@ -1958,13 +1958,13 @@ class DeleteTurnOptions(TypedDict, total=False):
     run_id: str | None
     """One run, whose facts are its own; a hard filter"""
     purge: bool
-    """Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"""
+    """Also erase it from history, decisions, audit, jobs, responses and caches (right memory:purge)"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
 
 
 class ExplainMemoryOptions(TypedDict, total=False):
-    """Where a memory comes from and what became of it"""
+    """Get the origin and history of a memory"""
 
     limit: int
     """At most this many"""
@@ -1979,7 +1979,7 @@ class ExplainMemoryOptions(TypedDict, total=False):
 
 
 class ForgetOptions(TypedDict, total=False):
-    """Forget what a query means"""
+    """Forget what a query refers to"""
 
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
@@ -1992,19 +1992,19 @@ class ForgetOptions(TypedDict, total=False):
     channel: str | None
     """Soft scope such as a project; default _global"""
     ids: list[Id] | None
-    """UUIDs of memories instead"""
+    """UUIDs of memories, instead of query"""
     shared: bool
     """Only memories of the whole workspace, instead of a user's, agent's or run's (right memory:share); default false"""
     session_id: str | None
     """Only memories and conversations of this session"""
     dry_run: bool
-    """Show what would go, and remove nothing; default false"""
+    """Report what would be removed, and remove nothing; default false"""
     purge: bool
-    """Remove it from history, logs, jobs and caches, too (right memory:purge); there is no undo; default false"""
+    """Also remove it from history, logs, jobs and caches (right memory:purge); this cannot be undone; default false"""
 
 
 class GetConversationOptions(TypedDict, total=False):
-    """A conversation with its turns, in order"""
+    """Get a conversation with its turns, in order"""
 
     limit: int
     """At most this many"""
@@ -2017,10 +2017,10 @@ class GetConversationOptions(TypedDict, total=False):
 
 
 class GetConversationContextOptions(TypedDict, total=False):
-    """Turns and memories for the prompt of a conversation"""
+    """Get turns and memories for the next prompt"""
 
     max_tokens: int
-    """Estimated, of `context`"""
+    """Maximum size of `context`, in estimated tokens"""
     query: str | None
     """Default: the last turn of the user"""
     include_shared: bool | None
@@ -2049,7 +2049,7 @@ class GetEntityOptions(TypedDict, total=False):
 
 
 class GetGoalOptions(TypedDict, total=False):
-    """A goal with its parent, blockers, subgoals and memories"""
+    """Get a goal with its parent, blockers, subgoals and memories"""
 
     user_id: str | None
     """End user; a hard filter"""
@@ -2120,31 +2120,31 @@ class GetOperationOptions(TypedDict, total=False):
 
 
 class GetUserProfileOptions(TypedDict, total=False):
-    """The profile of a user"""
+    """Get the profile of a user"""
 
 
 class ListChangesOptions(TypedDict, total=False):
-    """What has changed, in order"""
+    """List changes, in order"""
 
     after: str | None
-    """A cursor; `now`: only what comes; default: the oldest that is kept"""
+    """A cursor; `now`: only future changes; default: the oldest change that is kept"""
     limit: int
     """At most this many"""
     last_event_id: str | None
-    """The same as `after`, as a stream is taken up again"""
+    """Like `after`; sent by clients that resume a stream"""
 
 
 class ListConversationsOptions(TypedDict, total=False):
-    """The conversations of a scope, newest first"""
+    """List the conversations of a scope, newest first"""
 
     limit: int
     """At most this many"""
     include_archived: bool
     """Archived ones, too"""
     consolidated: bool | None
-    """Only those whose facts are, or are not, extracted"""
+    """Only conversations whose facts have, or have not, been extracted"""
     entity_id: Id | None
-    """Only those that mention this entity"""
+    """Only conversations that mention this entity"""
     channel: str | None
     """Soft scope; reads also look at _global, lists without it at every channel"""
     user_id: str | None
@@ -2156,7 +2156,7 @@ class ListConversationsOptions(TypedDict, total=False):
 
 
 class ListEntitiesOptions(TypedDict, total=False):
-    """The entities of a scope"""
+    """List the entities of a scope"""
 
     user_id: str | None
     """End user; a hard filter"""
@@ -2167,15 +2167,15 @@ class ListEntitiesOptions(TypedDict, total=False):
     channel: str | None
     """Soft scope such as a project; default _global"""
     type: str | None
-    """Only these, such as person, organization, location, project; left out: all"""
+    """Only these types, such as person, organization, location, project; default: all"""
     conversation_id: str | None
-    """Only those that this conversation mentions: its id, or its name"""
+    """Only entities that this conversation, given by id or name, mentions"""
     limit: int
     """Maximum number of results; default 100"""
 
 
 class ListEntityRelationsOptions(TypedDict, total=False):
-    """The relations of an entity, by its name"""
+    """List the relations of an entity by its name"""
 
     limit: int
     """At most this many"""
@@ -2192,13 +2192,13 @@ class ListEntityRelationsOptions(TypedDict, total=False):
     types: list[str] | None
     """Repeatable, or one comma-separated list; any spelling"""
     valid_at: Moment | None
-    """Relations that are valid at this moment; default now"""
+    """Relations valid at this moment; default now"""
     include_invalid: bool
-    """Also relations that are not valid at that moment"""
+    """Include relations that are not valid at that moment"""
 
 
 class ListGoalsOptions(TypedDict, total=False):
-    """The goals of a scope"""
+    """List the goals of a scope"""
 
     status: GoalStatus | None
     """Only goals with this status"""
@@ -2284,7 +2284,7 @@ class ListMemoriesOptions(TypedDict, total=False):
 
 
 class ListScopesOptions(TypedDict, total=False):
-    """The users, agents and runs that have memories"""
+    """List users, agents and runs that have memories"""
 
     type: OwnerKind | None
     """Only these"""
@@ -2308,11 +2308,11 @@ class PatchConversationOptions(TypedDict, total=False):
     title: str | None
     """For people"""
     archived: bool | None
-    """true: lists and searches leave it and its turns out, until a new turn or false brings it back"""
+    """true: lists and searches omit it and its turns, until a new turn or false restores it"""
     consolidated: bool | None
     """Whether facts were extracted; a new turn resets it"""
     metadata: dict[str, Any]
-    """Merged key by key; null under a key removes it"""
+    """Merged key by key; a null value removes the key"""
 
 
 class PatchMemoryOptions(TypedDict, total=False):
@@ -2465,16 +2465,16 @@ class RestoreMemoryOptions(TypedDict, total=False):
 
 
 class SearchEntitiesOptions(TypedDict, total=False):
-    """Entities by name or meaning"""
+    """Search entities by name or meaning"""
 
     type: str | None
     """Only this type, such as person or project"""
     channels: list[str] | None
-    """Also search these channels"""
+    """Channels to search in addition"""
     limit: int
     """Maximum number of results"""
     query: str | None
-    """A name or a description; needed"""
+    """A name or a description; required"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
@@ -2567,14 +2567,14 @@ class SearchMemoriesOptions(TypedDict, total=False):
 
 
 class SearchTurnsOptions(TypedDict, total=False):
-    """The turns that answer a query"""
+    """Search turns"""
 
     channels: list[str] | None
-    """Repeatable: searched in addition to channel and _global"""
+    """Repeatable; channels to search in addition to channel and _global"""
     time_window_hours: float | None
-    """Only turns of the last so many hours; default no limit"""
+    """Only turns of the last N hours; default: no limit"""
     conversation_id: str | None
-    """Only this conversation: its id, or its name"""
+    """Only this conversation, by id or name"""
     limit: int
     """At most this many"""
     min_probability: float
@@ -2592,7 +2592,7 @@ class SearchTurnsOptions(TypedDict, total=False):
 
 
 class StoreConversationLaterOptions(TypedDict, total=False):
-    """Store a conversation later"""
+    """Store a conversation asynchronously"""
 
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
@@ -2750,7 +2750,7 @@ class StoreTurnOptions(TypedDict, total=False):
     name: str | None
     """Name of the speaker"""
     turn_index: int | None
-    """Its index, from 0; default the end"""
+    """Its index, from 0; default: the end"""
     timestamp: Moment | None
     """When it was said; default now"""
     token_count: int | None
@@ -2758,7 +2758,7 @@ class StoreTurnOptions(TypedDict, total=False):
     model: str | None
     """The model that wrote it"""
     metadata: dict[str, Any]
-    """Any JSON to keep with it"""
+    """Your own data"""
     embedding: list[float] | None
     """Your own vector, of the service's dimension"""
 
@@ -2784,15 +2784,15 @@ class UpdateGoalOptions(TypedDict, total=False):
     if_match: str | None
     """The ETag of GET, or *"""
     description: str
-    """What is to be achieved"""
+    """What to achieve"""
     priority: int
-    """The greater comes first"""
+    """Greater comes first"""
     deadline: Moment | None
-    """null: no deadline"""
+    """Deadline; null: none"""
     parent_id: Id | None
-    """The goal that this one is a part of; null: none"""
+    """UUID of the parent goal; null: none"""
     blocked_by: list[Id]
-    """Replaces the goals that it waits for"""
+    """Replaces the list of goals it waits for"""
     status: Literal["active"]
     """Reopens a blocked goal"""
 
@@ -2813,20 +2813,20 @@ class UpsertEntityOptions(TypedDict, total=False):
     channel: str | None
     """Soft scope such as a project; default _global"""
     name: Required[str]
-    """Its name; an entity with this name or alias is the same entity"""
+    """Its name; an existing entity with this name or alias is updated"""
     type: str | None
-    """Default concept; `people` and the like become person"""
+    """Default concept; variants are normalised: `people` becomes person"""
     description: str | None
-    """What it is; its vector is made from name and description"""
+    """What it is; its vector is computed from name and description"""
     aliases: list[str]
     """Other names, added to the stored ones"""
     properties: dict[str, Any]
-    """Any JSON to keep with it, merged key by key"""
+    """Your own data, merged key by key"""
     salience: float | None
     """0..1, default 0.5"""
     embedding: list[float] | None
-    """Left out: made from name and description"""
+    """Default: computed from name and description"""
 
 
 class WhoamiOptions(TypedDict, total=False):
-    """The key or token of this request"""
+    """Get the key or token of this request"""

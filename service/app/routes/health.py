@@ -1,7 +1,7 @@
 """Liveness, readiness, health and metrics (docs/decisions/021-open-routes.md).
 
-What needs no key says one word: is it well or not. Versions, models, the queue and the reason are told to keys with the
-right `metrics`, and the reason to the log.
+Open routes only say whether the service is well. Versions, models, the queue and the reason need the right `metrics`;
+the reason is also logged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 READY_TIMEOUT_S = 2.0
 REMEMBERED_S = 1.0
 Status = Literal["ok", "unavailable"]
-NOT_DOWN = "ok, or unavailable while the database does not answer within 2 s or has another schema"
+NOT_DOWN = "ok, or unavailable while the database does not answer within 2 s or has a schema of another version"
 
 
 class HealthResponse(ResponseModel):
@@ -44,7 +44,7 @@ class HealthResponse(ResponseModel):
     status: Status = Field(description=NOT_DOWN)
     detail: str | None = Field(
         default=None,
-        description="What to run, where the schema is of another version; null: it is not, then it is left out",
+        description="What to run if the schema is of another version; otherwise absent",
     )
 
 
@@ -54,11 +54,11 @@ class HealthDetailsResponse(ResponseModel):
     status: Status = Field(description=NOT_DOWN)
     detail: str | None = Field(
         default=None,
-        description="What is wrong, that only reads are served, or that the settings name another embedder than the "
-        "one that made the vectors; null: nothing is wrong",
+        description="What is wrong, that only reads are served, or that the settings name a different embedder than "
+        "the one that computed the vectors; null: nothing is wrong",
     )
-    version: str = Field(description="Of this service")
-    database: Literal["up", "down"] = Field(description="Whether it answers")
+    version: str = Field(description="Version of this service")
+    database: Literal["up", "down"] = Field(description="Whether the database answers")
     postgres: str | None = Field(default=None, description="Version of the server; null: the database is down")
     pgvector: str | None = Field(default=None, description="Version of the extension; null: the database is down")
     schema_version: int | None = Field(
@@ -66,19 +66,18 @@ class HealthDetailsResponse(ResponseModel):
     )
     queue_depth: int | None = Field(
         default=None,
-        description="Jobs of all workspaces that are due and not begun, from 0; null: the database is down",
+        description="Jobs of all workspaces that are due and not started; null: the database is down",
     )
     embedder: str | None = Field(default=None, description="The model in use; null: the database is down")
-    llm: str | None = Field(default=None, description="The model in use; null: there is none, or the database is down")
+    llm: str | None = Field(default=None, description="The model in use; null: none, or the database is down")
     llm_status: str | None = Field(
         default=None,
-        description="`answers`, `no answer yet`, or what the model did when it was last asked; null: as of `llm`",
+        description="`answers`, `no answer yet`, or the result of the last call to the model; null: as for `llm`",
     )
 
 
 class Probe:
-    """What the open routes know of the database. All who ask within REMEMBERED_S share one look at it: without a key
-    nobody can have the database asked more often."""
+    """Cached health of the database: requests within REMEMBERED_S share one check, so open routes cannot load it."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.monotonic) -> None:
         self._database = database
@@ -114,7 +113,7 @@ WELL_OR_NOT: dict[int | str, dict[str, Any]] = {503: {"model": HealthResponse}}
 
 @router.get("/livez", operation_id="livez", summary="Check that the process is alive", response_model=HealthResponse)
 async def livez() -> Response:
-    """Never touches the database: a slow database must not get the process killed."""
+    """Does not touch the database, so that a slow database does not get the process killed."""
     return JSONResponse({"status": "ok"})
 
 
@@ -140,8 +139,8 @@ async def livez() -> Response:
     responses=WELL_OR_NOT,
 )
 async def health(request: Request) -> Response:
-    """200 while the database answers within 2 s and its schema can be read, else 503. Needs no key and says no more
-    than what to run where the schema is of another version: the log has the reason, as has `/v1/health/details`."""
+    """200 if the database answers within 2 s and this version can read its schema, else 503. Needs no key. The reason
+    is in the log and in `/v1/health/details`."""
     probe: Probe = request.app.state.probe
     found = await probe.health()
     return JSONResponse(found.model_dump(exclude_none=True), _http_status(found.status))
@@ -155,8 +154,7 @@ async def health(request: Request) -> Response:
     responses=errors.documented(401, 403) | {503: {"model": HealthDetailsResponse}},
 )
 async def health_details(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
-    """Versions, models, the length of the queue, and what is wrong. 503 while the database does not answer within 2
-    s, or has a schema that this version cannot serve."""
+    """503 if the database does not answer within 2 s or has a schema that this version cannot serve."""
     found = await _details(request.app.state.resources.latest())
     return JSONResponse(found.model_dump(), _http_status(found.status))
 
@@ -169,8 +167,8 @@ async def health_details(request: Request, caller: Annotated[Caller, Depends(nee
     responses=errors.documented(401, 403),
 )
 async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
-    """In the text format of Prometheus. No workspace and no user is a label. What the database tells is some seconds
-    old at most, and left as it was while the database is away."""
+    """In the Prometheus text format, without workspaces or users as labels. Figures from the database are a few seconds
+    old, and older while it is down."""
     scrape: Scrape = request.app.state.scrape
     HTTP_WAITING.set(request.app.state.admission.waiting)
     return Response(await scrape.text(), media_type=CONTENT_TYPE)

@@ -1,4 +1,4 @@
-"""Configuration, statistics and reference lists over HTTP."""
+"""Routes for configuration, statistics and reference lists."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ router = APIRouter(prefix="/v1", tags=["reference"], route_class=JsonRoute)
 class ConfigResponse(ResponseModel):
     """The settings in force in the caller's workspace, secrets masked."""
 
-    version: str = Field(description="Of this service")
+    version: str = Field(description="Version of this service")
     vector_store: dict[str, Any] = Field(
         description="Where vectors are stored, their dimension, and up to how many rows a scope is searched exactly"
     )
-    llm: dict[str, Any] = Field(description="The language model; `active` null: there is none")
+    llm: dict[str, Any] = Field(description="The language model; `active` is null without one")
     embedder: dict[str, Any] = Field(description="The embedder; `active` is the model in use")
-    graph_store: dict[str, Any] = Field(description="Whether relations are created, and limits of graph walks")
+    graph_store: dict[str, Any] = Field(description="Whether relations are created, and limits of graph traversal")
     history: dict[str, Any] = Field(
-        description="`audit_level`, and for how many days audit, history, uses of tools and memories are kept"
+        description="`audit_level`, and the retention in days of audit, history, tool invocations and memories"
     )
-    custom_prompts: dict[str, Any] = Field(description="Your prompts that replace the service's, by name")
+    custom_prompts: dict[str, Any] = Field(description="Your prompts that replace the built-in ones, by name")
     dedup: dict[str, Any] = Field(
-        description="From which similarity on a text is a duplicate, and what happens to contradictions"
+        description="The similarity from which a text is a duplicate, and the policy for contradictions"
     )
     content: dict[str, Any] = Field(
-        description="Limits of a text in characters, time zone, and time limit of date recognition"
+        description="Limits of a text in characters, time zone, and timeout of date recognition"
     )
     search: dict[str, Any] = Field(description="Settings of ranking, reranking and recall")
     limits: dict[str, Any] = Field(description="Per request: bytes, page size, items, messages, seconds")
-    working: dict[str, Any] = Field(description="Time to live and size limits of working memory")
+    working: dict[str, Any] = Field(description="Lifetime and size limits of working memory")
     jobs: dict[str, Any] = Field(
-        description="The worker's pace, leases, attempts and back-off, intervals, and how memories age"
+        description="Pace, leases, attempts and back-off of the worker, intervals, and how memories age"
     )
     service: dict[str, Any] = Field(description="All other settings")
 
@@ -57,40 +57,40 @@ class StatsResponse(ResponseModel):
     """Counts of the workspace."""
 
     name: str = Field(description="Always memories", examples=["memories"])
-    count: int = Field(description="Memories, archived ones included, from 0")
-    archived: int = Field(description="Archived memories, from 0")
-    pending_embeddings: int = Field(description="Memories whose vector is not made yet, from 0")
-    vectors: int = Field(description="Vectors of memories' texts, from 0")
+    count: int = Field(description="Memories, including archived ones")
+    archived: int = Field(description="Archived memories")
+    pending_embeddings: int = Field(description="Memories whose vector is not computed yet")
+    vectors: int = Field(description="Vectors of memories")
     dimension: int = Field(description="Dimension of a vector")
     embedder: str = Field(description="The model in use")
-    conversations: int = Field(description="Conversations, archived ones included, from 0")
-    entities: int = Field(description="Entities of all users together, from 0")
-    dead_jobs: int = Field(description="Jobs that failed for good and wait for a person (`GET /v1/jobs`), from 0")
+    conversations: int = Field(description="Conversations, including archived ones")
+    entities: int = Field(description="Entities of all users")
+    dead_jobs: int = Field(description="Jobs that failed permanently and wait for a person (`GET /v1/jobs`)")
     model_budget: ModelBudgetItem | None = Field(
-        description="Of the language model today; null without one, and for keys behind a wall"
+        description="Use of the language model today; null without one, and for keys restricted to a scope"
     )
 
 
 class CategoryItem(ResponseModel):
-    """A category, and how often it is used."""
+    """A category and how often it is used."""
 
-    category: str = Field(description="In lower case")
-    count: int = Field(description="Live memories of the scope in it, from 1")
+    category: str = Field(description="Lower case")
+    count: int = Field(description="Number of live memories of the scope in it")
 
 
 class CategoryStatsResponse(ResponseModel):
     """Most used first."""
 
-    results: list[CategoryItem] = Field(description="The first 100")
+    results: list[CategoryItem] = Field(description="At most 100")
     next_cursor: OnePage = None
 
 
 class MemoryTypeItem(ResponseModel):
-    """A type of memory. Its importance guides people and the offline rating; it is not enforced."""
+    """A type of memory. Its importance is guidance, used by the offline rating; it is not enforced."""
 
     type: MemoryType = Field(description="Its name, case-sensitive")
     meaning: str = Field(description="What is stored under it")
-    typical_importance: list[float] = Field(min_length=2, max_length=2, description="From and to, 0..1")
+    typical_importance: list[float] = Field(min_length=2, max_length=2, description="Lowest and highest, 0..1")
 
 
 class MemoryTypesResponse(ResponseModel):
@@ -101,39 +101,39 @@ class MemoryTypesResponse(ResponseModel):
 
 
 class RelationTypesResponse(ResponseModel):
-    """Types of edges and of relations."""
+    """Types of relations between memories and between entities."""
 
-    memories: list[RelationType] = Field(description="All types of edges between memories")
-    entities: dict[str, list[str]] = Field(description="For each normalised type the labels that mean it")
+    memories: list[RelationType] = Field(description="All types of relations between memories")
+    entities: dict[str, list[str]] = Field(description="Labels by the type they are normalised to")
 
 
 class TagConventionItem(ResponseModel):
     """Suggested tags for one use."""
 
-    use: str = Field(description="What the memory is")
+    use: str = Field(description="The kind of memory")
     tags: list[str] = Field(description="Suggested tags; replace those in <>")
 
 
 class TagConventionsResponse(ResponseModel):
-    """Suggestions, not rules; dates like 2025-01."""
+    """Suggestions, not rules; write dates like 2025-01."""
 
-    results: list[TagConventionItem] = Field(description="One for each use")
+    results: list[TagConventionItem] = Field(description="One per use")
     next_cursor: OnePage = None
 
 
 class GuidanceItem(ResponseModel):
     """One kind of content, and whether it belongs in memory."""
 
-    content: str = Field(description="What it is")
+    content: str = Field(description="The kind of content")
     store: bool = Field(description="Whether to store it")
-    typical_importance: list[float] | None = Field(description="From and to, 0..1; null for what is not to be stored")
+    typical_importance: list[float] | None = Field(description="Lowest and highest, 0..1; null if not to be stored")
     why: str = Field(description="The reason, or how to write it")
 
 
 class GuidanceResponse(ResponseModel):
-    """Advice for agents and people; nothing of it is enforced, but secrets are redacted."""
+    """Advice for agents and people; only the redaction of secrets is enforced."""
 
-    results: list[GuidanceItem] = Field(description="What to store first, then what never")
+    results: list[GuidanceItem] = Field(description="First what to store, then what never to store")
     next_cursor: OnePage = None
 
 
@@ -158,13 +158,13 @@ SECTIONS: Mapping[str, Sequence[str]] = MappingProxyType(
         "jobs": ("worker_", "job_", "embed_batch", "ageing", "patterns", "promoting"),
     }
 )
-"""Settings by section of the configuration; what no section names stands under `service`."""
+"""Settings by section of the configuration; the rest goes into `service`."""
 
 WHERE = frozenset({"host", "url", "webhook_networks", "trusted_proxies", "cors_origins", "worker_host"})
-"""Settings that say where the service runs and what it reaches, besides URLs, folders and files."""
+"""Settings that reveal where the service runs and what it connects to, in addition to URLs, folders and files."""
 
 MEANINGS = {
-    MemoryType.DECISION: "A choice that was made.",
+    MemoryType.DECISION: "A choice and its reasons.",
     MemoryType.PATTERN: "Behaviour or structure that recurs.",
     MemoryType.PREFERENCE: "What somebody likes or dislikes.",
     MemoryType.STYLE: "How somebody writes, communicates or formats.",
@@ -188,12 +188,12 @@ GUIDANCE = (
     ("A pattern that was found", [0.7, 0.9], "Say where it holds and where it does not."),
     ("A preference or habit of a person", [0.6, 0.8], "Name the person; one preference per memory."),
     ("A fact about a person, project or appointment", [0.5, 0.8], "With absolute dates, names and figures."),
-    ("Circumstances that may matter later", [0.3, 0.5], "Set ttl_s or expires_at when they will be over."),
+    ("Circumstances that may matter later", [0.3, 0.5], "Set ttl_s or expires_at if they will pass."),
     ("A trivial edit", None, "A typo, whitespace or a rename says nothing later."),
-    ("What is documented elsewhere", None, "It goes out of date here; store where it is to be found."),
-    ("Temporary file content or debug output", None, "It is long, true for minutes, and hides what matters."),
-    ("Credentials and API keys", None, "They belong in a secret store; those that are recognised are redacted."),
-    ("A question, or a request to the assistant", None, "It is no knowledge; store the answer, if it lasts."),
+    ("What is documented elsewhere", None, "It goes out of date here; store where to find it."),
+    ("Temporary file content or debug output", None, "It is long, soon outdated, and hides what matters."),
+    ("Credentials and API keys", None, "They belong in a secret store; recognised ones are redacted."),
+    ("A question, or a request to the assistant", None, "It is not knowledge; store the answer, if it lasts."),
     ("Words without context, such as 'Fixed typo' or 'Changed config'", None, "Say what, where and why."),
     (
         "A type prefix in the text, such as '[DECISION]'",
@@ -206,13 +206,13 @@ GUIDANCE = (
 @router.get(
     "/config",
     operation_id="get_config",
-    summary="The settings in force",
+    summary="Get the settings in force",
     response_model=ConfigResponse,
     responses=errors.documented(401, 403),
 )
 async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
-    """The service's with the workspace's own over them, secrets masked. Where the service runs and what it reaches
-    (addresses, networks, folders) is told to keys with the right `operator`, and null to others."""
+    """The service's settings with the workspace's overrides, secrets masked. Addresses, networks and folders are null
+    unless the key has the right `operator`."""
     shown = res.settings.model_dump(mode="json")  # pydantic masks secrets
     if not caller.may(Right.OPERATOR):
         shown |= dict.fromkeys(name for name in shown if name in WHERE or name.endswith(("_url", "_dir", "_file")))
@@ -237,12 +237,12 @@ def _take(settings: dict[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
 @router.get(
     "/stats",
     operation_id="get_stats",
-    summary="Counts of what is stored",
+    summary="Count what is stored",
     response_model=StatsResponse,
     responses=errors.documented(401, 403, 503),
 )
 async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
-    """Exact counts over the whole workspace, of every user."""
+    """Exact counts over the whole workspace, all users included."""
     async with res.db.read(caller.workspace_id) as session:
         found = await stats.of_workspace(session, caller.workspace_id)
         dead_jobs = await overview.count_dead(session, caller.workspace_id)
@@ -265,12 +265,12 @@ async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
 @router.get(
     "/stats/categories",
     operation_id="get_category_stats",
-    summary="Categories of a scope and how often they are used",
+    summary="List the categories of a scope by use",
     response_model=CategoryStatsResponse,
     responses=errors.documented(400, 401, 403, 503),
 )
 async def get_category_stats(caller: Reader, scope: ReadScopeOf, res: ResourcesOf) -> CategoryStatsResponse:
-    """The 100 most used, of memories that are not archived."""
+    """The 100 most used categories of memories that are not archived."""
     async with res.db.read(caller.workspace_id) as session:
         found = await stats.categories(session, scope, limit=100)
     return CategoryStatsResponse(results=[CategoryItem(category=name, count=count) for name, count in found])
@@ -279,12 +279,12 @@ async def get_category_stats(caller: Reader, scope: ReadScopeOf, res: ResourcesO
 @router.get(
     "/reference/types",
     operation_id="get_memory_types",
-    summary="The seven memory types",
+    summary="List the memory types",
     response_model=MemoryTypesResponse,
     responses=errors.documented(401),
 )
 async def get_memory_types(caller: CallerOf) -> MemoryTypesResponse:
-    """What each is for, and how important its memories usually are."""
+    """What each type is for, and its typical importance."""
     return MemoryTypesResponse(
         results=[
             MemoryTypeItem(type=kind, meaning=MEANINGS[kind], typical_importance=list(TYPICAL_IMPORTANCE[kind]))
@@ -296,12 +296,12 @@ async def get_memory_types(caller: CallerOf) -> MemoryTypesResponse:
 @router.get(
     "/reference/relation-types",
     operation_id="get_relation_types",
-    summary="Relation types of memories and entities",
+    summary="List the relation types of memories and entities",
     response_model=RelationTypesResponse,
     responses=errors.documented(401),
 )
 async def get_relation_types(caller: CallerOf) -> RelationTypesResponse:
-    """Memories have only these types; entities take any label, of which these spellings mean the same."""
+    """Memories accept only these types. Entities accept any label; those listed are normalised to one type."""
     return RelationTypesResponse(
         memories=list(RelationType),
         entities={kind: sorted(labels) for kind, labels in relation_labels.SPELLINGS.items()},
@@ -323,14 +323,14 @@ async def get_tag_conventions(caller: CallerOf) -> TagConventionsResponse:
 @router.get(
     "/reference/guidance",
     operation_id="get_guidance",
-    summary="What to store, and what never",
+    summary="Get advice on what to store",
     response_model=GuidanceResponse,
     responses=errors.documented(401),
 )
 async def get_guidance(caller: CallerOf) -> GuidanceResponse:
-    """Kinds of content with their typical importance. Store: corrections by the user (0.9), architecture decisions with
-    reasons (0.9), bug fixes with their root cause (0.7 to 0.8), patterns (0.7 to 0.9). Never: trivial edits, what is
-    documented elsewhere, temporary files or debug output, credentials."""
+    """Kinds of content with their typical importance. Store corrections by the user (0.9), architecture decisions with
+    reasons (0.9), bug fixes with their root cause (0.7 to 0.8), patterns (0.7 to 0.9). Never store trivial edits, what
+    is documented elsewhere, temporary files or debug output, credentials."""
     return GuidanceResponse(
         results=[
             GuidanceItem(content=content, store=typical is not None, typical_importance=typical, why=why)

@@ -1,4 +1,4 @@
-"""The address of the service itself: where to go from there. It needs no key, so it names no version and no model."""
+"""The start page. It needs no key, so it shows no version and no model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.kit import shipped
 
 DOCUMENTED = {
     "/docs": ("docs", "every route, with examples"),
-    "/openapi.json": ("openapi", "the same for generating clients"),
+    "/openapi.json": ("openapi", "for generating clients"),
     "/docs/errors": ("errors", "what each error code means"),
 }
 ALWAYS = {"/readyz": ("health", "whether the service serves")}

@@ -1,1 +1,1 @@
-"""Goals, procedures, working memory and profiles over HTTP."""
+"""Routes for goals, procedures and profiles."""

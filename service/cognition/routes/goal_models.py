@@ -1,4 +1,4 @@
-"""Request and response models of goals."""
+"""Request and response models for goals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from service.http.schemas import (
 )
 
 GoalText = Annotated[Filled, Field(min_length=1, max_length=4_000)]
-Priority = Annotated[int, Field(ge=-1_000, le=1_000, description="The greater comes first")]
+Priority = Annotated[int, Field(ge=-1_000, le=1_000, description="Greater comes first")]
 Ids = Annotated[list[Id], Field(max_length=100)]
 StatusName = Literal["active", "completed", "abandoned", "blocked"]
 
@@ -40,20 +40,18 @@ class CreateGoalRequest(ScopeFields):
         }
     )
 
-    description: GoalText = Field(description="What is to be achieved")
+    description: GoalText = Field(description="What to achieve")
     priority: Priority = 0
-    deadline: Time | None = Field(
-        None, description="A goal that is still open after it is overdue; left out: no deadline"
-    )
-    parent_id: Id | None = Field(None, description="The goal that this one is a part of; left out: none")
+    deadline: Time | None = Field(None, description="A goal still open after it is overdue; default: no deadline")
+    parent_id: Id | None = Field(None, description="UUID of the parent goal; default: none")
     blocked_by: Ids = Field(default_factory=list, description="Goals that must be completed first")
     memory_ids: Ids = Field(
-        default_factory=list, description="Memories that belong to it and rank higher while it is active"
+        default_factory=list, description="Memories to tie to it; they rank higher while it is active"
     )
 
 
 NULLABLE = frozenset({"deadline", "parent_id"})
-"""What an update may set to null."""
+"""Fields that an update may set to null."""
 
 
 def _update_rules(schema: JsonDict) -> None:
@@ -62,15 +60,15 @@ def _update_rules(schema: JsonDict) -> None:
 
 
 class UpdateGoalRequest(RequestModel):
-    """Only what is named changes. `blocked_by` replaces the list; deadline and parent_id take null."""
+    """Only the given fields change. `blocked_by` replaces the list; deadline and parent_id may be null."""
 
     model_config = ConfigDict(json_schema_extra=_update_rules)
 
-    description: GoalText | None = Field(None, description="What is to be achieved")
-    priority: Priority | None = Field(None, description="The greater comes first")
-    deadline: Time | None = Field(None, description="null: no deadline")
-    parent_id: Id | None = Field(None, description="The goal that this one is a part of; null: none")
-    blocked_by: Ids | None = Field(None, description="Replaces the goals that it waits for")
+    description: GoalText | None = Field(None, description="What to achieve")
+    priority: Priority | None = Field(None, description="Greater comes first")
+    deadline: Time | None = Field(None, description="Deadline; null: none")
+    parent_id: Id | None = Field(None, description="UUID of the parent goal; null: none")
+    blocked_by: Ids | None = Field(None, description="Replaces the list of goals it waits for")
     status: Literal["active"] | None = Field(None, description="Reopens a blocked goal")
 
     @model_validator(mode="after")
@@ -84,12 +82,12 @@ class CompleteGoalRequest(RequestModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The lease is signed."}]})
 
-    status: Literal["completed", "abandoned"] = Field("completed", description="abandoned: the goal is given up")
+    status: Literal["completed", "abandoned"] = Field("completed", description="abandoned: given up")
     result: GoalText | None = Field(None, description="How it ended")
 
 
 class AbandonGoalRequest(RequestModel):
-    """How a goal ended that is given up."""
+    """How an abandoned goal ended."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The offer was withdrawn."}]})
 
@@ -97,12 +95,12 @@ class AbandonGoalRequest(RequestModel):
 
 
 class BlockGoalRequest(RequestModel):
-    """`blocked_by` adds to the goals that it waits for."""
+    """`blocked_by` adds to the goals it waits for."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"result": "Waits for the visa."}]})
 
     result: GoalText | None = Field(None, description="What it waits for")
-    blocked_by: Ids = Field(default_factory=list, description="More goals that it waits for")
+    blocked_by: Ids = Field(default_factory=list, description="More goals it waits for")
 
 
 class TieMemoriesRequest(RequestModel):
@@ -127,35 +125,35 @@ class GoalResponse(ResponseModel):
     """A goal."""
 
     id: Id = Field(description="UUID")
-    description: str = Field(description="What is to be achieved, redacted")
+    description: str = Field(description="What to achieve, redacted")
     status: StatusName = Field(description="completed and abandoned are final")
-    priority: int = Field(description="-1,000..1,000, default 0; the greater comes first")
+    priority: int = Field(description="-1,000..1,000, default 0; greater comes first")
     user_id: OfUser
     agent_id: OfAgent
     run_id: OfRun
     channel: OfChannel
-    parent_id: Id | None = Field(description="UUID of the goal that it is a part of; null: none")
-    blocked_by: list[Id] = Field(description="UUIDs of the goals that it waits for, completed ones included")
-    deadline: Time | None = Field(description="null: no deadline")
-    overdue: bool = Field(description="Whether its deadline has passed while it is active or blocked")
-    result: str | None = Field(description="How it ended, or what it waits for; null: not given")
-    version: int = Field(description="From 1, counts its changes; the ETag")
+    parent_id: Id | None = Field(description="UUID of the parent goal; null: none")
+    blocked_by: list[Id] = Field(description="UUIDs of the goals it waits for, including completed ones")
+    deadline: Time | None = Field(description="Deadline; null: none")
+    overdue: bool = Field(description="Whether it is active or blocked and its deadline has passed")
+    result: str | None = Field(description="How it ended, or what it waits for; null: unknown")
+    version: int = Field(description="Starts at 1, incremented by each change; the ETag")
     created_at: Time = Field(description="When it was set")
     updated_at: Time = Field(description="When it was last changed")
-    completed_at: Time | None = Field(description="When it was completed or abandoned; null: it is still open")
+    completed_at: Time | None = Field(description="When it was completed or abandoned; null: still open")
 
 
 class GoalDetailsResponse(GoalResponse):
     """A goal with its parent, blockers, subgoals and memories; at most 100 of each."""
 
-    parent: GoalResponse | None = Field(description="The goal that it is a part of; null: none")
-    blockers: list[GoalResponse] = Field(description="Goals that it waits for")
-    subgoals: list[GoalResponse] = Field(description="The goals that are parts of it")
+    parent: GoalResponse | None = Field(description="The parent goal; null: none")
+    blockers: list[GoalResponse] = Field(description="Goals it waits for")
+    subgoals: list[GoalResponse] = Field(description="Its subgoals")
     memory_ids: list[Id] = Field(description="UUIDs of the memories tied to it")
 
 
 class GoalPage(ResponseModel):
-    """Newest first; send `next_cursor` back for the next page."""
+    """Newest first; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[GoalResponse] = Field(description="At most `limit` goals")
     next_cursor: NextCursor = None

@@ -1,4 +1,4 @@
-"""Goals over HTTP: set, listed, changed, closed, and tied to memories."""
+"""Routes for goals: create, list, change, close, tie to memories."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ CHANGE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
     responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
 )
 async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
-    """It starts active. While it is, memories that are tied to it or similar to it rank higher in searches of its
-    scope."""
+    """A goal starts active. While it is active, memories tied or similar to it rank higher in searches of its scope."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     new = NewGoal(
         scope,
@@ -69,7 +68,7 @@ async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf,
     return send(serialize(await goals.add_goal(new, res, write.answered_by(serialize))))
 
 
-@router.get("", summary="The goals of a scope", responses=errors.documented(400, 401, 403, 503))
+@router.get("", summary="List the goals of a scope", responses=errors.documented(400, 401, 403, 503))
 async def list_goals(
     caller: Reader,
     scope: ListScopeOf,
@@ -80,7 +79,7 @@ async def list_goals(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> GoalPage:
-    """Newest first; with `channel` those of it and of _global."""
+    """Newest first; with `channel`, those of that channel and of _global."""
     wanted = GoalFilter(GoalStatus(status) if status else None, parent_id, due_before)
     found = await goals.list_goals(scope, wanted, res, after=cursors.decode(cursor), limit=limit + 1)
     page, last = cursors.cut(found, limit)
@@ -93,7 +92,7 @@ async def list_goals(
 
 @router.get(
     "/{id}",
-    summary="A goal with its parent, blockers, subgoals and memories",
+    summary="Get a goal with its parent, blockers, subgoals and memories",
     response_model=GoalDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=IN_SCOPE,
@@ -109,7 +108,7 @@ async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
 async def update_goal(
     id: str, body: UpdateGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
-    """A change that would close a cycle of goals is refused (409). A goal that is over can be edited, not reopened."""
+    """A change that would create a cycle of goals is rejected (409). A closed goal can be edited, not reopened."""
     given: dict[Changeable, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
     if "status" in given:
         given["status"] = GoalStatus.ACTIVE
@@ -128,7 +127,7 @@ async def update_goal(
     dependencies=IN_SCOPE,
 )
 async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
-    """With its edges, its vector and its history. Its subgoals and memories stay."""
+    """Deletes its edges, vector and history, too. Its subgoals and memories stay."""
     count = await goals.remove_goal(
         caller.workspace_id, uuid_of(id, missing), res, write.answered_by(deleted), expected=expected
     )
@@ -137,7 +136,7 @@ async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf
 
 @router.get(
     "/{id}/history",
-    summary="Every change of a goal",
+    summary="List the changes of a goal",
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=IN_SCOPE,
 )
@@ -148,7 +147,7 @@ async def get_goal_history(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
     cursor: ReadOn = None,
 ) -> GoalHistoryResponse:
-    """Oldest first, with the values before and after."""
+    """Oldest first, with the values before and after each change."""
     wanted, before = uuid_of(id, missing), cursors.counts(cursor)
     found = await goals.read_history(caller.workspace_id, wanted, res, skip=before[0], limit=limit + 1)
     (page,), more = cursors.cut_each(before, limit, found)
@@ -171,7 +170,7 @@ async def get_goal_history(
 async def complete_goal(
     id: str, body: CompleteGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
-    """Repeating it changes nothing; 409 when the goal is over with the other status."""
+    """Repeating the request changes nothing; 409 if the goal is closed with the other status."""
     return await _close(id, GoalStatus(body.status), caller, res, write, expected=expected, result=body.result)
 
 
@@ -185,7 +184,7 @@ async def complete_goal(
 async def abandon_goal(
     id: str, body: AbandonGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
-    """Repeating it changes nothing; 409 when the goal is completed."""
+    """Repeating the request changes nothing; 409 if the goal is completed."""
     return await _close(id, GoalStatus.ABANDONED, caller, res, write, expected=expected, result=body.result)
 
 
@@ -195,7 +194,7 @@ async def abandon_goal(
 async def block_goal(
     id: str, body: BlockGoalRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
-    """It stays blocked until a PATCH makes it active again, even when the goals that it waits for are completed."""
+    """It stays blocked until a PATCH makes it active again, even after the goals it waits for are completed."""
     return await _close(
         id,
         GoalStatus.BLOCKED,
@@ -218,7 +217,7 @@ async def block_goal(
 async def tie_memories_to_goal(
     id: str, body: TieMemoriesRequest, caller: Changer, res: ResourcesOf, write: WriteOf
 ) -> Response:
-    """Memories that are tied already stay tied."""
+    """Adds to the memories that are already tied to it."""
     serialize = partial(_details, now=res.clock())
     goal = await goals.tie_memories(
         caller.workspace_id, uuid_of(id, missing), body.memory_ids, res, write.answered_by(serialize)
@@ -234,7 +233,7 @@ async def tie_memories_to_goal(
     dependencies=IN_SCOPE,
 )
 async def untie_memory_from_goal(id: str, memory: str, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
-    """0 when the memory is not tied."""
+    """Returns 0 if the memory is not tied."""
     context = write.answered_by(deleted)
     count = await goals.untie_memory(caller.workspace_id, uuid_of(id, missing), memory_id(memory), res, context)
     return send(deleted(count))

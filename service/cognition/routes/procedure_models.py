@@ -1,4 +1,4 @@
-"""Request and response models of tools and strategies."""
+"""Request and response models for tools and strategies."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ StrategyText = Annotated[Filled, Field(min_length=1, max_length=4_000)]
 
 
 class RecordToolInvocationRequest(ScopeFields):
-    """One use of a tool. Of user_id, agent_id, run_id and conversation_id at least one; what is left out is the
-    conversation's."""
+    """One use of a tool. At least one of user_id, agent_id, run_id and conversation_id is required; omitted ids are
+    those of the conversation."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -51,7 +51,7 @@ class RecordToolInvocationRequest(ScopeFields):
     )
 
     conversation_id: Id | None = Field(None, description="UUID of the conversation it was used in")
-    turn_id: Id | None = Field(None, description="A turn of the conversation, which must be given too")
+    turn_id: Id | None = Field(None, description="UUID of a turn of the conversation; needs conversation_id")
     tool_name: Label = Field(description="Name of the tool")
     task_type: Label | None = Field(
         None, description="Your name for the kind of task; statistics can be filtered by it"
@@ -65,17 +65,17 @@ class RecordToolInvocationRequest(ScopeFields):
     error_message: Annotated[Filled | None, Field(min_length=1, max_length=10_000)] = Field(
         None, description="Its error message when it failed"
     )
-    timestamp: Time | None = Field(None, description="When it was used; left out: now")
+    timestamp: Time | None = Field(None, description="When it was used; default now")
 
 
 class _Use(ResponseModel):
-    """What all answers about an invocation have in common."""
+    """Common fields of responses about an invocation."""
 
     id: int = Field(description="Its number")
     tool_name: str = Field(description="Name of the tool")
     task_type: str | None = Field(description="Your name for the kind of task; null: none")
     success: bool = Field(description="Whether it worked")
-    latency_ms: float | None = Field(description="How long it took, in milliseconds; null: not known")
+    latency_ms: float | None = Field(description="How long it took, in milliseconds; null: unknown")
     user_id: OfUser
     agent_id: OfAgent
     run_id: OfRun
@@ -102,7 +102,7 @@ class ToolInvocationResponse(_Use):
 
 
 class ToolInvocationPage(ResponseModel):
-    """By time of recording, newest first; send `next_cursor` back for the next page."""
+    """By time of recording, newest first; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[ToolInvocationResponse] = Field(description="At most `limit` uses")
     next_cursor: NextCursor = None
@@ -111,18 +111,16 @@ class ToolInvocationPage(ResponseModel):
 class ToolResponse(ResponseModel):
     """Running totals of a tool in the workspace; they stay when old invocations are deleted."""
 
-    name: str = Field(description="As it was recorded")
+    name: str = Field(description="As recorded")
     usage_count: int = Field(description="How often it was used")
-    success_count: int = Field(description="How often it worked, from 0")
+    success_count: int = Field(description="How often it worked")
     success_rate: float | None = Field(description="success_count / usage_count, 0..1; null: never used")
-    avg_latency_ms: float | None = Field(
-        description="Mean of the uses whose latency is known, in milliseconds; null: none is known"
-    )
-    last_used_at: Time | None = Field(description="When it was last used, by the time of the use; null: never")
+    avg_latency_ms: float | None = Field(description="Mean of the known latencies, in milliseconds; null: none known")
+    last_used_at: Time | None = Field(description="When it was last used; null: never")
 
 
 class ToolPage(ResponseModel):
-    """By name; send `next_cursor` back for the next page."""
+    """By name; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[ToolResponse] = Field(description="At most `limit` tools")
     next_cursor: NextCursor = None
@@ -131,14 +129,12 @@ class ToolPage(ResponseModel):
 class ToolStatsItem(ToolResponse):
     """Statistics of a tool over the selected uses. p50 and p95 are interpolated."""
 
-    p50_latency_ms: float | None = Field(description="Median latency in milliseconds; null: no latency is known")
-    p95_latency_ms: float | None = Field(
-        description="95th percentile of latency in milliseconds; null: no latency is known"
-    )
+    p50_latency_ms: float | None = Field(description="Median latency in milliseconds; null: none known")
+    p95_latency_ms: float | None = Field(description="95th percentile of latency in milliseconds; null: none known")
 
 
 class ToolStatsResponse(ResponseModel):
-    """The most used first."""
+    """Most used first."""
 
     results: list[ToolStatsItem] = Field(description="One entry per tool")
 
@@ -192,14 +188,14 @@ class StrategyResponse(ResponseModel):
     context_pattern: str | None = Field(description="When it fits; null: not given")
     task_type: str | None = Field(description="Your name for the kind of task it is for; null: none")
     tool_sequence: list[str] = Field(description="Names of tools, in the order of their use")
-    success_count: int = Field(description="How often it worked, from 0")
-    failure_count: int = Field(description="How often it did not, from 0")
+    success_count: int = Field(description="How often it worked")
+    failure_count: int = Field(description="How often it failed")
     success_rate: Unit | None = Field(description="Successes / (successes + failures); null: never tried")
     user_id: OfUser
     agent_id: OfAgent
     run_id: OfRun
     channel: OfChannel
-    version: int = Field(description="From 1, counts its reinforcements; the ETag")
+    version: int = Field(description="Starts at 1, incremented by each reinforcement; the ETag")
     created_at: Time = Field(description="When it was learned")
     last_used_at: Time | None = Field(description="When it was last reinforced; null: never")
 
@@ -212,19 +208,19 @@ class StrategyUseItem(ResponseModel):
 
 
 class StrategyDetailsResponse(StrategyResponse):
-    """A strategy with at most 100 conversations that it was used in."""
+    """A strategy with at most 100 conversations it was used in."""
 
     conversations: list[StrategyUseItem] = Field(description="Where it was used")
 
 
 class LearnStrategyResponse(StrategyDetailsResponse):
-    """The strategy that was learned, or an equal known one that was reinforced."""
+    """The new strategy, or an equal known one that was reinforced."""
 
-    event: Literal["ADD", "REINFORCE"] = Field(description="ADD: it is new; REINFORCE: an equal one was known")
+    event: Literal["ADD", "REINFORCE"] = Field(description="ADD: new; REINFORCE: an equal one was known")
 
 
 class StrategyPage(ResponseModel):
-    """Newest first; send `next_cursor` back for the next page."""
+    """Newest first; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[StrategyResponse] = Field(description="At most `limit` strategies")
     next_cursor: NextCursor = None
@@ -233,18 +229,16 @@ class StrategyPage(ResponseModel):
 class StrategySearchHit(StrategyResponse):
     """A strategy that fits a task."""
 
-    similarity: float | None = Field(description="The calibrated cosine to the task, 0..1; null without a vector")
-    smoothed_rate: float = Field(
-        description="(successes + 1) / (successes + failures + 2), above 0 and below 1; 0.5: never tried"
-    )
+    similarity: float | None = Field(description="Calibrated cosine to the task, 0..1; null without a vector")
+    smoothed_rate: float = Field(description="(successes + 1) / (successes + failures + 2); 0.5 if never tried")
     score: float = Field(description="`similarity` times `smoothed_rate`; without a similarity the rate alone")
 
 
 class StrategySearchResponse(ResponseModel):
-    """The best first."""
+    """Best first."""
 
     results: list[StrategySearchHit] = Field(description="At most `limit` strategies")
-    warnings: list[str] = Field(description="What could not be done, each as `code: sentence`", default_factory=list)
+    warnings: list[str] = Field(description="What was skipped, each as `code: sentence`", default_factory=list)
 
 
 def strategy_details_response(found: Strategy) -> StrategyDetailsResponse:

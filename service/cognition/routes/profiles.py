@@ -1,4 +1,4 @@
-"""User profiles over HTTP."""
+"""Routes for user profiles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRITE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
 
 
 class PutUserProfileRequest(RequestModel):
-    """The whole profile: a field that is left out becomes empty."""
+    """The whole profile; omitted fields become empty."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -50,7 +50,7 @@ class PutUserProfileRequest(RequestModel):
 
 
 class PatchUserProfileRequest(RequestModel):
-    """The given fields change: objects are merged key by key, null in them removes the key; the list is replaced."""
+    """Only the given fields change. Objects are merged key by key, null removes a key; the list is replaced."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"preferences": {"language": None}}]})
 
@@ -67,20 +67,20 @@ class ProfileResponse(ResponseModel):
     preferences: dict[str, Any] = Field(description="What the user likes, under names of your own")
     expertise_areas: list[Any] = Field(description="What the user knows well")
     communication_style: dict[str, Any] = Field(description="How to address the user, under names of your own")
-    metadata: dict[str, Any] = Field(description="Whatever else you keep")
-    version: int = Field(description="From 1, one more with each change; the ETag")
+    metadata: dict[str, Any] = Field(description="Your own data")
+    version: int = Field(description="Starts at 1, incremented by each change; the ETag")
     created_at: Time = Field(description="When it was first set")
     updated_at: Time = Field(description="When it was last changed")
 
 
 @router.get(
     "",
-    summary="The profile of a user",
+    summary="Get the profile of a user",
     response_model=ProfileResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) -> Response:
-    """404 while none was stored. The ETag is for If-Match."""
+    """404 if none is stored. The ETag is for If-Match."""
     return send(_stored(ProfileOutcome(await profile.read(caller.workspace_id, user_id, res), is_new=False)))
 
 
@@ -88,12 +88,12 @@ async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) ->
     "",
     summary="Replace the profile of a user",
     response_model=ProfileResponse,
-    responses={201: {"model": ProfileResponse, "description": "There was none before"}, **WRITE},
+    responses={201: {"model": ProfileResponse, "description": "Created"}, **WRITE},
 )
 async def put_user_profile(
     user_id: UserId, body: PutUserProfileRequest, caller: Writer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
-    """Preferences, areas of expertise and style of communication, redacted; `POST /v1/recall` returns them as
+    """Preferences, areas of expertise and style of communication are redacted. `POST /v1/recall` returns the profile as
     user_context."""
     context = write.answered_by(_stored)
     stored = await profile.write(caller.workspace_id, user_id, dict(body), res, context, merge=False, expected=expected)
@@ -109,7 +109,7 @@ async def patch_user_profile(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """Objects are merged key by key, null under a key removes it; the list is replaced. 404 while none was stored."""
+    """Objects are merged key by key, a null value removes the key; the list is replaced. 404 if none is stored."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
     context = write.answered_by(_stored)
     stored = await profile.write(caller.workspace_id, user_id, given, res, context, merge=True, expected=expected)

@@ -1,4 +1,4 @@
-"""Strategies over HTTP: learned, listed, found for a task, reinforced."""
+"""Routes for strategies: learn, list, find for a task, reinforce."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ Label = Annotated[str | None, Query(min_length=1, max_length=100)]
     status_code=201,
     response_model=LearnStrategyResponse,
     responses={
-        200: {"model": LearnStrategyResponse, "description": "An equal strategy was known and is reinforced"},
+        200: {"model": LearnStrategyResponse, "description": "An equal strategy was known and was reinforced"},
         **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
     },
 )
 async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
-    """A strategy is known when one of the same scope and channel has the same tools, the same type of task, and the
-    same text or one so similar that a memory would be a duplicate."""
+    """A strategy is known if the scope and channel has one with the same tools and type of task and a text that is
+    equal or similar enough to be a duplicate."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     new = NewStrategy(
         scope,
@@ -64,19 +64,19 @@ async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: Resou
     return send(_learned(await procedures.learn(new, res, write.answered_by(_learned))))
 
 
-@router.get("", summary="The strategies of a scope", responses=errors.documented(400, 401, 403, 503))
+@router.get("", summary="List the strategies of a scope", responses=errors.documented(400, 401, 403, 503))
 async def list_strategies(
     caller: Reader,
     scope: ListScopeOf,
     res: ResourcesOf,
     task_type: Label = None,
     tool_name: Annotated[
-        str | None, Query(min_length=1, max_length=100, description="Only those that use this tool")
+        str | None, Query(min_length=1, max_length=100, description="Only strategies that use this tool")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> StrategyPage:
-    """Newest first; with `channel` those of it and of _global."""
+    """Newest first; with `channel`, those of that channel and of _global."""
     found = await procedures.list_strategies(
         scope, res, task_type=task_type, tool_name=tool_name, after=cursors.decode(cursor), limit=limit + 1
     )
@@ -89,7 +89,7 @@ async def list_strategies(
 
 @router.get(
     "/search",
-    summary="The strategies that fit a task",
+    summary="Find strategies for a task",
     responses=errors.documented(400, 401, 403, 422, 429, 503),
     dependencies=RATE_LIMITED,
 )
@@ -99,13 +99,13 @@ async def find_strategies(
     scope: ScopeOf,
     res: ResourcesOf,
     note: AuditReadOf,
-    task: Annotated[str, Query(min_length=1, max_length=4_000, description="What is to be done")],
+    task: Annotated[str, Query(min_length=1, max_length=4_000, description="The task")],
     channels: Annotated[list[Channel] | None, Query(max_length=20, description="Also search these channels")] = None,
     task_type: Label = None,
     limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 5,
     top_k: Annotated[int | None, Query(ge=1, le=100, include_in_schema=False)] = None,
 ) -> StrategySearchResponse:
-    """By similarity × smoothed success rate, (successes + 1) / (tries + 2): Laplace's rule of succession."""
+    """Ordered by similarity × smoothed success rate, (successes + 1) / (tries + 2): Laplace's rule of succession."""
     most = the_limit(request, limit, top_k)
     clean = await clean_words(task, "task", res)
     found, warnings = await strategy_ranking.find(
@@ -118,7 +118,7 @@ async def find_strategies(
 
 @router.get(
     "/{id}",
-    summary="A strategy with the conversations it was used in",
+    summary="Get a strategy with the conversations it was used in",
     response_model=StrategyDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=IN_SCOPE,
@@ -138,7 +138,7 @@ async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
 async def reinforce_strategy(
     id: str, body: ReinforceStrategyRequest, caller: Changer, res: ResourcesOf, write: WriteOf
 ) -> Response:
-    """Counts one more success or failure; concurrent calls all count."""
+    """Adds one success or failure; concurrent calls all count."""
     strategy = await procedures.reinforce(
         caller.workspace_id,
         uuid_of(id, missing),
@@ -158,7 +158,7 @@ async def reinforce_strategy(
     dependencies=IN_SCOPE,
 )
 async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
-    """With its vector and its list of conversations; the conversations stay."""
+    """Deletes its vector and its list of conversations, too; the conversations stay."""
     context = write.answered_by(deleted)
     count = await procedures.remove(caller.workspace_id, uuid_of(id, missing), res, context, expected=expected)
     return send(deleted(count))

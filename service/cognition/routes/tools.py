@@ -1,4 +1,4 @@
-"""Tool invocations over HTTP: recorded, listed, counted."""
+"""Routes for tool invocations: record, list, count."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ router = APIRouter(prefix="/v1", tags=["procedures"], route_class=JsonRoute)
 
 READ = errors.documented(400, 401, 403, 503)
 Name = Annotated[str | None, Query(min_length=1, max_length=100)]
-OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; left out: all")]
+OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; default: all")]
 
 
 @router.post(
@@ -46,10 +46,10 @@ OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; le
 async def record_tool_invocation(
     body: RecordToolInvocationRequest, caller: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
-    """Input and output are redacted, and at most 262,144 characters of JSON each. The totals of the tool are updated in
-    the same transaction."""
+    """Input and output are redacted and may have 262,144 characters of JSON each. Updates the totals of the tool in the
+    same transaction."""
     if body.turn_id is not None and body.conversation_id is None:
-        raise InvalidInput("turn_id: needs its conversation_id.", field="turn_id")
+        raise InvalidInput("turn_id: needs conversation_id.", field="turn_id")
     scope = optional_scope(
         caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel
     )
@@ -71,7 +71,7 @@ async def record_tool_invocation(
     return send(_recorded(await procedures.record(new, res, write.answered_by(_recorded))))
 
 
-@router.get("/tool-invocations", summary="The uses of tools in a scope", responses=READ)
+@router.get("/tool-invocations", summary="List the tool invocations of a scope", responses=READ)
 async def list_tool_invocations(
     caller: Reader,
     scope: ScopeOf,
@@ -83,7 +83,7 @@ async def list_tool_invocations(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> ToolInvocationPage:
-    """By time of recording, newest first, as far back as invocations are kept."""
+    """Newest first by time of recording, as far back as invocations are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, conversation_id)
     after = None if cursor is None else cursors.unpack(cursor, _time_and_number)
     found = await procedures.list_invocations(scope, wanted, res, after=after, limit=limit + 1)
@@ -97,11 +97,11 @@ async def list_tool_invocations(
 async def _optional_scope(
     caller: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None
 ) -> Scope:
-    """A scope without ids is fine: then the numbers are of the whole workspace."""
+    """The scope; without ids the whole workspace."""
     return optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id)
 
 
-@router.get("/tools/stats", summary="How often, how well and how fast each tool works", responses=READ)
+@router.get("/tools/stats", summary="Get usage, success rate and latency of each tool", responses=READ)
 async def get_tool_stats(
     caller: Reader,
     scope: Annotated[Scope, Depends(_optional_scope)],
@@ -109,15 +109,15 @@ async def get_tool_stats(
     task_type: Name = None,
     channel: OnlyChannel = None,
     tool_name: Name = None,
-    since: Annotated[Time | None, Query(description="Only uses from then on, by their `timestamp`")] = None,
+    since: Annotated[Time | None, Query(description="Only invocations with a `timestamp` at or after this moment")] = None,
 ) -> ToolStatsResponse:
-    """Counted from the invocations, as far back as they are kept."""
+    """Computed from the invocations, as far back as they are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, None, since)
     found = await procedures.tool_stats(scope, wanted, res)
     return ToolStatsResponse(results=[ToolStatsItem.of(each) for each in found])
 
 
-@router.get("/tools", summary="The tools of the workspace", responses=READ)
+@router.get("/tools", summary="List the tools of the workspace", responses=READ)
 async def list_tools(
     caller: Reader,
     res: ResourcesOf,

@@ -1,1 +1,1 @@
-"""Conversations and turns over HTTP."""
+"""Routes for conversations and turns."""

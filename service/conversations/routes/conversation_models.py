@@ -1,4 +1,4 @@
-"""Request and response models of conversations and turns."""
+"""Request and response models for conversations and turns."""
 
 from __future__ import annotations
 
@@ -37,55 +37,55 @@ MAX_INDEX = 2**31 - 2
 
 
 class CreateConversationRequest(ScopeFields):
-    """A conversation to open. Its name is `external_id` (or `run_id`, which means the same); left out, it gets one."""
+    """A conversation to open, named by `external_id` or its alias `run_id`; by default a name is generated."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"user_id": "alice", "external_id": "chat-17", "title": "Moving to Lisbon"}]}
     )
 
-    external_id: Name | None = Field(None, description="Your own name for it; opening the same twice is fine")
+    external_id: Name | None = Field(None, description="Your own name for it; opening it twice is allowed")
     title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
     started_at: Time | None = Field(None, description="Default now")
-    metadata: JsonObject = Field(default_factory=dict, description="Any JSON to keep with it")
+    metadata: JsonObject = Field(default_factory=dict, description="Your own data")
 
     @model_validator(mode="after")
     def _one_name(self) -> Self:
         if self.external_id is not None and self.run_id is not None and self.external_id != self.run_id:
-            raise ValueError("external_id: is the same name as run_id: give one of them")
+            raise ValueError("external_id: give external_id or run_id, not both")
         return self
 
 
 class PatchConversationRequest(RequestModel):
-    """Only the given fields change. `title` takes null; a metadata key sent as null is removed."""
+    """Only the given fields change. `title` may be null; a null metadata value removes the key."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Moving to Porto", "archived": False}]})
 
     title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
     archived: bool | None = Field(
         None,
-        description="true: lists and searches leave it and its turns out, until a new turn or false brings it back",
+        description="true: lists and searches omit it and its turns, until a new turn or false restores it",
     )
     consolidated: bool | None = Field(None, description="Whether facts were extracted; a new turn resets it")
-    metadata: JsonObject = Field(default_factory=dict, description="Merged key by key; null under a key removes it")
+    metadata: JsonObject = Field(default_factory=dict, description="Merged key by key; a null value removes the key")
 
 
 class StoreTurnRequest(RequestModel):
-    """One turn. With `turn_index` a repetition is the same turn (200) and another text there a conflict (409)."""
+    """One turn. With `turn_index`, repeating it returns the stored turn (200); a different text is a conflict (409)."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"role": "user", "content": "I moved to Lisbon last week.", "turn_index": 0}]}
     )
 
-    role: Role = Field(description="user, assistant, system or tool; any word is taken")
+    role: Role = Field(description="user, assistant, system or tool; any other word is accepted")
     content: Text = Field(description="What was said; redacted")
     name: Speaker | None = Field(None, description="Name of the speaker")
-    turn_index: int | None = Field(None, ge=0, le=MAX_INDEX, description="Its index, from 0; default the end")
+    turn_index: int | None = Field(None, ge=0, le=MAX_INDEX, description="Its index, from 0; default: the end")
     timestamp: Time | None = Field(None, description="When it was said; default now")
     token_count: int | None = Field(None, ge=0, le=2**31 - 1, description="Default: estimated")
     model: Annotated[str, Field(min_length=1, max_length=100), Secretless] | None = Field(
         None, description="The model that wrote it"
     )
-    metadata: JsonObject = Field(default_factory=dict, description="Any JSON to keep with it")
+    metadata: JsonObject = Field(default_factory=dict, description="Your own data")
     embedding: Vector | None = Field(None, description="Your own vector, of the service's dimension")
 
 
@@ -96,24 +96,24 @@ class ConversationResponse(ResponseModel):
     external_id: str = Field(description="Its name: yours, or a generated one")
     user_id: OfUser
     agent_id: OfAgent
-    run_id: str = Field(description="The same as external_id")
+    run_id: str = Field(description="Equal to external_id")
     channel: OfChannel
-    title: str | None = Field(description="For people; null: none")
-    started_at: Time = Field(description="As given when it was opened; default: the time of opening")
-    turn_count: int = Field(description="How many turns it has, from 0")
+    title: str | None = Field(description="Title, for people; null: none")
+    started_at: Time = Field(description="As given when opened; default: the time of opening")
+    turn_count: int = Field(description="Number of turns")
     next_index: int = Field(
-        description="The `turn_index` of the next turn without one; above turn_count where indexes leave gaps"
+        description="The `turn_index` that the next turn gets by default; greater than turn_count if indexes have gaps"
     )
     consolidated: bool = Field(description="Whether facts were extracted from all its turns; a new turn resets it")
     consolidated_at: Time | None = Field(description="When they were extracted; null: not yet")
     patterns_extracted: bool = Field(
-        description="Whether `patterns` looked at it; a new turn or use of a tool resets it"
+        description="Whether the job `patterns` has processed it; a new turn or tool invocation resets it"
     )
     archived: bool = Field(
-        description="true: lists and searches leave it and its turns out, until a new turn or false brings it back"
+        description="true: lists and searches omit it and its turns, until a new turn or false restores it"
     )
-    metadata: dict[str, Any] = Field(description="As you stored it")
-    version: int = Field(description="From 1, counts changes of it and of its turns; the ETag")
+    metadata: dict[str, Any] = Field(description="Your own data")
+    version: int = Field(description="Starts at 1, incremented by each change of it or its turns; the ETag")
     created_at: Time = Field(description="When it was opened")
     updated_at: Time = Field(description="When it or its turns last changed")
 
@@ -124,15 +124,13 @@ class StoreTurnResponse(TurnResponse):
     redactions: list[RedactionCount] = Field(
         description="What was redacted, by kind; may be empty", default_factory=list
     )
-    warnings: list[str] = Field(
-        description="What could not be done at once, each as `code: sentence`", default_factory=list
-    )
+    warnings: list[str] = Field(description="What was deferred, each as `code: sentence`", default_factory=list)
 
 
 class ConversationDetailsResponse(ConversationResponse):
-    """A conversation with a page of its turns, in order; send `next_cursor` back for the next page."""
+    """A conversation with a page of its turns, in order; pass `next_cursor` as `cursor` for the next page."""
 
-    turns: list[TurnResponse] = Field(description="At most `limit`, by turn_index")
+    turns: list[TurnResponse] = Field(description="At most `limit` turns, by turn_index")
     next_cursor: NextCursor = None
 
 
@@ -153,9 +151,9 @@ class TurnList(ResponseModel):
 class TurnSearchHit(TurnResponse):
     """A turn found by a search."""
 
-    score: float = Field(description="Ranks the hits of this answer; higher is better")
+    score: float = Field(description="The value that hits are ranked by; comparable within this response only")
     similarity: float | None = Field(
-        description="The calibrated cosine to the query, 0..1; null for a hit found by its words only"
+        description="Calibrated cosine to the query, 0..1; null for a hit found by its words only"
     )
     answer_probability: HitProbability = None
 
@@ -167,28 +165,28 @@ class TurnSearchResponse(ResponseModel):
     next_cursor: NextCursor = None
     answerable: Answerable = None
     answer_probability: AnswerProbability = None
-    warnings: list[str] = Field(description="What could not be done, each as `code: sentence`", default_factory=list)
+    warnings: list[str] = Field(description="What was skipped, each as `code: sentence`", default_factory=list)
 
 
 class ContextMemoryItem(MemoryResponse):
     """A memory that is relevant to the conversation."""
 
-    score: float = Field(description="As in a search: 0..1, times the factors")
-    similarity: float | None = Field(description="The calibrated cosine to the query, 0..1; null without a vector")
+    score: float = Field(description="Its score in a search: 0..1, times the factors")
+    similarity: float | None = Field(description="Calibrated cosine to the query, 0..1; null without a vector")
 
 
 class ConversationContextResponse(ResponseModel):
-    """Turns and memories for a prompt, as lists and as one text."""
+    """Turns and memories for a prompt, as lists and as text."""
 
     conversation_id: Id = Field(description="UUID")
     turns: list[TurnResponse] = Field(description="The latest turns that fit, without gaps")
     memories: list[ContextMemoryItem] = Field(
-        description="Relevant memories of the same user or agent; none of its own turns"
+        description="Relevant memories of the same user or agent, without its own turns"
     )
-    context: str = Field(description="Ready to put in a prompt")
-    tokens: int = Field(description="Of `context`, estimated as bytes of UTF-8 / 4")
+    context: str = Field(description="Turns and memories as text for a prompt")
+    tokens: int = Field(description="Estimated tokens of `context`: bytes of UTF-8 / 4")
     max_tokens: int = Field(description="As requested")
-    warnings: list[str] = Field(description="What could not be done, each as `code: sentence`", default_factory=list)
+    warnings: list[str] = Field(description="What was skipped, each as `code: sentence`", default_factory=list)
 
 
 def conversation_fields(found: Conversation, turn_count: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Conversations and their turns over HTTP."""
+"""Routes for conversations and their turns."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 
 WRITE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
 
-ConversationId = Annotated[str, Path(min_length=1, max_length=255, description="Its id, or the name you gave it")]
+ConversationId = Annotated[str, Path(min_length=1, max_length=255, description="Id or name of the conversation")]
 PageLimit = Annotated[int, Query(ge=1, le=1_000)]
 
 
 async def _owner(caller: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
-    """Whose conversation it must be. Ids are optional, except for a name that several conversations have."""
+    """The owner that the conversation must have. Ids are optional unless several conversations share the name."""
     caller.check_ids(user_id, agent_id, run_id)
     return Scope(caller.workspace_id, user_id, agent_id, run_id)
 
@@ -81,12 +81,12 @@ OwnerOf = Annotated[Scope, Depends(_owner)]
     summary="Open a conversation",
     status_code=201,
     response_model=ConversationResponse,
-    responses={200: {"model": ConversationResponse, "description": "It exists already"}, **WRITE},
+    responses={200: {"model": ConversationResponse, "description": "It already exists"}, **WRITE},
 )
 async def create_conversation(
     body: CreateConversationRequest, caller: Changer, res: ResourcesOf, write: WriteOf
 ) -> Response:
-    """A conversation belongs to one user and agent; two users may use the same name. Opening it again changes
+    """A conversation belongs to one user and agent, so two users may use the same name. Opening it again changes
     nothing."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     name = body.external_id or body.run_id or scope.run_id or conversations.new_external_id()
@@ -104,7 +104,7 @@ async def create_conversation(
 @router.get(
     "/conversations",
     operation_id="list_conversations",
-    summary="The conversations of a scope, newest first",
+    summary="List the conversations of a scope, newest first",
     response_model=ConversationPage,
     responses=errors.documented(400, 401, 403, 503),
 )
@@ -115,11 +115,13 @@ async def list_conversations(
     limit: PageLimit = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
     include_archived: bool = False,
-    consolidated: Annotated[bool | None, Query(description="Only those whose facts are, or are not, extracted")] = None,
-    entity_id: Annotated[UUID | None, Query(description="Only those that mention this entity")] = None,
+    consolidated: Annotated[
+        bool | None, Query(description="Only conversations whose facts have, or have not, been extracted")
+    ] = None,
+    entity_id: Annotated[UUID | None, Query(description="Only conversations that mention this entity")] = None,
 ) -> ConversationPage:
-    """With `run_id` the one of this name. Archived ones only with `include_archived`. A conversation mentions the
-    entities that the memories read from it name."""
+    """`run_id` selects the conversation of this name. A conversation mentions the entities of the memories extracted
+    from it."""
     after = cursors.decode(cursor)
     async with res.db.snapshot(caller.workspace_id) as session:
         found = await conversations.page(
@@ -140,7 +142,7 @@ async def list_conversations(
 @router.get(
     "/conversations/{id}",
     operation_id="get_conversation",
-    summary="A conversation with its turns, in order",
+    summary="Get a conversation with its turns, in order",
     response_model=ConversationDetailsResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
@@ -153,8 +155,7 @@ async def get_conversation(
     limit: PageLimit = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> ConversationDetailsResponse:
-    """By id or by name; a name that several users have needs `user_id` or `agent_id`. The ETag is for
-    If-Match."""
+    """By id or name; a name that several users have needs `user_id` or `agent_id`. The ETag is for If-Match."""
     after = None if cursor is None else cursors.unpack(cursor, _index)
     async with res.db.snapshot(caller.workspace_id) as session:
         found = await find(session, owner, id)
@@ -187,7 +188,8 @@ async def patch_conversation(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """Title, metadata, archive, and which jobs are done. Turns of an archived conversation are not searched."""
+    """Changes title, metadata, `archived`, and which jobs have processed it. Turns of an archived conversation are not
+    searched."""
     changes = ConversationChanges(
         title=body.title,
         title_given="title" in body.model_fields_set,
@@ -208,13 +210,14 @@ async def patch_conversation(
     summary="Store a turn",
     status_code=201,
     response_model=StoreTurnResponse,
-    responses={200: {"model": StoreTurnResponse, "description": "This turn was stored already"}, **WRITE},
+    responses={200: {"model": StoreTurnResponse, "description": "The turn was already stored"}, **WRITE},
 )
 async def store_turn(
     id: ConversationId, body: StoreTurnRequest, caller: Changer, res: ResourcesOf, owner: OwnerOf, write: WriteOf
 ) -> Response:
-    """The turn is redacted, embedded and can be found at once. The same text at the same `turn_index` is the same turn.
-    Without `turn_index`, a turn that equals the last one counts as its repetition: to store "Yes." twice, number it."""
+    """The turn is redacted, embedded and can be found at once. Sending the same text with the same `turn_index` again
+    changes nothing. Without `turn_index` a turn equal to the last one counts as a repetition: to store "Yes." twice,
+    number it."""
     new = IncomingTurn(
         body.role,
         body.content,
@@ -234,7 +237,7 @@ async def store_turn(
 @router.get(
     "/conversations/{id}/context",
     operation_id="get_conversation_context",
-    summary="Turns and memories for the prompt of a conversation",
+    summary="Get turns and memories for the next prompt",
     response_model=ConversationContextResponse,
     responses=errors.documented(400, 401, 403, 404, 422, 429, 503),
     dependencies=RATE_LIMITED,
@@ -246,7 +249,9 @@ async def get_conversation_context(
     owner: OwnerOf,
     note: AuditReadOf,
     used: CountUseOf,
-    max_tokens: Annotated[int, Query(ge=50, le=200_000, description="Estimated, of `context`")] = 2_000,
+    max_tokens: Annotated[
+        int, Query(ge=50, le=200_000, description="Maximum size of `context`, in estimated tokens")
+    ] = 2_000,
     query: Annotated[
         str | None, Query(min_length=1, max_length=20_000, description="Default: the last turn of the user")
     ] = None,
@@ -254,8 +259,7 @@ async def get_conversation_context(
     include_shared: IncludeShared = None,
     reinforce: Annotated[bool, Query(description="Count the memories as used; false for previews")] = True,
 ) -> ConversationContextResponse:
-    """The last turns, and memories of the same user or agent that are relevant to them, as many as fit; `context` is
-    ready for a prompt."""
+    """The last turns and relevant memories of the same user or agent, as many as fit; `context` has them as text."""
     asked = None
     if query is not None or q is not None:
         name, words = the_query(query, q)

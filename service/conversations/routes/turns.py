@@ -1,4 +1,4 @@
-"""Turns of a scope over HTTP, across conversations: the latest ones, and those that answer a query."""
+"""Routes for turns across the conversations of a scope: the latest, and search."""
 
 from __future__ import annotations
 
@@ -30,17 +30,18 @@ MAX_QUERY = 20_000
 MAX_HOURS = 24 * 366 * 100
 
 Hours = Annotated[
-    float | None, Query(gt=0, le=MAX_HOURS, description="Only turns of the last so many hours; default no limit")
+    float | None, Query(gt=0, le=MAX_HOURS, description="Only turns of the last N hours; default: no limit")
 ]
 Channels = Annotated[
-    list[Channel] | None, Query(max_length=50, description="Repeatable: searched in addition to channel and _global")
+    list[Channel] | None,
+    Query(max_length=50, description="Repeatable; channels to search in addition to channel and _global"),
 ]
 
 
 @router.get(
     "/recent",
     operation_id="list_recent_turns",
-    summary="The latest turns of a scope",
+    summary="List the latest turns of a scope",
     response_model=TurnList,
     responses=errors.documented(400, 401, 403, 503),
 )
@@ -54,7 +55,7 @@ async def list_recent_turns(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
     cursor: ReadOn = None,
 ) -> TurnList:
-    """Newest first, by the time they were said, without those of archived conversations."""
+    """Newest first by the time they were said, without turns of archived conversations."""
     since = None if hours is None else res.clock() - timedelta(hours=hours)
     async with res.db.read(caller.workspace_id) as session:
         before = cursors.counts(cursor)
@@ -68,7 +69,7 @@ async def list_recent_turns(
 @router.get(
     "/search",
     operation_id="search_turns",
-    summary="The turns that answer a query",
+    summary="Search turns by meaning and words",
     response_model=TurnSearchResponse,
     responses=errors.documented(400, 401, 403, 404, 422, 429, 503),
     dependencies=RATE_LIMITED,
@@ -80,20 +81,20 @@ async def search_turns(
     note: AuditReadOf,
     scope: ScopeOf,
     query: Annotated[
-        str | None, Query(min_length=1, max_length=MAX_QUERY, description="The query text; needed")
+        str | None, Query(min_length=1, max_length=MAX_QUERY, description="The query text; required")
     ] = None,
     q: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, include_in_schema=False)] = None,
     channels: Channels = None,
     time_window_hours: Hours = None,
     conversation_id: Annotated[
-        str | None, Query(min_length=1, max_length=255, description="Only this conversation: its id, or its name")
+        str | None, Query(min_length=1, max_length=255, description="Only this conversation, by id or name")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
     min_probability: Annotated[float, Query(ge=0, le=1, description=MIN_PROBABILITY)] = 0.0,
     cursor: ReadOn = None,
 ) -> TurnSearchResponse:
-    """By meaning and by words, of a turn and of those before it; who speaks and when counts too. A turn is found as
-    soon as the request that stored it was answered."""
+    """Ranks by meaning and words of a turn and those before it, by speaker and by time. A turn can be found as soon as
+    the request that stored it has returned."""
     name, asked = the_query(query, q)
     text = await clean_words(asked, name, res)
     only: UUID | None = None

@@ -1,1 +1,1 @@
-"""Deletion over HTTP."""
+"""Routes for deletion."""

@@ -1,4 +1,4 @@
-"""Forgetting what a query means, or what ids name: shown first, then removed, and nothing beside it."""
+"""Route for forgetting what a query or ids refer to, with a dry run."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ UUIDS = Field(json_schema_extra={"format": "uuid"})
 
 
 class ForgetRequest(ScopeFields):
-    """What to forget: exactly one of `query` and `ids`, within a scope: user_id, agent_id, run_id or shared."""
+    """What to forget: exactly one of `query` and `ids`, within a scope given by user_id, agent_id, run_id or shared."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"query": "everything about Wanda", "user_id": "alice", "dry_run": True}]}
     )
 
     query: Annotated[Filled | None, Field(max_length=MAX_QUERY)] = Field(
-        None, description="An identifier, a name, or words; see docs/forgetting.md for what they mean"
+        None, description="An identifier, a name, or words; docs/forgetting.md describes how they match"
     )
     ids: list[Annotated[Name, UUIDS]] | None = Field(
-        None, min_length=1, max_length=MAX_IDS, description="UUIDs of memories instead"
+        None, min_length=1, max_length=MAX_IDS, description="UUIDs of memories, instead of query"
     )
     shared: bool = Field(False, description=f"{SHARED_ONLY} (right memory:share)")
     session_id: Name | None = Field(None, description="Only memories and conversations of this session")
-    dry_run: bool = Field(False, description="Show what would go, and remove nothing")
+    dry_run: bool = Field(False, description="Report what would be removed, and remove nothing")
     purge: bool = Field(
-        False, description="Remove it from history, logs, jobs and caches, too (right memory:purge); there is no undo"
+        False, description="Also remove it from history, logs, jobs and caches (right memory:purge); this cannot be undone"
     )
 
     @model_validator(mode="after")
@@ -61,58 +61,58 @@ class ForgetRequest(ScopeFields):
 
 
 class ForgottenMemoryItem(ResponseModel):
-    """A memory that is meant, or comes near."""
+    """A memory that matches, or is a near miss."""
 
     id: Id = Field(description="UUID")
-    memory: str | None = Field(description="Its text; null once it is purged")
-    reason: str = Field(description="Why it is meant, or comes near")
+    memory: str | None = Field(description="Its text; null once purged")
+    reason: str = Field(description="Why it matches, or is a near miss")
     remaining: str | None = Field(
-        description="What stays of it, where only some of its sentences are meant; null where all of it goes"
+        description="What remains of it if only some of its sentences match; null: nothing"
     )
     probability: float | None = Field(
-        description="Of a near miss: 0..1, how likely it is meant, by its similarity to the query; null if not known"
+        description="Probability that a near miss matches, by its similarity to the query, 0..1; null: unknown"
     )
 
 
 class ForgottenSentenceItem(ResponseModel):
-    """A part of a turn that is meant."""
+    """A part of a turn that matches."""
 
     turn_id: Id = Field(description="UUID of the turn")
     conversation_id: Id = Field(description="UUID of its conversation")
-    turn_index: int = Field(description="Its place in the conversation, from 0")
-    start: int = Field(description="The first character of the part, from 0")
-    end: int = Field(description="The character behind it")
-    text: str | None = Field(description="What it says; null once it is purged")
-    reason: str = Field(description="Why it is meant")
-    memory_id: Id | None = Field(description="UUID of the memory that rests on it; null: the sentence itself is meant")
+    turn_index: int = Field(description="Its index in the conversation, from 0")
+    start: int = Field(description="Index of the first character of the part, from 0")
+    end: int = Field(description="Index after its last character")
+    text: str | None = Field(description="Its text; null once purged")
+    reason: str = Field(description="Why it matches")
+    memory_id: Id | None = Field(description="UUID of the memory extracted from it; null: the sentence itself matches")
 
 
 class ForgetResponse(ResponseModel):
-    """What is meant and, unless it was a dry run, gone."""
+    """What matched and, unless it was a dry run, was removed."""
 
-    dry_run: bool = Field(description="Whether nothing was removed because you asked for a dry run")
+    dry_run: bool = Field(description="Whether this was a dry run, which removes nothing")
     removed: bool = Field(description="Whether something was removed")
-    matched: Matched = Field(description="By what it was found")
-    explanation: str = Field(description="Why these and no others, or why nothing")
-    memories: list[ForgottenMemoryItem] = Field(description="Memories that are meant")
-    turns: list[ForgottenSentenceItem] = Field(description="Sentences of turns that are meant, or go with a memory")
-    near_misses: list[ForgottenMemoryItem] = Field(description="Memories that come near, and stay; at most 10")
-    receipt: PurgeReceiptResponse | None = Field(description="Of a purge; else null")
-    warnings: list[str] = Field(description="What could not be done, each as `code: sentence`")
+    matched: Matched = Field(description="How it was found")
+    explanation: str = Field(description="Why these and no others were found, or why nothing")
+    memories: list[ForgottenMemoryItem] = Field(description="Memories that match")
+    turns: list[ForgottenSentenceItem] = Field(description="Sentences of turns that match, or that a matching memory was extracted from")
+    near_misses: list[ForgottenMemoryItem] = Field(description="Similar memories, which stay; at most 10")
+    receipt: PurgeReceiptResponse | None = Field(description="Receipt of a purge; else null")
+    warnings: list[str] = Field(description="What was skipped, each as `code: sentence`")
 
 
 @router.post(
     "/forget",
-    summary="Forget what a query means",
+    summary="Forget what a query refers to",
     response_model=ForgetResponse,
     responses=errors.documented(400, 401, 403, 413, 422, 503),
 )
 async def forget(
     request: Request, body: ForgetRequest, caller: Forgetter, res: ResourcesOf, write: WriteOf
 ) -> Response:
-    """Memories and the sentences of turns that have an identifier or a name as a whole, in any of its forms, or say all
-    words of the query; else the one memory that is clearly nearest by meaning; else nothing, and why. `dry_run` shows
-    exactly what would go. Near misses stay."""
+    """Removes memories and sentences of turns that contain the identifier or name in any of its forms, or all words of
+    the query; else the one memory that is clearly nearest in meaning; else nothing, and says why. `dry_run` shows
+    exactly what would be removed. Near misses stay."""
     _check_right(body, caller)
     wanted = _wanted(body, caller)
     plan = await _plan(body, wanted, res)

@@ -1,4 +1,4 @@
-"""Deleting: one memory, the memories of a scope, everything in a workspace."""
+"""Routes for deletion: one memory, the memories of a scope, everything in a workspace."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ router = APIRouter(prefix="/v1", tags=["memories"], route_class=JsonRoute)
 ACCEPTED: dict[int | str, dict[str, Any]] = {
     202: {
         "model": ScopeDeletionResponse,
-        "description": "So many that an operation deletes them; it tells the progress",
+        "description": "An operation deletes the rest and reports the progress",
     }
 }
 
@@ -49,18 +49,18 @@ PURGED_ONE_BY_ONE = "purge: shared memories are erased one by one, by their ids.
 
 
 class PurgeReceiptResponse(ResponseModel):
-    """What an erasure removed. It names the subject only by a digest."""
+    """What a purge removed. The subject appears only as a digest."""
 
     purged: bool = Field(description="Always true")
-    counts: dict[str, int] = Field(description="Rows removed, by table; of audit_log rows whose words are blanked")
-    subject_sha256: str = Field(
-        description="SHA-256 over workspace and subject, in hexadecimal; the audit log has it, too"
+    counts: dict[str, int] = Field(
+        description="Number of rows removed, by table; for audit_log, of rows whose texts were blanked"
     )
-    purged_at: Time = Field(description="When")
+    subject_sha256: str = Field(description="SHA-256 of workspace and subject, in hexadecimal, as in the audit log")
+    purged_at: Time = Field(description="When it was purged")
     vacuum: VacuumState = Field(
-        description="queued: a job cleans the data files; not_permitted: the server does so in its own time"
+        description="queued: a job vacuums the tables; not_permitted: Postgres does so in its own time"
     )
-    note: str = Field(description="What that means for data files, write-ahead log and backups, in words")
+    note: str = Field(description="What this means for data files, write-ahead log and backups")
 
 
 async def _extent(
@@ -69,9 +69,7 @@ async def _extent(
     agent_id: AgentId = None,
     run_id: RunId = None,
     channel: ChannelName = None,
-    shared: Annotated[
-        bool, Query(description="The memories of the whole workspace, instead (right memory:share)")
-    ] = False,
+    shared: Annotated[bool, Query(description="Memories of the whole workspace instead (right memory:share)")] = False,
 ) -> Extent:
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
     scope = (shared_scope if shared else scope_of)(caller, **ids, channel=channel)
@@ -85,7 +83,9 @@ async def _purge(
     caller: CallerOf,
     purge: Annotated[
         bool,
-        Query(description="Erase it from history, decisions, audit, jobs, answers and caches too (right memory:purge)"),
+        Query(
+            description="Also erase it from history, decisions, audit, jobs, responses and caches (right memory:purge)"
+        ),
     ] = False,
 ) -> bool:
     if purge and not caller.may(Right.PURGE):
@@ -105,10 +105,10 @@ PurgeOf = Annotated[bool, Depends(_purge)]
 async def delete_memories(
     extent: ExtentOf, request: Request, caller: Deleter, res: ResourcesOf, purge: PurgeOf, write: WriteOf
 ) -> Response:
-    """Every memory that has all given ids, in the given channel or in any, archived or not, as far as it was committed
-    when the request came. More than 1,000 are deleted by an operation.
+    """Deletes every memory that has all given ids, in the given channel or in any, archived ones included. For more
+    than 1,000 memories an operation continues after the response.
 
-    With `purge=true` the subject is erased from every table at once, and the answer is a receipt.
+    With `purge=true` the subject is erased from every table at once, and the response is a receipt.
     """
     if purge:
         if extent.scope.is_shared:
@@ -134,10 +134,10 @@ async def delete_memory(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """With its vector and its edges in both directions; the history stays. A repetition says `already_deleted`.
+    """Deletes its vector and its relations, too; the history stays. Repeating the request returns `already_deleted`.
 
-    With `purge=true` its history, decisions, promoted copies and the turns it came from go too, also for one that was
-    deleted before, and the answer is a receipt.
+    With `purge=true` its history, decisions, promoted copies and the turns it came from are erased as well, even if it
+    was deleted before, and the response is a receipt.
     """
     if purge:
         await request.app.state.reads.flush()
@@ -155,8 +155,8 @@ async def delete_memory(
     responses={**ACCEPTED, **errors.documented(401, 403, 503)},
 )
 async def reset_workspace(caller: Admin, res: ResourcesOf, write: WriteOf) -> Response:
-    """Every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the audit log
-    stay. There is no way back."""
+    """Deletes every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the
+    audit log stay. This cannot be undone."""
     return send(
         deleted_count_answer(await empty_workspace(caller.workspace_id, res, write.answered_by(deleted_count_answer)))
     )

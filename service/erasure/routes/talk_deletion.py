@@ -1,4 +1,4 @@
-"""Deleting and purging conversations and turns over HTTP."""
+"""Routes for deleting and purging conversations and turns."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from service.http.writes import WriteOf, answer, send
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 
-FactsOf = Annotated[bool, Query(description="Delete the facts that rest on it alone, too; a purge does so in any case")]
+FactsOf = Annotated[bool, Query(description="Also delete the facts that were extracted from it alone; a purge always does")]
 
 
 class DeletedTalkResponse(ResponseModel):
     """The outcome of deleting a conversation or a turn."""
 
     id: Id = Field(description="UUID of the conversation or the turn")
-    deleted: bool = Field(description="Always true: it is gone, now or since before")
-    already_deleted: bool = Field(description="true: it had been deleted before, and nothing was done")
-    turns: int = Field(description="How many turns went")
-    memories: int = Field(description="How many memories went with them")
+    deleted: bool = Field(description="Always true")
+    already_deleted: bool = Field(description="Whether it had been deleted before")
+    turns: int = Field(description="Number of turns deleted")
+    memories: int = Field(description="Number of memories deleted with them")
 
 
 @router.delete(
@@ -51,11 +51,12 @@ async def delete_conversation(
     expected: ExpectedOf,
     facts: FactsOf = False,
 ) -> Response:
-    """With its turns, the messages that were kept word for word, its working memory and the uses of tools in it. Facts
-    that were read in it stay, unless `facts=true`; the log of conversations stays. A repetition says `already_deleted`.
+    """Deletes its turns, messages that were stored verbatim, its working memory and its tool invocations, too. Facts
+    extracted from it stay unless `facts=true`; the log of conversations stays. Repeating the request returns
+    `already_deleted`.
 
-    With `purge=true` all of it is erased from every table, with the facts that rest on it alone, also when it was
-    deleted before (by its id), and the answer is a receipt.
+    With `purge=true` all of it is erased from every table, with the facts extracted from it alone, even if it was
+    deleted before (by its id), and the response is a receipt.
     """
     talk = await forget_conversation.find_conversation(owner, id, res)
     if purge:
@@ -83,8 +84,8 @@ async def delete_turn(
     write: WriteOf,
     facts: FactsOf = False,
 ) -> Response:
-    """With the message that was kept word for word, if it is one. Facts that were read in it stay, unless `facts=true`.
-    The other turns keep their places. With `purge=true` as for a conversation."""
+    """Deletes the message that was stored verbatim, too. Facts extracted from it stay unless `facts=true`. The other
+    turns keep their indexes. `purge=true` works as for a conversation."""
     talk = await forget_conversation.find_turn(owner, uuid_of(id, forget_conversation.no_turn), res)
     if purge:
         await request.app.state.reads.flush()

@@ -1,1 +1,1 @@
-"""The change feed and webhooks over HTTP."""
+"""Routes for the change feed and webhooks."""

@@ -1,7 +1,7 @@
 """The change feed as Server-Sent Events.
 
-A stream looks every second for changes, whether its key is still good, and whether the process is to end. While it
-waits it holds neither a connection to the database nor a place among the running requests.
+Every second a stream checks for changes, whether its key is still valid, and whether the process is shutting down.
+While waiting it holds no database connection and does not count as a running request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 PAGE = 200
 POLL_S = 1.0
 HEARTBEAT_S = 15.0
-"""Below the minute after which proxies close a silent connection."""
+"""Proxies commonly close an idle connection after a minute."""
 
 RETRY_MS = 2_000
 HEAD = f"retry: {RETRY_MS}\n\n".encode()
@@ -40,7 +40,7 @@ Tell = Callable[[FeedEntry, FeedPlace], bytes]
 
 
 class OpenStreams:
-    """How many streams this process has open, by key."""
+    """Counts the open streams of this process, by key."""
 
     def __init__(self, *, per_key: int, in_all: int) -> None:
         self._per_key = per_key
@@ -48,14 +48,14 @@ class OpenStreams:
         self._open: Counter[UUID] = Counter()
 
     def check(self, key: UUID) -> None:
-        """Raises TooManyRequests, or Unavailable where other keys have them all."""
+        """Raises TooManyRequests, or Unavailable if other keys use them all."""
         if self._open[key] >= self._per_key:
             raise TooManyRequests(
-                f"This key has {self._per_key} streams open, which is as many as it may (LOXODON_STREAMS_PER_KEY).",
+                f"This key has reached its limit of {self._per_key} open streams (LOXODON_STREAMS_PER_KEY).",
                 retry_after_s=RETRY_MS / 1_000,
             )
         if self._open.total() >= self._in_all:
-            raise Unavailable("The service has as many streams open as it may.", retry_after_s=RETRY_MS / 1_000)
+            raise Unavailable("The service has reached its limit of open streams.", retry_after_s=RETRY_MS / 1_000)
 
     @contextmanager
     def counted(self, key: UUID) -> Iterator[None]:
@@ -71,7 +71,7 @@ class OpenStreams:
 async def streamed(
     request: Request, caller: Caller, res: Resources, after: FeedPlace | None, *, tell: Tell
 ) -> StreamingResponse:
-    """The stream behind `after`, whose first page is read before the answer begins: an `after` that is lost is an
+    """The stream after `after`. The first page is read before the response begins, so that an expired `after` is an
     error. Raises PlaceLost, TooManyRequests or Unavailable."""
     await read_on(caller.workspace_id, after, res, limit=1)
     streams: OpenStreams = request.app.state.streams
@@ -92,7 +92,7 @@ async def _events(
             try:
                 page = await read_on(caller.workspace_id, place, res, limit=PAGE)
             except PlaceLost:
-                return  # the client comes back and is told
+                return  # the client reconnects and gets the error
             except ServiceError as exc:
                 log.warning("unavailable", code=exc.code, detail=exc.detail)
                 page = None
@@ -112,7 +112,7 @@ async def _events(
 
 
 async def _may_go_on(request: Request) -> bool:
-    """Whether the key is still good; from here on behind its wall as it is now."""
+    """Whether the key is still valid; applies its current wall to what follows."""
     try:
         return (await authenticate(request)).may(Right.READ)
     except Unavailable:

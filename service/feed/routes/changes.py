@@ -1,4 +1,4 @@
-"""The change feed: page by page, or as a stream of events for as long as the client listens."""
+"""Route for the change feed, as pages or as a stream of events."""
 
 from __future__ import annotations
 
@@ -26,64 +26,62 @@ EVENTS = "text/event-stream"
 
 
 class ChangedMemory(ResponseModel):
-    """A memory as a change left it: what somebody wrote or decided, not what use, age and jobs make of it."""
+    """A memory after a change, without the values that change by use, ageing and jobs."""
 
     id: Id = Field(description="UUID")
     memory: str = Field(description="Its text, redacted", examples=["Prefers tea over coffee in the morning"])
     type: MemoryType = Field(description="One of seven types", examples=["Preference"])
-    fact_confidence: float | None = Field(description="0..1; null for what was stored as it is", examples=[0.9])
+    fact_confidence: float | None = Field(description="0..1; null for memories not extracted from a conversation", examples=[0.9])
     importance: float = Field(description="0..1", examples=[0.6])
-    tags: list[str] = Field(description="In lower case, 100 at most", examples=[["drink", "morning:tea"]])
-    categories: list[str] = Field(description="What it is about, in lower case", examples=[["food"]])
-    metadata: Metadata = Field(description="The caller's own", examples=[{"project": "atlas"}])
+    tags: list[str] = Field(description="Lower case; 100 at most", examples=[["drink", "morning:tea"]])
+    categories: list[str] = Field(description="What it is about, lower case", examples=[["food"]])
+    metadata: Metadata = Field(description="Your own data", examples=[{"project": "atlas"}])
     timestamp: Time = Field(description="When it was said or happened")
-    t_valid: Time | None = Field(description="It holds from then on; null: not said")
-    t_invalid: Time | None = Field(description="It holds until then; null: not said")
-    expires_at: Time | None = Field(description="It is deleted some time after; null: never")
-    archived: bool = Field(description="Retired: searches leave it out")
-    version: int = Field(description="Counts its changes; a greater one is newer", examples=[2])
+    t_valid: Time | None = Field(description="Valid from this moment on; null: no start")
+    t_invalid: Time | None = Field(description="Valid until this moment; null: no end")
+    expires_at: Time | None = Field(description="When it expires; null: never")
+    archived: bool = Field(description="Whether it is archived")
+    version: int = Field(description="Incremented by each change", examples=[2])
     created_at: Time = Field(description="When it was stored")
-    updated_at: Time = Field(description="When it was changed last")
+    updated_at: Time = Field(description="When it was last changed")
     user_id: OfUser
     agent_id: OfAgent
     run_id: OfRun
     channel: OfChannel
-    session_id: str | None = Field(description="As it was stored with; null: none", examples=["session-1"])
+    session_id: str | None = Field(description="The session_id it was stored with; null: none", examples=["session-1"])
 
 
 class ChangeItem(ResponseModel):
     """One change."""
 
-    id: str = Field(description="Of this change, the same for every reader", examples=["7512-48"])
-    cursor: str = Field(description="Send it as `after` to read on behind this change")
+    id: str = Field(description="Identifies the change; equal for all readers", examples=["7512-48"])
+    cursor: str = Field(description="Pass it as `after` to continue after this change")
     event: ChangeKind = Field(
-        description="memory.added; memory.updated; memory.ended: from some moment on it does not hold any more, as "
-        "it was superseded or somebody said so; memory.archived; memory.restored; memory.deleted; memory.erased: gone "
-        "with its history"
+        description="memory.added; memory.updated; memory.ended: its validity ended, because it was superseded or by "
+        "request; memory.archived; memory.restored; memory.deleted; memory.erased: deleted with its history"
     )
     memory_id: Id = Field(description="UUID")
-    changed_at: Time = Field(description="When. The order is that of the feed, not of these times")
+    changed_at: Time = Field(description="When it changed; the feed is not ordered by these times")
     user_id: OfUser
     agent_id: OfAgent
     run_id: OfRun
-    memory: ChangedMemory | None = Field(description="As this change left it; null: deleted or erased")
+    memory: ChangedMemory | None = Field(description="The memory after the change; null: deleted or erased")
 
 
 class ChangesPage(ResponseModel):
-    """Changes in the order that all readers see."""
+    """Changes, in an order that is the same for all readers."""
 
-    results: list[ChangeItem] = Field(description="At most `limit`, perhaps fewer though there are more")
-    next_cursor: str = Field(description="Send it as `after` to read on, now or later")
-    has_more: bool = Field(description="Whether there may be more already")
+    results: list[ChangeItem] = Field(description="At most `limit` changes; possibly fewer even if there are more")
+    next_cursor: str = Field(description="Pass it as `after` to continue, now or later")
+    has_more: bool = Field(description="Whether more changes may already be available")
     held_since: Time | None = Field(
-        description="When the oldest change was written that cannot be told yet, because a transaction that began "
-        "earlier has not ended; null: there is none"
+        description="Time of the oldest change that is withheld until an earlier transaction ends; null: none"
     )
 
 
 @router.get(
     "",
-    summary="What has changed, in order",
+    summary="List changes, in order",
     response_model=ChangesPage,
     responses={
         200: {"content": {EVENTS: {"schema": {"type": "string"}}}},
@@ -96,16 +94,16 @@ async def list_changes(
     res: ResourcesOf,
     after: Annotated[
         str | None,
-        Query(max_length=MAX_CURSOR, description="A cursor; `now`: only what comes; default: the oldest that is kept"),
+        Query(max_length=MAX_CURSOR, description="A cursor; `now`: only future changes; default: the oldest change that is kept"),
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     last_event_id: Annotated[
-        str | None, Header(max_length=MAX_CURSOR, description="The same as `after`, as a stream is taken up again")
+        str | None, Header(max_length=MAX_CURSOR, description="Like `after`; sent by clients that resume a stream")
     ] = None,
 ) -> Any:
-    """Every change of a memory once, in an order that is the same for every reader; a key with a wall sees those of
-    what it may read. With `Accept: text/event-stream` the answer is a stream of events that goes on with what comes:
-    `id` is the cursor, `event` and `data` are as in `results`."""
+    """Every change of a memory once, in an order that is the same for all readers; a restricted key sees changes in its
+    scope. With `Accept: text/event-stream` the response is a stream that continues with new changes: `id` is the
+    cursor, `event` and `data` are as in `results`."""
     place = place_of(last_event_id or after)
     if EVENTS in request.headers.get("accept", ""):
         begin = await from_now(caller.workspace_id, res) if place is None and after == NOW else None
@@ -116,7 +114,7 @@ async def list_changes(
 
 
 def place_of(cursor: str | None) -> FeedPlace | None:
-    """Raises InvalidInput for what we did not give out."""
+    """Raises InvalidInput for a cursor that is not one of ours."""
 
     def place(text: str) -> FeedPlace:
         source, position, seq, moment = text.split("|")
@@ -129,7 +127,7 @@ def place_of(cursor: str | None) -> FeedPlace | None:
         return cursors.unpack(cursor, place)
     except InvalidInput:
         raise InvalidInput(
-            "after: is not one of ours; take next_cursor of the last page, or now.", field="after"
+            "after: must be the next_cursor of a page, or now.", field="after"
         ) from None
 
 
@@ -156,7 +154,7 @@ def page_of(found: FeedPage) -> ChangesPage:
 
 
 def change_item(entry: FeedEntry, end: FeedPlace) -> ChangeItem:
-    """`end`: the place behind the page that the entry was read with."""
+    """`end`: the place after the page that contains the entry."""
     memory = None if entry.memory is None else ChangedMemory(**entry.memory)
     cursor = cursor_of(FeedPlace(end.source, entry.at, end.moment))
     return ChangeItem.of(entry, id=entry.at.id, cursor=cursor, event=entry.kind, memory=memory)

@@ -1,4 +1,4 @@
-"""Webhooks over HTTP: where changes are sent to, and how that went."""
+"""Routes for webhooks and their deliveries."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class CreateWebhookRequest(RequestModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"url": "https://example.com/loxodon"}]})
 
-    url: Url = Field(description="https, and no private address")
-    events: Events = Field(default_factory=list, description="What it is told; empty: every change")
+    url: Url = Field(description="https, and not a private address")
+    events: Events = Field(default_factory=list, description="Events to send; empty: all")
     description: Title | None = Field(None, description="For people", examples=["CRM copy"])
 
 
 NULLABLE = frozenset({"description"})
-"""What an update may set to null."""
+"""Fields that an update may set to null."""
 
 
 def _update_rules(schema: JsonDict) -> None:
@@ -64,11 +64,11 @@ class UpdateWebhookRequest(RequestModel):
 
     model_config = ConfigDict(json_schema_extra=_update_rules)
 
-    url: Url | None = Field(None, description="https, and no private address")
-    events: Events | None = Field(None, description="What it is told from now on; empty: every change")
-    description: Title | None = Field(None, description="For people; null: none")
+    url: Url | None = Field(None, description="https, and not a private address")
+    events: Events | None = Field(None, description="Events to send from now on; empty: all")
+    description: Title | None = Field(None, description="Description, for people; null: none")
     enabled: bool | None = Field(
-        None, description="false: nothing is sent; true: it goes on with the changes that it has missed"
+        None, description="false: send nothing; true: continue with the changes it has missed"
     )
 
     @model_validator(mode="after")
@@ -78,7 +78,7 @@ class UpdateWebhookRequest(RequestModel):
 
 
 class RotateWebhookRequest(RequestModel):
-    """How the old secret ends."""
+    """When the old secret expires."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"overlap_s": 3600}]})
 
@@ -86,7 +86,7 @@ class RotateWebhookRequest(RequestModel):
         86_400,
         ge=0,
         le=MAX_OVERLAP_S,
-        description="So many seconds deliveries carry a signature of the old secret, too",
+        description="Seconds during which deliveries are signed with the old secret as well",
     )
 
 
@@ -94,18 +94,18 @@ class WebhookItem(ResponseModel):
     """A webhook, without its secret."""
 
     id: Id = Field(description="UUID")
-    url: str = Field(description="Where changes are sent to", examples=["https://example.com/loxodon"])
-    events: list[ChangeKind] = Field(description="What it is told; empty: every change")
-    description: str | None = Field(description="For people; null: none", examples=["CRM copy"])
+    url: str = Field(description="Where changes are sent", examples=["https://example.com/loxodon"])
+    events: list[ChangeKind] = Field(description="Events that are sent; empty: all")
+    description: str | None = Field(description="Description, for people; null: none", examples=["CRM copy"])
     enabled: bool = Field(description="Whether changes are sent")
     disabled_reason: str | None = Field(
-        description="Why the service has switched it off: only failures for days, or 410; null: it has not",
+        description="Why the service disabled it: nothing but failures for days, or 410; null: it did not",
         examples=["The receiver answered 410 Gone."],
     )
-    failing_since: Time | None = Field(description="Every delivery since then has failed; null: the last did not")
-    retry_at: Time | None = Field(description="Before then none is tried; null: at once")
-    delivered_at: Time | None = Field(description="When one was accepted last; null: none was")
-    old_secret_until: Time | None = Field(description="Until when the old secret signs, too; null: there is none")
+    failing_since: Time | None = Field(description="Since when every delivery has failed; null: the last one succeeded")
+    retry_at: Time | None = Field(description="When the next delivery is attempted; null: at once")
+    delivered_at: Time | None = Field(description="When a delivery was last accepted; null: never")
+    old_secret_until: Time | None = Field(description="Until when deliveries are also signed with the old secret; null: no old secret")
     created_at: Time = Field(description="When it was created")
 
     @classmethod
@@ -114,53 +114,53 @@ class WebhookItem(ResponseModel):
 
 
 class CreateWebhookResponse(ResponseModel):
-    """A webhook and its secret, which is shown only once."""
+    """A webhook with its secret, which is shown only once."""
 
-    secret: str = Field(description="Checks signatures; it cannot be shown again", examples=["whsec_Zm9v"])
-    webhook: WebhookItem = Field(description="As it was created")
+    secret: str = Field(description="Key for checking signatures; it cannot be shown again", examples=["whsec_Zm9v"])
+    webhook: WebhookItem = Field(description="The new webhook")
 
 
 class RotateWebhookResponse(ResponseModel):
     """A new secret, which is shown only once."""
 
     id: Id = Field(description="UUID of the webhook")
-    secret: str = Field(description="Signs from now on; it cannot be shown again", examples=["whsec_Zm9v"])
-    old_secret_until: Time | None = Field(description="Until when the old one signs, too; null: no more")
+    secret: str = Field(description="Key for signatures from now on; it cannot be shown again", examples=["whsec_Zm9v"])
+    old_secret_until: Time | None = Field(description="Until when deliveries are also signed with the old secret; null: no longer")
 
 
 class WebhooksResponse(ResponseModel):
     """The webhooks of the workspace, oldest first."""
 
-    results: list[WebhookItem] = Field(description=f"At most {MAX_WEBHOOKS}")
+    results: list[WebhookItem] = Field(description=f"At most {MAX_WEBHOOKS} webhooks")
     next_cursor: OnePage = None
 
 
 class WebhookTestResponse(ResponseModel):
-    """What the receiver did with a test."""
+    """How the receiver responded to a test."""
 
-    accepted: bool = Field(description="Whether it answered with a status between 200 and 299")
-    status: int | None = Field(description="What it answered; null: nothing", examples=[200])
-    error: str | None = Field(description="Why it was not accepted; null: it was", examples=["No answer within 10 s."])
-    took_ms: float = Field(description="From the look-up of its name to its answer", examples=[38.2])
+    accepted: bool = Field(description="Whether it responded with a status between 200 and 299")
+    status: int | None = Field(description="The status of its response; null: no response", examples=[200])
+    error: str | None = Field(description="Why it was not accepted; null: accepted", examples=["No answer within 10 s."])
+    took_ms: float = Field(description="Milliseconds from name resolution to the response", examples=[38.2])
 
 
 class DeliveryItem(ResponseModel):
-    """One change on its way to a webhook."""
+    """The delivery of one change to a webhook."""
 
     id: Id = Field(description="UUID, sent as webhook-id")
     event: ChangeKind = Field(description="What happened")
     change_id: str = Field(description="`id` of the change in the feed", examples=["7512-48"])
     memory_id: Id = Field(description="UUID")
     state: DeliveryState = Field(
-        description="waiting: for its first or another attempt; delivered; dead: given up, until the webhook is "
-        "enabled again; dropped: what it was to tell has been erased"
+        description="waiting: for its first or another attempt; delivered; dead: given up until the webhook is "
+        "enabled again; dropped: the memory has been erased"
     )
-    attempts: int = Field(description="Requests that were sent, from 0")
-    status: int | None = Field(description="What the receiver answered last; null: nothing", examples=[500])
-    error: str | None = Field(description="Why the last attempt failed; null: it did not")
-    created_at: Time = Field(description="When it was made")
-    attempted_at: Time | None = Field(description="When it was sent last; null: not yet")
-    finished_at: Time | None = Field(description="When it was delivered, dead or dropped; null: it waits")
+    attempts: int = Field(description="Number of requests sent")
+    status: int | None = Field(description="Status of the last response; null: no response", examples=[500])
+    error: str | None = Field(description="Why the last attempt failed; null: not failed")
+    created_at: Time = Field(description="When it was created")
+    attempted_at: Time | None = Field(description="When it was last sent; null: not yet")
+    finished_at: Time | None = Field(description="When it was delivered, given up or dropped; null: waiting")
 
     @classmethod
     def describing(cls, found: WebhookDelivery) -> Self:
@@ -168,7 +168,7 @@ class DeliveryItem(ResponseModel):
 
 
 class DeliveriesPage(ResponseModel):
-    """Newest first; send `next_cursor` back for the next page."""
+    """Newest first; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[DeliveryItem] = Field(description="At most `limit` deliveries")
     next_cursor: NextCursor = None
@@ -178,12 +178,12 @@ class DeliveriesPage(ResponseModel):
 async def create_webhook(
     body: CreateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
 ) -> CreateWebhookResponse:
-    """It is sent the changes of the whole workspace from now on. Only this answer shows the secret."""
+    """It receives the changes of the whole workspace from now on. Only this response shows the secret."""
     made = await manage.create(caller.workspace_id, dict(body), res, write)
     return CreateWebhookResponse(secret=made.secret, webhook=WebhookItem.describing(made))
 
 
-@router.get("", summary="The workspace's webhooks", responses=errors.documented(401, 403, 503))
+@router.get("", summary="List the webhooks of the workspace", responses=errors.documented(401, 403, 503))
 async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
     """Without their secrets."""
     found = await manage.list_all(caller.workspace_id, res)
@@ -192,7 +192,7 @@ async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
 
 @router.get("/{id}", summary="A webhook", responses=errors.documented(401, 403, 404, 503))
 async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
-    """Without its secret; `disabled_reason` says why the service has switched it off."""
+    """Without its secret; `disabled_reason` says why the service disabled it."""
     return WebhookItem.describing(await manage.read(caller.workspace_id, uuid_of(id, manage.missing), res))
 
 
@@ -202,8 +202,8 @@ async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
 async def update_webhook(
     id: str, body: UpdateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
 ) -> WebhookItem:
-    """Another `url`, and `enabled: true`, forget the failures, and what was given up is sent again. What comes while it
-    is disabled is sent afterwards."""
+    """A new `url` and `enabled: true` reset the failures and retry dead deliveries. Changes that occur while it is
+    disabled are sent once it is enabled."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
     found = await manage.change(caller.workspace_id, uuid_of(id, manage.missing), given, res, write)
     return WebhookItem.describing(found)
@@ -211,17 +211,17 @@ async def update_webhook(
 
 @router.delete("/{id}", summary="Delete a webhook", status_code=204, responses=errors.documented(401, 403, 404, 503))
 async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, write: UnkeyedOf) -> None:
-    """With its deliveries; what waits is not sent."""
+    """Deletes its deliveries, too; waiting ones are not sent."""
     await manage.remove(caller.workspace_id, uuid_of(id, manage.missing), res, write)
 
 
 @router.post(
-    "/{id}/rotate", summary="Give a webhook a new secret", responses=errors.documented(400, 401, 403, 404, 503)
+    "/{id}/rotate", summary="Rotate the secret of a webhook", responses=errors.documented(400, 401, 403, 404, 503)
 )
 async def rotate_webhook(
     id: str, body: RotateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
 ) -> RotateWebhookResponse:
-    """For `overlap_s` deliveries carry both signatures, so that receivers can be changed one by one."""
+    """For `overlap_s` seconds deliveries carry both signatures, so that receivers can be updated one by one."""
     wanted = uuid_of(id, manage.missing)
     secret, until = await manage.rotate(caller.workspace_id, wanted, body.overlap_s, res, write)
     return RotateWebhookResponse(id=wanted, secret=secret, old_secret_until=until)
@@ -229,24 +229,24 @@ async def rotate_webhook(
 
 @router.post("/{id}/test", summary="Send a test to a webhook", responses=errors.documented(401, 403, 404, 503))
 async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestResponse:
-    """Sends the event `webhook.test` at once, signed like any other, and answers what came back. It changes nothing,
-    and goes to a disabled webhook, too."""
+    """Sends the event `webhook.test` at once, signed like any other, and returns the result. Disabled webhooks can be
+    tested, too."""
     answer = await manage.test(caller.workspace_id, uuid_of(id, manage.missing), res)
     return WebhookTestResponse.of(answer, accepted=answer.is_accepted)
 
 
 @router.get(
-    "/{id}/deliveries", summary="What was sent to a webhook", responses=errors.documented(400, 401, 403, 404, 503)
+    "/{id}/deliveries", summary="List the deliveries of a webhook", responses=errors.documented(400, 401, 403, 404, 503)
 )
 async def list_webhook_deliveries(
     id: str,
     caller: Admin,
     res: ResourcesOf,
-    state: Annotated[DeliveryState | None, Query(description="Only those that are so")] = None,
+    state: Annotated[DeliveryState | None, Query(description="Only deliveries in this state")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> DeliveriesPage:
-    """Newest first; kept for 7 days after they are over. Dead ones are sent again when the webhook is enabled again."""
+    """Newest first; kept for 7 days after they finish. Dead ones are retried when the webhook is enabled again."""
     before = None if cursor is None else cursors.unpack(cursor, UUID)
     wanted = uuid_of(id, manage.missing)
     found = await manage.list_deliveries(caller.workspace_id, wanted, res, state=state, before=before, limit=limit + 1)

@@ -1,1 +1,1 @@
-"""Entities and relations over HTTP."""
+"""Routes for entities and their relations."""

@@ -1,4 +1,4 @@
-"""Entities over HTTP: created, changed, found, deleted and merged."""
+"""Routes for entities: create, change, search, delete, merge."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def _visibility(
     run_id: RunId = None,
     channel: ChannelName = None,
 ) -> EntityScope:
-    """An entity is found by its id in any channel; only ids that are given restrict it."""
+    """By id, an entity is found in any channel; only the given ids restrict it."""
     if not any((user_id, agent_id, run_id)):
         return EntityScope(caller.workspace_id, None)
     scope = scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
@@ -66,7 +66,7 @@ async def _visibility(
 
 
 VisibleOf = Annotated[EntityScope, Depends(_visibility)]
-"""Which entities a request for given ids may see."""
+"""The entities that a request by id may see."""
 
 
 async def _scope_visibility(
@@ -81,13 +81,13 @@ async def _scope_visibility(
 
 
 ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
-"""Which entities a request for a name may see: those of the scope, or of the whole workspace when there is none."""
+"""The entities that a request by name may see: those of the scope, or of the whole workspace without one."""
 
 
-@router.post("", summary="The entities of a scope", responses=errors.documented(400, 401, 403, 404, 503))
+@router.post("", summary="List the entities of a scope", responses=errors.documented(400, 401, 403, 404, 503))
 async def list_entities(body: ListEntitiesRequest, caller: Reader, res: ResourcesOf) -> EntityPage:
-    """By name. With agent_id or run_id only entities that memories of that agent or run mention, with conversation_id
-    those that memories read from its turns mention."""
+    """By name. agent_id and run_id select entities that memories of that agent or run mention, conversation_id those
+    that memories extracted from its turns mention."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     scope = listed(scope, caller, body.channel)
     after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None
@@ -105,14 +105,14 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     summary="Create an entity, or add to the one with this name",
     response_model=EntityResponse,
     responses={
-        201: {"model": EntityResponse, "description": "It is new"},
+        201: {"model": EntityResponse, "description": "Created"},
         **errors.documented(400, 401, 403, 409, 412, 413, 422, 503),
     },
 )
 async def upsert_entity(
     body: UpsertEntityRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
-    """Entities are distinguished by user, channel and name, whatever its case; an alias matches too."""
+    """An entity is identified by user, channel and name, ignoring case; an alias matches, too."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     owner = EntityOwner(caller.workspace_id, scope.user_id, scope.channel)
     vector = embedding_vector(body.embedding, res.embedder.dimension)
@@ -128,7 +128,7 @@ def _upserted(found: tuple[Entity, bool]) -> StoredAnswer:
 
 @router.get(
     "/search",
-    summary="Entities by name or meaning",
+    summary="Search entities by name or meaning",
     responses=errors.documented(400, 401, 403, 422, 429, 503),
     dependencies=RATE_LIMITED,
 )
@@ -140,17 +140,17 @@ async def search_entities(
     note: AuditReadOf,
     counts: CountsOf,
     type: Annotated[str | None, Query(max_length=50, description="Only this type, such as person or project")] = None,
-    channels: Annotated[list[Channel] | None, Query(max_length=20, description="Also search these channels")] = None,
+    channels: Annotated[list[Channel] | None, Query(max_length=20, description="Channels to search in addition")] = None,
     limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 10,
     top_k: Annotated[int | None, Query(ge=1, le=100, include_in_schema=False)] = None,
     query: Annotated[
         str | None,
-        Query(min_length=1, max_length=1_000, description="A name or a description; needed", examples=["acme"]),
+        Query(min_length=1, max_length=1_000, description="A name or a description; required", examples=["acme"]),
     ] = None,
     q: Annotated[str | None, Query(min_length=1, max_length=1_000, include_in_schema=False)] = None,
 ) -> EntitySearchResponse:
-    """Entities whose name or alias equals, starts with or contains the query, and those similar to it by their name and
-    description."""
+    """Finds entities whose name or alias equals, starts with or contains the query, and entities whose name and
+    description are similar to it."""
     name, asked = the_query(query, q)
     limit = the_limit(request, limit, top_k)
     wanted = await clean_words(asked, name, res)
@@ -167,7 +167,7 @@ async def search_entities(
     "/{id}", summary="One entity", response_model=EntityResponse, responses=errors.documented(400, 401, 403, 404, 503)
 )
 async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
-    """Ids of a scope are optional; one that is given must be the entity's."""
+    """Scope ids are optional; those given must match the entity's."""
     wanted = uuid_of(id, entity.missing)
     return send(answer(200, EntityResponse.of((await reading.read(seen, [wanted], res))[wanted])))
 
@@ -181,7 +181,7 @@ async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf)
 async def delete_entity(
     id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf, seen: VisibleOf
 ) -> Response:
-    """With its aliases, relations and mentions. The memories stay, and a later text can create it again."""
+    """Deletes its aliases, relations and mentions, too. The memories stay, and a later text can create it again."""
     wanted = uuid_of(id, entity.missing)
     await reading.read(seen, [wanted], res)
     context = write.answered_by(_removed)
@@ -199,8 +199,8 @@ def _removed(found: Entity) -> StoredAnswer:
     responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
 )
 async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
-    """The source's names become aliases of the target, and its mentions and relations move over; a relation that the
-    target already has is not duplicated. The id in the answer undoes the merge."""
+    """The source's names become aliases of the target, and its mentions and relations move to it; a relation that the
+    target already has is not duplicated. The id in the response can be used to undo the merge."""
     context = write.answered_by(_merged)
     return send(_merged(await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, context)))
 
@@ -212,7 +212,7 @@ async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: Resou
     responses=errors.documented(401, 403, 404, 409, 503),
 )
 async def undo_entity_merge(id: str, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
-    """Restores names, mentions and relations as far as their other ends still exist. Repeating it changes nothing."""
+    """Restores names, mentions, and relations whose other entity still exists. Repeating it changes nothing."""
     return send(
         _merged(await entity.unmerge(caller.workspace_id, uuid_of(id, entity.missing), res, write.answered_by(_merged)))
     )

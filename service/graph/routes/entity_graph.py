@@ -1,4 +1,4 @@
-"""Relations of entities over HTTP: listed, created, deleted; neighbourhoods and shortest paths."""
+"""Routes for relations of entities: list, create, delete, neighbourhoods, shortest paths."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ async def _conditions(
         list[Comma] | None,
         Query(max_length=MAX_TYPES, description=f"{REPEATABLE}; any spelling"),
     ] = None,
-    valid_at: Annotated[Time | None, Query(description="Relations that are valid at this moment; default now")] = None,
-    include_invalid: Annotated[bool, Query(description="Also relations that are not valid at that moment")] = False,
+    valid_at: Annotated[Time | None, Query(description="Relations valid at this moment; default now")] = None,
+    include_invalid: Annotated[bool, Query(description="Include relations that are not valid at that moment")] = False,
 ) -> EdgeFilter:
     found = tuple(dict.fromkeys(normalise(part) for part in split(types, "types")))
     if "" in found or len(found) > MAX_TYPES:
@@ -59,16 +59,16 @@ async def _conditions(
 
 
 EdgeFilterOf = Annotated[EdgeFilter, Depends(_conditions)]
-"""Which relations a request follows."""
+"""The relations that a request follows."""
 
 
 @router.get(
     "/{name:path}/relations",
-    summary="The relations of an entity, by its name",
+    summary="List the relations of an entity by its name",
     responses=errors.documented(400, 401, 403, 404, 503),
 )
 async def list_entity_relations(
-    name: Annotated[str, Path(min_length=1, max_length=255, description="Name, alias or id; case does not count")],
+    name: Annotated[str, Path(min_length=1, max_length=255, description="Name, alias or id; case-insensitive")],
     caller: Reader,
     res: ResourcesOf,
     counts: CountsOf,
@@ -77,7 +77,7 @@ async def list_entity_relations(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> EntityRelationPage:
-    """Both directions, strongest first. Without ids of a scope: of every entity with this name in the workspace."""
+    """In both directions, strongest first. Without scope ids, of every entity with this name in the workspace."""
     after = cursors.unpack(cursor, _place) if cursor else None
     named, found = await reading.relations_of(seen, name, edges, res, after=after, limit=limit + 1, counts=counts)
     page, last = cursors.cut(found, limit)
@@ -92,19 +92,19 @@ async def list_entity_relations(
 
 @router.post(
     "/relations",
-    summary="Relate an entity to another",
+    summary="Create a relation between two entities",
     status_code=201,
     response_model=EntityRelationResponse,
     responses={
-        200: {"model": EntityRelationResponse, "description": "It existed and takes the new values"},
+        200: {"model": EntityRelationResponse, "description": "The relation existed and was updated"},
         **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
     },
 )
 async def create_entity_relation(
     body: CreateEntityRelationRequest, caller: Changer, res: ResourcesOf, write: WriteOf
 ) -> Response:
-    """Read from source to target: Alice works_at Acme. There is one per pair and type; repeating it takes the new
-    values."""
+    """Reads from source to target: Alice works_at Acme. There is one relation per pair and type; creating it again
+    updates it."""
     everything = EntityScope(caller.workspace_id, None)
     both = await reading.read(everything, [body.source_id], res, field="source_id")
     both |= await reading.read(everything, [body.target_id], res, field="target_id")
@@ -129,16 +129,16 @@ async def delete_entity_relation(
     write: WriteOf,
     source_id: UUID,
     target_id: UUID,
-    type: Annotated[str | None, Query(min_length=1, max_length=200, description="Left out: every type")] = None,
+    type: Annotated[str | None, Query(min_length=1, max_length=200, description="Default: every type")] = None,
 ) -> Response:
-    """Relations from source to target; 0 when there is none."""
+    """Deletes the relations from source to target; without any, 0 are deleted."""
     context = write.answered_by(deleted)
     return send(deleted(await entity.unrelate(caller.workspace_id, source_id, target_id, type, res, context)))
 
 
 @router.get(
     "/graph",
-    summary="The neighbourhood of entities",
+    summary="Get the neighbourhood of entities",
     response_model=EntityGraphResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
 )
@@ -149,10 +149,11 @@ async def get_entity_graph(
     seen: VisibleOf,
     edges: EdgeFilterOf,
     ids: Annotated[list[Comma], Query(max_length=MAX_STARTS, description=REPEATABLE)],
-    depth: Annotated[int, Query(ge=1, le=3, description="Edges to walk, in both directions")] = 2,
-    limit: Annotated[int | None, Query(ge=1, description="Nodes; at most graph_max_nodes")] = None,
+    depth: Annotated[int, Query(ge=1, le=3, description="Number of edges to follow, in both directions")] = 2,
+    limit: Annotated[int | None, Query(ge=1, description="Maximum number of nodes; limited by graph_max_nodes")] = None,
 ) -> Response:
-    """Follows the 50 strongest relations of each node; `truncated`: there were more, or more than fits an answer."""
+    """Follows the 50 strongest relations of each node; `truncated` says whether there are more, or more nodes than fit
+    the response."""
     starts = _ids(ids)
     max_nodes = max(min(limit or DEFAULT_NODES, res.settings.graph_max_nodes), len(starts))
     found = await reading.graph(seen, starts, edges, res, depth=depth, limit=max_nodes, counts=counts)
@@ -162,11 +163,11 @@ async def get_entity_graph(
         relations=[relation_response(each) for each in page],
         truncated=found.truncated or last is not None,
     )
-    return send(answer(200, body))  # validated once: an answer holds hundreds of rows
+    return send(answer(200, body))  # validated once: a response has hundreds of rows
 
 
 @router.get(
-    "/path", summary="A shortest path from one entity to another", responses=errors.documented(400, 401, 403, 404, 503)
+    "/path", summary="Find a shortest path between two entities", responses=errors.documented(400, 401, 403, 404, 503)
 )
 async def find_entity_path(
     caller: Reader,
@@ -177,7 +178,7 @@ async def find_entity_path(
     target_id: UUID,
     max_depth: Annotated[int, Query(ge=1, le=MAX_PATH_EDGES)] = 4,
 ) -> EntityPathResponse:
-    """Edges count in both directions. When there is no path, `found` is false."""
+    """Edges are followed in both directions. Without a path, `found` is false."""
     way, nodes, relations = await reading.path(seen, source_id, target_id, edges, res, max_edges=max_depth)
     return EntityPathResponse(
         found=bool(nodes),

@@ -1,4 +1,4 @@
-"""Request and response models of entities and their relations."""
+"""Request and response models for entities and their relations."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ Label = Annotated[Filled, Field(min_length=1, max_length=200, examples=["works_a
 
 
 class UpsertEntityRequest(ScopeFields):
-    """An entity by its name. A field that is left out stays as it is; aliases and properties are added to the stored
-    ones."""
+    """An entity, identified by its name. Omitted fields stay as they are; aliases and properties are added to the
+    stored ones."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -47,17 +47,17 @@ class UpsertEntityRequest(ScopeFields):
         }
     )
 
-    name: Name = Field(description="Its name; an entity with this name or alias is the same entity")
-    type: TypeWord | None = Field(None, description="Default concept; `people` and the like become person")
+    name: Name = Field(description="Its name; an existing entity with this name or alias is updated")
+    type: TypeWord | None = Field(None, description="Default concept; variants are normalised: `people` becomes person")
     description: Filled | None = Field(
-        None, min_length=1, max_length=2_000, description="What it is; its vector is made from name and description"
+        None, min_length=1, max_length=2_000, description="What it is; its vector is computed from name and description"
     )
     aliases: list[Name] = Field(
         default_factory=list, max_length=MAX_ALIASES, description="Other names, added to the stored ones"
     )
-    properties: JsonObject = Field(default_factory=dict, description="Any JSON to keep with it, merged key by key")
+    properties: JsonObject = Field(default_factory=dict, description="Your own data, merged key by key")
     salience: Unit | None = Field(None, description="0..1, default 0.5")
-    embedding: Vector | None = Field(None, description="Left out: made from name and description")
+    embedding: Vector | None = Field(None, description="Default: computed from name and description")
 
 
 class ListEntitiesRequest(ScopeFields):
@@ -66,13 +66,13 @@ class ListEntitiesRequest(ScopeFields):
     model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": "alice", "type": "person"}]})
 
     type: TypeWord | None = Field(
-        None, description="Only these, such as person, organization, location, project; left out: all"
+        None, description="Only these types, such as person, organization, location, project; default: all"
     )
     conversation_id: Filled | None = Field(
-        None, max_length=255, description="Only those that this conversation mentions: its id, or its name"
+        None, max_length=255, description="Only entities that this conversation, given by id or name, mentions"
     )
     limit: int = Field(100, ge=1, le=1_000, description="Maximum number of results")
-    cursor: str | None = Field(None, max_length=2_000, description="next_cursor of the page before")
+    cursor: str | None = Field(None, max_length=2_000, description="next_cursor of the previous page")
 
 
 class CreateEntityRelationRequest(RequestModel):
@@ -91,14 +91,14 @@ class CreateEntityRelationRequest(RequestModel):
         }
     )
 
-    source_id: Id = Field(description="UUID of the entity that the relation starts at")
-    target_id: Id = Field(description="UUID of the entity that it leads to")
+    source_id: Id = Field(description="UUID of the source entity")
+    target_id: Id = Field(description="UUID of the target entity")
     type: Label = Field(description="Stored as given and normalised: works_at becomes WORKS_FOR")
     strength: Unit = Field(1.0, description="0..1")
     confidence: Unit = Field(1.0, description="0..1")
-    properties: JsonObject = Field(default_factory=dict, description="Any JSON to keep with it")
-    t_valid: Time | None = Field(None, description="First moment it is valid; left out: always was")
-    t_invalid: Time | None = Field(None, description="First moment it is no longer valid; left out: still valid")
+    properties: JsonObject = Field(default_factory=dict, description="Your own data")
+    t_valid: Time | None = Field(None, description="Valid from this moment on; default: no start")
+    t_invalid: Time | None = Field(None, description="Valid until this moment; default: no end")
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -121,8 +121,8 @@ class MergeEntitiesRequest(RequestModel):
         }
     )
 
-    source_id: Id = Field(description="UUID of the entity that disappears; its names become aliases")
-    target_id: Id = Field(description="UUID of the entity that stays")
+    source_id: Id = Field(description="UUID of the entity to merge; its names become aliases")
+    target_id: Id = Field(description="UUID of the entity to keep")
 
 
 # -- answers ------------------------------------------------------------------------------------------------------
@@ -133,25 +133,25 @@ class EntityResponse(ResponseModel):
 
     id: Id = Field(description="UUID")
     name: str = Field(description="Its name")
-    type: str = Field(description="Lower-case singular, such as person or project; concept when not known")
+    type: str = Field(description="Lower case and singular, such as person or project; concept if unknown")
     aliases: list[str] = Field(description="Its other names")
-    description: str | None = Field(description="What it is; null: not given")
-    properties: Metadata = Field(description="As you stored them")
+    description: str | None = Field(description="What it is; null: unknown")
+    properties: Metadata = Field(description="Your own data")
     salience: float = Field(description="0..1, default 0.5")
-    user_id: str | None = Field(description="Whose entity; null: of no user")
+    user_id: str | None = Field(description="User it belongs to; null: none")
     channel: OfChannel
     mentions: int = Field(description="Memories that mention it, counted up to 1,000")
-    extracted_by: str = Field(description="Where it comes from: rules, llm, or caller (the API)")
+    extracted_by: str = Field(description="Its origin: rules, llm, or caller (the API)")
     first_seen: Time = Field(description="When it was first mentioned")
     last_accessed: Time | None = Field(description="When it was last used; null: never")
-    access_count: int = Field(description="How often it was used, from 0")
-    version: int = Field(description="From 1, counts its changes; the ETag")
+    access_count: int = Field(description="How often it was used")
+    version: int = Field(description="Starts at 1, incremented by each change; the ETag")
     created_at: Time = Field(description="When it was stored")
     updated_at: Time = Field(description="When it was last changed")
 
 
 class EntityPage(ResponseModel):
-    """By name; send `next_cursor` back for the next page."""
+    """By name; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[EntityResponse] = Field(description="At most `limit` entities")
     next_cursor: NextCursor = None
@@ -161,9 +161,7 @@ class EntitySearchHit(EntityResponse):
     """An entity found by a search."""
 
     score: float = Field(description="0..1: the greater of the name match and `similarity`")
-    similarity: float | None = Field(
-        description="The calibrated cosine to the query, 0..1; null when one of them has no vector"
-    )
+    similarity: float | None = Field(description="Calibrated cosine to the query, 0..1; null if either has no vector")
 
 
 class EntitySearchResponse(ResponseModel):
@@ -172,30 +170,30 @@ class EntitySearchResponse(ResponseModel):
     results: list[EntitySearchHit] = Field(description="At most `limit` entities")
     next_cursor: OnePage = None
     warnings: list[str] = Field(
-        description="What could not be done, so that hits may be missing, each as `code: sentence`",
+        description="What was skipped, so that hits may be missing, each as `code: sentence`",
         default_factory=list,
     )
 
 
 class EntityRelationResponse(ResponseModel):
-    """A relation, to be read from source to target."""
+    """A relation between entities, from source to target."""
 
     id: Id = Field(description="UUID")
-    source_id: Id = Field(description="UUID of the entity that it starts at")
-    source: str = Field(description="Name of that entity")
-    type: str = Field(description="The label normalised, in upper case: works_at becomes WORKS_FOR")
-    label: str = Field(description="The type as it was given")
-    target_id: Id = Field(description="UUID of the entity that it leads to")
-    target: str = Field(description="Name of that entity")
+    source_id: Id = Field(description="UUID of the source entity")
+    source: str = Field(description="Name of the source entity")
+    type: str = Field(description="The normalised type, upper case: works_at becomes WORKS_FOR")
+    label: str = Field(description="The type as given")
+    target_id: Id = Field(description="UUID of the target entity")
+    target: str = Field(description="Name of the target entity")
     strength: float = Field(description="0..1")
     confidence: float = Field(description="0..1")
-    properties: Metadata = Field(description="As you stored them")
-    t_valid: Time | None = Field(description="First moment it is valid; null: always was")
-    t_invalid: Time | None = Field(description="First moment it is no longer valid; null: still valid")
-    extracted_by: str = Field(description="Where it comes from: rules, llm, or caller (the API)")
+    properties: Metadata = Field(description="Your own data")
+    t_valid: Time | None = Field(description="Valid from this moment on; null: no start")
+    t_invalid: Time | None = Field(description="Valid until this moment; null: no end")
+    extracted_by: str = Field(description="Its origin: rules, llm, or caller (the API)")
     memory_ids: list[Id] = Field(description="UUIDs of at most five memories that state it")
-    created_at: Time | None = Field(description="When it was stored; null: not known")
-    updated_at: Time | None = Field(description="When it was last changed; null: not known")
+    created_at: Time | None = Field(description="When it was stored; null: unknown")
+    updated_at: Time | None = Field(description="When it was last changed; null: unknown")
 
 
 class EntityRelationPage(ResponseModel):
@@ -207,29 +205,29 @@ class EntityRelationPage(ResponseModel):
 
 
 class EntityGraphNode(EntityResponse):
-    """An entity reached by a walk."""
+    """An entity of a neighbourhood."""
 
-    depth: int = Field(description="Edges from the nearest start, 0..3; 0: a start itself")
+    depth: int = Field(description="Number of edges to the nearest start, 0..3; 0: a start itself")
 
 
 class EntityGraphResponse(ResponseModel):
     """By depth, then by the strength of the edge that leads to the entity."""
 
-    nodes: list[EntityGraphNode] = Field(description="Each once, the starts included")
-    relations: list[EntityRelationResponse] = Field(description="Those between these nodes")
-    truncated: bool = Field(
-        description="true: a node had more than its 50 strongest edges, or there were more nodes than `limit`"
-    )
+    nodes: list[EntityGraphNode] = Field(description="Each node once, including the starts")
+    relations: list[EntityRelationResponse] = Field(description="Relations between these nodes")
+    truncated: bool = Field(description="Whether a node has more than 50 edges or there are more nodes than `limit`")
 
 
 class EntityPathResponse(ResponseModel):
-    """A shortest path; edges count in both directions."""
+    """A shortest path; edges are followed in both directions."""
 
     found: bool = Field(description="Whether there is a path of at most `max_depth` edges")
-    length: int | None = Field(description="Number of its edges; null: there is no path")
-    nodes: list[EntityResponse] = Field(description="In path order, both ends included; empty when there is no path")
+    length: int | None = Field(description="Number of edges; null: no path")
+    nodes: list[EntityResponse] = Field(description="In path order, including both ends; empty without a path")
     relations: list[EntityRelationResponse] = Field(description="In path order")
-    truncated: bool = Field(description="true: a node had more edges than were read, so a shorter path may exist")
+    truncated: bool = Field(
+        description="Whether a node has more edges than were read, so that a shorter path may exist"
+    )
 
 
 class DeletedEntityResponse(ResponseModel):
@@ -242,13 +240,13 @@ class DeletedEntityResponse(ResponseModel):
 class EntityMergeResponse(ResponseModel):
     """A merge of one entity into another, done or undone."""
 
-    id: Id = Field(description="UUID of the merge, for undoing it")
-    source_id: Id = Field(description="UUID of the entity that was merged")
-    target_id: Id = Field(description="UUID of the entity that it was merged into")
-    mentions: int = Field(description="Memories whose mention moved to the target, from 0")
-    relations: int = Field(description="Relations that moved to the target, from 0")
+    id: Id = Field(description="UUID of the merge")
+    source_id: Id = Field(description="UUID of the merged entity")
+    target_id: Id = Field(description="UUID of the target entity")
+    mentions: int = Field(description="Number of mentions moved to the target")
+    relations: int = Field(description="Number of relations moved to the target")
     created_at: Time = Field(description="When they were merged")
-    undone_at: Time | None = Field(description="When it was undone; null: it was not")
+    undone_at: Time | None = Field(description="When it was undone; null: not undone")
     entities: list[EntityResponse] = Field(description="The remaining entities: the target, or both after an undo")
 
 

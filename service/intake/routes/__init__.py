@@ -1,1 +1,1 @@
-"""POST /v1/memories and its operations."""
+"""Routes for storing memories and for operations."""

@@ -1,4 +1,4 @@
-"""Operations: the progress of requests that were answered with 202."""
+"""Routes for operations: the progress of requests that returned 202."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ router = APIRouter(prefix="/v1/operations", tags=["operations"], route_class=Jso
 
 
 class AcceptedResponse(ResponseModel):
-    """The request is stored and will be carried out; `url` tells the progress."""
+    """The request is stored and will be processed; `url` reports the progress."""
 
-    operation_id: Id = Field(description="UUID to ask by")
-    status: Literal["queued"] = Field(default="queued", description="Always queued: `url` tells the progress")
-    url: str = Field(description="Where to ask", examples=["/v1/operations/0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
+    operation_id: Id = Field(description="UUID of the operation")
+    status: Literal["queued"] = Field(default="queued", description="Always queued; `url` reports the progress")
+    url: str = Field(
+        description="URL of the operation", examples=["/v1/operations/0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]
+    )
 
 
 def accepted(operation_id: UUID) -> StoredAnswer:
@@ -41,24 +43,22 @@ def accepted(operation_id: UUID) -> StoredAnswer:
 @router.post(
     "",
     operation_id="store_conversation_later",
-    summary="Store a conversation later",
+    summary="Store a conversation asynchronously",
     status_code=202,
     response_model=AcceptedResponse,
     responses=errors.documented(400, 401, 403, 409, 413, 422, 503),
 )
 async def store_conversation_later(body: StoreRequest, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
-    """Takes `messages` as POST /v1/memories does, keeps them safe, and answers before facts are read from them."""
+    """Takes `messages` like POST /v1/memories, stores them durably, and returns before facts are extracted."""
     if body.messages is None:
-        raise InvalidInput(
-            "messages: are what is stored later; send a single text to POST /v1/memories.", field="messages"
-        )
+        raise InvalidInput("messages: are required; send a single text to POST /v1/memories.", field="messages")
     if body.dry_run:
-        raise InvalidInput("dry_run: is answered by POST /v1/memories, at once.", field="dry_run")
+        raise InvalidInput("dry_run: send it to POST /v1/memories.", field="dry_run")
     return await accept_conversation(body, caller, res, write)
 
 
 async def accept_conversation(body: StoreRequest, caller: Caller, res: Resources, write: WriteContext) -> Response:
-    """202 with the operation, once the conversation is safe."""
+    """202 with the operation, once the conversation is committed."""
     conversation, _ = await conversation_draft(body, caller, res)
     return send(accepted(await accept(conversation, res, write.answered_by(accepted))))
 
@@ -67,28 +67,26 @@ class OperationProgress(ResponseModel):
     """The progress of a deletion."""
 
     done: int = Field(description="Memories deleted so far")
-    total: int = Field(description="Memories to delete in all")
+    total: int = Field(description="Memories to delete in total")
 
 
 class OperationResponse(ResponseModel):
-    """The progress of a request that was answered with 202."""
+    """The progress of a request that returned 202."""
 
     id: Id = Field(description="UUID")
     kind: str = Field(
-        description="What it does: record stores a conversation, forget_scope deletes a scope, reset a workspace"
+        description="record stores a conversation, forget_scope deletes a scope, reset empties a workspace"
     )
-    status: Literal["queued", "running", "done", "failed"] = Field(
-        description="queued and running go on; done and failed are final"
-    )
-    progress: OperationProgress | None = Field(description="How far a deletion is; null where that cannot be told")
+    status: Literal["queued", "running", "done", "failed"] = Field(description="done and failed are final")
+    progress: OperationProgress | None = Field(description="Progress of a deletion; null: unknown")
     result: dict[str, Any] | None = Field(
-        description="With status done: event and id of each message, in order, or how many were deleted; null otherwise"
+        description="With status done: event and id of each message, in order, or the number deleted; else null"
     )
     error: dict[str, Any] | None = Field(
-        description="With status failed: `code`, `detail`, and `field` where one is to blame; null otherwise"
+        description="With status failed: `code`, `detail`, and `field` if one is invalid; else null"
     )
     created_at: Time = Field(description="When the request was accepted")
-    finished_at: Time | None = Field(description="When it was done or failed; null: not yet")
+    finished_at: Time | None = Field(description="When it finished or failed; null: not yet")
 
 
 @router.get(
@@ -99,7 +97,7 @@ class OperationResponse(ResponseModel):
     responses=errors.documented(401, 403, 404, 503),
 )
 async def get_operation(id: str, caller: Reader, res: ResourcesOf) -> OperationResponse:
-    """Of a request that was answered with 202. A finished one is kept as long as finished jobs, 7 days by default."""
+    """For requests that returned 202. Finished operations are kept as long as finished jobs, 7 days by default."""
     async with res.db.read(caller.workspace_id) as session:
         found = await operations.get(session, caller.workspace_id, uuid_of(id, _missing))
     if found is None:

@@ -1,4 +1,4 @@
-"""Storing memories: one text, a conversation, or a batch of texts."""
+"""Routes for storing memories: a text, a conversation, or a batch."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRou
 BATCH_AT_ONCE = 4
 
 Prefer = Annotated[str | None, Header(max_length=sizes.MAX_HEADER, include_in_schema=False)]
-"""`respond-async`: answer before the slow work is done. The document has POST /v1/operations for it: an answer of
-another form under the same address would make every user of a generated client tell the two apart."""
+"""`respond-async`: respond before the slow work is done. The OpenAPI document has POST /v1/operations instead: with a
+second form of response here, every user of a generated client would have to tell the two apart."""
 
 
 @router.post(
@@ -73,11 +73,11 @@ async def store_memory(
     write: WriteOf,
     prefer: Prefer = None,
 ) -> Response:
-    """Runs PII, embedding, dedup, importance, temporal, category and type, then writes everything in one transaction.
+    """Redacts, embeds, deduplicates and classifies the text, then writes everything in one transaction.
 
-    `content` makes one memory. `messages` with `infer=false` keeps a conversation as it was said: one result per
-    message, in order. With `Prefer: respond-async` a single memory is answered as soon as it is safe and found by
-    text; its vector follows.
+    `content` stores one memory. `messages` stores the facts of a conversation; with `infer=false` the messages
+    themselves, one result per message, in order. With `Prefer: respond-async` the response to a single memory does not
+    wait for its vector; until then it is found by its words.
     """
     later = prefer is not None and "respond-async" in prefer.lower()
     if later and body.messages is not None and not body.dry_run:
@@ -93,9 +93,9 @@ async def store_memory(
 async def _stored(
     body: StoreRequest, caller: Caller, res: Resources, write: WriteContext, spending: Budget, *, later: bool = False
 ) -> StoredAnswer:
-    """The answer of the verb that the body wants: store for `content`, curate or record for `messages`.
+    """The response of store for `content`, of curate or record for `messages`.
 
-    With an Idempotency-Key the verb stores the same answer in its transaction: it gets the serializer for that.
+    With an Idempotency-Key the response is stored in the same transaction, for which the verb gets the serializer.
     """
     if body.messages is None:
         serialize = StoreSerializer(body, spending, may_read=caller.may(Right.READ))
@@ -121,11 +121,11 @@ async def _stored(
 async def store_memories(
     body: StoreBatchRequest, caller: Writer, res: ResourcesOf, write: BatchOf
 ) -> StoreBatchResponse:
-    """An item that fails does not stop the others; each has its own status. With an Idempotency-Key every item
-    has the key `key:index`, so a repeated batch completes what is missing."""
+    """A failing item does not stop the others; each has its own status. With an Idempotency-Key every item has the key
+    `key:index`, so repeating the batch completes what is missing."""
     if len(body.items) > res.settings.batch_max_items:
         raise InvalidInput(
-            f"items: {len(body.items)} were sent, at most {res.settings.batch_max_items} are taken at once.",
+            f"items: {len(body.items)} were sent, the maximum is {res.settings.batch_max_items}.",
             field="items",
         )
     sizes.check_texts("items", (text for one in body.items for text in sent_texts(one)))
@@ -141,7 +141,7 @@ Answered = StoredAnswer | ServiceError
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """The request that the items of a batch share. `ends`: the moment by which each is done."""
+    """What the items of a batch share. `ends`: the deadline of each."""
 
     caller: Caller
     res: Resources
@@ -151,7 +151,7 @@ class _Batch:
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(BATCH_AT_ONCE))
 
     async def answers(self, items: Sequence[StoreRequest]) -> list[StoreBatchItem]:
-        """The texts together, each conversation on its own."""
+        """Stores the texts together and each conversation separately."""
         talks = {index: one for index, one in enumerate(items) if one.messages is not None}
         texts = {index: one for index, one in enumerate(items) if one.messages is None}
         stored, talked = await asyncio.gather(
@@ -209,8 +209,8 @@ def _batch_item(index: int, found: Answered) -> StoreBatchItem:
 
 
 class StoreSerializer:
-    """Makes the answer of a store request: the stored one and the one that is sent are the same, also in timings_ms.
-    Who may not read gets no text of a memory that was there before."""
+    """Builds the response of a store request once, so that the stored and the sent one are equal, even in timings_ms.
+    Without the right to read it omits the text of existing memories."""
 
     def __init__(
         self, body: StoreRequest, spending: Budget, warnings: Sequence[str] = (), *, may_read: bool = True
@@ -232,7 +232,7 @@ class StoreSerializer:
         return found.model_copy(update={"memory": None, "old_memory": None})
 
     def __call__(self, result: StoreResult) -> StoredAnswer:
-        """201 when a row was made, else 200, also for the events of a curated conversation."""
+        """201 if a row was created, else 200, also for the events of a curated conversation."""
         timings = stage_timings([outcome.draft for outcome in result.outcomes])
         body = StoreResponse(
             results=[self._shown(outcome) for outcome in result.outcomes],

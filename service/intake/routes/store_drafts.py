@@ -1,4 +1,4 @@
-"""The drafts of a store request: what its body says, checked and put into the words of the domain."""
+"""Validates the body of a store request and converts it to drafts."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ from service.runtime.resources import Resources
 
 ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function"})
 OWNED_CONVERSATION = (
-    "shared: a conversation belongs to a user, an agent or a run. Store what everyone should know as content, or "
-    "promote a memory of the conversation with shared."
+    "shared: a conversation belongs to a user, an agent or a run. Store shared knowledge as content, or promote a "
+    "memory of the conversation with shared."
 )
-REPEATED = (
-    f"metadata: it and the tags are kept with each message, all together more than {sizes.MAX_REPEATED:,} values."
-)
-ONLY_INFERRED = "{}: is used with messages and infer=true only."
+REPEATED = f"metadata: is stored with each message, as are the tags; together more than {sizes.MAX_REPEATED:,} values."
+ONLY_INFERRED = "{}: requires messages and infer=true."
 
 
 def text_draft(body: StoreRequest, caller: Caller, res: Resources, *, later: bool) -> Draft:
@@ -37,7 +35,7 @@ def text_draft(body: StoreRequest, caller: Caller, res: Resources, *, later: boo
     assert body.content is not None
     for name in ("updated_at", "last_accessed"):
         if getattr(body, name) is not None and not body.allow_system_fields:
-            raise InvalidInput(f"{name}: is kept by the service; allow_system_fields lets you set it.", field=name)
+            raise InvalidInput(f"{name}: is set by the service; pass allow_system_fields to change it.", field=name)
     if body.allow_system_fields and not caller.may(Right.SYSTEM):
         raise Forbidden(f"This key lacks the right {Right.SYSTEM}.", field="allow_system_fields")
     for name in ("prompt", "filters"):
@@ -47,13 +45,13 @@ def text_draft(body: StoreRequest, caller: Caller, res: Resources, *, later: boo
 
 
 async def conversation_draft(body: StoreRequest, caller: Caller, res: Resources) -> tuple[ConversationDraft, list[str]]:
-    """The drafts of `messages`, and warnings about what was left out; raises InvalidInput for fields of one text, or
-    Forbidden."""
+    """The drafts of `messages`, and warnings about what was dropped; raises InvalidInput for fields of a single text,
+    or Forbidden."""
     if body.shared:
         raise InvalidInput(OWNED_CONVERSATION, field="shared")
     for name in ("id", "embedding", "updated_at", "last_accessed"):
         if getattr(body, name) is not None:
-            raise InvalidInput(f"{name}: belongs to one text; it cannot be given with messages.", field=name)
+            raise InvalidInput(f"{name}: cannot be combined with messages.", field=name)
     if body.filters is not None and not body.infer:
         raise InvalidInput(ONLY_INFERRED.format("filters"), field="filters")
     compare = await narrowing.redacted_tree(body.filters, res)
@@ -66,7 +64,7 @@ async def conversation_draft(body: StoreRequest, caller: Caller, res: Resources)
         drafts = [replace(each, options=replace(each.options, may_delete=True)) for each in drafts]
     external_id = body.run_id or body.session_id or scope.run_id
     if caller.wall.run_id not in (None, external_id):
-        raise Forbidden("session_id: this key is made for another run.", field="session_id")
+        raise Forbidden("session_id: this key is restricted to another run.", field="session_id")
     return ConversationDraft(scope, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
 
 
@@ -78,25 +76,25 @@ def _scope(body: StoreRequest, caller: Caller) -> Scope:
 
 
 def _texts(body: StoreRequest, res: Resources) -> tuple[list[tuple[str, Speech]], list[str]]:
-    """The messages that have a text, in order, and warnings; raises InvalidInput when none has, or for too many."""
+    """The messages with a text, in order, and warnings; raises InvalidInput for none, or for too many."""
     messages = body.messages or []
     if isinstance(messages, str):
         messages = [MessageInput(role="user", content=messages, name=None, timestamp=None)]
     limit = res.settings.messages_max_items
     if len(messages) > limit:
-        raise InvalidInput(f"messages: {len(messages)} were sent, at most {limit} are taken at once.", field="messages")
+        raise InvalidInput(f"messages: {len(messages)} were sent, the maximum is {limit}.", field="messages")
     texts: list[tuple[str, Speech]] = []
     left_out = sorted({name for each in messages for name in each.left_out})
-    warnings = [f"not_used: {', '.join(left_out)} of messages have no meaning here."] if left_out else []
+    warnings = [f"not_used: {', '.join(left_out)} of messages were ignored."] if left_out else []
     for index, message in enumerate(messages):
         path = f"messages[{index}]"
         if message.role not in ROLES:
-            warnings.append(f"{path}: role {message.role[:20]!r} is not a known one.")
+            warnings.append(f"{path}: role {message.role[:20]!r} is unknown.")
         text, dropped = _text_of(message)
         if dropped:
-            warnings.append(f"{path}: {dropped} parts without text were left out.")
+            warnings.append(f"{path}: {dropped} parts without text were dropped.")
         if is_blank(text):
-            warnings.append(f"{path}: has no text and was left out.")
+            warnings.append(f"{path}: has no text and was dropped.")
         else:
             texts.append((text, Speech(message.role, message.name, message.timestamp)))
     if not texts:
@@ -113,7 +111,7 @@ def sent_texts(body: StoreRequest) -> list[str]:
 
 
 def _text_of(message: MessageInput) -> tuple[str, int]:
-    """The text of a message, and how many of its parts have none."""
+    """The text of a message, and the number of parts without text."""
     if not isinstance(message.content, list):
         return message.content or "", 0
     texts = [part["text"] for part in message.content if isinstance(part, dict) and isinstance(part.get("text"), str)]
@@ -145,7 +143,7 @@ def _draft(
 
 
 def _caller_fields(body: StoreRequest, res: Resources, now: datetime) -> CallerFields:
-    """What the caller set by hand; raises InvalidInput for a vector of the wrong length or an expiry in the past."""
+    """The fields set by the caller; raises InvalidInput for a vector of the wrong length or an expiry in the past."""
     level, value = body.importance_level, body.importance
     return CallerFields(
         id=body.id,

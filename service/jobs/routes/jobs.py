@@ -1,7 +1,7 @@
-"""Jobs over HTTP: what waits, runs or is dead, the last runs of each kind, and how to start, repeat or end one.
+"""Routes for jobs: list, start, retry and cancel them, and see their last runs.
 
-The jobs of a workspace are for its `admin`. Those of the whole service (clean-up, partitions) are in no workspace: the
-right `metrics` shows them, as it shows the length of the queue, and `operator` steers them.
+Jobs of a workspace need the right `admin`. Jobs of the whole service (clean-up, partitions) belong to no workspace:
+seeing them needs `metrics`, controlling them `operator`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Named = Annotated[JobName, Path(description="What the job does")]
 
 
 OfSystem = Annotated[
-    bool, Query(description="Jobs of the whole service instead: `metrics` sees them, `operator` steers them")
+    bool, Query(description="Jobs of the whole service instead: seeing them needs `metrics`, controlling them `operator`")
 ]
 
 
@@ -45,12 +45,12 @@ Whose = Annotated[JobsOf, Depends(_of)]
 
 
 class JobProgress(ResponseModel):
-    """How far a long job is."""
+    """Progress of a long job."""
 
-    done: int = Field(description="Rows done, from 0")
-    total: int = Field(description="Rows in all, as counted at the beginning")
-    per_s: float | None = Field(description="Rows a second since its first attempt began; null: not begun")
-    eta_s: float | None = Field(description="Seconds left at that rate; null: not known")
+    done: int = Field(description="Rows done")
+    total: int = Field(description="Rows in total, counted at the start")
+    per_s: float | None = Field(description="Rows per second since its first attempt started; null: not started")
+    eta_s: float | None = Field(description="Seconds left at that rate; null: unknown")
 
     @classmethod
     def after(cls, progress: Mapping[str, Any], seconds: float | None) -> Self:
@@ -61,25 +61,25 @@ class JobProgress(ResponseModel):
 
 
 class JobItem(ResponseModel):
-    """A job, without the text that it works on."""
+    """A job, without the text it processes."""
 
     id: Id = Field(description="UUID")
     name: str = Field(description="What it does", examples=["enrich"])
     state: JobState = Field(
         description="queued; running; failed: waits for another attempt; dead: waits for a person; done; cancelled"
     )
-    reason: str | None = Field(description="Why the last attempt failed; null: it did not")
-    attempts: int = Field(description="Begun so far, from 0")
-    max_attempts: int = Field(description="After so many it is dead")
-    age_s: float = Field(description="Seconds since it was made")
-    progress: JobProgress | None = Field(description="Of a long one; null: it has none, or none yet")
-    memory_id: Id | None = Field(description="UUID of the memory it is about; null: of none, or of several")
-    conversation_id: Id | None = Field(description="UUID of the conversation it is about; null: of none")
-    operation_id: Id | None = Field(description="UUID of the operation that it carries out; null: none")
-    created_at: Time = Field(description="When it was made")
-    due_at: Time = Field(description="When it may begin, or could")
-    started_at: Time | None = Field(description="When its first attempt began; null: none has")
-    finished_at: Time | None = Field(description="When it was done, dead or cancelled; null: it is not")
+    reason: str | None = Field(description="Why the last attempt failed; null: not failed")
+    attempts: int = Field(description="Attempts started so far")
+    max_attempts: int = Field(description="Number of attempts after which it is dead")
+    age_s: float = Field(description="Seconds since it was created")
+    progress: JobProgress | None = Field(description="Progress of a long job; null: none, or none yet")
+    memory_id: Id | None = Field(description="UUID of the memory it is about; null: none, or several")
+    conversation_id: Id | None = Field(description="UUID of the conversation it is about; null: none")
+    operation_id: Id | None = Field(description="UUID of the operation it performs; null: none")
+    created_at: Time = Field(description="When it was created")
+    due_at: Time = Field(description="Earliest start")
+    started_at: Time | None = Field(description="When its first attempt started; null: not yet")
+    finished_at: Time | None = Field(description="When it was done, dead or cancelled; null: not yet")
 
     @classmethod
     def describing(cls, found: JobRecord) -> Self:
@@ -88,53 +88,53 @@ class JobItem(ResponseModel):
 
 
 class RetriedJobs(ResponseModel):
-    """How many jobs are tried again."""
+    """The number of retried jobs."""
 
-    retried: int = Field(description=f"Jobs that are due now, at most {AT_ONCE:,}: with so many there may be more")
+    retried: int = Field(description=f"Number of retried jobs; {AT_ONCE:,} is the maximum, then there may be more")
 
 
 class JobsPage(ResponseModel):
-    """Newest first; send `next_cursor` back for the next page."""
+    """Newest first; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[JobItem] = Field(description="At most `limit` jobs")
     next_cursor: NextCursor = None
 
 
 class JobStateCount(ResponseModel):
-    """Jobs of one name in one state."""
+    """The number of jobs in one state."""
 
     state: JobState = Field(description="queued, running, failed or dead")
-    jobs: int = Field(description="How many, from 1")
-    oldest: Time = Field(description="When the oldest was made")
+    jobs: int = Field(description="Number of jobs")
+    oldest: Time = Field(description="When the oldest was created")
 
 
 class JobRunItem(ResponseModel):
-    """A run that the clock or a request has started."""
+    """A scheduled or requested run of a job."""
 
-    id: Id = Field(description="UUID, the same as its job's")
+    id: Id = Field(description="UUID of the run and its job")
     name: str = Field(description="What it does", examples=["cleanup"])
-    reason: str = Field(description="schedule: by the clock; request: somebody asked for it")
+    reason: str = Field(description="schedule or request")
     state: str = Field(description="queued, running, done, failed or cancelled")
-    attempts: int = Field(description="Begun so far, from 0")
-    counts: dict[str, int] | None = Field(description="What it did, by name of the count; null: nothing, or not yet")
-    error: str | None = Field(description="Why the last attempt failed; null: it did not")
+    attempts: int = Field(description="Attempts started so far")
+    counts: dict[str, int] | None = Field(description="Counts of what it did, by name; null: nothing, or not yet")
+    error: str | None = Field(description="Why the last attempt failed; null: not failed")
     created_at: Time = Field(description="When it was queued")
-    started_at: Time | None = Field(description="When it began; null: not yet")
-    finished_at: Time | None = Field(description="When it was over; null: not yet")
+    started_at: Time | None = Field(description="When it started; null: not yet")
+    finished_at: Time | None = Field(description="When it finished; null: not yet")
 
 
 class JobDetails(ResponseModel):
-    """All jobs of one name."""
+    """State of all jobs with one name."""
 
     name: str = Field(description="What they do", examples=["cleanup"])
-    interval_s: float | None = Field(description="Seconds between runs by the clock; null: the clock starts none")
-    next_run: Time | None = Field(description="When the clock starts the next run; null: never")
-    states: list[JobStateCount] = Field(description="How many are queued, running, failed or dead; none left out: 0")
-    progress: JobProgress | None = Field(description="Of the newest that runs; null: none runs, or it has none")
+    interval_s: float | None = Field(description="Seconds between scheduled runs; null: not scheduled")
+    next_run: Time | None = Field(description="When the next run is scheduled; null: never")
+    states: list[JobStateCount] = Field(description="Number of queued, running, failed and dead jobs, without states that have none")
+    progress: JobProgress | None = Field(description="Progress of the newest running job; null: none")
     runs: list[JobRunItem] = Field(description=f"The last {LAST_RUNS} runs, newest first")
 
 
-@router.get("", summary="Jobs that wait, run, or are dead", responses=errors.documented(400, 401, 403, 503))
+@router.get("", summary="List background jobs", responses=errors.documented(400, 401, 403, 503))
 async def list_jobs(
     caller: CallerOf,
     res: ResourcesOf,
@@ -142,13 +142,13 @@ async def list_jobs(
         list[JobState] | None,
         Query(max_length=len(get_args(JobState)), description="Repeatable; default queued, running, failed and dead"),
     ] = None,
-    name: Annotated[JobName | None, Query(description="Only those that do this")] = None,
+    name: Annotated[JobName | None, Query(description="Only jobs with this name")] = None,
     system: OfSystem = False,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> JobsPage:
-    """Needs the right `admin`; with `system` `metrics`. What is done or cancelled is shown where `state` names it, and
-    kept for 7 days."""
+    """Needs the right `admin`; with `system`, `metrics`. Done and cancelled jobs are listed only if `state` includes
+    them, and kept for 7 days."""
     before = None if cursor is None else cursors.unpack(cursor, UUID)
     found = await jobs.list_jobs(JobsOf(caller, system), state or OPEN, res, name=name, before=before, limit=limit + 1)
     shown, last = cursors.cut(found, limit)
@@ -157,10 +157,10 @@ async def list_jobs(
 
 
 @router.get(
-    "/{name}", summary="The jobs of one name, and their last runs", responses=errors.documented(400, 401, 403, 503)
+    "/{name}", summary="Get the state and last runs of jobs with one name", responses=errors.documented(400, 401, 403, 503)
 )
 async def get_job(name: Named, of: Whose, res: ResourcesOf) -> JobDetails:
-    """Needs the right `admin`; with `system` `metrics`. Jobs that follow a write have no runs."""
+    """Needs the right `admin`; with `system`, `metrics`. Jobs that are triggered by writes have no runs."""
     found = await jobs.describe(of, name, res, last_runs=LAST_RUNS)
     return JobDetails.of(
         found,
@@ -181,39 +181,39 @@ async def run_job(
     agent_id: AgentId = None,
     run_id: RunId = None,
 ) -> JobItem:
-    """Ageing (`relevance`, `decay`, `flag_stale`, `forget`), `promote` and `patterns` of the workspace, or of what has
-    every given id: needs the right `admin`. With `system` what the clock runs for the whole service: needs `operator`.
-    One that is queued already is answered, and no second one made. The other jobs run because of what was written."""
+    """Runs ageing (`relevance`, `decay`, `flag_stale`, `forget`), `promote` or `patterns` for the workspace or for the
+    given ids; needs the right `admin`. With `system`, runs a scheduled job of the whole service; needs `operator`. If
+    the job is already queued, that one is returned. Other jobs are triggered by writes only."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
     return JobItem.describing(await jobs.run(of, name, ids, res, write))
 
 
-@router.post("/retry", summary="Try many jobs again now", responses=errors.documented(400, 401, 403, 503))
+@router.post("/retry", summary="Retry several jobs now", responses=errors.documented(400, 401, 403, 503))
 async def retry_jobs(
     of: Whose,
     res: ResourcesOf,
     write: UnkeyedOf,
     state: Annotated[
         list[Literal["dead", "failed", "cancelled"]] | None,
-        Query(max_length=3, description="Repeatable; default dead. failed: what waits for another attempt"),
+        Query(max_length=3, description="Repeatable; default dead. failed: waiting for another attempt"),
     ] = None,
-    name: Annotated[JobName | None, Query(description="Only those that do this")] = None,
+    name: Annotated[JobName | None, Query(description="Only jobs with this name")] = None,
 ) -> RetriedJobs:
-    """Each as `retry_job` does, without those whose operation is over. Needs the right `admin`; with `system`
+    """Like `retry_job`, skipping jobs whose operation is finished. Needs the right `admin`; with `system`,
     `operator`."""
     return RetriedJobs(retried=await jobs.retry_some(of, state or ["dead"], res, write, name=name))
 
 
-@router.post("/{id}/retry", summary="Try a job again now", responses=errors.documented(400, 401, 403, 404, 409, 503))
+@router.post("/{id}/retry", summary="Retry a job now", responses=errors.documented(400, 401, 403, 404, 409, 503))
 async def retry_job(id: str, of: Whose, res: ResourcesOf, write: UnkeyedOf) -> JobItem:
-    """One that is dead, cancelled, or waits; it gets at least three attempts more. 409 for one that runs or is done,
-    and for one whose operation is over: send that request again. Needs the right `admin`; with `system` `operator`."""
+    """For dead, cancelled and waiting jobs; grants at least three more attempts. 409 if it is running or done, or if its
+    operation is finished: then repeat that request. Needs the right `admin`; with `system`, `operator`."""
     return JobItem.describing(await jobs.retry(of, uuid_of(id, jobs.missing), res, write))
 
 
 @router.post("/{id}/cancel", summary="Cancel a job", responses=errors.documented(400, 401, 403, 404, 409, 503))
 async def cancel_job(id: str, of: Whose, res: ResourcesOf, write: UnkeyedOf) -> JobItem:
-    """One that waits never begins, one that runs is stopped within a third of its lease (20 s) between two of its
-    transactions, a dead one is put away. Its operation has failed with the code `cancelled`. 409 for one that is done.
-    Needs the right `admin`; with `system` `operator`."""
+    """A waiting job does not start; a running one stops between two of its transactions, within a third of its lease
+    (20 s). Its operation fails with the code `cancelled`. 409 if the job is done. Needs the right `admin`; with
+    `system`, `operator`."""
     return JobItem.describing(await jobs.cancel(of, uuid_of(id, jobs.missing), res, write))

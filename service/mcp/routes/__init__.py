@@ -1,1 +1,1 @@
-"""MCP over HTTP."""
+"""Route for MCP."""

@@ -1,7 +1,7 @@
-"""The Model Context Protocol over HTTP: one route, whose tools send requests to the other routes inside this process.
+"""Route for the Model Context Protocol. Its tools send requests to the other routes inside this process.
 
-The request has passed the middleware like any other: key, size, place and deadline are the same. What a tool sends goes
-to the router as the same caller, so rights, wall, audit and errors are those of the route; it takes no second place.
+The request passes the middleware like any other. Requests of tools go to the router as its caller, so rights, scope
+restrictions, audit and errors are those of the routes; they do not count as further running requests.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ router = APIRouter()
 
 PATH = "/mcp"
 ID_HEADERS = {"user_id": "X-User-Id", "agent_id": "X-Agent-Id", "run_id": "X-Run-Id", "channel": "X-Channel"}
-"""What a connection fixes for all of its tools."""
+"""Ids that a connection fixes for all of its tools."""
 
 PASSED_ON = frozenset({b"x-session-id", b"user-agent"})
-"""Headers of the connection that the routes see. An Idempotency-Key would be the same for different tools."""
+"""Headers that are passed on to the routes. An Idempotency-Key is not: it would be shared by different tools."""
 
 OF_ROUTE = frozenset({"route", "endpoint", "path_params", "router"})
 NAME: TypeAdapter[str] = TypeAdapter(Name)
@@ -38,8 +38,8 @@ CHANNEL: TypeAdapter[str] = TypeAdapter(Channel)
 
 @router.post(PATH, include_in_schema=False)
 async def mcp(request: Request, caller: CallerOf) -> Response:
-    """Any revision of the protocol since 2025-03-26, without sessions. The document does not have it: its body is the
-    protocol's, not ours."""
+    """Supports every revision of the protocol since 2025-03-26, without sessions. Not in the OpenAPI document, as the
+    protocol defines the body."""
     res: Resources = request.app.state.resources
     _check_origin(request, res.settings.cors_origins)
     ids = _fixed_ids(request)
@@ -56,14 +56,14 @@ async def mcp(request: Request, caller: CallerOf) -> Response:
 
 
 def _check_origin(request: Request, allowed: Sequence[str]) -> None:
-    """Raises Forbidden for a page that may not call the API, whatever name it gave this machine."""
+    """Raises Forbidden for a page that may not call the API, whatever host name it uses."""
     origin = request.headers.get("origin")
     if origin is not None and origin not in allowed:
         raise Forbidden("Origin: pages of this origin may not use MCP; see LOXODON_CORS_ORIGINS.", field="Origin")
 
 
 def _fixed_ids(request: Request) -> FixedIds:
-    """What the headers fix; raises InvalidInput for what is no name."""
+    """The ids that the headers fix; raises InvalidInput for an invalid name."""
     found = {}
     for name, header in ID_HEADERS.items():
         given = header_text(request.headers.get(header, "")).strip()
@@ -71,12 +71,12 @@ def _fixed_ids(request: Request) -> FixedIds:
             try:
                 found[name] = (CHANNEL if name == "channel" else NAME).validate_python(given)
             except ValidationError:
-                raise InvalidInput(f"{header}: must be a name that {name} may have.", field=header) from None
+                raise InvalidInput(f"{header}: is not a valid {name}.", field=header) from None
     return FixedIds(**found)
 
 
 async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:
-    """Sends it to the routes as the caller of the request."""
+    """Sends a request to the routes as the caller of `request`."""
     raw = b"" if wanted.body is None else json.dumps(wanted.body).encode()
     passed = [each for each in request.scope["headers"] if each[0] in PASSED_ON]
     state = {**request.scope["state"]}
@@ -95,14 +95,14 @@ async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:
     }
     try:
         answer = await _answered(request.app.router, scope, replay(raw, request.receive))
-    except Exception as exc:  # what the middleware does for a request of its own
+    except Exception as exc:  # as the middleware does
         errors.log_unexpected(exc)
         answer = errors.unexpected(request)
     return RestAnswer(answer.status_code, json.loads(bytes(answer.body) or b"null"))
 
 
 async def _answered(asgi: ASGIApp, scope: Scope, receive: Receive) -> Response:
-    """What an application answers, as a whole."""
+    """Calls an ASGI application and returns the whole response."""
     found = Response()
     parts: list[bytes] = []
 

@@ -1,4 +1,4 @@
-"""Many memories by their ids: read, change, delete, or look which exist."""
+"""Routes for several memories by id: read, change, delete, check existence."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ AT_ONCE = 4
 async def get_memories(
     body: GetMemoriesRequest, caller: Reader, res: ResourcesOf, note: AuditReadOf
 ) -> MemoriesByIdResponse:
-    """With archived ones, without expired ones. It does not count as use."""
+    """Archived memories included, expired ones not. Does not count as use."""
     (skip,), known = cursors.counts(body.cursor), _uuids(body.ids, res)
     unique = list(dict.fromkeys(known.values()))
     async with res.db.read(caller.workspace_id) as session:
@@ -102,7 +102,7 @@ async def memories_exist(body: MemoryIdsRequest, caller: Reader, res: ResourcesO
     responses=errors.documented(400, 401, 403, 413, 503),
 )
 async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Response:
-    """All in one transaction. An unknown id gets 404 and does not stop the others."""
+    """In one transaction. An unknown id gets status 404 and does not stop the others."""
     known = _uuids(body.ids, res)
     shown = partial(deleted, ids=body.ids, known=known)
     unique = list(dict.fromkeys(known.values()))
@@ -119,11 +119,11 @@ async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: Re
 async def patch_memories(
     body: PatchMemoriesRequest, caller: Changer, res: ResourcesOf, write: BatchOf
 ) -> PatchMemoriesResponse:
-    """Each item is its own transaction; one that fails does not stop the others. With an Idempotency-Key every item has
-    the key `key:index`, so a repeated batch completes what is missing."""
+    """Each item is its own transaction; a failing one does not stop the others. With an Idempotency-Key every item has
+    the key `key:index`, so repeating the batch completes what is missing."""
     if len(body.items) > res.settings.batch_max_items:
         raise InvalidInput(
-            f"items: {len(body.items)} were sent, at most {res.settings.batch_max_items} are taken at once.",
+            f"items: {len(body.items)} were sent, the maximum is {res.settings.batch_max_items}.",
             field="items",
         )
     check_texts("items", (one.content or "" for one in body.items))
@@ -156,11 +156,9 @@ async def _patched(
 
 
 def _uuids(ids: Sequence[str], res: Resources) -> dict[str, UUID]:
-    """The UUIDs among them, by the ids as they were sent; raises InvalidInput for too many."""
+    """The valid UUIDs by the ids as sent; raises InvalidInput for too many."""
     if len(ids) > res.settings.max_page_size:
-        raise InvalidInput(
-            f"ids: {len(ids)} were sent, at most {res.settings.max_page_size} are taken at once.", field="ids"
-        )
+        raise InvalidInput(f"ids: {len(ids)} were sent, the maximum is {res.settings.max_page_size}.", field="ids")
     found = {}
     for each in ids:
         try:

@@ -1,4 +1,4 @@
-"""The memories that hits are connected to: read after a search, only on request, and shown with each hit."""
+"""The memories that hits are connected to, added to a search on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from service.runtime.resources import Resources
 
 
 class ConnectedMemoryItem(ResponseModel):
-    """A memory at the other end of an edge."""
+    """A memory that a hit is connected to."""
 
     id: Id = Field(description="UUID of the connected memory")
     memory: str = Field(description="Its text", examples=["Buys tea by the kilo"])
@@ -28,8 +28,8 @@ class ConnectedMemoryItem(ResponseModel):
 
 
 async def connected_to_hits(query: Query, hits: Sequence[Hit], res: Resources) -> dict[UUID, list[ConnectedMemoryItem]]:
-    """Returns by hit at most `settings.recall_relation_limit` connected memories, the strongest first. They obey the
-    scope, channels and validity of the query, but need not answer it."""
+    """At most `settings.recall_relation_limit` connected memories by hit, strongest first. They match the scope,
+    channels and validity of the query, but not necessarily its text."""
     now, workspace_id = res.clock(), query.scope.workspace_id
     unfiltered = replace(
         query, narrow=Narrow(valid_at=query.narrow.valid_at, without=query.narrow.without), window=EVER
@@ -44,7 +44,7 @@ async def connected_to_hits(query: Query, hits: Sequence[Hit], res: Resources) -
 
 
 def connected(steps: Sequence[WalkStep], found: Mapping[UUID, Memory]) -> list[ConnectedMemoryItem]:
-    """Returns the strongest first; `found` lacks memories that were deleted meanwhile."""
+    """Strongest first, without memories that are not in `found` because they have just been deleted."""
     return [
         ConnectedMemoryItem(
             id=step.memory_id, memory=found[step.memory_id].text, type=step.by.type, strength=step.by.strength

@@ -1,4 +1,4 @@
-"""Memories by their tags."""
+"""Route for memories by tag."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRou
 class TaggedMemoryItem(MemoryResponse):
     """A memory that has the tag."""
 
-    score: float = Field(description="Its importance, by which the list is ordered: 0..1", examples=[0.6])
-    similarity: float | None = Field(None, description="Always null: there is no query to compare with")
+    score: float = Field(description="Its importance, 0..1, which the list is ordered by", examples=[0.6])
+    similarity: float | None = Field(None, description="Always null, as there is no query")
     connected: list[ConnectedMemoryItem] = Field(
-        default_factory=list, description="The memories it is connected to most strongly"
+        default_factory=list, description="The memories it is most strongly connected to"
     )
 
 
 class TaggedMemoryPage(ResponseModel):
-    """The most important first, then the latest."""
+    """Most important first, then latest."""
 
     results: list[TaggedMemoryItem] = Field(description="At most `limit` memories")
     next_cursor: NextCursor = None
@@ -63,16 +63,16 @@ async def list_memories_by_tag(
     used: CountUseOf,
     counts: CountsOf,
     tags_wanted: Annotated[list[Comma], Query(alias="tags", max_length=MAX_WORDS, description=REPEATABLE)],
-    limit: Annotated[int, Query(ge=1, le=100, description="At most this many")] = 50,
-    tag_match: Annotated[TagMatch, Query(description="prefix: slack finds slack:channel:general")] = "prefix",
-    tag_mode: Annotated[TagMode, Query(description="One of the tags is enough, or all are needed")] = "any",
-    include_archived: Annotated[bool, Query(description="Archived memories, too")] = False,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 50,
+    tag_match: Annotated[TagMatch, Query(description="prefix: slack matches slack:channel:general")] = "prefix",
+    tag_mode: Annotated[TagMode, Query(description="Whether one of the tags is enough or all are required")] = "any",
+    include_archived: Annotated[bool, Query(description="Include archived memories")] = False,
     validity: Annotated[
-        Validity, Query(description="demote shows what is no longer valid, too; ignore also what is not yet")
+        Validity, Query(description="demote includes memories no longer valid; ignore also those not valid yet")
     ] = "exclude",
     cursor: ReadOn = None,
 ) -> TaggedMemoryPage:
-    """What is valid now, the most important first, then the latest."""
+    """Memories valid now, most important first, then latest."""
     parts = [part for each in tags_wanted for part in each.split(",")]
     wanted = normalise(parts)
     if not wanted:
@@ -100,7 +100,7 @@ async def list_memories_by_tag(
 async def _most_important(
     scope: Scope, tagged: Narrow, res: Resources, *, validity: Validity, include_archived: bool, skip: int, limit: int
 ) -> tuple[list[Memory], dict[UUID, list[ConnectedMemoryItem]], str | None]:
-    """The memories with the tags behind the first `skip`, by id the memories they are connected to, and a cursor."""
+    """The memories with the tags after the first `skip`, by id the memories they are connected to, and a cursor."""
     now = res.clock()
     here = scopes.matching("m", scope) & visibility.not_expired_nor_in_review("m", now)
     here &= visibility.present("m", include_archived=include_archived, valid_at=None)

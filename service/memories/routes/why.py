@@ -1,4 +1,4 @@
-"""The origin of a memory over HTTP: the turns it was read from, the decisions about it, and its history."""
+"""Route for the origin of a memory: its source turns, the decisions about it, and its history."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ router = APIRouter(prefix="/v1/memories/{id}", tags=["decisions"], route_class=J
 
 
 class MemorySourceItem(ResponseModel):
-    """A turn that the memory was read from; its span is half-open, in characters."""
+    """A turn that the memory was extracted from; the span is half-open, in characters."""
 
     conversation_id: Id = Field(description="UUID of the conversation")
     external_id: str = Field(description="The name of the conversation")
     turn_id: Id = Field(description="UUID of the turn")
-    turn_index: int = Field(description="Its place in the conversation, from 0")
-    role: str = Field(description="user, assistant, system, tool, or any word it came with")
-    speaker: str | None = Field(description="Who speaks, where the role does not say it; null: not given")
+    turn_index: int = Field(description="Its index in the conversation, from 0")
+    role: str = Field(description="user, assistant, system, tool, or any other word")
+    speaker: str | None = Field(description="Name of the speaker; null: unknown")
     timestamp: Time = Field(description="When it was said")
-    start: int | None = Field(description="First character of the span, from 0; null: the span is not known")
-    end: int | None = Field(description="The character after its last one; null: the span is not known")
-    quote: str = Field(description="The text of the span; the first 2,000 characters of a turn whose span is not known")
+    start: int | None = Field(description="Index of the first character of the span, from 0; null: unknown")
+    end: int | None = Field(description="Index after the last character of the span; null: unknown")
+    quote: str = Field(description="The text of the span; if unknown, the first 2,000 characters of the turn")
 
 
 class ExplainMemoryResponse(ResponseModel):
-    """The origin of a memory. One that was stored directly has no sources, nor has one whose turns are gone."""
+    """The origin of a memory. Without sources if it was stored directly or its turns have been deleted."""
 
     id: Id = Field(description="UUID of the memory")
-    memory: str | None = Field(description="Its text now; null when it was deleted")
+    memory: str | None = Field(description="Its current text; null if deleted")
     sources: list[MemorySourceItem] = Field(description="At most `limit` turns, oldest first")
     decisions: list[DecisionResponse] = Field(description="At most `limit` decisions")
     changes: list[MemoryHistoryItem] = Field(description="At most `limit` changes, oldest first")
@@ -52,7 +52,7 @@ class ExplainMemoryResponse(ResponseModel):
 @router.get(
     "/why",
     operation_id="explain_memory",
-    summary="Where a memory comes from and what became of it",
+    summary="Get the origin and history of a memory",
     response_model=ExplainMemoryResponse,
     responses=errors.documented(400, 401, 403, 404, 503),
     dependencies=IN_SCOPE,
@@ -64,7 +64,7 @@ async def explain_memory(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: ReadOn = None,
 ) -> ExplainMemoryResponse:
-    """Also answers for a deleted memory, until it is purged."""
+    """Available for a deleted memory too, until it is purged."""
     wanted, before = memory_id(id), cursors.counts(cursor, 3)
     async with res.db.snapshot(caller.workspace_id) as session:
         if await history.last(session, caller.workspace_id, wanted) is None:

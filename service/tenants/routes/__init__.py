@@ -1,1 +1,1 @@
-"""Workspaces, keys, scopes and the audit log over HTTP."""
+"""Routes for workspaces, keys, scopes and the audit log."""

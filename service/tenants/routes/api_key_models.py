@@ -1,4 +1,4 @@
-"""Requests and answers about API keys and tokens."""
+"""Request and response models for API keys and tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_CHANNELS = 100
 
 def _right(name: str) -> str:
     if name not in set(Right):
-        raise ValueError(f"each is one of {RIGHTS}")
+        raise ValueError(f"must be among {RIGHTS}")
     return name
 
 
@@ -28,19 +28,19 @@ RightName = Annotated[
 Rights = Annotated[
     list[RightName],
     Field(
-        min_length=1, max_length=len(Right), examples=[["memory:read", "memory:write"]], description="What it may do"
+        min_length=1, max_length=len(Right), examples=[["memory:read", "memory:write"]], description="Rights of the key"
     ),
 ]
 Channels = Annotated[list[Channel], Field(min_length=1, max_length=MAX_CHANNELS, examples=[["support", "_global"]])]
 
 
 class ScopeDefaults(RequestModel):
-    """The scope of requests that name none. It keeps nobody out of another scope."""
+    """The scope of requests that give none. It does not restrict access."""
 
-    user_id: Name | None = Field(None, description="User of requests that give no id")
-    agent_id: Name | None = Field(None, description="Agent of requests that give no id")
-    run_id: Name | None = Field(None, description="Run of requests that give no id")
-    channel: Channel | None = Field(None, description="Channel of requests that give none")
+    user_id: Name | None = Field(None, description="User of requests without an id")
+    agent_id: Name | None = Field(None, description="Agent of requests without an id")
+    run_id: Name | None = Field(None, description="Run of requests without an id")
+    channel: Channel | None = Field(None, description="Channel of requests without one")
 
     def value(self) -> Defaults:
         return Defaults(self.user_id, self.agent_id, self.run_id, self.channel)
@@ -53,12 +53,12 @@ CHANNEL_MOVED = (
 
 
 class WallFields(RequestModel):
-    """What it cannot leave: rows of other users, agents, runs or channels are not there for it, whatever it asks."""
+    """The scope it is restricted to: data of other users, agents, runs or channels does not exist for it."""
 
-    user_id: Name | None = Field(None, description="The one user whose data it reaches; left out: every user")
-    agent_id: Name | None = Field(None, description="The one agent whose data it reaches; left out: every agent")
-    run_id: Name | None = Field(None, description="The one run whose data it reaches; left out: every run")
-    channels: Channels | None = Field(None, description="The channels it reaches; left out: every channel")
+    user_id: Name | None = Field(None, description="The only user whose data it can access; default: every user")
+    agent_id: Name | None = Field(None, description="The only agent whose data it can access; default: every agent")
+    run_id: Name | None = Field(None, description="The only run whose data it can access; default: every run")
+    channels: Channels | None = Field(None, description="The channels it can access; default: every channel")
 
     @model_validator(mode="before")
     @classmethod
@@ -73,7 +73,7 @@ class WallFields(RequestModel):
 
 
 class CreateApiKeyRequest(WallFields):
-    """The rights of a key, its wall, its expiry, and the default scope of its requests."""
+    """Rights, restrictions, expiry and default scope of a key."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -86,44 +86,52 @@ class CreateApiKeyRequest(WallFields):
 
     name: Title = Field(examples=["checkout agent"], description="For people")
     rights: Rights
-    defaults: ScopeDefaults = Field(ScopeDefaults.model_construct(), description="Inside the wall, if there is one")
-    expires_at: Time | None = Field(None, description="When it expires; left out: never")
+    defaults: ScopeDefaults = Field(
+        ScopeDefaults.model_construct(), description="Default scope of its requests; within its restrictions"
+    )
+    expires_at: Time | None = Field(None, description="When it expires; default: never")
 
 
 class UpdateApiKeyRequest(WallFields):
-    """Only the given fields change. The wall can be drawn tighter, and not wider: make a new key for that."""
+    """Only the given fields change. Restrictions can be tightened, not relaxed: create a new key for that."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"rights": ["memory:read"]}]})
 
     name: Title | None = Field(None, description="For people")
-    rights: Rights | None = Field(None, description="Replaces what it may do")
+    rights: Rights | None = Field(None, description="Replaces its rights")
     defaults: ScopeDefaults | None = Field(None, description="Replaces the default scope of its requests")
     expires_at: Time | None = Field(None, description="When it expires; null: never")
 
 
 class RotateApiKeyRequest(RequestModel):
-    """How long the old secret stays valid beside the new one."""
+    """How long the old secret stays valid along with the new one."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"overlap_s": 3600}]})
 
     overlap_s: int = Field(
-        0, ge=0, le=2_592_000, description="Seconds, at most 30 days; 0: the old secret ends at once", examples=[3600]
+        0,
+        ge=0,
+        le=2_592_000,
+        description="Seconds, at most 30 days; 0: the old secret expires at once",
+        examples=[3600],
     )
 
 
-WallUser = Annotated[str | None, Field(description="The one user it reaches; null: every user")]
-WallAgent = Annotated[str | None, Field(description="The one agent it reaches; null: every agent")]
-WallRun = Annotated[str | None, Field(description="The one run it reaches; null: every run")]
-WallChannels = Annotated[list[str] | None, Field(description="The channels it reaches; null: every channel")]
+WallUser = Annotated[str | None, Field(description="The only user it can access; null: every user")]
+WallAgent = Annotated[str | None, Field(description="The only agent it can access; null: every agent")]
+WallRun = Annotated[str | None, Field(description="The only run it can access; null: every run")]
+WallChannels = Annotated[list[str] | None, Field(description="The channels it can access; null: every channel")]
 
 
 class ScopeDefaultsResponse(ResponseModel):
-    """The scope of requests that name none."""
+    """The scope of requests that give none."""
 
     user_id: str | None = Field(description="null: none")
     agent_id: str | None = Field(description="null: none")
     run_id: str | None = Field(description="null: none")
-    channel: str | None = Field(description="null: `_global`, or the first of its channels")
+    channel: str | None = Field(
+        description="Channel of requests without one; null: `_global`, or the first of its channels"
+    )
 
 
 class ApiKeyItem(ResponseModel):
@@ -132,7 +140,7 @@ class ApiKeyItem(ResponseModel):
     id: Id = Field(description="UUID")
     name: str = Field(description="For people")
     hint: str = Field(description="The last four characters of the secret")
-    rights: list[str] = Field(description="What it may do")
+    rights: list[str] = Field(description="Rights of the key")
     user_id: WallUser
     agent_id: WallAgent
     run_id: WallRun
@@ -140,11 +148,9 @@ class ApiKeyItem(ResponseModel):
     defaults: ScopeDefaultsResponse
     created_at: Time = Field(description="When it was created")
     expires_at: Time | None = Field(description="When it expires; null: never")
-    revoked_at: Time | None = Field(description="When it was revoked; null: it was not")
+    revoked_at: Time | None = Field(description="When it was revoked; null: not revoked")
     last_used_at: Time | None = Field(description="When it was last used, to about a minute; null: not yet")
-    old_secret_until: Time | None = Field(
-        description="Until when the secret before the last rotation is valid; null: it is not"
-    )
+    old_secret_until: Time | None = Field(description="Until when the previous secret is valid; null: not valid")
 
     @classmethod
     def describing(cls, key: KeyInfo) -> Self:
@@ -158,7 +164,7 @@ class ApiKeyItem(ResponseModel):
 
 
 class CreateApiKeyResponse(ResponseModel):
-    """The key is shown only once; only its hash is stored."""
+    """The new key. The secret is shown only once; the service stores its hash."""
 
     id: Id = Field(description="UUID of the key")
     api_key: str = Field(description="The secret; it cannot be shown again")
@@ -167,15 +173,15 @@ class CreateApiKeyResponse(ResponseModel):
 class RotateApiKeyResponse(ResponseModel):
     """The new secret is shown only once."""
 
-    id: Id = Field(description="UUID of the key, which stays")
+    id: Id = Field(description="UUID of the key, unchanged")
     api_key: str = Field(description="The new secret; it cannot be shown again")
-    old_secret_until: Time = Field(description="Until when the old secret is valid as well")
+    old_secret_until: Time = Field(description="Until when the old secret is valid, too")
 
 
 class ApiKeysResponse(ResponseModel):
     """All keys of the workspace, without secrets."""
 
-    results: list[ApiKeyItem] = Field(description="Revoked and expired ones included")
+    results: list[ApiKeyItem] = Field(description="Keys, including revoked and expired ones")
     next_cursor: OnePage = None
 
 
@@ -183,8 +189,8 @@ class WhoAmIResponse(ResponseModel):
     """The key or token of this request."""
 
     workspace_id: Id = Field(description="UUID")
-    api_key_id: Id = Field(description="UUID; of a token, the key that minted it")
-    rights: list[str] = Field(description="What it may do")
+    api_key_id: Id = Field(description="UUID of the key; for a token, of the key that minted it")
+    rights: list[str] = Field(description="Rights of the key")
     user_id: WallUser
     agent_id: WallAgent
     run_id: WallRun

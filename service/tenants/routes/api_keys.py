@@ -1,4 +1,4 @@
-"""API keys over HTTP: whoami, making, changing, rotating and revoking them.
+"""Routes for API keys: whoami, create, change, rotate, revoke.
 
 A change of a key and its audit entry are one transaction. Other processes notice a change within seconds
 (deps.REMEMBERED_S).
@@ -30,9 +30,9 @@ from service.tenants.routes.api_key_models import (
 router = APIRouter(prefix="/v1", tags=["API keys"], route_class=JsonRoute)
 
 
-@router.get("/whoami", summary="The key or token of this request", responses=errors.documented(401, 503))
+@router.get("/whoami", summary="Get the key or token of this request", responses=errors.documented(401, 503))
 async def whoami(caller: CallerOf) -> WhoAmIResponse:
-    """Its workspace, its rights, the wall that it cannot leave, and the default scope of its requests."""
+    """Its workspace, rights, restrictions and default scope."""
     return WhoAmIResponse.describing(caller)
 
 
@@ -40,21 +40,21 @@ async def whoami(caller: CallerOf) -> WhoAmIResponse:
 async def create_api_key(
     body: CreateApiKeyRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
 ) -> CreateApiKeyResponse:
-    """Only this answer shows the secret. A key cannot give a right that it does not have. `user_id`, `agent_id`,
-    `run_id` and `channels` are a wall: whatever the key asks for, nothing outside is there for it."""
+    """Only this response shows the secret. A key cannot grant a right that it does not have. `user_id`, `agent_id`,
+    `run_id` and `channels` restrict the key: data outside of them does not exist for it."""
     rights = [Right(right) for right in dict.fromkeys(body.rights)]
     new = NewKey(body.name, rights, body.wall, body.defaults.value(), body.expires_at)
     issued = await keys.create(new, caller, res, write)
     return CreateApiKeyResponse(id=issued.key_id, api_key=issued.secret)
 
 
-@router.get("/api-keys", summary="The workspace's keys", responses=errors.documented(401, 403, 503))
+@router.get("/api-keys", summary="List the API keys of the workspace", responses=errors.documented(401, 403, 503))
 async def list_api_keys(caller: Admin, res: ResourcesOf) -> ApiKeysResponse:
-    """Without their secrets, revoked keys included."""
+    """Revoked keys included; without secrets."""
     return ApiKeysResponse(results=[ApiKeyItem.describing(each) for each in await keys.list_all(caller, res)])
 
 
-@router.get("/api-keys/{id}", summary="An API key", responses=errors.documented(401, 403, 404, 503))
+@router.get("/api-keys/{id}", summary="Get an API key", responses=errors.documented(401, 403, 404, 503))
 async def get_api_key(id: str, caller: Admin, res: ResourcesOf) -> ApiKeyItem:
     """Without its secret."""
     return ApiKeyItem.describing(await keys.read(uuid_of(id, keys.missing), caller, res))
@@ -64,7 +64,7 @@ async def get_api_key(id: str, caller: Admin, res: ResourcesOf) -> ApiKeyItem:
 async def update_api_key(
     id: str, body: UpdateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedOf
 ) -> ApiKeyItem:
-    """Name, rights, expiry, defaults, and a tighter wall. Only a key with every right of that key may change it."""
+    """Changes name, rights, expiry, defaults, or tightens its restrictions. The caller needs every right of that key."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
     given |= {"channels": body.wall.channels} if "channels" in given else {}
     given |= {"defaults": body.defaults.value()} if body.defaults is not None else {}
@@ -75,14 +75,14 @@ async def update_api_key(
 
 @router.post(
     "/api-keys/{id}/rotate",
-    summary="Give an API key a new secret",
+    summary="Rotate the secret of an API key",
     responses=errors.documented(400, 401, 403, 404, 409, 503),
 )
 async def rotate_api_key(
     id: str, body: RotateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedOf
 ) -> RotateApiKeyResponse:
-    """The new secret works at once, the old one for `overlap_s` seconds more; one that a former rotation left valid
-    ends now. Rights, wall, expiry and id stay. Only a key with every right of that key may rotate it."""
+    """The new secret works at once, the old one for `overlap_s` more seconds; one from an earlier rotation expires now.
+    Rights, restrictions, expiry and id stay. The caller needs every right of that key."""
     wanted = uuid_of(id, keys.missing)
     secret, until = await keys.rotate(wanted, body.overlap_s, caller, res, write)
     request.app.state.keys.forget()
@@ -93,7 +93,7 @@ async def rotate_api_key(
     "/api-keys/{id}", summary="Revoke an API key", status_code=204, responses=errors.documented(401, 403, 404, 503)
 )
 async def revoke_api_key(id: str, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedOf) -> None:
-    """With the tokens that it minted: at once in this process, within five seconds in the others. Repeating it changes
-    nothing."""
+    """Revokes its tokens, too. Takes effect at once in this process, within five seconds in others. Repeating it
+    changes nothing."""
     await keys.revoke(uuid_of(id, keys.missing), caller, res, write)
     request.app.state.keys.forget()

@@ -1,4 +1,4 @@
-"""The audit log over HTTP."""
+"""Route for the audit log."""
 
 from __future__ import annotations
 
@@ -24,50 +24,50 @@ class AuditItem(ResponseModel):
 
     id: Id = Field(description="UUID of the entry")
     recorded_at: Time = Field(
-        description="When it was written: a change in its own transaction, a read within a second"
+        description="When it was written: for changes in their transaction, for reads within a second"
     )
-    operation: str = Field(description="What was done; one of the values of the parameter `operation`")
+    operation: str = Field(description="The operation; one of the values of the parameter `operation`")
     memory_type: str | None = Field(
-        description="What it was done to; one of the values of the parameter `memory_type`; null: not known"
+        description="Kind of object; one of the values of the parameter `memory_type`; null: unknown"
     )
     affected_ids: list[Id] = Field(
-        description="UUIDs of what was changed or found; empty when a whole scope or workspace was affected"
+        description="UUIDs of the objects changed or found; empty if a whole scope or workspace was affected"
     )
     request_id: str | None = Field(
-        description="X-Request-ID of the request; starts with job: or operation: when a job did it; null: not known"
+        description="X-Request-ID of the request; for jobs it starts with job: or operation:; null: unknown"
     )
-    api_key_id: Id | None = Field(description="UUID of the key of the request; null: a job did it")
+    api_key_id: Id | None = Field(description="UUID of the key of the request; null: a job")
     user_id: OfUser
     session_id: str | None = Field(
         description="The `session_id` of a store, else X-Session-Id of the request; null: none"
     )
     conversation_id: Id | None = Field(
-        description="UUID of the conversation that was opened, changed or extended; null: none"
+        description="UUID of the conversation opened, changed or extended; null: none"
     )
-    source_channel: str | None = Field(description="The channel of what it was done to, or of the request; null: none")
+    source_channel: str | None = Field(description="Channel of the object, or of the request; null: none")
     target_channels: list[str] = Field(
-        description="Of a read: the channels searched; empty for a list of every channel, and else"
+        description="For reads, the channels searched; empty for all channels, and for changes"
     )
     query_text: str | None = Field(
-        description="Of a read at level `reads` or `verbose`: the query, redacted; else null"
+        description="For reads at level `reads` or `verbose`, the redacted query; else null"
     )
-    result_count: int | None = Field(description="Of a read: number of results, from 0; else null")
-    latency_ms: float | None = Field(description="Of a read: duration in milliseconds; else null")
+    result_count: int | None = Field(description="For reads, the number of results; else null")
+    latency_ms: float | None = Field(description="For reads, the duration in milliseconds; else null")
     success: bool = Field(description="Always true: failures are not logged")
     error_message: str | None = Field(description="Always null: failures are not logged")
-    promoted_from_channel: str | None = Field(description="Of a promotion: the channel of the original; else null")
+    promoted_from_channel: str | None = Field(description="For promotions, the channel of the original; else null")
     promotion_confidence: float | None = Field(
-        description="Of a promotion: current_confidence of the original, else its type_confidence, 0..1; else null"
+        description="For promotions, current_confidence of the original, or its type_confidence, 0..1; else null"
     )
     promotion_access_count: int | None = Field(
-        description="Of a promotion: how often it had been found, from 0; else null"
+        description="For promotions, how often the original had been found; else null"
     )
     promotion_conversation_count: int | None = Field(
-        description="Of a promotion: conversations that the original was read from, from 0; else null"
+        description="For promotions, the number of conversations the original was extracted from; else null"
     )
     config_snapshot: dict[str, Any] = Field(
-        description="The thresholds in force: audit_level, contradiction_policy, dedup_exact, dedup_near; of a search "
-        "also how it ranks, of jobs the settings that they go by, such as ageing"
+        description="The settings in force: audit_level, contradiction_policy, dedup_exact, dedup_near; for searches "
+        "also the ranking, for jobs their own settings"
     )
     metadata: dict[str, Any] = Field(
         description="Ids, counts and names of fields, depending on the operation; never memory text"
@@ -75,19 +75,19 @@ class AuditItem(ResponseModel):
 
 
 class AuditPage(ResponseModel):
-    """Newest first; send `next_cursor` back for the next page."""
+    """Newest first; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[AuditItem] = Field(description="At most `limit` entries")
     next_cursor: NextCursor = None
 
 
-@router.get("", summary="The audit log", responses=errors.documented(400, 401, 403, 503))
+@router.get("", summary="List the audit log", responses=errors.documented(400, 401, 403, 503))
 async def list_audit(
     caller: Auditor,
     res: ResourcesOf,
     operation: Annotated[Operation | None, Query(description="Only this operation; retrieve: every read")] = None,
     memory_type: Annotated[
-        Subject | None, Query(description="Only on this; semantic: memories and changes of entities")
+        Subject | None, Query(description="Only this kind of object; semantic: memories and changes of entities")
     ] = None,
     memory_id: Annotated[Id | None, Query()] = None,
     user_id: Text = None,
@@ -96,12 +96,12 @@ async def list_audit(
     channel: Text = None,
     request_id: Text = None,
     api_key_id: Annotated[Id | None, Query()] = None,
-    since: Annotated[Time | None, Query(alias="from", description="From this moment on")] = None,
-    until: Annotated[Time | None, Query(alias="to", description="Before this moment")] = None,
+    since: Annotated[Time | None, Query(alias="from", description="Only entries at or after this moment")] = None,
+    until: Annotated[Time | None, Query(alias="to", description="Only entries before this moment")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> AuditPage:
-    """A change is logged when answered, a read (level `reads` or `verbose`) within a second."""
+    """Changes are logged before the response, reads (at level `reads` or `verbose`) within a second."""
     wanted = AuditFilter(
         operation=operation,
         memory_type=memory_type,

@@ -1,4 +1,4 @@
-"""Users, agents, runs and channels over HTTP: listed, and the first three deleted with their memories."""
+"""Routes for users, agents, runs and channels: list, delete with their memories."""
 
 from __future__ import annotations
 
@@ -26,40 +26,40 @@ KindName = Literal["user", "agent", "run"]
 class ScopeItem(ResponseModel):
     """One user, agent or run."""
 
-    type: KindName = Field(description="Which of the three")
-    id: str = Field(description="Its name, as it was stored with")
-    memories: int = Field(description="Archived ones included, expired ones not, from 1")
-    archived: int = Field(description="Of these the archived ones, from 0")
+    type: KindName = Field(description="user, agent or run")
+    id: str = Field(description="Its name")
+    memories: int = Field(description="Number of memories, including archived, without expired ones")
+    archived: int = Field(description="Number of archived memories among them")
     first_used: Time = Field(description="When the oldest of these memories was stored")
     last_used: Time = Field(description="When one of them was last changed or found")
 
 
 class ScopePage(ResponseModel):
-    """Users, then agents, then runs, each by name; send `next_cursor` back for the next page."""
+    """Users, then agents, then runs, each by name; pass `next_cursor` as `cursor` for the next page."""
 
-    results: list[ScopeItem] = Field(description="At most `limit`")
+    results: list[ScopeItem] = Field(description="At most `limit` users, agents and runs")
     next_cursor: NextCursor = None
 
 
 class ChannelItem(ResponseModel):
-    """What a search in this channel can find; every search also looks at `_global`."""
+    """Contents of a channel, without those of `_global`, which every search includes."""
 
     channel: str = Field(description="Its name")
-    memories: int = Field(description="Live ones: not archived, expired or waiting for a review")
-    turns: int = Field(description="Turns that are not of archived conversations")
-    conversations: int = Field(description="Conversations of these turns")
+    memories: int = Field(description="Number of live memories: not archived, expired or under review")
+    turns: int = Field(description="Number of turns, without those of archived conversations")
+    conversations: int = Field(description="Number of conversations with these turns")
     last_used: Time = Field(description="Last write of such a memory or turn")
 
 
 class ChannelPage(ResponseModel):
-    """By name; send `next_cursor` back for the next page."""
+    """By name; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[ChannelItem] = Field(description="At most `limit` channels")
     next_cursor: NextCursor = None
 
 
 @router.get(
-    "/scopes", summary="The users, agents and runs that have memories", responses=errors.documented(400, 401, 403, 503)
+    "/scopes", summary="List users, agents and runs that have memories", responses=errors.documented(400, 401, 403, 503)
 )
 async def list_scopes(
     caller: Reader,
@@ -68,7 +68,7 @@ async def list_scopes(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=2_000)] = None,
 ) -> ScopePage:
-    """Users, then agents, then runs, each by name; memories that have expired do not count."""
+    """Users, then agents, then runs, each by name; expired memories do not count."""
     wanted: tuple[OwnerKind, ...] = (type,) if type else KINDS
     since, after = cursors.unpack(cursor, _kind_and_id) if cursor else (wanted[0], None)
     kinds = wanted[wanted.index(since) :] if since in wanted else wanted
@@ -86,21 +86,21 @@ async def list_scopes(
     responses={**ACCEPTED, **errors.documented(400, 401, 403, 503)},
 )
 async def delete_scope(
-    type: Annotated[KindName, Path(description="Whose memories go")],
+    type: Annotated[KindName, Path(description="user, agent or run")],
     id: Annotated[str, Path(min_length=1, max_length=255), Secretless],
     caller: Deleter,
     res: ResourcesOf,
     write: WriteOf,
     channel: ChannelName = None,
 ) -> Response:
-    """The same as DELETE /v1/memories with this one id."""
+    """Equivalent to DELETE /v1/memories with this id alone."""
     names: dict[str, Any] = {f"{type}_id": id}
     extent = Extent(optional_scope(caller, **names), channel or (caller.own_channel if caller.wall.channels else None))
     return send(deleted_count_answer(await forget_scope(extent, res, write.answered_by(deleted_count_answer))))
 
 
 @router.get(
-    "/channels", summary="The channels in use, with what they hold", responses=errors.documented(400, 401, 403, 503)
+    "/channels", summary="List channels and their contents", responses=errors.documented(400, 401, 403, 503)
 )
 async def list_channels(
     caller: Reader,
@@ -111,7 +111,7 @@ async def list_channels(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=1_000)] = None,
 ) -> ChannelPage:
-    """Of a user, agent or run, or of the whole workspace. Live memories and turns are counted."""
+    """Channels of a user, agent or run, or of the whole workspace, with the number of live memories and turns."""
     scope = optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id)
     after = None if cursor is None else cursors.unpack(cursor, _channel)
     found = await workspaces.list_channels(scope, res, after=after, limit=limit + 1)

@@ -1,4 +1,4 @@
-"""Tokens over HTTP: a server with a key mints them for a browser or an agent that calls directly."""
+"""Route for tokens, which a server with a key mints for a browser or an agent that calls directly."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ Minter = Annotated[Caller, Depends(needs(Right.TOKENS))]
 
 
 class CreateTokenRequest(WallFields):
-    """Whom the token is for, what it may do, and for how long. At least one of `user_id`, `agent_id`, `run_id` and
-    `channels` is needed, unless the key has one itself."""
+    """Restrictions, rights and lifetime of a token. At least one of `user_id`, `agent_id`, `run_id` and `channels` is
+    required, unless the key itself is restricted."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": "alice", "rights": ["memory:read"]}]})
 
     rights: list[RightName] = Field(
-        min_length=1, max_length=100, examples=[["memory:read", "memory:write"]], description="Of those the key has"
+        min_length=1, max_length=100, examples=[["memory:read", "memory:write"]], description="Rights of the token, a subset of the key's"
     )
-    expires_in_s: int = Field(900, ge=60, le=3_600, description="Seconds until it ends")
+    expires_in_s: int = Field(900, ge=60, le=3_600, description="Seconds until it expires")
 
 
 class CreateTokenResponse(ResponseModel):
-    """The token is kept nowhere."""
+    """The token, which the service does not store."""
 
-    token: str = Field(description="Send it wherever a key is accepted: Authorization: Bearer <token>")
-    expires_at: Time = Field(description="When it ends; with its key, if that is sooner")
+    token: str = Field(description="Accepted wherever a key is: Authorization: Bearer <token>")
+    expires_at: Time = Field(description="When it expires, at the latest together with its key")
 
 
 @router.post(
@@ -46,7 +46,7 @@ class CreateTokenResponse(ResponseModel):
 async def create_token(
     body: CreateTokenRequest, caller: Minter, res: ResourcesOf, request: Request, write: UnkeyedOf
 ) -> CreateTokenResponse:
-    """It reaches what lies inside its own wall and inside that of the key, and ends with the key."""
+    """The restrictions of the key apply in addition to its own, and it expires with the key."""
     rights = [Right(right) for right in dict.fromkeys(body.rights)]
     token, expires_at = await keys.mint(
         *(body.wall, rights, body.expires_in_s, caller, res, write),

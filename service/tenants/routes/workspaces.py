@@ -1,4 +1,4 @@
-"""Workspaces over HTTP."""
+"""Routes for workspaces."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class WorkspaceResponse(ResponseModel):
 
     id: Id = Field(description="UUID")
     name: str = Field(description="For people")
-    settings: dict[str, Any] = Field(description="Its own settings, which override the service's; empty: none")
+    settings: dict[str, Any] = Field(description="Its own settings, which override the service's")
     created_at: Time = Field(description="When it was created")
 
 
@@ -61,7 +61,7 @@ class CreateWorkspaceResponse(ResponseModel):
     "/workspaces", summary="Create a workspace", status_code=201, responses=errors.documented(400, 401, 403, 503)
 )
 async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: ResourcesOf) -> CreateWorkspaceResponse:
-    """The first key has every right in the new workspace, but not those over the whole service: `operator` and
+    """The first key has every right in the new workspace, except those over the whole service: `operator` and
     `metrics`."""
     issued = await workspaces.create(body.name, res)
     return CreateWorkspaceResponse(
@@ -69,9 +69,9 @@ async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: 
     )
 
 
-@router.get("/workspaces/current", summary="The key's workspace", responses=errors.documented(401, 403, 503))
+@router.get("/workspaces/current", summary="Get the key's workspace", responses=errors.documented(401, 403, 503))
 async def get_workspace(caller: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
-    """Its name and its own settings, without the service's."""
+    """Its name and own settings, without the service's."""
     return WorkspaceResponse.of(await workspaces.read(caller.workspace_id, res))
 
 
@@ -83,10 +83,9 @@ async def get_workspace(caller: CallerOf, res: ResourcesOf) -> WorkspaceResponse
 async def update_workspace(
     body: UpdateWorkspaceRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> WorkspaceResponse:
-    """`settings` replaces the workspace's own settings; other processes notice within seconds. Of a limit
-    (`model_budget`, `memory_retention_days`, `key_requests_per_s`, `key_kb_per_s`) the lower counts, this or the
-    service's. Those that a key with the right `operator` sets count in place of the service's, and are shown as
-    `granted`."""
+    """`settings` replaces the workspace's own settings; other processes pick them up within seconds. A limit
+    (`model_budget`, `memory_retention_days`, `key_requests_per_s`, `key_kb_per_s`) can only be lowered below the
+    service's, except by a key with the right `operator`; such limits are shown as `granted`."""
     settings = None
     if body.settings is not None:
         settings = {name: value for name, value in body.settings.items() if name != GRANTED}

@@ -1,1 +1,1 @@
-"""The optimisation report over HTTP."""
+"""Routes for the optimisation report."""

@@ -1,4 +1,4 @@
-"""What could be cleaned up in a workspace, and doing what of it a person confirms."""
+"""Routes for the optimisation report and for applying findings that a person confirms."""
 
 from __future__ import annotations
 
@@ -39,53 +39,53 @@ SECTIONS: tuple[Section, ...] = get_args(Section)
 MAX_CHANGES = 100
 LARGEST = 20
 
-VERSION = "Of the memory or entity as it was looked at; of a job its attempts"
+VERSION = "Version of the memory or entity when it was examined; for a job its attempts"
 
 
 class OptimizationChange(RequestModel):
-    """A finding that a person confirms: the `change` of a report, as it is."""
+    """A confirmed finding: the `change` of a report, unmodified."""
 
-    section: Section = Field(description="Which kind of finding, and so what is done", examples=["stale"])
-    id: Id = Field(description="UUID of the memory, entity or job that it is done to")
+    section: Section = Field(description="Kind of finding, which determines the remedy", examples=["stale"])
+    id: Id = Field(description="UUID of the memory, entity or job to change")
     version: int = Field(ge=0, description=VERSION, examples=[1])
-    kept_id: Id | None = Field(None, description="With duplicates and contradictions: UUID of the memory that stays")
+    kept_id: Id | None = Field(None, description="For duplicates and contradictions, UUID of the memory to keep")
     kept_version: int | None = Field(None, ge=1, description="Its version")
 
     @model_validator(mode="after")
     def _pair(self) -> Self:
         for name in ("kept_id", "kept_version"):
             if (getattr(self, name) is not None) != (self.section in PAIRS):
-                raise ValueError(f"{name}: belongs to duplicates and contradictions, which need it")
+                raise ValueError(f"{name}: is required for duplicates and contradictions, and not allowed otherwise")
         return self
 
 
 class OptimizationChangeItem(ResponseModel):
-    """What can be sent to `apply`, as it is."""
+    """A change to send to `apply`, unmodified."""
 
-    section: Section = Field(description="Which kind of finding, and so what is done", examples=["stale"])
-    id: Id = Field(description="UUID of the memory, entity or job that it is done to")
+    section: Section = Field(description="Kind of finding, which determines the remedy", examples=["stale"])
+    id: Id = Field(description="UUID of the memory, entity or job to change")
     version: int = Field(description=VERSION, examples=[1])
-    kept_id: Id | None = Field(description="UUID of the memory that stays; null: it is about one alone")
-    kept_version: int | None = Field(description="Its version; null as above")
+    kept_id: Id | None = Field(description="UUID of the memory to keep; null: no second memory")
+    kept_version: int | None = Field(description="Its version; null: no second memory")
 
 
 class OptimizationFinding(ResponseModel):
     """One thing that could be cleaned up."""
 
     change: OptimizationChangeItem | None = Field(
-        description="Send it to `apply` to have it done; null: it is not done there, `reason` says where"
+        description="Send it to `apply`; null: `apply` cannot do it, see `reason`"
     )
-    ids: list[Id] = Field(description="UUIDs of the memory, entity or job it is about, and of the memory that stays")
-    remedy: Remedy = Field(description="What is done about it")
-    is_undoable: bool = Field(description="Whether it is part of the ruling, and so undone with it")
-    reason: str = Field(description="Why it is one", examples=["It was not used since 2026-01-02."])
-    gain: int = Field(description="What it gains, in `gain_unit`", examples=[1])
+    ids: list[Id] = Field(description="UUIDs of the memory, entity or job it is about, and of the memory to keep")
+    remedy: Remedy = Field(description="What `apply` does")
+    is_undoable: bool = Field(description="Whether it can be undone")
+    reason: str = Field(description="Why it was reported", examples=["It was not used since 2026-01-02."])
+    gain: int = Field(description="The gain, in `gain_unit`", examples=[1])
     gain_unit: GainUnit = Field(
-        description="memories: fewer that searches look at; bytes: freed on disk; vectors: more that are found by "
-        "meaning; jobs: more that are tried again"
+        description="memories: fewer to search; bytes: freed on disk; vectors: more memories found by meaning; "
+        "jobs: retried"
     )
     about: str = Field(description="The first 240 characters of the memory, or the name of the entity or job")
-    kept: str | None = Field(description="The same of the memory that stays; null: none")
+    kept: str | None = Field(description="The first 240 characters of the memory to keep; null: none")
     review_id: Id | None = Field(description="UUID of the review that decides it; null: none")
 
 
@@ -94,55 +94,55 @@ class OptimizationSection(ResponseModel):
 
     section: Section = Field(description="Which kind")
     findings: list[OptimizationFinding] = Field(description="At most `limit`")
-    total: int = Field(description="How many there are from this page on", examples=[3])
+    total: int = Field(description="Number of findings from this page on", examples=[3])
     is_exact: bool = Field(
-        description="Whether `total` is exact; else it is of what was looked at: there may be more behind it, and of "
+        description="Whether `total` is exact. If not, only a part was examined: there may be more, or, for "
         "duplicates, whose texts were not all compared, fewer"
     )
     next_cursor: NextCursor = None
 
 
 class TableItem(ResponseModel):
-    """A table, of all workspaces."""
+    """A table, with the rows of all workspaces."""
 
     name: str = Field(description="Its name", examples=["memory"])
-    rows: int = Field(description="As Postgres estimates them")
-    dead_rows: int = Field(description="Left over by changes until VACUUM passes; many of them are bloat")
-    table_bytes: int = Field(description="On disk, without indexes")
-    index_bytes: int = Field(description="Its indexes on disk")
+    rows: int = Field(description="Number of rows, as estimated by Postgres")
+    dead_rows: int = Field(description="Number of dead rows, which VACUUM removes; many are bloat")
+    table_bytes: int = Field(description="Size on disk, without indexes")
+    index_bytes: int = Field(description="Size of its indexes on disk")
 
 
 class IndexItem(ResponseModel):
-    """An index, of all workspaces."""
+    """An index, with the rows of all workspaces."""
 
     name: str = Field(description="Its name", examples=["pk_memory"])
-    table: str = Field(description="Its table, or the partition of it", examples=["memory"])
+    table: str = Field(description="Its table or partition", examples=["memory"])
     bytes: int = Field(description="On disk")
-    scans: int = Field(description="How often it was used since the statistics began")
+    scans: int = Field(description="Number of scans since statistics were reset")
 
 
 class StorageFigures(ResponseModel):
-    """What lies on disk, of all workspaces together."""
+    """Use of disk space by all workspaces."""
 
-    tables: list[TableItem] = Field(description=f"The {LARGEST} largest, the largest first")
-    indexes: list[IndexItem] = Field(description=f"The {LARGEST} largest, the largest first")
+    tables: list[TableItem] = Field(description=f"The {LARGEST} largest, largest first")
+    indexes: list[IndexItem] = Field(description=f"The {LARGEST} largest, largest first")
 
 
 class OptimizationReport(ResponseModel):
-    """What could be cleaned up. Nothing is done before a person confirms it."""
+    """What could be cleaned up. Nothing changes until a person confirms it."""
 
-    made_at: Time = Field(description="When it was made")
-    sections: list[OptimizationSection] = Field(description="Those that were asked for")
+    made_at: Time = Field(description="When it was created")
+    sections: list[OptimizationSection] = Field(description="The requested sections")
     storage: StorageFigures | None = Field(
-        description="Sizes and dead rows; null: the key lacks the right metrics, for they are those of all workspaces"
+        description="Sizes and dead rows of all workspaces; null: the key lacks the right metrics"
     )
     model_budget: ModelBudgetItem | None = Field(
-        description="What was used of the language model today; null: there is none"
+        description="Use of the language model today; null: no model"
     )
 
 
 class ApplyOptimizationRequest(RequestModel):
-    """What of a report is to be done: all of it, or nothing."""
+    """Findings to apply: all of them, or none."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -156,47 +156,46 @@ class ApplyOptimizationRequest(RequestModel):
     )
 
     changes: Annotated[list[OptimizationChange], Field(min_length=1, max_length=MAX_CHANGES)] = Field(
-        description="The `change` of findings; no id may be taken away twice, or taken away by one and kept by another"
+        description="The `change` of each finding; an id may be removed only once, and not be kept by another"
     )
-    dry_run: bool = Field(True, description="Only tell whether it would be done; false does it")
+    dry_run: bool = Field(True, description="Only report whether it could be applied; false applies it")
 
 
 class AppliedChangeItem(ResponseModel):
     """One change."""
 
-    section: Section = Field(description="Which kind of finding it was")
+    section: Section = Field(description="Kind of finding")
     id: Id = Field(description="UUID of the memory, entity or job")
-    remedy: Remedy = Field(description="What was done to it, or would be")
-    is_undoable: bool = Field(description="Whether `undo` takes it back")
+    remedy: Remedy = Field(description="What was done, or would be")
+    is_undoable: bool = Field(description="Whether it can be undone")
 
 
 class ApplyOptimizationResponse(ResponseModel):
-    """What was done, or in a dry run would be."""
+    """What was done, or would be done in a dry run."""
 
-    dry_run: bool = Field(description="Whether nothing was done because it was one")
-    applied: int = Field(description="How many changes were done: all, or in a dry run 0")
-    changes: list[AppliedChangeItem] = Field(description="In the order of the request")
+    dry_run: bool = Field(description="Whether this was a dry run, which changes nothing")
+    applied: int = Field(description="Number of changes applied; 0 in a dry run")
+    changes: list[AppliedChangeItem] = Field(description="Changes, in request order")
     decision_id: Id | None = Field(
-        description="UUID of a decision, by which POST /v1/decisions/{id}/undo takes all of it back; null: nothing"
+        description="UUID of a decision, for undoing all of it with POST /v1/decisions/{id}/undo; null: nothing to undo"
     )
 
 
-@router.get("/report", summary="What could be cleaned up", responses=errors.documented(400, 401, 403, 503))
+@router.get("/report", summary="Get the optimisation report", responses=errors.documented(400, 401, 403, 503))
 async def get_optimization_report(
     caller: Admin,
     res: ResourcesOf,
     section: Annotated[
         list[Section] | None, Query(max_length=len(SECTIONS), description="Repeatable; default all sections")
     ] = None,
-    limit: Annotated[int, Query(ge=1, le=100, description="Findings of each section")] = 20,
-    cursor: Annotated[str | None, Query(max_length=200, description="With one section: where to read on")] = None,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of findings per section")] = 20,
+    cursor: Annotated[str | None, Query(max_length=200, description="next_cursor of a section; needs exactly one section")] = None,
 ) -> OptimizationReport:
-    """Needs the right `admin`. Whatever the workspace holds, a section looks at no more than 100,000 rows. Duplicates
-    are looked for among memories that enrichment found to be near each other, contradictions among those that were
-    marked when the newer one was stored."""
+    """Needs the right `admin`. A section examines at most 100,000 rows. Duplicates are searched among memories that
+    enrichment found to be similar, contradictions among those marked when the newer memory was stored."""
     wanted = list(dict.fromkeys(section or SECTIONS))
     if cursor is not None and len(wanted) != 1:
-        raise InvalidInput("cursor: reads on in one section; name it in section.", field="cursor")
+        raise InvalidInput("cursor: requires exactly one section.", field="cursor")
     after = START if cursor is None else cursors.unpack(cursor, _place)
     found = [
         await optimization_report.report(caller.workspace_id, each, res, after=after, limit=limit) for each in wanted
@@ -211,15 +210,15 @@ async def get_optimization_report(
 
 @router.post(
     "/apply",
-    summary="Do what of a report is confirmed",
+    summary="Apply findings of an optimisation report",
     response_model=ApplyOptimizationResponse,
     responses=errors.documented(400, 401, 403, 409, 413, 503),
 )
 async def apply_optimization(
     body: ApplyOptimizationRequest, caller: Admin, res: ResourcesOf, write: WriteOf
 ) -> Response:
-    """Needs the right `admin`. Everything or nothing: 409 names the first that has changed since the report. What is
-    done to memories is one ruling, which `POST /v1/decisions/{id}/undo` takes back."""
+    """Needs the right `admin`. Applies all changes or none: 409 names the first object that has changed since the
+    report. Changes of memories can be undone together with `POST /v1/decisions/{id}/undo`."""
     changes = [CleanupChange(one.section, one.id, one.version, one.kept_id, one.kept_version) for one in body.changes]
     _refuse_overlap(changes)
     shown = partial(applied_answer, dry_run=body.dry_run)
@@ -231,12 +230,12 @@ def _refuse_overlap(changes: list[CleanupChange]) -> None:
     gone: set[UUID] = set()
     for place, each in enumerate(changes):
         if each.id in gone:
-            raise InvalidInput(f"changes[{place}].id: another change takes it already.", field=f"changes[{place}].id")
+            raise InvalidInput(f"changes[{place}].id: another change already removes it.", field=f"changes[{place}].id")
         gone.add(each.id)
     for place, each in enumerate(changes):
         if each.kept_id in gone:
             field = f"changes[{place}].kept_id"
-            raise InvalidInput(f"{field}: another change takes it away; apply that one first.", field=field)
+            raise InvalidInput(f"{field}: another change removes it; apply that one first.", field=field)
 
 
 async def _storage(res: Resources) -> StorageFigures:

@@ -1,1 +1,1 @@
-"""Working memory over HTTP."""
+"""Routes for working memory."""

@@ -1,4 +1,4 @@
-"""Working memory over HTTP: what an agent keeps for one session, by default for an hour."""
+"""Routes for working memory: what an agent keeps for one session, by default for an hour."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ from service.working.working import ONLY
 async def refuse_key(
     request: Request, given: Annotated[str | None, Header(alias="Idempotency-Key", include_in_schema=False)] = None
 ) -> None:
-    """Working memory does not survive a crash, so it cannot keep an answer for a day. Reads need no key."""
+    """Working memory does not survive a crash, so it cannot keep a response for a day. Reads need no key."""
     if given is not None and request.method != "GET":
         raise InvalidInput(
-            "Idempotency-Key is not taken here: working memory does not survive a crash. Repeat the write instead.",
+            "Idempotency-Key is not supported: working memory does not survive a crash. Repeat the write instead.",
             field="Idempotency-Key",
         )
 
@@ -57,13 +57,13 @@ WRITE = errors.documented(400, 401, 403, 404, 412, 413, 422, 503)
 
 
 async def _scope(
-    conversation_id: Annotated[Name, Path(description="The id of a conversation, or any name of a session")],
+    conversation_id: Annotated[Name, Path(description="Id of a conversation, or any name for a session")],
     caller: CallerOf,
     user_id: UserId = None,
     agent_id: AgentId = None,
     channel: ChannelName = None,
 ) -> WorkingScope:
-    """The session of exactly these ids; the conversation takes the place of the run."""
+    """The session with exactly these ids; the conversation replaces the run."""
     user, agent, _ = caller.ids(user_id, agent_id, None)
     return WorkingScope(caller.workspace_id, conversation_id, user, agent, caller.channel(channel))
 
@@ -77,8 +77,8 @@ USES: Mapping[str, Operation] = {"GET": "retrieve", "DELETE": "delete_working"}
 async def audit_use(
     request: Request, scope: WorkingScopeOf, res: ResourcesOf, note: AuditReadOf
 ) -> AsyncIterator[None]:
-    """Notes at the level verbose what was done. Like reads it is written a little later: what it tells of does not
-    survive a crash."""
+    """Audits the operation at level verbose. Written in the background like reads, as working memory does not survive a
+    crash."""
     yield
     if res.settings.audit_level == "verbose":
         owner = Scope(scope.workspace_id, scope.user_id, scope.agent_id, channel=scope.channel)
@@ -93,13 +93,13 @@ router = APIRouter(
     route_class=JsonRoute,
 )
 
-Key = Annotated[Name, Path(description="Up to 255 characters; it may hold slashes", examples=["cart"])]
+Key = Annotated[Name, Path(description="Up to 255 characters; may contain slashes", examples=["cart"])]
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 
-@router.get("", summary="All entries of a session", responses=errors.documented(400, 401, 403, 503))
+@router.get("", summary="Get all entries of a session", responses=errors.documented(400, 401, 403, 503))
 async def get_working_context(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> WorkingMemoryResponse:
-    """Empty parts for a session without entries. Reading does not extend their life."""
+    """Parts without entries are empty. Reading does not extend the lifetime of entries."""
     found = await working.read_all(scope, res)
     return WorkingMemoryResponse(
         conversation_id=scope.conversation_id,
@@ -116,7 +116,7 @@ async def get_working_context(scope: WorkingScopeOf, caller: Reader, res: Resour
 
 @router.delete("", summary="Delete all entries of a session", responses=errors.documented(400, 401, 403, 503))
 async def clear_working_context(scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> DeletedCountResponse:
-    """0 when there are none."""
+    """Returns 0 if there are none."""
     return DeletedCountResponse(deleted=await working.clear(scope, res))
 
 
@@ -125,22 +125,22 @@ async def clear_working_context(scope: WorkingScopeOf, caller: Writer, res: Reso
     summary="Set the value of a key",
     response_model=WorkingItemResponse,
     status_code=201,
-    responses={200: {"model": WorkingItemResponse, "description": "It replaces a former value"}, **WRITE},
+    responses={200: {"model": WorkingItemResponse, "description": "The value was replaced"}, **WRITE},
 )
 async def set_working_item(
     key: Key, body: SetWorkingItemRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> Response:
-    """The value is redacted. Above the session's cap the least recently used value is deleted. With `If-Match` it is
-    refused (412) when the value has changed or is gone."""
+    """The value is redacted. Above the session's limit the least recently used value is deleted. With `If-Match`, fails
+    with 412 if the value has changed or expired."""
     entry, is_new = await working.put(
         scope, WorkingKind.ITEM, key, body.value, res, ttl_s=body.ttl_seconds, expected=expected
     )
     return send(answer(201 if is_new else 200, WorkingItemResponse.of(entry)))
 
 
-@router.get("/items/{key:path}", summary="The value of a key", response_model=WorkingItemResponse, responses=READ)
+@router.get("/items/{key:path}", summary="Get the value of a key", response_model=WorkingItemResponse, responses=READ)
 async def get_working_item(key: Key, scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
-    """Counts as a use; it does not extend the value's life."""
+    """Counts as a use, but does not extend the lifetime of the value."""
     return send(answer(200, WorkingItemResponse.of(await working.read(scope, WorkingKind.ITEM, key, res))))
 
 
@@ -150,7 +150,7 @@ async def get_working_item(key: Key, scope: WorkingScopeOf, caller: Reader, res:
 async def delete_working_item(
     key: Key, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> DeletedCountResponse:
-    """404 when there is none or it has expired. With `If-Match` it is refused (412) when the value has changed."""
+    """404 if there is none or it has expired. With `If-Match`, fails with 412 if the value has changed."""
     await working.remove(scope, WorkingKind.ITEM, key, res, expected=expected)
     return DeletedCountResponse(deleted=1)
 
@@ -165,18 +165,18 @@ async def delete_working_item(
 async def add_working_turn(
     body: AddWorkingTurnRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf
 ) -> Response:
-    """The conversation itself does not get it. Above the session's cap the oldest turn is deleted."""
+    """The turn is not added to the conversation itself. Above the session's limit the oldest turn is deleted."""
     entry = await working.add_turn(
         scope, body.role, body.content, res, name=body.name, timestamp=body.timestamp, ttl_s=body.ttl_seconds
     )
     return send(answer(201, working_turn_response(entry)))
 
 
-@router.get("/turns", summary="The newest turns", responses=errors.documented(400, 401, 403, 503))
+@router.get("/turns", summary="List the newest turns", responses=errors.documented(400, 401, 403, 503))
 async def list_working_turns(
     scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10
 ) -> WorkingTurnList:
-    """Newest first; reading does not count as a use."""
+    """Newest first. Does not count as a use."""
     found = await working.latest(scope, WorkingKind.TURN, res, limit=limit)
     return WorkingTurnList(results=[working_turn_response(each) for each in found])
 
@@ -189,53 +189,53 @@ async def list_working_turns(
     responses=errors.documented(400, 401, 403, 413, 422, 503),
 )
 async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> Response:
-    """Above the session's cap the oldest thought is deleted."""
+    """Above the session's limit the oldest thought is deleted."""
     return send(
         answer(201, thought_response(await working.push_thought(scope, body.thought, res, ttl_s=body.ttl_seconds)))
     )
 
 
-@router.get("/thoughts", summary="The newest thoughts", responses=errors.documented(400, 401, 403, 503))
+@router.get("/thoughts", summary="List the newest thoughts", responses=errors.documented(400, 401, 403, 503))
 async def list_thoughts(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10) -> ThoughtList:
-    """Newest first; reading does not count as a use."""
+    """Newest first. Does not count as a use."""
     found = await working.latest(scope, WorkingKind.THOUGHT, res, limit=limit)
     return ThoughtList(results=[thought_response(each) for each in found])
 
 
 @router.put(
     "/goal",
-    summary="Set what the session works on",
+    summary="Set the goal of the session",
     response_model=ActiveGoalResponse,
     status_code=201,
-    responses={200: {"model": ActiveGoalResponse, "description": "It replaces another goal"}, **WRITE},
+    responses={200: {"model": ActiveGoalResponse, "description": "The goal was replaced"}, **WRITE},
 )
 async def set_active_goal(
     body: SetActiveGoalRequest, scope: WorkingScopeOf, caller: Changer, res: ResourcesOf, expected: ExpectedOf
 ) -> Response:
-    """`goal_id` must be a goal of the same user and agent, else 404. Without a description it takes the goal's."""
+    """`goal_id` must be a goal of the same user and agent, else 404. The description defaults to that of the goal."""
     entry, is_new = await working.put_goal(
         scope, body.goal_id, body.description, res, ttl_s=body.ttl_seconds, expected=expected
     )
     return send(answer(201 if is_new else 200, active_goal_response(entry)))
 
 
-@router.get("/goal", summary="What the session works on", response_model=ActiveGoalResponse, responses=READ)
+@router.get("/goal", summary="Get the goal of the session", response_model=ActiveGoalResponse, responses=READ)
 async def get_active_goal(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
-    """404 when nothing is set or it has expired."""
+    """404 if none is set or it has expired."""
     return send(answer(200, active_goal_response(await working.read(scope, WorkingKind.GOAL, ONLY, res))))
 
 
 @router.put(
     "/session",
-    summary="Set the data of the session as a whole",
+    summary="Set the session data",
     response_model=SessionDataResponse,
     status_code=201,
-    responses={200: {"model": SessionDataResponse, "description": "It replaces other data"}, **WRITE},
+    responses={200: {"model": SessionDataResponse, "description": "The data was replaced"}, **WRITE},
 )
 async def set_session_data(
     body: SetSessionDataRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> Response:
-    """Redacted; it replaces the former data. With `If-Match` it is refused (412) when the data has changed."""
+    """The data is redacted and replaces the previous data. With `If-Match`, fails with 412 if the data has changed."""
     entry, is_new = await working.put(
         scope, WorkingKind.SESSION, ONLY, body.data, res, ttl_s=body.ttl_seconds, expected=expected
     )
@@ -243,8 +243,8 @@ async def set_session_data(
 
 
 @router.get(
-    "/session", summary="The data of the session as a whole", response_model=SessionDataResponse, responses=READ
+    "/session", summary="Get the session data", response_model=SessionDataResponse, responses=READ
 )
 async def get_session_data(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
-    """404 when there is none or it has expired."""
+    """404 if there is none or it has expired."""
     return send(answer(200, session_data_response(await working.read(scope, WorkingKind.SESSION, ONLY, res))))

@@ -1,4 +1,4 @@
-"""Request and response models of working memory."""
+"""Request and response models for working memory."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from service.http.schemas import Id, Name, RequestModel, ResponseModel, Role, Sp
 
 Ttl = Annotated[
     int | None,
-    Field(
-        ge=1, le=604_800, description="Time to live in seconds, up to a week; left out: the service's setting (3600)"
-    ),
+    Field(ge=1, le=604_800, description="Lifetime in seconds, at most a week; default: the service's setting (3600)"),
 ]
 
 
 class SetWorkingItemRequest(RequestModel):
-    """A JSON value to store under a key; it replaces the former value."""
+    """A JSON value to store under a key, replacing the previous value."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"value": {"step": 3}, "ttl_seconds": 600}]})
 
@@ -28,7 +26,7 @@ class SetWorkingItemRequest(RequestModel):
 
 
 class AddWorkingTurnRequest(RequestModel):
-    """A turn to keep in working memory only; the conversation does not get it."""
+    """A turn to keep in working memory only, not in the conversation."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "content": "Book the night train."}]})
 
@@ -49,12 +47,12 @@ class PushThoughtRequest(RequestModel):
 
 
 class SetActiveGoalRequest(RequestModel):
-    """What the session works on: a description, the id of a goal, or both."""
+    """The goal of the session: a description, the id of a goal, or both."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"description": "Plan the trip to Oslo"}]})
 
     goal_id: Id | None = Field(None, description="UUID of a goal")
-    description: Text | None = Field(None, description="What the session works on")
+    description: Text | None = Field(None, description="What the session is working on")
     ttl_seconds: Ttl = None
 
     @model_validator(mode="after")
@@ -65,7 +63,7 @@ class SetActiveGoalRequest(RequestModel):
 
 
 class SetSessionDataRequest(RequestModel):
-    """Data of the session as a whole; it replaces the former data."""
+    """Session data, replacing the previous data."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"data": {"locale": "nb-NO"}}]})
 
@@ -74,15 +72,15 @@ class SetSessionDataRequest(RequestModel):
 
 
 class WorkingEntryResponse(ResponseModel):
-    """What all entries of working memory have in common."""
+    """Common fields of all entries of working memory."""
 
-    version: int = Field(description="Grows with every change in working memory, never repeats; the ETag")
-    created_at: Time = Field(description="When its key was first set")
+    version: int = Field(description="Incremented by every change in working memory, never reused; the ETag")
+    created_at: Time = Field(description="When it was first set")
     expires_at: Time = Field(description="When it expires")
 
 
 class WorkingItemResponse(WorkingEntryResponse):
-    """A value and its key."""
+    """A value with its key."""
 
     key: str = Field(description="As in the path")
     value: JsonValue = Field(description="Any JSON, redacted")
@@ -91,12 +89,12 @@ class WorkingItemResponse(WorkingEntryResponse):
 class WorkingTurnResponse(WorkingEntryResponse):
     """A turn in working memory."""
 
-    role: str = Field(description="user, assistant, system, tool, or any word it came with")
+    role: str = Field(description="user, assistant, system, tool, or any other word")
     content: str = Field(description="What was said, redacted")
     name: str | None = Field(description="Name of the speaker; null: not given")
     timestamp: Time | None = Field(description="When it was said; null: not given")
-    turn_id: Id | None = Field(description="UUID of the stored turn that it copies; null: none")
-    turn_index: int | None = Field(description="Index of that turn in the conversation, from 0; null: it copies none")
+    turn_id: Id | None = Field(description="UUID of the stored turn it was copied from; null: none")
+    turn_index: int | None = Field(description="Index of that turn in the conversation, from 0; null: none")
 
 
 class ThoughtResponse(WorkingEntryResponse):
@@ -106,14 +104,14 @@ class ThoughtResponse(WorkingEntryResponse):
 
 
 class ActiveGoalResponse(WorkingEntryResponse):
-    """What the session works on."""
+    """The goal of the session."""
 
     goal_id: Id | None = Field(description="UUID of the goal; null: only a description")
-    description: str = Field(description="As it was given, else the goal's")
+    description: str = Field(description="As given, else that of the goal")
 
 
 class SessionDataResponse(WorkingEntryResponse):
-    """Data of the session as a whole."""
+    """Session data."""
 
     data: dict[str, Any] = Field(description="Any JSON object, redacted")
 
@@ -134,14 +132,14 @@ class WorkingMemoryResponse(ResponseModel):
     """All entries of a session that have not expired; turns and thoughts newest first."""
 
     conversation_id: str = Field(description="As in the path")
-    user_id: Name | None = Field(description="Whose session; null: not given")
-    agent_id: Name | None = Field(description="Whose session; null: not given")
-    channel: str = Field(description="Of the session; default _global")
-    turns: list[WorkingTurnResponse] = Field(description="All there are, 100 unless configured otherwise")
-    thoughts: list[ThoughtResponse] = Field(description="All there are, 100 unless configured otherwise")
+    user_id: Name | None = Field(description="Owner of the session; null: none")
+    agent_id: Name | None = Field(description="Owner of the session; null: none")
+    channel: str = Field(description="Channel of the session; default _global")
+    turns: list[WorkingTurnResponse] = Field(description="At most 100 unless configured otherwise")
+    thoughts: list[ThoughtResponse] = Field(description="At most 100 unless configured otherwise")
     items: dict[str, WorkingItemResponse] = Field(description="By key")
-    goal: ActiveGoalResponse | None = Field(description="What the session works on; null: not set")
-    session: SessionDataResponse | None = Field(description="Data of the session as a whole; null: none")
+    goal: ActiveGoalResponse | None = Field(description="The goal of the session; null: not set")
+    session: SessionDataResponse | None = Field(description="Session data; null: none")
 
 
 def working_turn_response(entry: WorkingEntry) -> WorkingTurnResponse:
