@@ -43,46 +43,47 @@ TWO = "Two parameters or two fields, of which one is enough; the descriptions sa
 LISTED = (
     # -- rules between parameters and fields, which the document tells in words (docs/decisions/020-answers.md)
     ListedFailure(REFUSED, ANY, "At least one of user_id, agent_id", "One of three parameters, or the key's own id"),
-    ListedFailure(REFUSED, ANY, "[a-z_]+: what is shared belongs to everyone", TWO),
-    ListedFailure(REFUSED, ANY, "include_shared: contradicts shared", TWO),
+    ListedFailure(REFUSED, ANY, "[a-z_]+: cannot be combined with shared", TWO),
+    ListedFailure(REFUSED, ANY, "include_shared: cannot be combined with shared", TWO),
     ListedFailure(REFUSED, ANY, r"[\w.\[\]]+: give ", "What excludes or needs what; the descriptions say it"),
     ListedFailure(
-        REFUSED, "POST /v1/operations", "(messages|dry_run): (are|is) ", "What is stored later is a conversation"
+        REFUSED, "POST /v1/operations", "messages: are required|dry_run: send it", "It stores a conversation"
     ),
-    ListedFailure(REFUSED, ANY, "scope_mode: exact asks for all ids", TWO),
+    ListedFailure(REFUSED, ANY, "scope_mode: exact cannot be combined", TWO),
     ListedFailure(
-        REFUSED, ANY, "query: (give a query|is missing)", "A search needs one of several, and empty lists do not count"
+        REFUSED, ANY, "query: (give a query|is required)", "A search needs one of several, and empty lists do not count"
     ),
-    ListedFailure(REFUSED, "GET /v1/memories", "[a-z_]+: asks for what was there, state=deleted", TWO),
-    ListedFailure(REFUSED, ANY, "explain_id: (explains the results of a query|shows what is there now)", TWO),
-    ListedFailure(REFUSED, ANY, "external_id: is the same name as run_id", TWO),
-    ListedFailure(REFUSED, ANY, "validity: is about now, where valid_at names the moment", TWO),
+    ListedFailure(REFUSED, "GET /v1/memories", "[a-z_]+: cannot be combined with state=deleted", TWO),
+    ListedFailure(REFUSED, ANY, "explain_id: (needs a query|cannot be combined with as_of)", TWO),
+    ListedFailure(REFUSED, ANY, "validity: is about now; give", TWO),
     ListedFailure(
-        REFUSED, ".* /v1/api-keys.*", "rights: .* is about the whole workspace", "Rights against the key's reach"
+        REFUSED, ".* /v1/api-keys.*", "rights: .* covers the whole workspace", "Rights against the key's reach"
     ),
     ListedFailure(
         REFUSED, "POST /v1/tokens", "rights: a token cannot have", "Not every right of a key is one of a token"
     ),
-    ListedFailure(REFUSED, ".* /v1/api-keys.*", "defaults.*: lies outside what the key reaches", "The same"),
-    ListedFailure(REFUSED, ANY, "cursor: (the nearest to a query are one page|reads on in one section)", TWO),
-    ListedFailure(REFUSED, ANY, "turn_id: needs its conversation_id", TWO),
-    ListedFailure(REFUSED, ANY, r"(.*\.)?[a-z_]+: is kept by the service; allow_system_fields", TWO),
-    ListedFailure(REFUSED, ANY, r"changes\[\d+\]\.kept_(id|version): belongs to", TWO),
+    ListedFailure(
+        REFUSED, ".* /v1/api-keys.*", "defaults.*: is outside what the key can access", "Defaults against its reach"
+    ),
+    ListedFailure(REFUSED, ANY, "cursor: (results for a query have|requires exactly one section)", TWO),
+    ListedFailure(REFUSED, ANY, "turn_id: needs conversation_id", TWO),
+    ListedFailure(REFUSED, ANY, r"(.*\.)?[a-z_]+: is set by the service; pass allow_system_fields", TWO),
+    ListedFailure(REFUSED, ANY, r"changes\[\d+\]\.kept_(id|version): is required for", TWO),
     ListedFailure(REFUSED, "POST /v1/jobs/.*", "user_id: a job of the whole service", "Which jobs have a scope"),
     ListedFailure(REFUSED, "POST /v1/tokens", "user_id: a token needs user_id", TWO),
     ListedFailure(REFUSED, ANY, "weights: at least one weight must be above 0", "A sum over several fields"),
     ListedFailure(REFUSED, ANY, "(items|messages): .* at most .* are taken", "A limit that the operator sets"),
     # -- rules over values that a schema cannot compare or know
-    ListedFailure(REFUSED, "POST /v1/jobs/.*", "name: only these run", "Which jobs are whose, the description says"),
+    ListedFailure(REFUSED, "POST /v1/jobs/.*", "name: only these can be run", "Which jobs are whose, the description says"),
     ListedFailure(REFUSED, ANY, "messages: none of them has a text", "Parts without text and blanks say nothing"),
     ListedFailure(REFUSED, ANY, r"(.*\.)?(start|since|from|t_valid): must lie before", "Two moments in their order"),
-    ListedFailure(REFUSED, ANY, r"(.*\.)?(expires_at|as_of|deadline): lies in the", "Before or after now"),
+    ListedFailure(REFUSED, ANY, r"(.*\.)?(expires_at|as_of|deadline): (must not be|lies) in the", "Before or after now"),
     ListedFailure(REFUSED, ".* /v1/webhooks.*", "url: (is|must) ", "Which addresses are public no pattern can tell"),
-    ListedFailure(REFUSED, ANY, "(cursor|after): is not one of ours", "Only what the service itself made is a cursor"),
+    ListedFailure(REFUSED, ANY, "(cursor: is invalid|after: must be)", "Only what the service itself made is a cursor"),
     ListedFailure(REFUSED, ANY, "(The )?filters", "JSON inside a parameter, and paths inside it"),
     ListedFailure(REFUSED, ANY, ".*has changed since", "If-Match of a version that is not there"),
     ListedFailure(REFUSED, ANY, r"(.*\.)?timezone: must be an IANA", "The names are those of the zone database"),
-    ListedFailure(REFUSED, ANY, r".*embedding: has \d+ numbers", "The dimension is a setting"),
+    ListedFailure(REFUSED, ANY, r".*embedding: has \d+ dimensions", "The dimension is a setting"),
     ListedFailure(REFUSED, "PATCH /v1/workspaces/current", "settings", "docs/configuration.md has the range of each"),
     # -- rules over letters
     ListedFailure(REFUSED, ANY, ".*must not be blank", "Letters that cannot be seen are more than white space"),

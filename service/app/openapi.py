@@ -1,4 +1,4 @@
-"""The OpenAPI document, with our error body instead of the 422 that FastAPI adds to every route, and the page /docs."""
+"""The OpenAPI document, with our error body instead of FastAPI's 422, and the page /docs."""
 
 from __future__ import annotations
 
@@ -31,97 +31,97 @@ from service.queue.operations import OperationState
 DESCRIPTION = """
 Store what an agent learns, find it again, and see why.
 
-Every route but the health checks needs an API key: `Authorization: Bearer <key>`. The key decides the workspace;
-inside it `user_id`, `agent_id` and `run_id` are hard filters, at least one is needed on collection calls, and
-`channel` is a soft one: reads look at the active channel and at `_global`.
+Every route except the health checks needs an API key: `Authorization: Bearer <key>`. The key determines the workspace.
+Within it `user_id`, `agent_id` and `run_id` are hard filters, at least one of which is required on collection calls;
+`channel` is a soft filter: reads include the active channel and `_global`.
 
-Errors are `application/problem+json` and name the `field`. A trailing slash makes no difference; in a name, a slash is
-`%2F`. Writes take an `Idempotency-Key`. Times are ISO 8601 in UTC, intervals are half-open.
+Errors are `application/problem+json` and name the `field`. A trailing slash is ignored; encode a slash within a name as
+`%2F`. Writes accept an `Idempotency-Key`. Times are ISO 8601 in UTC, intervals are half-open.
 """
 
 COMMON = {
-    "id": "Its id",
-    "limit": "At most this many",
+    "id": "Id of the object",
+    "limit": "Maximum number of results",
     "cursor": "next_cursor of the previous page",
-    "include_archived": "Archived ones, too",
-    "user_id": "Of this user",
-    "agent_id": "Of this agent",
-    "run_id": "Of this run",
-    "channel": "Of this channel",
-    "session_id": "Of this session",
-    "conversation_id": "Of this conversation, by its UUID",
-    "memory_id": "Of this memory",
+    "include_archived": "Include archived ones",
+    "user_id": "Only of this user",
+    "agent_id": "Only of this agent",
+    "run_id": "Only of this run",
+    "channel": "Only of this channel",
+    "session_id": "Only of this session",
+    "conversation_id": "Only of the conversation with this UUID",
+    "memory_id": "Only about this memory",
     "memory": "UUID of a memory",
-    "request_id": "Of this request, as in X-Request-ID",
-    "api_key_id": "Of this key",
-    "source_id": "UUID of the one it begins at",
-    "target_id": "UUID of the one it leads to",
-    "max_depth": "At most so many steps",
-    "task_type": "Of this kind of task",
-    "tool_name": "Of this tool",
+    "request_id": "Only of the request with this X-Request-ID",
+    "api_key_id": "Only of this key",
+    "source_id": "UUID of the source",
+    "target_id": "UUID of the target",
+    "max_depth": "Maximum number of edges",
+    "task_type": "Only for this kind of task",
+    "tool_name": "Only of this tool",
 }
-"""Descriptions of parameters that mean the same on every route."""
+"""Default descriptions of common parameters."""
 
 
 TAGS = {
-    "Start here": "Store, search, recall: all that most agents need.",
+    "Start here": "Store, search and recall: all that most agents need.",
     "memories": "Store, search, read, change, forget and restore memories.",
-    "recall": "All that an agent should know before it answers, as one bundle within a budget of tokens.",
-    "conversations": "Conversations and their turns, kept as they were said.",
-    "entities": "People, places and things that memories name, and how they are related.",
-    "relations": "Edges between memories.",
+    "recall": "What an agent should know before it answers, as one bundle within a token budget.",
+    "conversations": "Conversations and their turns, stored verbatim.",
+    "entities": "People, places and things that memories mention, and their relations.",
+    "relations": "Relations between memories.",
     "goals": "What a user or an agent wants to achieve.",
-    "procedures": "Uses of tools, and strategies that worked.",
+    "procedures": "Tool invocations, and strategies that worked.",
     "working memory": "Short-lived notes of a session.",
-    "profiles": "What is known of a user as a person.",
-    "decisions": "Rulings about memories, and taking them back.",
-    "reviews": "Changes that wait for a person.",
+    "profiles": "Preferences and style of a user.",
+    "decisions": "Decisions about memories, and undoing them.",
+    "reviews": "Contradictions that wait for a person's decision.",
     "scopes": "Users, agents and runs that have memories.",
-    "optimization": "What could be cleaned up, and doing what is confirmed.",
-    "changes": "Every change of a memory in order, for whoever keeps a copy; webhooks that are told of them.",
-    "operations": "The progress of what was accepted and is done later.",
-    "jobs": "Work in the background.",
+    "optimization": "What could be cleaned up, and applying what is confirmed.",
+    "changes": "Every change of a memory, in order, for keeping a copy; and webhooks for them.",
+    "operations": "The progress of asynchronous requests.",
+    "jobs": "Background jobs.",
     "audit": "Who did what.",
-    "API keys": "Keys, their rights and walls, and tokens.",
+    "API keys": "Keys with their rights and restrictions, and tokens.",
     "workspaces": "Workspaces and their settings.",
-    "reference": "What this service is and how it is set.",
-    "health": "Whether the service lives and serves.",
+    "reference": "Configuration, statistics and vocabularies.",
+    "health": "Health and metrics.",
 }
-"""Groups of operations, in the order in which a newcomer meets them."""
+"""Groups of operations, in the order of the page."""
 
 FIRST_PATHS = ("/v1/memories", "/v1/memories/search", "/v1/recall")
-"""The paths that the page shows first; their POST stands under the first tag, too."""
+"""Paths shown first on the page; their POST also has the first tag."""
 
 CLOSED_SETS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "AuditOperation": ("What was done", get_args(audit.Operation)),
-    "AuditSubject": ("To what kind of thing it was done", get_args(audit.Subject)),
-    "ChangeKind": ("What happened to a memory", get_args(feed.ChangeKind)),
-    "DeliveryState": ("Where a delivery stands", get_args(webhook.DeliveryState)),
-    "FindingSection": ("What kind of finding it is", get_args(optimization.Section)),
-    "FindingRemedy": ("What would be done about it", get_args(optimization.Remedy)),
-    "FilterOperator": ("How a field and a value are compared", get_args(filters.Operator)),
-    "Fusion": ("How signals become one score", get_args(ranking.Fusion)),
-    "GoalStatus": ("Where a goal stands", tuple(GoalStatus)),
-    "ImportanceBand": ("What an importance of 0..1 amounts to", get_args(kinds.ImportanceBand)),
-    "JobName": ("A kind of work in the background", get_args(job.JobName)),
-    "JobState": ("Where a job stands", get_args(job.JobState)),
-    "LifecycleState": ("Where a memory stands", get_args(memory.LifecycleState)),
-    "MemoryState": ("Whether it is still there", get_args(memory.MemoryState)),
-    "OperationState": ("Where an operation stands", get_args(OperationState)),
-    "OwnerKind": ("Whose memories they are", get_args(OwnerKind)),
-    "Right": ("What a key may do", tuple(sorted(Right))),
-    "ScopeMatch": ("Whether all of several ids are meant, or any", get_args(scope.ScopeMatch)),
-    "ScopeMode": ("Whether ids that are left out count", get_args(ScopeMode)),
-    "TagMatch": ("Whether a tag also finds those below it", get_args(query.TagMatch)),
-    "TagMode": ("Whether any of several tags is enough", get_args(query.TagMode)),
-    "Validity": ("What is done with memories that do not hold now", get_args(query.Validity)),
+    "AuditOperation": ("An audited operation", get_args(audit.Operation)),
+    "AuditSubject": ("Kind of object of an audited operation", get_args(audit.Subject)),
+    "ChangeKind": ("Kind of change of a memory", get_args(feed.ChangeKind)),
+    "DeliveryState": ("State of a delivery", get_args(webhook.DeliveryState)),
+    "FindingSection": ("Kind of finding", get_args(optimization.Section)),
+    "FindingRemedy": ("What applying a finding does", get_args(optimization.Remedy)),
+    "FilterOperator": ("How to compare a field with a value", get_args(filters.Operator)),
+    "Fusion": ("How to combine signals into a score", get_args(ranking.Fusion)),
+    "GoalStatus": ("State of a goal", tuple(GoalStatus)),
+    "ImportanceBand": ("An importance as a word", get_args(kinds.ImportanceBand)),
+    "JobName": ("Name of a background job", get_args(job.JobName)),
+    "JobState": ("State of a job", get_args(job.JobState)),
+    "LifecycleState": ("State of a memory", get_args(memory.LifecycleState)),
+    "MemoryState": ("Whether to list existing or deleted memories", get_args(memory.MemoryState)),
+    "OperationState": ("State of an operation", get_args(OperationState)),
+    "OwnerKind": ("Kind of owner", get_args(OwnerKind)),
+    "Right": ("A right of a key", tuple(sorted(Right))),
+    "ScopeMatch": ("Whether memories must have all of several ids, or any", get_args(scope.ScopeMatch)),
+    "ScopeMode": ("Whether memories may have ids that are not given", get_args(ScopeMode)),
+    "TagMatch": ("Whether a tag also matches those below it", get_args(query.TagMatch)),
+    "TagMode": ("Whether any of several tags is enough or all are required", get_args(query.TagMode)),
+    "Validity": ("How to treat memories that are not valid now", get_args(query.Validity)),
     "VectorPath": ("How vectors were searched", get_args(query.VectorPath)),
 }
-"""Words that several places take, each set once in the document: clients get one type of it."""
+"""Enumerations that are used in several places, defined once so that clients get one type for each."""
 
 
 def install(app: FastAPI, *, key_in_query: bool) -> None:
-    """`key_in_query`: whether ?api_key= is taken, and so told."""
+    """`key_in_query`: whether ?api_key= is accepted and documented."""
     original = app.openapi
 
     def document() -> dict[str, Any]:
@@ -135,7 +135,7 @@ def install(app: FastAPI, *, key_in_query: bool) -> None:
 
 
 def _tell_rights(app: FastAPI) -> None:
-    """Adds to the description of each operation which rights its key needs."""
+    """Adds the required rights to the description of each operation."""
     needed: dict[str | None, list[str]] = {}
     for context in iter_route_contexts(app.routes):
         route = context.original_route
@@ -153,7 +153,7 @@ def _adapted(found: dict[str, Any]) -> dict[str, Any]:
     schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     schemas["ErrorCode"] = schemas["Problem"]["properties"]["code"] | {"title": "ErrorCode"}
     schemas["Problem"]["properties"]["code"] = {"$ref": "#/components/schemas/ErrorCode"}
-    found["servers"] = [{"url": "/", "description": "The service that this document comes from"}]
+    found["servers"] = [{"url": "/", "description": "The service that serves this document"}]
     found["tags"] = [{"name": name, "description": each} for name, each in TAGS.items()]
     for path in FIRST_PATHS:
         found["paths"][path]["post"]["tags"].append(next(iter(TAGS)))
@@ -180,7 +180,7 @@ def _adapted(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _named(schemas: dict[str, Any], part: Any) -> set[str]:
-    """The schemas that this part is made of, by name."""
+    """Names of the schemas that this part refers to."""
     waiting, known = set(SCHEMA_NAME.findall(json.dumps(part))), set[str]()
     while waiting:
         known.add(name := waiting.pop())
@@ -192,7 +192,7 @@ SCHEMA_NAME = re.compile(r'"#/components/schemas/(\w+)"')
 
 
 def _say_defaults(schema: dict[str, Any]) -> None:
-    """Tells defaults of a request in words: generators take a field with a default for one that is always sent."""
+    """Moves defaults of a request into descriptions: generators would always send a field with a default."""
     for shape in schema.get("properties", {}).values():
         value = shape.pop("default", None)
         if value not in (None, [], {}) and "default" not in shape.get("description", ""):
@@ -200,7 +200,7 @@ def _say_defaults(schema: dict[str, Any]) -> None:
 
 
 def _sharing_sets(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with a reference wherever a closed set is spelt out."""
+    """The document with references instead of repeated enumerations."""
     own = {
         name: {"type": "string", "enum": list(words), "title": name, "description": told}
         for name, (told, words) in CLOSED_SETS.items()
@@ -225,8 +225,8 @@ def _sharing_sets(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _add_implied_errors(operation: dict[str, Any]) -> None:
-    """Adds the errors that follow from the parts of the request: any part can be invalid, a body too large or too
-    slow, an Idempotency-Key used before, a version outdated, a limit reached."""
+    """Adds the errors that follow from the parts of the request: invalid, a body too large or too slow, a reused
+    Idempotency-Key, an outdated version, a limit reached."""
     answers = operation["responses"]
     sent = {each["name"].lower() for each in operation.get("parameters", [])}
     implied = {
@@ -235,7 +235,7 @@ def _add_implied_errors(operation: dict[str, Any]) -> None:
         409: "idempotency-key" in sent,
         412: "if-match" in sent,
         413: "requestBody" in operation,
-        422: "401" in answers,  # X-Session-Id, an id or another name holds a secret
+        422: "401" in answers,  # a secret in X-Session-Id, an id or another name
         429: "401" in answers,
         503: "401" in answers,  # the API key is looked up in the database
     }
@@ -244,7 +244,7 @@ def _add_implied_errors(operation: dict[str, Any]) -> None:
 
 
 def _tell_keys(document: dict[str, Any], *, key_in_query: bool) -> None:
-    """Adds how a key is sent to the operations that need one. The middleware reads it, so no route depends on it."""
+    """Adds the security schemes to operations that need a key, which the middleware reads instead of a dependency."""
     schemes = {each.scheme_name: each.model for each in (BEARER, HEADER, *([QUERY] if key_in_query else []))}
     document["components"]["securitySchemes"] = {
         name: model.model_dump(mode="json", by_alias=True, exclude_none=True) for name, model in schemes.items()
@@ -256,7 +256,7 @@ def _tell_keys(document: dict[str, Any], *, key_in_query: bool) -> None:
 
 
 PATH_IDS = frozenset({"id", "memory"})
-"""Parameters that are UUIDs. Routes take any text and answer 404: there is nothing under another one."""
+"""Parameters that are UUIDs. Routes accept any text and return 404 for anything else."""
 
 DOCUMENT = "/openapi.json"
 ASSETS = "/docs/assets"

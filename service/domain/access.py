@@ -145,7 +145,7 @@ class Caller:
         for name, given in (("user_id", user_id), ("agent_id", agent_id), ("run_id", run_id)):
             here = getattr(self.wall, name)
             if given is not None and here is not None and given != here:
-                raise Forbidden(f"{name}: this key is made for another one.", field=name)
+                raise Forbidden(f"{name}: this key is restricted to another one.", field=name)
 
     def check_right(self, given: Right) -> None:
         """Raises Forbidden for a right that it does not have and so cannot give, or it could extend its own."""

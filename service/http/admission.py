@@ -1,4 +1,4 @@
-"""How many requests run, wait and hold a body at once in this process, with a fair share for each workspace."""
+"""Concurrency limits of this process for requests and request bodies, with a fair share for each workspace."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from service.kit.fair_gate import RETRY_AFTER_S, FairGate, RequestPlace
 from service.kit.settings import Settings
 
 SHARE = 0.75
-"""How much of the places one workspace may have, also when it is alone: a place it leaves is too late for others."""
+"""Share of the places that one workspace may use, even when it is alone: others could not wait for it to leave one."""
 
 LARGE_BYTES = 64 * 1024
 LARGE_AT_ONCE = 2
-"""Requests with larger bodies that run at once, one of each workspace: each of them keeps a core busy for a second."""
+"""Requests with larger bodies that run at once, one per workspace: each keeps a core busy for a second."""
 
 BODIES = 16
-"""Bodies of the largest size that are held at once, half of them of one workspace: 64 MB. Smaller ones are more."""
+"""Bodies of the maximum size in memory at once, half of them of one workspace: 64 MB in all."""
 
 
 class Admission:
-    """The gates that requests with a good key pass."""
+    """The gates that requests with a valid key pass."""
 
     def __init__(self, settings: Settings) -> None:
         at_once, waiting = settings.requests_at_once, settings.requests_waiting
@@ -34,7 +34,7 @@ class Admission:
         self._bytes: Counter[UUID] = Counter()
 
     async def place(self, workspace: UUID, body_bytes: int) -> RequestPlace:
-        """A place to run in; raises TooManyRequests or Unavailable."""
+        """A place to run; raises TooManyRequests or Unavailable."""
         gates = (self._large, self._gate) if body_bytes > LARGE_BYTES else (self._gate,)
         place = RequestPlace(workspace, gates)
         await place.take(patience_s=self._patience_s)
@@ -42,13 +42,12 @@ class Admission:
 
     @property
     def waiting(self) -> int:
-        """How many requests wait for a place."""
+        """Number of requests waiting for a place."""
         return self._gate.waiting + self._large.waiting
 
     @contextmanager
     def holding(self, workspace: UUID, size: int) -> Iterator[None]:
-        """Within the block a body of this size is held; raises TooManyRequests or Unavailable where they are too
-        many."""
+        """Counts a body of this size within the block; raises TooManyRequests or Unavailable above the limit."""
         if self._bytes[workspace] + size > self._most_bytes // 2:
             raise TooManyRequests("Too many large requests of this workspace at once.", retry_after_s=RETRY_AFTER_S)
         if self._bytes.total() + size > self._most_bytes:

@@ -1,6 +1,6 @@
-"""Headers that every answer has, whoever gave it: a route, an error, the middleware or the answer to a preflight.
+"""Headers of every response, whether from a route, an error handler, the middleware or a preflight.
 
-What is answered is somebody's memory: no cache may keep it and no browser may take it for anything but its type.
+Responses contain personal data: no cache may keep them, and no browser may guess another content type.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 class AnswerHeaders:
-    """The outermost middleware: adds EVERYWHERE to the start of each answer."""
+    """The outermost middleware: adds EVERYWHERE to each response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -59,8 +59,8 @@ class AnswerHeaders:
 
 
 def install(app: FastAPI, settings: Settings) -> None:
-    """Call last, so that it stands around the other middleware. Without `cors_origins` no answer has a word of CORS,
-    and browsers keep pages of other origins away. No cookies are used, so none are allowed."""
+    """Call last, so that it wraps the other middleware. Without `cors_origins` there are no CORS headers, and browsers
+    block pages of other origins. No cookies are used, so none are allowed."""
     if settings.cors_origins:
         app.add_middleware(
             CORSMiddleware,

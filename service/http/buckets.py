@@ -1,4 +1,4 @@
-"""Token buckets of this process: so many at once, and then so many a second."""
+"""Token buckets of this process."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ REMEMBERED = 10_000
 
 
 class Buckets:
-    """Tokens left by owner, and when they were counted."""
+    """Tokens left, by owner."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._left: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
     def take(self, owner: Hashable, *, per_s: float, burst: int) -> float:
-        """Takes a token; returns 0, or the seconds until there is one."""
+        """Takes a token; returns 0, or the seconds until one is available."""
         left = self._now_left(owner, per_s, burst)
         taken = left >= 1
         self._left[owner] = (left - 1 if taken else left, self._clock())
@@ -30,7 +30,7 @@ class Buckets:
         return 0.0 if taken else (1 - left) / per_s
 
     def wait_s(self, owner: Hashable, *, per_s: float, burst: int) -> float:
-        """The seconds until there is a token, 0 where there is one. None is taken."""
+        """Seconds until a token is available, without taking it."""
         return max(0.0, (1 - self._now_left(owner, per_s, burst)) / per_s)
 
     def _now_left(self, owner: Hashable, per_s: float, burst: int) -> float:
@@ -40,15 +40,14 @@ class Buckets:
 
 
 class FailedAttempts:
-    """How many wrong keys came from each address. `per_min`: so many at once, and as many in each minute; 0 is no
-    limit."""
+    """Limits wrong keys by address to `per_min` a minute; 0 is no limit."""
 
     def __init__(self, per_min: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_min = per_min
         self._buckets = Buckets(clock)
 
     def wait_s(self, address: str) -> float:
-        """The seconds until the address may try another key, 0 when it may now."""
+        """Seconds until the address may try another key."""
         if not self._per_min:
             return 0.0
         return self._buckets.wait_s(address, per_s=self._per_min / 60, burst=self._per_min)
@@ -59,8 +58,8 @@ class FailedAttempts:
 
 
 def address_of(scope: Scope) -> str:
-    """The client's address, as the server and its trusted proxies give it; of IPv6 the network, of which a client has
-    all addresses."""
+    """The client's address as given by the server and its trusted proxies; for IPv6 the network, as a client owns all
+    its addresses."""
     host = scope["client"][0] if scope.get("client") else ""
     if ":" not in host:
         return str(host)

@@ -16,8 +16,8 @@ T = TypeVar("T")
 
 
 def cut(found: Sequence[T], limit: int, *, share: int = 1) -> tuple[Sequence[T], T | None]:
-    """The first `limit` rows, fewer where they fill a page, or the `share`th part of one, and the last of them when
-    there are more."""
+    """The first `limit` rows, or as many as fit a page or the `share`th part of one; and the last of them if there are
+    more."""
     size, count, most = 0, 0, sizes.PAGE_BYTES // share
     while count < min(limit, len(found)) and size < most:
         size += sizes.weight(found[count])
@@ -26,7 +26,7 @@ def cut(found: Sequence[T], limit: int, *, share: int = 1) -> tuple[Sequence[T],
 
 
 def counts(cursor: str | None, lists: int = 1) -> list[int]:
-    """How much of each list of an answer the pages before had; nothing without a cursor."""
+    """The number of rows of each list on previous pages; 0 without a cursor."""
 
     def parse(text: str) -> list[int]:
         found = [int(each) for each in text.split("|")]
@@ -43,7 +43,7 @@ def after_counts(*read: int) -> str:
 
 
 def cut_each(before: Sequence[int], limit: int, *lists: Sequence[Any]) -> tuple[list[Sequence[Any]], str | None]:
-    """A page of each list, read from behind `before` on, and the cursor behind all of them when there is more."""
+    """A page of each list, of which the first `before` rows are done, and the next cursor if there is more."""
     pages = [cut(each, limit, share=len(lists)) for each in lists]
     read = (start + len(page) for start, (page, _) in zip(before, pages, strict=True))
     return [page for page, _ in pages], after_counts(*read) if any(last for _, last in pages) else None
@@ -55,7 +55,7 @@ def encode(moment: datetime, last: UUID) -> str:
 
 
 def decode(cursor: str | None) -> tuple[datetime, UUID] | None:
-    """The time and id in a cursor; raises InvalidInput for anything that we did not give out."""
+    """The time and id in a cursor; raises InvalidInput for one that is not ours."""
     return None if cursor is None else unpack(cursor, _moment_and_id)
 
 
@@ -66,12 +66,12 @@ def encode_place(order: SortOrder, place: PageKey) -> str:
 
 
 def decode_place(cursor: str | None, order: SortOrder) -> PageKey | None:
-    """The place in a cursor; raises InvalidInput for one that is not ours, or of a list in another order."""
+    """The place in a cursor; raises InvalidInput for one that is not ours or belongs to another order."""
 
     def place(text: str) -> PageKey:
         sort, ascending, key, last = text.split("|")
         if (sort, ascending) != (order.sort, str(int(order.ascending))):
-            raise InvalidInput("cursor: comes from a list in another order.", field="cursor")
+            raise InvalidInput("cursor: belongs to a list in another order.", field="cursor")
         value: SortValue = float(key) if sort == "importance" else aware(key)
         return PageKey(value, UUID(last))
 
@@ -83,15 +83,15 @@ def pack(text: str) -> str:
 
 
 def unpack(cursor: str, parse: Callable[[str], T]) -> T:
-    """What `parse` makes of the text in a cursor. Raises InvalidInput when that is not UTF-8 without NUL, or when
-    `parse` raises ValueError."""
+    """Decodes a cursor with `parse`. Raises InvalidInput if it is not UTF-8 without NUL, or `parse` raises
+    ValueError."""
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
         if "\x00" in text:
             raise ValueError
         return parse(text)
     except ValueError:
-        raise InvalidInput("cursor: is not one of ours; take next_cursor of the last page.", field="cursor") from None
+        raise InvalidInput("cursor: is invalid; pass next_cursor of the previous page.", field="cursor") from None
 
 
 def _moment_and_id(text: str) -> tuple[datetime, UUID]:
@@ -100,7 +100,7 @@ def _moment_and_id(text: str) -> tuple[datetime, UUID]:
 
 
 def aware(text: str) -> datetime:
-    """An ISO time with its zone; raises ValueError for any other."""
+    """Parses an ISO time in UTC; raises ValueError for any other."""
     found = datetime.fromisoformat(text)
     if found.tzinfo != UTC:  # as `iso` writes them
         raise ValueError

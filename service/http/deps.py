@@ -37,18 +37,18 @@ HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, scheme_name="header")
 QUERY = APIKeyQuery(name="api_key", auto_error=False, scheme_name="query", description="Off unless set so")
 
 REMEMBERED_S = 5.0
-"""How long a key is not looked up again, and so how long a revoked key goes on working in other processes."""
+"""How long a key is cached, and so how long a revoked key keeps working in other processes."""
 
 UNKNOWN_S = 3.0
-"""How long an unknown key is refused without a look, and so after how long one works that was tried before it was made
-by another process."""
+"""How long an unknown key is rejected without a query, and so the delay for a key that was tried before another process
+created it."""
 
 REMEMBERED_KEYS = 1_000
 REMEMBERED_UNKNOWN = 10_000
 
 
 class KeyRing:
-    """A cache of API keys by their hash, of unknown ones too, and which addresses sent those."""
+    """Caches API keys by hash, unknown ones too, and limits wrong keys by address."""
 
     def __init__(
         self, database: Database, *, failed_per_min: int = 0, clock: Callable[[], float] = time.monotonic
@@ -60,8 +60,8 @@ class KeyRing:
         self._failures = FailedAttempts(failed_per_min, clock)
 
     async def caller(self, secret: str, address: str = "") -> Caller | None:
-        """The caller, None for an unknown key. Raises RateLimited for an address that sent too many of those, unless
-        this process has seen the key work."""
+        """The caller, None for an unknown key. Raises RateLimited for an address that sent too many of them, unless the
+        key is cached as valid."""
         digest = keys.digest(secret)
         until, known = self._seen.get(digest, (0.0, None))
         if known is not None and self._clock() < until:
@@ -89,7 +89,7 @@ class KeyRing:
             self._unknown.popitem(last=False)
 
     async def caller_by_id(self, workspace_id: UUID, key_id: UUID) -> Caller | None:
-        """The same for a key by its id, as a token names it."""
+        """The caller for the id of a key, as in a token."""
         name = f"{workspace_id}/{key_id}"
         until, known = self._seen.get(name, (0.0, None))
         if known is not None and self._clock() < until:
@@ -101,7 +101,7 @@ class KeyRing:
         return found
 
     def forget(self) -> None:
-        """Empties the cache, after a change to keys or workspace settings in this process."""
+        """Empties the cache after a change of keys or workspace settings in this process."""
         self._seen.clear()
         self._unknown.clear()
 
@@ -111,12 +111,12 @@ async def authenticate(request: Request) -> Caller:
     bearer token, else from the header, else from the query, and the workspace comes from the key alone."""
     res: Resources = request.app.state.resources
     bearer, query = await BEARER(request), request.query_params.get("api_key")
-    if query is not None and not res.settings.auth_allow_query:  # also beside a good key: this one stands in logs
-        raise Unauthenticated("A key in the URL (api_key) is not accepted here: send Authorization: Bearer <key>.")
+    if query is not None and not res.settings.auth_allow_query:  # even along with a valid key: URLs are logged
+        raise Unauthenticated("An API key in the URL (api_key) is not accepted: send Authorization: Bearer <key>.")
     secret = (bearer.credentials if bearer else _token(request) or await HEADER(request)) or query
     if not secret:
-        raise Unauthenticated("An API key is needed: Authorization: Bearer <key>.")
-    with walls.apart():  # a stream does it again, and a key made for one user has no right on keys
+        raise Unauthenticated("An API key is required: Authorization: Bearer <key>.")
+    with walls.apart():  # streams repeat it inside a wall, which hides the keys
         found = await _bearer_of(secret, request, res.clock())
     request.state.caller = found
     walls.stand_behind(found.wall)
@@ -125,13 +125,13 @@ async def authenticate(request: Request) -> Caller:
 
 
 def _token(request: Request) -> str | None:
-    """The key behind `Authorization: Token`, as clients of mem0 send it."""
+    """The key in `Authorization: Token`, as mem0 clients send it."""
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     return secret.strip() if scheme.lower() == "token" else None
 
 
 async def _bearer_of(secret: str, request: Request, now: datetime) -> Caller:
-    """Whom a key or a token stands for; raises as `authenticate`."""
+    """The caller of a key or token; raises as `authenticate`."""
     ring: KeyRing = request.app.state.keys
     if looks_like_token(secret):
         claims = await request.app.state.tokens.read(secret, now)
@@ -143,16 +143,16 @@ async def _bearer_of(secret: str, request: Request, now: datetime) -> Caller:
 
 
 async def caller(request: Request) -> Caller:
-    """The caller, whom the middleware has found; the OpenAPI document tells of the key (openapi.py), because FastAPI
-    would look for it again in each request. Raises InvalidInput for query parameters that the route does not have, and
-    PiiRejected for a secret in X-Session-Id: here, because every route but the open ones needs the caller."""
+    """The caller, as authenticated by the middleware; openapi.py documents the key, because FastAPI would extract it
+    again in each request. Every route but the open ones depends on this, so it also raises InvalidInput for unknown
+    query parameters and PiiRejected for a secret in X-Session-Id."""
     refuse_unknown_parameters(request)
     session_of(request)
     return identified(request)
 
 
 def identified(request: Request) -> Caller:
-    """The caller, whom the middleware has found."""
+    """The caller, as authenticated by the middleware."""
     found: Caller = request.state.caller
     return found
 
@@ -161,8 +161,8 @@ EVERYWHERE = frozenset({"api_key"})
 
 
 def refuse_unknown_parameters(request: Request) -> None:
-    """Raises InvalidInput for a query parameter that the route does not have, or that has several values and takes one.
-    A misspelt one would widen what the request does: DELETE with `chanel` would take every channel."""
+    """Raises InvalidInput for a query parameter that the route does not have, or several values for one that takes one.
+    Ignoring a misspelt one would widen the request: DELETE with `chanel` would delete every channel."""
     given, route = request.query_params, request.scope.get("route")
     if not given or not isinstance(route, APIRoute) or getattr(route, "any_parameter", False):
         return
@@ -173,14 +173,14 @@ def refuse_unknown_parameters(request: Request) -> None:
     }
     for name in given:
         if len(name) > MAX_NAME:
-            raise InvalidInput(f"query: the name of a parameter has more than {MAX_NAME} characters.", field="query")
+            raise InvalidInput(f"query: a parameter name has more than {MAX_NAME} characters.", field="query")
         if name not in fields and name not in EVERYWHERE:
             hint = suggestions.of_name(name, fields)
             raise InvalidInput(f"{name}: is not a parameter of this request{hint}", field=name)
     if len(given.multi_items()) > len(given):
         for name in given:
             if len(set(given.getlist(name))) > 1 and not _takes_several(fields.get(name)):
-                raise InvalidInput(f"{name}: came with several values, and takes one.", field=name)
+                raise InvalidInput(f"{name}: must be given only once.", field=name)
 
 
 def _takes_several(annotation: Any) -> bool:
@@ -191,11 +191,11 @@ CallerOf = Annotated[Caller, Depends(caller)]
 
 
 RIGHTS: dict[Callable[..., Any], tuple[Right, ...]] = {}
-"""What each dependency made by `needs` asks for, which the OpenAPI document tells."""
+"""Rights required by each dependency made by `needs`, for the OpenAPI document."""
 
 
 def needs(*rights: Right) -> Callable[..., Coroutine[Any, Any, Caller]]:
-    """A dependency that returns the caller if it holds all of `rights`, and raises Forbidden otherwise."""
+    """A dependency that returns the caller if it has all of `rights`, and raises Forbidden otherwise."""
 
     async def check(caller: CallerOf) -> Caller:
         for right in rights:
@@ -212,10 +212,10 @@ Writer = Annotated[Caller, Depends(needs(Right.WRITE))]
 Deleter = Annotated[Caller, Depends(needs(Right.DELETE))]
 
 Changer = Annotated[Caller, Depends(needs(Right.WRITE, Right.READ))]
-"""For a write that answers what was stored before, not only what the request has sent."""
+"""For a write that returns stored data, not only what the request sent."""
 
 Forgetter = Annotated[Caller, Depends(needs(Right.DELETE, Right.READ))]
-"""For a deletion that searches, and answers what it found."""
+"""For a deletion that searches and returns what it found."""
 
 Auditor = Annotated[Caller, Depends(needs(Right.AUDIT))]
 Admin = Annotated[Caller, Depends(needs(Right.ADMIN))]
@@ -223,7 +223,7 @@ Operator = Annotated[Caller, Depends(needs(Right.OPERATOR))]
 
 
 async def resources(request: Request) -> Resources:
-    """The process's resources under the settings of the caller's workspace."""
+    """The resources of the process, with the settings of the caller's workspace."""
     known: Resources | None = getattr(request.state, "resources", None)
     if known is None:
         base: Resources = request.app.state.resources.latest()
@@ -236,9 +236,9 @@ ResourcesOf = Annotated[Resources, Depends(resources)]
 
 UserId = Annotated[Name | None, Query(description="End user; a hard filter", examples=["alice"])]
 AgentId = Annotated[Name | None, Query(description="Agent or persona; a hard filter")]
-RunId = Annotated[Name | None, Query(description="One run, whose facts are its own; a hard filter")]
+RunId = Annotated[Name | None, Query(description="One run with its own facts; a hard filter")]
 ChannelName = Annotated[
-    Channel | None, Query(description="Soft scope; reads also look at _global, lists without it at every channel")
+    Channel | None, Query(description="Soft scope; reads also include _global, lists without it every channel")
 ]
 
 
@@ -250,8 +250,8 @@ def scope_of(
     run_id: str | None = None,
     channel: str | None = None,
 ) -> Scope:
-    """The scope of a request: its own ids, or else the defaults of the key, and those of its wall in any case; raises
-    ScopeMissing, or Forbidden for an id outside the wall."""
+    """The scope of a request: its ids, else the key's defaults, and always those of its wall. Raises ScopeMissing, or
+    Forbidden for an id outside the wall."""
     return optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel).require_owner()
 
 
@@ -263,7 +263,7 @@ def optional_scope(
     run_id: str | None = None,
     channel: str | None = None,
 ) -> Scope:
-    """The same for a request that needs no id; then the scope has none."""
+    """The scope of a request that needs no id."""
     return Scope(caller.workspace_id, *caller.ids(user_id, agent_id, run_id), channel=caller.channel(channel))
 
 
@@ -275,20 +275,20 @@ def shared_scope(
     run_id: str | None = None,
     channel: str | None = None,
 ) -> Scope:
-    """The shared scope of the workspace; raises InvalidInput when an id is given beside it."""
+    """The shared scope of the workspace; raises InvalidInput if an id is given, too."""
     for name, value in (("user_id", user_id), ("agent_id", agent_id), ("run_id", run_id)):
         if value is not None:
-            raise InvalidInput(f"{name}: what is shared belongs to everyone: leave it out, or shared.", field=name)
+            raise InvalidInput(f"{name}: cannot be combined with shared.", field=name)
     return Scope(caller.workspace_id, channel=caller.channel(channel))
 
 
 def read_scope(caller: Caller, res: Resources, given: ReadScopeFields, channel: str | None) -> Scope:
-    """The scope of a read: its ids or the key's, or shared memories alone, or both. Raises ScopeMissing, or
-    InvalidInput for what cannot be asked together."""
+    """The scope of a read: its ids or the key's, only shared memories, or both. Raises ScopeMissing, or InvalidInput
+    for contradicting options."""
     ids = {"user_id": given.user_id, "agent_id": given.agent_id, "run_id": given.run_id}
     if given.shared:
         if given.include_shared is False:
-            raise InvalidInput("include_shared: contradicts shared.", field="include_shared")
+            raise InvalidInput("include_shared: cannot be combined with shared.", field="include_shared")
         return replace(shared_scope(caller, **ids, channel=channel), include_shared=True)
     scope = scope_of(caller, **ids, channel=channel)
     include_shared = res.settings.include_shared if given.include_shared is None else given.include_shared
@@ -309,8 +309,7 @@ ScopeOf = Annotated[Scope, Depends(_scope)]
 
 
 def listed(scope: Scope, caller: Caller, channel: str | None) -> Scope:
-    """The scope of a list, which shows every channel where the request names none and the key has none of its own, as a
-    deletion takes every channel then."""
+    """The scope of a list: every channel unless the request or the key names one, as for deletions."""
     return replace(scope, every_channel=channel is None and caller.own_channel is None)
 
 
@@ -355,7 +354,7 @@ MAX_SESSION_CHARS = 255
 
 
 def header_text(given: str) -> str:
-    """A header as its sender meant it: most write UTF-8, while servers read Latin-1, as HTTP once had it."""
+    """A header decoded as UTF-8 if possible: most clients send UTF-8, while servers decode Latin-1."""
     try:
         return given.encode("latin-1").decode("utf-8")
     except UnicodeError:
@@ -363,7 +362,7 @@ def header_text(given: str) -> str:
 
 
 def session_of(request: Request) -> str | None:
-    """The X-Session-Id header, which the audit log keeps; cut to what its index takes. Raises PiiRejected."""
+    """The X-Session-Id header for the audit log, cut to the limit of its index. Raises PiiRejected."""
     found = header_text(request.headers.get("x-session-id", "")).strip()
     if detection.holds_secret(found):
         raise PiiRejected(f"X-Session-Id: {NOT_A_NAME}.", field="X-Session-Id")
@@ -371,16 +370,16 @@ def session_of(request: Request) -> str | None:
 
 
 MODELS_SHARE = 0.85
-"""The share of a request's time that model calls may use: their answers have still to be embedded and written."""
+"""Share of a request's time for model calls: their results still have to be embedded and written."""
 
 TECHNIQUES_SHARE = 0.6
-"""The share of a search's time that the language model may use; after it the query is embedded as it is."""
+"""Share of a search's time for the language model; after that the query is embedded as it is."""
 
 
 @contextmanager
 def budget(res: Resources, *, within_s: float | None = None) -> Iterator[Budget]:
-    """The model calls, tokens and seconds that a request may use; items of a batch share the batch's. `within_s`: a
-    shorter time than the request's deadline."""
+    """The model calls, tokens and seconds of a request, shared by the items of a batch. `within_s`: a time shorter than
+    the request's deadline."""
     if (whole := current()) is not None:
         yield whole
         return

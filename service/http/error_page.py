@@ -1,6 +1,6 @@
-"""The page /docs/errors, which the `type` of every problem points at: each code, when it comes and what to do then.
+"""The page /docs/errors, which the `type` of every problem links to: the codes, their causes, and what to do.
 
-docs/errors.md says the same with more around it; a test compares the two.
+A test compares it with docs/errors.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PAGE = "/docs/errors"
 
 @dataclass(frozen=True, slots=True)
 class ErrorHelp:
-    """`status`: as the service answers it; `when` it comes, and what `then` a client does."""
+    """`status`: of the response; `when`: its cause; `then`: what a client should do."""
 
     status: str
     when: str
@@ -23,12 +23,12 @@ class ErrorHelp:
 
 
 def page_of(code: str) -> str:
-    """Where a code is explained, relative to the address of the service."""
+    """URL of the explanation of a code, relative to the service."""
     return f"{PAGE}#{code}"
 
 
 def html() -> bytes:
-    """The page; it loads nothing."""
+    """The page, which needs no other resources."""
     rows = (
         (f'<tr id="{code}"><td><code>{code}</code>', each.status, each.when, each.then) for code, each in HELP.items()
     )

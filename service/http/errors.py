@@ -1,4 +1,4 @@
-"""Error answers: one table from error class to status, one body (RFC 9457). docs/errors.md lists every code."""
+"""Error responses: one table from error class to status, one body (RFC 9457). docs/errors.md lists every code."""
 
 from __future__ import annotations
 
@@ -39,41 +39,37 @@ STATUS: Mapping[type[errors.ServiceError], int] = {
     errors.TooManyRequests: 429,
     errors.Unavailable: 503,
 }
-"""The closest base class of an error counts."""
+"""The closest base class of an error applies."""
 
 
 ErrorCode = Annotated[str, WithJsonSchema({"type": "string", "enum": sorted(HELP)})]
 
 
 class Problem(ResponseModel):
-    """Every error, whatever the route."""
+    """The body of every error."""
 
     type: str = Field(
-        description="The page that explains `code`, on this service", examples=["/docs/errors#invalid_input"]
+        description="URL of the explanation of `code`, on this service", examples=["/docs/errors#invalid_input"]
     )
-    title: str = Field(description="The status in words", examples=["Bad Request"])
+    title: str = Field(description="The status as a phrase", examples=["Bad Request"])
     status: int = Field(description="The HTTP status", examples=[400])
-    detail: str = Field(
-        description="What is wrong, for people", examples=["importance: Input should be less than or equal to 1"]
-    )
-    error: str = Field(
-        description="The same as detail", examples=["importance: Input should be less than or equal to 1"]
-    )
-    code: ErrorCode = Field(description="What is wrong, for programs", examples=["invalid_input"])
+    detail: str = Field(description="Error message", examples=["importance: Input should be less than or equal to 1"])
+    error: str = Field(description="Equal to detail", examples=["importance: Input should be less than or equal to 1"])
+    code: ErrorCode = Field(description="Error code", examples=["invalid_input"])
     field: str | None = Field(
         None,
-        description="Where: the path inside the body, or the parameter; null: no field is to blame",
+        description="Path inside the body, or name of the parameter; null: no single field",
         examples=["filters.AND[1].value"],
     )
     request_id: str | None = Field(
         None,
-        description="As in X-Request-ID and the log; null: it came before one was given",
+        description="As in X-Request-ID and the log; null: not assigned yet",
         examples=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"],
     )
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The error answers of a route, for OpenAPI."""
+    """The error responses of a route, for OpenAPI."""
     return {
         status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {"schema": PROBLEM}}}
         for status in statuses
@@ -96,7 +92,7 @@ def reply(
     field: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """The one error body. `detail` must not hold input, SQL or memory text."""
+    """The response for an error. `detail` must not contain input, SQL or memory text."""
     request_id = request.scope.get("state", {}).get("request_id") if request else None
     body = Problem(
         type=page_of(code),
@@ -138,7 +134,7 @@ async def _service_error(request: Request, exc: Exception) -> JSONResponse:
 
 
 async def _validation(request: Request, exc: Exception) -> JSONResponse:
-    """FastAPI's 422 becomes a 400 that names the field and never repeats the input, which may hold a secret."""
+    """Replaces FastAPI's 422 by a 400 that names the field and never repeats the input, which may contain a secret."""
     assert isinstance(exc, RequestValidationError)
     found = _misspelt_first(exc.errors())
     if found[0]["type"] == "scope_error":
@@ -149,7 +145,7 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
         return of(request, _with_secret(rejected, _field))
     field, message = first_message(found, _field)
     if not field and found[0]["type"] != "missing" and "json" not in request.headers.get("content-type", ""):
-        message = "is not said to be JSON: send Content-Type: application/json"
+        message = "is not declared as JSON: send Content-Type: application/json"
     elif not field and found[0]["type"] == "missing":
         message = "is missing: send a JSON object"
     elif found[0]["type"] == "extra_forbidden":
@@ -160,7 +156,7 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
 
 
 def _rejected(found: Sequence[Any]) -> Any | None:
-    """The first name that holds a secret, if any: of a union the other members fail, too."""
+    """The first name that contains a secret, if any: the other members of a union fail, too."""
     return next((each for each in found if each["type"] == "pii_rejected"), None)
 
 
@@ -170,7 +166,7 @@ def _with_secret(rejected: Any, place: Callable[[Sequence[int | str]], str]) -> 
 
 
 def _misspelt_first(found: Sequence[Any]) -> Sequence[Any]:
-    """Unknown fields beside a missing one, if any: then the missing field was probably misspelt."""
+    """Unknown fields if another is missing, which was probably misspelt; else all errors."""
     if found[0]["type"] != "missing":
         return found
     outside = found[0]["loc"][:-1]
@@ -178,7 +174,7 @@ def _misspelt_first(found: Sequence[Any]) -> Sequence[Any]:
 
 
 def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput:
-    """The error of a model that was built from query parameters."""
+    """The error of a model built from query parameters."""
     found = exc.errors()
     if rejected := _rejected(found):
         return _with_secret(rejected, lambda where: path(list(where)))
@@ -204,17 +200,17 @@ PLAIN_MESSAGES: Mapping[str, str] = {
     "missing": "is missing",
     "uuid_parsing": "must be a UUID",
 }
-"""Messages instead of those of pydantic that show the input or speak of Python."""
+"""Replacements for pydantic's messages that show the input or mention Python."""
 
 
 def first_message(found: Sequence[Any], place: Callable[[Sequence[int | str]], str]) -> tuple[str, str]:
-    """Field and message of the first of pydantic's errors; the field is "" for the whole body. `place` turns a location
-    into a path. A check of a whole model names the field in its message, as in "start: must lie before end"."""
+    """Field and message of pydantic's first error; the field is "" for the whole body. `place` turns a location into a
+    path. A validator of a whole model names the field in its message, as in "start: must lie before end"."""
     first = found[0]
     where, message = place(first["loc"]), str(first["msg"]).removeprefix("Value error, ")
     if first["type"] in ("string_too_short", "too_short") and first["ctx"]["min_length"] == 1:
         return where, "must not be empty"
-    if first["type"] == "too_long" and isinstance(first.get("input"), str):  # checked behind a validator of ours
+    if first["type"] == "too_long" and isinstance(first.get("input"), str):  # checked after a validator of ours
         return where, f"must have at most {first['ctx']['max_length']} characters"
     if first["type"] in PLAIN_MESSAGES:
         return where, PLAIN_MESSAGES[first["type"]]
@@ -234,7 +230,7 @@ def first_message(found: Sequence[Any], place: Callable[[Sequence[int | str]], s
 
 
 def _field(where: Sequence[int | str]) -> str:
-    """The path of a validation error. Its first part says whether it is in the body, query, path or a header."""
+    """The path of a validation error, without its first part: body, query, path or header."""
     kind, *parts = where
     if kind == "header" and parts:
         return str(parts[0])
@@ -248,13 +244,13 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
         return reply(request, 404, code="not_found", detail=f"There is no such route{shown}")
     if exc.status_code == 405:
         allowed = ", ".join(suggestions.methods(request))
-        detail = f"This address takes {allowed}." if allowed else "This address takes another method."
+        detail = f"This path accepts {allowed}." if allowed else "This path accepts a different method."
         return reply(request, 405, code="method_not_allowed", detail=detail, headers={"Allow": allowed})
     return reply(request, exc.status_code, code="http_error", detail=str(exc.detail), headers=exc.headers)
 
 
 def log_unexpected(exc: Exception) -> None:
-    """Logs class and place of an unexpected exception. Its message may hold a user's text and is left out."""
+    """Logs class and location of an unexpected exception, without its message, which may contain a user's text."""
     found = {"kind": faults.classes(exc), "where": faults.place(exc), **faults.details(exc)}
     log.error("unexpected", **found, frames=faults.frames(exc))
 
@@ -264,7 +260,7 @@ def unexpected(request: Request) -> JSONResponse:
 
 
 def path(parts: list[Any]) -> str:
-    """("messages", 0, "role") becomes messages[0].role; names of union members are left out."""
+    """("messages", 0, "role") becomes messages[0].role; names of union members are omitted."""
     found = ""
     for part in parts:
         if isinstance(part, int):
@@ -275,7 +271,7 @@ def path(parts: list[Any]) -> str:
 
 
 def _is_field(part: str) -> bool:
-    """Whether the part is a field; otherwise it is the name of a union member, which pydantic adds."""
+    """Whether the part is a field and not the name of a union member, which pydantic adds."""
     return part in CONNECTIVE_FIELDS or (not part[0].isupper() and part not in UNION_MEMBERS)
 
 

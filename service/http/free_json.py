@@ -1,4 +1,4 @@
-"""Fields for whatever JSON a caller likes to send: metadata, properties, payloads of tools."""
+"""Fields for arbitrary JSON: metadata, properties, payloads of tools."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def _object_schema(limits: JsonLimits) -> dict[str, Any]:
 
 
 def _list_schema(limits: JsonLimits) -> dict[str, Any]:
-    """Texts, in the document: whatever else there may be in it is no type for a client."""
+    """Documented as strings: generators cannot type a list of arbitrary JSON."""
     return {"type": "array", "maxItems": limits.values, "items": {"type": "string", "maxLength": limits.size}}
 
 
 def any_json(chars: int, items: int, names: int) -> dict[str, Any]:
-    """Any JSON within these limits, without its types: of a choice of types generators make one class each."""
+    """Any JSON within these limits, without types: generators would make a class for each type of a union."""
     return {"maxLength": chars, "maxItems": items, "maxProperties": names}
 
 
 JsonObject = Annotated[dict[str, Any], _within(sizes.KEPT), WithJsonSchema(_object_schema(sizes.KEPT))]
-"""Metadata, properties, settings: any JSON under names of the caller's own."""
+"""Metadata, properties, settings: any JSON object."""
 
 JsonList = Annotated[list[Any], _within(sizes.KEPT), WithJsonSchema(_list_schema(sizes.KEPT))]
 Payload = Annotated[

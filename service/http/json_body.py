@@ -1,9 +1,8 @@
-"""Reads the JSON of a body or a parameter, and refuses what JSON or Postgres cannot hold.
+"""Parses the JSON of a body or a parameter, and rejects what JSON or Postgres cannot represent.
 
-Refused are NUL and lone surrogates, NaN, infinities and numbers beyond 1e308, a key that an object has twice or that
-is longer than 1,000 characters, nesting deeper than 32 and more than 250,000 values (decisions 018 and 048). Time and
-memory grow with the length of the text and with nothing else: at most 32 bytes for each byte. The path of a value is
-made only for the one that is refused.
+Rejected are NUL and lone surrogates, NaN, infinities and numbers beyond 1e308, duplicate keys and keys longer than
+1,000 characters, nesting deeper than 32 and more than 250,000 values (decisions 018 and 048). Time and memory are
+linear in the length of the text: at most 32 bytes for each byte.
 """
 
 from __future__ import annotations
@@ -25,25 +24,25 @@ from service.http import paths
 MAX_DEPTH: Final = 32
 MAX_NUMBER: Final = 1e308
 MAX_VALUES: Final = 250_000
-"""Values and keys of one text. A hundred items with vectors of 1,536 numbers are 154,000."""
+"""Maximum number of values and keys. A hundred items with vectors of 1,536 numbers have 154,000."""
 
 MAX_KEY_CHARS: Final = PAYLOAD.key_chars
 MAX_PATH_KEY_CHARS: Final = 60
-"""How much of a key stands in the path of an error."""
+"""Length of a key in the path of an error."""
 
 LARGE_BYTES: Final = 50_000
-"""Texts from this size on are read in a thread: 0.3 ms of prose, at worst 8 ms of empty objects."""
+"""Texts of at least this size are parsed in a thread: below it 0.3 ms for prose, at worst 8 ms for empty objects."""
 
 
 async def read(raw: bytes) -> Any:
-    """The value in the body; raises InvalidInput, naming the place of what cannot be stored, or TooLarge."""
+    """The value of the body; raises TooLarge, or InvalidInput with the path of what cannot be stored."""
     if len(raw) > LARGE_BYTES:
         return await asyncio.to_thread(parse, raw)
     return parse(raw)
 
 
 def parse(raw: bytes, parameter: str = "") -> Any:
-    """The same, at once, of a body or of the parameter of this name."""
+    """`read` without a thread, for a body or the named parameter."""
     called = parameter or "body"
     subject = f"{parameter}:" if parameter else "The body"
     text = text_of(raw, called)
@@ -52,7 +51,7 @@ def parse(raw: bytes, parameter: str = "") -> Any:
         value = _DECODER.decode(text)
     except RecursionError:
         raise InvalidInput(f"{subject} is nested deeper than {MAX_DEPTH} levels.", field=called) from None
-    except json.JSONDecodeError as exc:  # its message is about the syntax and does not show the input
+    except json.JSONDecodeError as exc:  # the message does not show the input
         detail = f"{subject} is not valid JSON: {exc.msg} (line {exc.lineno}, column {exc.colno})."
         raise InvalidInput(detail, field=called) from None
     except ValueError:  # a whole number with more digits than Python reads
@@ -79,8 +78,7 @@ def text_of(raw: bytes, called: str) -> str:
 
 
 def _refuse_too_many(text: str, called: str) -> None:
-    """Raises TooLarge before anything is made of the text. Its strings are looked at only where commas in prose could
-    be taken for values."""
+    """Raises TooLarge before parsing. Strings are examined only if commas in prose could be taken for values."""
     if len(text) <= MAX_VALUES or _values(text) <= MAX_VALUES:
         return
     plain = text.replace("\\\\", "").replace('\\"', "")
@@ -89,7 +87,7 @@ def _refuse_too_many(text: str, called: str) -> None:
 
 
 def _values(text: str) -> int:
-    """At least as many values as the text holds: each but the first of its container stands behind a comma."""
+    """Upper bound of the number of values: each but the first of its container follows a comma."""
     return text.count(",") + text.count("[") + text.count("{")
 
 
@@ -97,7 +95,7 @@ def _values(text: str) -> int:
 
 
 class _DuplicateKey(dict[str, Any]):
-    """An object that has a key twice. Parsers differ in which of the two they take, so it is refused."""
+    """An object with a duplicate key, which is rejected as parsers differ in which value they take."""
 
     name: str
 
@@ -115,8 +113,8 @@ _DECODER: Final = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def _fault(part: Any, depth: int, *, with_texts: bool) -> tuple[str, str] | None:
-    """The first value that cannot be stored: its path below `part`, and what is wrong with it. `with_texts`: look at
-    strings, too; those of a text without escapes hold nothing bad."""
+    """The first value that cannot be stored: its path below `part`, and what is wrong with it. `with_texts`: examine
+    strings, too, which is needed only if the text has escapes."""
     kind = type(part)
     if kind is str:
         return _text_fault(part) if with_texts else None
@@ -141,7 +139,7 @@ def _list_fault(part: list[Any], depth: int, *, with_texts: bool) -> tuple[str, 
 
 def _object_fault(part: dict[str, Any], depth: int, *, with_texts: bool) -> tuple[str, str] | None:
     if isinstance(part, _DuplicateKey):
-        return _text_fault(part.name) or (_step(part.name), "is there twice; send it once")
+        return _text_fault(part.name) or (_step(part.name), "is a duplicate key; send it once")
     for key, inner in part.items():
         fault = _key_fault(key, with_texts=with_texts)
         if fault is not None:
@@ -191,15 +189,15 @@ class _ReadRequest(Request):
 
 
 class JsonRoute(APIRoute):
-    """The class of all routes: the body is parsed once, by the middleware, and not again by FastAPI; names in the path
-    are decoded after the route was found. A route without a body refuses one: whoever sends `{"dry_run": true}` to a
-    deletion does not want it carried out."""
+    """The class of all routes: the body is parsed once, by the middleware and not by FastAPI; names in the path are
+    decoded after routing. A route without a body rejects one: a client that sends `{"dry_run": true}` to a deletion
+    does not want it executed."""
 
     reads_its_body = False
-    """Its function takes the body from the request."""
+    """Whether the function takes the body from the request."""
 
     slash_is_optional = False
-    """Also behind a parameter that may hold slashes."""
+    """Whether the last parameter may contain slashes."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler, takes_none = super().get_route_handler(), self.body_field is None and not self.reads_its_body
@@ -215,8 +213,8 @@ class JsonRoute(APIRoute):
 
 
 def _refuse_body(request: Request) -> None:
-    """Raises InvalidInput for a body that says anything, naming its first field."""
+    """Raises InvalidInput for a body that is not empty, naming its first field."""
     sent = getattr(request.state, "json", None)
     name = next(iter(sent), None) if isinstance(sent, dict) else "body"
     if name is not None and getattr(request.state, "has_body", False):
-        raise InvalidInput(f"{name}: is not read. This address takes no body.", field=name)
+        raise InvalidInput(f"{name}: is not allowed; this request takes no body.", field=name)

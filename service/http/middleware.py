@@ -1,8 +1,7 @@
 """Runs before the route of every request.
 
-One ASGI middleware: it gives a request id, takes the path as it was sent (paths.py), asks for the key before anything
-of the body is read, limits the body, reads its JSON (json_body.py), and writes one log line per request, without its
-query.
+One ASGI middleware: it assigns a request id, keeps the path as sent (paths.py), checks the key before reading the body,
+limits the body, parses its JSON (json_body.py), and logs one line per request, without the query.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def is_open(path: str) -> bool:
 
 
 def _is_nowhere(request: Request) -> bool:
-    """Whether it is an address outside of the API that does not exist: 404 with or without a key."""
+    """Whether the path is outside the API and does not exist: 404 with or without a key."""
     scope = request.scope
     return not scope["path"].startswith("/v1/") and all(
         route.matches(scope)[0] is Match.NONE for route in request.app.routes
@@ -72,7 +71,7 @@ def _is_nowhere(request: Request) -> bool:
 
 
 class RequestMiddleware:
-    """The only middleware of ours. What it refuses, no route has seen."""
+    """Admits requests before any route sees them."""
 
     def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
         self._app = app
@@ -90,7 +89,7 @@ class RequestMiddleware:
         with tracing.request(scope["method"], scope["headers"]) as span, _logged(scope), walls.apart():
             try:
                 await self._enter(scope, receive, answer)
-            except Exception as exc:  # the server would log its message, which may hold a user's text
+            except Exception as exc:  # the server would log its message, which may contain a user's text
                 errors.log_unexpected(exc)
                 if not answer.begun:
                     await errors.unexpected(Request(scope))(scope, receive, answer.send)
@@ -115,8 +114,8 @@ class RequestMiddleware:
             await _refuse(errors.of(request, exc), scope, receive, answer)
 
     async def _admit(self, request: Request, receive: Receive, answer: _Answer) -> None:
-        """Lets the request of a good key through when it is its turn; raises ServiceError. Nothing of the body is read
-        before the key was found good and the announced size was."""
+        """Runs the request once its key is valid and it is its turn; raises ServiceError. The body is read only after
+        checking the key and the announced size."""
         caller = await deps.authenticate(request)
         workspace = caller.workspace_id
         structlog.contextvars.bind_contextvars(**_who(request.scope))  # until _logged ends
@@ -138,8 +137,8 @@ class RequestMiddleware:
 
 
 class _Answer:
-    """What is sent to the client, with the request's id and what is left of budgets. A connection on which much of a
-    body is still to come is closed after it: nobody will read that."""
+    """The response, with the request id and remaining budgets. The connection is closed after it if much of the body is
+    still unread."""
 
     def __init__(self, scope: Scope, send: Send, *, body_unread: bool) -> None:
         self._scope = scope
@@ -161,7 +160,7 @@ class _Answer:
 
 
 async def _refuse(response: Response, scope: Scope, receive: Receive, answer: _Answer) -> None:
-    """Answers at once, and ends after the client had a moment to read that."""
+    """Responds at once, then gives the client a moment to read the response."""
     if not answer.body_unread:
         await response(scope, receive, answer.send)
         return
@@ -176,7 +175,7 @@ async def _refuse(response: Response, scope: Scope, receive: Receive, answer: _A
 
 
 def check_head(scope: Scope) -> None:
-    """Raises InvalidInput for a path, query or header that no text column could hold."""
+    """Raises InvalidInput for a path, query or header that no text column can store."""
     for field, raw in (("path", scope.get("raw_path") or b""), ("query", scope.get("query_string", b""))):
         decoded = unquote_to_bytes(raw.replace(b"+", b" "))
         json_body.text_of(decoded, field)
@@ -191,7 +190,7 @@ def _is_json(scope: Scope) -> bool:
 
 
 def _request_id(scope: Scope) -> str:
-    """The caller's X-Request-ID if it is short printable ASCII and holds no secret, else a new one."""
+    """The caller's X-Request-ID if it is short printable ASCII without a secret, else a new one."""
     given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
     text: str = given.decode("latin-1")
     usable = 0 < len(text) <= REQUEST_ID_CHARS and text.isascii() and text.isprintable()
@@ -200,7 +199,7 @@ def _request_id(scope: Scope) -> str:
 
 @contextmanager
 def _logged(scope: Scope) -> Iterator[None]:
-    """Within the block each line of the log says which request, key, workspace and trace it is about."""
+    """Binds request, key, workspace and trace to each log line within the block."""
     state = scope["state"]
     about = {"request_id": state["request_id"], "trace_id": tracing.trace_id(scope["headers"])}
     tokens = structlog.contextvars.bind_contextvars(**{name: value for name, value in about.items() if value})
@@ -215,7 +214,7 @@ WHO = ("workspace", "key_id")
 
 
 def _who(scope: Scope) -> dict[str, str]:
-    """The workspace and the id of the key, once they are known. The key itself is logged nowhere."""
+    """The workspace and the id of the key, once known. The key itself is never logged."""
     caller: Caller | None = scope["state"].get("caller")
     return dict(zip(WHO, (str(caller.workspace_id), str(caller.key_id)), strict=True)) if caller else {}
 

@@ -1,4 +1,4 @@
-"""A workspace's day with the language model, as statistics and reports show it."""
+"""Daily use of the language model by a workspace, for statistics and reports."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from service.runtime.resources import Resources
 
 
 class ModelBudgetItem(ResponseModel):
-    """What the workspace may use of the language model in a day, and what it has used."""
+    """Limits and use of the language model by the workspace in a day (UTC)."""
 
     day: str = Field(description="In UTC", examples=["2026-03-02"])
     resets_at: Time = Field(description="When the next day begins")
     state: BudgetState = Field(
-        description="soft: requests are answered by the rules; hard: the work of jobs waits as well. A call that would "
-        "pass a limit is refused a little before"
+        description="soft: requests use rules instead; hard: jobs wait as well. A call that would exceed a limit is "
+        "already refused"
     )
-    calls: int = Field(description="Calls that were answered, or may have been, from 0")
-    prompt_tokens: int = Field(description="Tokens sent, from 0")
-    completion_tokens: int = Field(description="Tokens answered, from 0")
-    cost: float = Field(description="By the prices set, from 0")
-    reserved_tokens: int = Field(description="Set aside for calls under way, from 0")
-    reserved_cost: float = Field(description="The same by the prices set, from 0")
-    soft_tokens: int | None = Field(description="Limit of sent, answered and reserved tokens; null: none")
-    hard_tokens: int | None = Field(description="The same for jobs as well; null: none")
-    soft_cost: float | None = Field(description="Limit of money; null: none")
-    hard_cost: float | None = Field(description="The same for jobs as well; null: none")
+    calls: int = Field(description="Calls that were answered, or may have been")
+    prompt_tokens: int = Field(description="Tokens sent")
+    completion_tokens: int = Field(description="Tokens received")
+    cost: float = Field(description="Cost at the configured prices")
+    reserved_tokens: int = Field(description="Tokens reserved for calls in progress")
+    reserved_cost: float = Field(description="Cost reserved for calls in progress")
+    soft_tokens: int | None = Field(description="Limit of sent, received and reserved tokens for requests; null: none")
+    hard_tokens: int | None = Field(description="Limit for requests and jobs; null: none")
+    soft_cost: float | None = Field(description="Limit of the cost for requests; null: none")
+    hard_cost: float | None = Field(description="Limit of the cost for requests and jobs; null: none")
 
 
 async def read(caller: Caller, res: Resources) -> ModelBudgetItem | None:
@@ -39,7 +39,7 @@ async def read(caller: Caller, res: Resources) -> ModelBudgetItem | None:
 
 
 async def shown(session: Session, caller: Caller, res: Resources) -> ModelBudgetItem | None:
-    """None without a model, and for a key behind a wall: these are figures of the whole workspace."""
+    """None without a model, and for a key with a wall, as these figures cover the whole workspace."""
     if res.llm is None or caller.wall:
         return None
     account, budget = await model_days.account(session, caller.workspace_id, res.clock()), res.settings.model_budget

@@ -1,4 +1,4 @@
-"""Checks before one record is read or changed: a well-formed id, the scope that was named, If-Match."""
+"""Checks before a record is read or changed: its id, its scope, If-Match."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Scoped(Protocol):
 async def expected(
     if_match: Annotated[str | None, Header(max_length=MAX_HEADER, description="The ETag of GET, or *")] = None,
 ) -> Expected | None:
-    """What If-Match demands; None without it. A weak tag, or one that is not ours, matches nothing (RFC 9110)."""
+    """The version required by If-Match, if any. A weak or foreign tag matches nothing (RFC 9110)."""
     if if_match is None:
         return None
     tags = [tag.strip() for tag in if_match.split(",")]
@@ -37,7 +37,7 @@ ExpectedOf = Annotated[Expected | None, Depends(expected)]
 
 
 def uuid_of(given: str, missing: Callable[[], NotFound]) -> UUID:
-    """The id; raises NotFound for anything that is not a UUID, because no record has such an id."""
+    """The id; raises NotFound for anything that is not a UUID."""
     try:
         return UUID(given)
     except ValueError:
@@ -45,8 +45,8 @@ def uuid_of(given: str, missing: Callable[[], NotFound]) -> UUID:
 
 
 def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], missing: Callable[[], NotFound]) -> Any:
-    """A dependency for routes with `{id}`: ids of a scope are optional there, but one that is given must be the
-    record's; otherwise the record is not found. A shared memory is everyone's."""
+    """A dependency for routes with `{id}`: scope ids are optional, but those given must match the record's, else it is
+    not found. A shared memory matches any."""
 
     async def check(
         id: str,

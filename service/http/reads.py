@@ -1,5 +1,5 @@
-"""What searches and other reads share: limits (searches per second and key, items per page, seconds per search), and
-dependencies that record what was found, in the audit and as use of memories.
+"""Shared by reads: limits (searches per second and key, items per page, seconds per search), and dependencies that
+record results in the audit and as use of memories.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from service.runtime.statements.writes import AuditEntry, thresholds
 
 
 async def within_search_rate(request: Request, res: ResourcesOf) -> None:
-    """A dependency that lets a search through or raises RateLimited."""
+    """A dependency that raises RateLimited for too many searches."""
     caller: Caller = request.state.caller
     if costs := of_search(res.settings, caller):
         budgets: Budgets = request.app.state.budgets
@@ -42,22 +42,22 @@ RATE_LIMITED = [Depends(within_search_rate)]
 
 
 def page_limit(limit: int, res: Resources, *, given: bool) -> int:
-    """`limit`, which is cut to the largest page; raises InvalidInput when the caller gave more than that."""
+    """`limit`, cut to the largest page if it is a default; raises InvalidInput if the caller gave more."""
     most = res.settings.max_page_size
     if given and limit > most:
-        raise InvalidInput(f"limit: at most {most} are given at once.", field="limit")
+        raise InvalidInput(f"limit: must be at most {most}.", field="limit")
     return min(limit, most)
 
 
 ReadOn = Annotated[str | None, Query(max_length=100)]
-"""The cursor of a list that is read on by how much of it was read."""
+"""The cursor of a list that is paged by offset."""
 
 DISCONNECT_CHECK_S = 0.25
-"""From then on a search checks whether its client is still connected; quick searches pay nothing for it."""
+"""When a search starts to check whether its client is still connected; quick searches skip the check."""
 
 
 class _DisconnectWatch:
-    """Ends a search whose client has disconnected, or it would keep other clients waiting."""
+    """Ends a search whose client has disconnected, so that it does not keep others waiting."""
 
     def __init__(self, request: Request, limit: asyncio.Timeout) -> None:
         self.disconnected = False
@@ -82,8 +82,8 @@ class _DisconnectWatch:
 
 @asynccontextmanager
 async def in_time(res: Resources, request: Request) -> AsyncIterator[None]:
-    """`budget` with the deadline of a search: models are left out once their share of the time is used up. Raises
-    DeadlineExceeded after the deadline and ClientGone when the client has disconnected; the running statement is
+    """`budget` with the deadline of a search: models are skipped once their share of the time is used up. Raises
+    DeadlineExceeded after the deadline and ClientGone if the client has disconnected; the running statement is
     cancelled."""
     deadline_s = res.settings.search_deadline_s
     with budget(res, within_s=deadline_s):
@@ -98,19 +98,19 @@ async def in_time(res: Resources, request: Request) -> AsyncIterator[None]:
             if not limit.expired():
                 raise
             if watch.disconnected:
-                raise ClientGone("The client left before the search was done.") from None
-            detail = f"The search was not done within {deadline_s:g} s (LOXODON_SEARCH_DEADLINE_S) and was given up."
+                raise ClientGone("The client disconnected before the search was done.") from None
+            detail = f"The search took longer than {deadline_s:g} s (LOXODON_SEARCH_DEADLINE_S) and was cancelled."
             raise DeadlineExceeded(detail, retry_after_s=1.0) from None
 
 
-# -- recording of what was found ---------------------------------------------------------------------------------------
+# -- recording of results ----------------------------------------------------------------------------------------------
 
 LEVELS = frozenset({"reads", "verbose"})
 
 
 class AuditRead:
-    """Adds what a read found to the audit, or a use of working memory; does nothing below the level "reads". The route
-    must depend on the caller and the resources."""
+    """Audits the results of a read or a use of working memory, unless the level is below "reads". The route must depend
+    on the caller and the resources."""
 
     def __init__(self, request: Request) -> None:
         self._request, self._began = request, time.perf_counter()
@@ -172,7 +172,7 @@ def _metadata(
         metadata["cross_channel_ids"] = elsewhere
     if verbose:
         metadata["asked"] = {name: value for name, value in parameters.items() if value is not None}
-    if verbose or query is not None:  # the erasure of an agent or a run finds its queries by this
+    if verbose or query is not None:  # erasing an agent or a run finds its queries by this
         metadata["scope"] = {"agent_id": scope.agent_id, "run_id": scope.run_id}
     return metadata
 
@@ -207,12 +207,12 @@ async def _count_use(request: Request) -> CountUse:
 
 async def _counts(
     res: ResourcesOf,
-    reinforce: Annotated[bool, Query(description="Count what is shown as used; false for previews")] = True,
+    reinforce: Annotated[bool, Query(description="Count the results as used; false for previews")] = True,
 ) -> bool:
     return reinforce and res.settings.reinforce
 
 
 CountsOf = Annotated[bool, Depends(_counts)]
-"""Whether this read counts as a use."""
+"""Whether the read counts as use."""
 CountUseOf = Annotated[CountUse, Depends(_count_use)]
 AuditReadOf = Annotated[AuditRead, Depends(_audit_read)]

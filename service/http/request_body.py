@@ -1,4 +1,4 @@
-"""Reads the body of a request: not too large, and not too slowly."""
+"""Reads the body of a request, within limits of size and time."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from service.domain.errors import BodyTooLarge, RequestTimeout
 
 WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 GRACE_S = 5.0
-"""How long any body may take; a longer one has to keep up the least rate. Half-sent bodies end here."""
+"""Time that any body may take; longer ones must keep up the minimum rate."""
 
 DRAINED_BYTES = 64_000
-"""A body of up to this size is read so that the connection can stay open."""
+"""Unused bodies up to this size are read so that the connection can stay open."""
 
 MAX_DRAINED_BYTES = 16_000_000
 DRAINED_S = 2.0
-"""What is read of a refused body before its connection is closed. Nothing of it is kept."""
+"""Bytes of a rejected body that are read and discarded before closing the connection."""
 
 
 def announced_bytes(scope: Scope) -> int | None:
-    """The size of the body by its header; None where it comes in chunks, whose number nobody knows."""
+    """The size of the body by its header; None for a chunked body."""
     for name, value in scope["headers"]:
         if name == b"content-length":
             return int(value) if value.isdigit() else None
@@ -32,14 +32,14 @@ def announced_bytes(scope: Scope) -> int | None:
 
 
 def may_be_long(scope: Scope) -> bool:
-    """Whether the body may be longer than what is read of it only to be thrown away."""
+    """Whether the body may be too long to be read and discarded."""
     announced = announced_bytes(scope)
     return announced is None or announced > DRAINED_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """What a body may be, and how it may come."""
+    """Limits of the size and duration of a body."""
 
     max_bytes: int
     max_s: float
@@ -58,22 +58,22 @@ class BodyLimits:
                     size += len(chunk)
                     self.check(size)
                     chunks.append(chunk)
-                    if not message.get("more_body", False):  # nor has the message of a client that hung up
+                    if not message.get("more_body", False):  # as in the message of a disconnected client
                         return b"".join(chunks)
                     limit.reschedule(began + min(self.max_s, GRACE_S + size / self.min_bytes_per_s))
         except TimeoutError:
             took_s = asyncio.get_running_loop().time() - began
-            detail = f"Only {size} bytes of the body came within {took_s:.0f} s."
+            detail = f"Only {size} bytes of the body arrived within {took_s:.0f} s."
             raise RequestTimeout(detail, field="body") from None
 
     def check(self, size: int | None) -> None:
-        """Raises BodyTooLarge; a size that is not known yet passes."""
+        """Raises BodyTooLarge; an unknown size passes."""
         if size is not None and size > self.max_bytes:
             raise BodyTooLarge(f"The body is larger than {self.max_bytes} bytes.", field="body")
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that hands out the body that was read, and then what comes after it."""
+    """A `receive` that returns the body already read, then what follows."""
     delivered = False
 
     async def again() -> Message:
@@ -87,8 +87,8 @@ def replay(body: bytes, receive: Receive) -> Receive:
 
 
 async def drain(receive: Receive) -> None:
-    """Reads on for a moment and throws it away: a connection that is closed while the client still sends is reset, and
-    the client may lose the answer that it was sent."""
+    """Reads and discards the body for a moment: closing a connection while the client still sends resets it, and the
+    client may lose the response."""
     left = MAX_DRAINED_BYTES
     try:
         async with asyncio.timeout(DRAINED_S):

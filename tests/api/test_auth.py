@@ -101,7 +101,7 @@ async def test_a_key_in_the_url_is_refused(anonymous: AsyncClient, tenant: Tenan
     for headers in ({}, {"X-API-Key": tenant.key}, {"Authorization": f"Bearer {tenant.key}"}):
         refused = await anonymous.get(f"{LIST}&api_key={tenant.key}", headers=headers)
         assert (refused.status_code, refused.json()["code"]) == (401, "unauthenticated")
-        assert "A key in the URL (api_key) is not accepted here" in refused.json()["detail"]
+        assert "An API key in the URL (api_key) is not accepted" in refused.json()["detail"]
         assert refused.headers["WWW-Authenticate"] == "Bearer"
 
 

@@ -234,7 +234,7 @@ async def test_a_body_that_is_not_said_to_be_json_is_told_how(client: AsyncClien
     sent = b'{"content": "x", "user_id": "alice"}'
     answer = await client.post("/v1/memories", content=sent, headers={"Content-Type": "text/plain"})
     assert (answer.status_code, answer.json()["field"]) == (400, "body")
-    assert answer.json()["error"] == "body: is not said to be JSON: send Content-Type: application/json"
+    assert answer.json()["error"] == "body: is not declared as JSON: send Content-Type: application/json"
 
 
 async def test_settings_are_refused_in_the_same_words(client: AsyncClient) -> None:

@@ -228,7 +228,7 @@ async def test_a_key_for_one_user_reaches_no_other(app: FastAPI, client: AsyncCl
         assert "user_id" not in tools["recall"].input_schema["properties"], "the wall says whose"
         assert (await said(alice, "remember", content="Alice rows on the lake"))["results"][0]["event"] == "ADD"
         assert await refused(alice, "search", query="clocks", user_id="bob") == (
-            "user_id: this key is made for another one.",
+            "user_id: this key is restricted to another one.",
             "forbidden",
         )
         assert "clocks" not in str(await said(alice, "recall", query="Which clocks?"))

@@ -85,8 +85,8 @@ async def test_a_field_nobody_reads_is_told_its_right_name(
         ("weights={}", "weights", "; known are "),
         ('filters={"feld": "tag"}', "filters.feld", "; did you mean field?"),
         ("filters={", "filters", "filters: is not valid JSON: Expecting property name"),
-        ("q=b", "q", "q: came with several values, and takes one."),
-        ("user_id=bob", "user_id", "user_id: came with several values, and takes one."),
+        ("q=b", "q", "q: must be given only once."),
+        ("user_id=bob", "user_id", "user_id: must be given only once."),
     ],
 )
 async def test_so_is_a_parameter(client: AsyncClient, query: str, field: str, hint: str) -> None:
@@ -113,11 +113,11 @@ async def test_a_delete_of_two_users_takes_nobody(client: AsyncClient) -> None:
 @pytest.mark.parametrize(
     ("body", "field", "error"),
     [
-        ('{"user_id": "a", "content": "x", "content": "y"}', "content", "content: is there twice; send it once."),
+        ('{"user_id": "a", "content": "x", "content": "y"}', "content", "content: is a duplicate key; send it once."),
         (
             '{"user_id": "a", "content": "x", "metadata": {"b": [{"c": 1, "d": 2, "c": 3}]}}',
             "metadata.b[0].c",
-            "metadata.b[0].c: is there twice; send it once.",
+            "metadata.b[0].c: is a duplicate key; send it once.",
         ),
         ("", "body", "body: is missing: send a JSON object"),
         (
@@ -152,7 +152,7 @@ async def test_a_key_given_twice_that_cannot_be_shown_is_refused_all_the_same(cl
 async def test_a_body_without_a_content_type_is_told_how(client: AsyncClient) -> None:
     sent = b'{"content": "x", "user_id": "alice"}'
     _, field, error = await told(client, "POST", "/v1/memories", content=sent)
-    assert (field, error) == ("body", "body: is not said to be JSON: send Content-Type: application/json")
+    assert (field, error) == ("body", "body: is not declared as JSON: send Content-Type: application/json")
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ async def test_a_body_without_a_content_type_is_told_how(client: AsyncClient) ->
 async def test_a_wrong_method_is_told_the_right_ones(client: AsyncClient, method: str, path: str, allowed: str) -> None:
     answer = await client.request(method, path)
     assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
-    assert answer.json()["error"] == f"This address takes {allowed}."
+    assert answer.json()["error"] == f"This path accepts {allowed}."
 
 
 async def test_an_unknown_address_is_told_where_the_known_ones_are(client: AsyncClient) -> None:

@@ -69,7 +69,7 @@ ChangeKind: TypeAlias = Literal[
     "memory.deleted",
     "memory.erased",
 ]
-"""What happened to a memory."""
+"""Kind of change of a memory."""
 
 
 class ChangedMemory(TypedDict):
@@ -487,7 +487,7 @@ ErrorCode: TypeAlias = Literal[
     "unauthenticated",
     "unavailable",
 ]
-"""What is wrong, for programs."""
+"""Error code."""
 
 
 class ExplainMemoryResponse(TypedDict):
@@ -525,7 +525,7 @@ class FilterInput(TypedDict):
 
 
 FilterOperator: TypeAlias = Literal["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "icontains"]
-"""How a field and a value are compared."""
+"""How to compare a field with a value."""
 
 
 class ForgetRequest(TypedDict):
@@ -581,7 +581,7 @@ class ForgottenSentenceItem(TypedDict):
 
 
 Fusion: TypeAlias = Literal["weighted", "zscore", "rrf"]
-"""How signals become one score."""
+"""How to combine signals into a score."""
 
 
 class GetMemoriesRequest(TypedDict):
@@ -647,10 +647,10 @@ class GoalResponse(TypedDict):
 
 
 GoalStatus: TypeAlias = Literal["active", "completed", "abandoned", "blocked"]
-"""Where a goal stands."""
+"""State of a goal."""
 
 ImportanceBand: TypeAlias = Literal["Critical", "Important", "Standard", "Minor", "Low"]
-"""What an importance of 0..1 amounts to."""
+"""An importance as a word."""
 
 
 class LaterStatementItem(TypedDict):
@@ -663,7 +663,7 @@ class LaterStatementItem(TypedDict):
 LifecycleState: TypeAlias = Literal[
     "enrichment_queued", "active", "decaying", "enrichment_abandoned", "archived", "deleted"
 ]
-"""Where a memory stands."""
+"""State of a memory."""
 
 
 class ListEntitiesRequest(TypedDict):
@@ -873,7 +873,7 @@ class MemorySourceItem(TypedDict):
 
 
 MemoryState: TypeAlias = Literal["live", "deleted"]
-"""Whether it is still there."""
+"""Whether to list existing or deleted memories."""
 
 MemoryType: TypeAlias = Literal["Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"]
 """The seven types, case-sensitive.."""
@@ -920,10 +920,10 @@ class OperationResponse(TypedDict):
 
 
 OperationState: TypeAlias = Literal["queued", "running", "done", "failed"]
-"""Where an operation stands."""
+"""State of an operation."""
 
 OwnerKind: TypeAlias = Literal["user", "agent", "run"]
-"""Whose memories they are."""
+"""Kind of owner."""
 
 
 class PatchConversationRequest(TypedDict):
@@ -1269,10 +1269,10 @@ class ScopeItem(TypedDict):
 
 
 ScopeMatch: TypeAlias = Literal["all", "any"]
-"""Whether all of several ids are meant, or any."""
+"""Whether memories must have all of several ids, or any."""
 
 ScopeMode: TypeAlias = Literal["given", "exact"]
-"""Whether ids that are left out count."""
+"""Whether memories may have ids that are not given."""
 
 
 class ScopePage(TypedDict):
@@ -1534,10 +1534,10 @@ class StrategySearchHit(TypedDict):
 
 
 TagMatch: TypeAlias = Literal["prefix", "exact"]
-"""Whether a tag also finds those below it."""
+"""Whether a tag also matches those below it."""
 
 TagMode: TypeAlias = Literal["any", "all"]
-"""Whether any of several tags is enough."""
+"""Whether any of several tags is enough or all are required."""
 
 
 class TechniqueMetrics(TypedDict):
@@ -1704,7 +1704,7 @@ class UpsertEntityRequest(TypedDict):
 
 
 Validity: TypeAlias = Literal["exclude", "demote", "ignore"]
-"""What is done with memories that do not hold now."""
+"""How to treat memories that are not valid now."""
 
 VectorPath: TypeAlias = Literal["exact", "binary", "hnsw", "fallback", "none"]
 """How vectors were searched."""
@@ -1764,7 +1764,7 @@ class AbandonGoalOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
     if_match: str | None
@@ -1781,7 +1781,7 @@ class BlockGoalOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
     if_match: str | None
@@ -1800,7 +1800,7 @@ class CompleteGoalOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
     if_match: str | None
@@ -1869,7 +1869,7 @@ class DeleteConversationOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     purge: bool
     """Also erase it from history, decisions, audit, jobs, responses and caches (right memory:purge)"""
     idempotency_key: str | None
@@ -1886,9 +1886,9 @@ class DeleteEntityOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global, lists without it at every channel"""
+    """Soft scope; reads also include _global, lists without it every channel"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
     if_match: str | None
@@ -1903,7 +1903,7 @@ class DeleteGoalOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
     if_match: str | None
@@ -1918,9 +1918,9 @@ class DeleteMemoriesOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global, lists without it at every channel"""
+    """Soft scope; reads also include _global, lists without it every channel"""
     shared: bool
     """Memories of the whole workspace instead (right memory:share)"""
     purge: bool
@@ -1937,7 +1937,7 @@ class DeleteMemoryOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     purge: bool
     """Also erase it from history, decisions, audit, jobs, responses and caches (right memory:purge)"""
     idempotency_key: str | None
@@ -1956,7 +1956,7 @@ class DeleteTurnOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     purge: bool
     """Also erase it from history, decisions, audit, jobs, responses and caches (right memory:purge)"""
     idempotency_key: str | None
@@ -1967,15 +1967,15 @@ class ExplainMemoryOptions(TypedDict, total=False):
     """Get the origin and history of a memory"""
 
     limit: int
-    """At most this many"""
+    """Maximum number of results"""
     cursor: str | None
-    """next_cursor of the page before"""
+    """next_cursor of the previous page"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
 
 
 class ForgetOptions(TypedDict, total=False):
@@ -2007,13 +2007,13 @@ class GetConversationOptions(TypedDict, total=False):
     """Get a conversation with its turns, in order"""
 
     limit: int
-    """At most this many"""
+    """Maximum number of results"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
 
 
 class GetConversationContextOptions(TypedDict, total=False):
@@ -2032,7 +2032,7 @@ class GetConversationContextOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
 
 
 class GetEntityOptions(TypedDict, total=False):
@@ -2043,9 +2043,9 @@ class GetEntityOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global, lists without it at every channel"""
+    """Soft scope; reads also include _global, lists without it every channel"""
 
 
 class GetGoalOptions(TypedDict, total=False):
@@ -2056,7 +2056,7 @@ class GetGoalOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
 
 
 class GetMemoriesOptions(TypedDict, total=False):
@@ -2080,39 +2080,39 @@ class GetMemoryOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     reinforce: bool
-    """Count what is shown as used; false for previews"""
+    """Count the results as used; false for previews"""
 
 
 class GetMemoryDecisionsOptions(TypedDict, total=False):
     """List the decisions about a memory"""
 
     limit: int
-    """At most this many"""
+    """Maximum number of results"""
     cursor: str | None
-    """next_cursor of the page before"""
+    """next_cursor of the previous page"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
 
 
 class GetMemoryHistoryOptions(TypedDict, total=False):
     """List the changes and versions of a memory"""
 
     limit: int
-    """At most this many"""
+    """Maximum number of results"""
     cursor: str | None
-    """next_cursor of the page before"""
+    """next_cursor of the previous page"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
 
 
 class GetOperationOptions(TypedDict, total=False):
@@ -2129,7 +2129,7 @@ class ListChangesOptions(TypedDict, total=False):
     after: str | None
     """A cursor; `now`: only future changes; default: the oldest change that is kept"""
     limit: int
-    """At most this many"""
+    """Maximum number of results"""
     last_event_id: str | None
     """Like `after`; sent by clients that resume a stream"""
 
@@ -2138,21 +2138,21 @@ class ListConversationsOptions(TypedDict, total=False):
     """List the conversations of a scope, newest first"""
 
     limit: int
-    """At most this many"""
+    """Maximum number of results"""
     include_archived: bool
-    """Archived ones, too"""
+    """Include archived ones"""
     consolidated: bool | None
     """Only conversations whose facts have, or have not, been extracted"""
     entity_id: Id | None
     """Only conversations that mention this entity"""
     channel: str | None
-    """Soft scope; reads also look at _global, lists without it at every channel"""
+    """Soft scope; reads also include _global, lists without it every channel"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
 
 
 class ListEntitiesOptions(TypedDict, total=False):
@@ -2178,17 +2178,17 @@ class ListEntityRelationsOptions(TypedDict, total=False):
     """List the relations of an entity by its name"""
 
     limit: int
-    """At most this many"""
+    """Maximum number of results"""
     reinforce: bool
-    """Count what is shown as used; false for previews"""
+    """Count the results as used; false for previews"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global, lists without it at every channel"""
+    """Soft scope; reads also include _global, lists without it every channel"""
     types: list[str] | None
     """Repeatable, or one comma-separated list; any spelling"""
     valid_at: Moment | None
@@ -2207,15 +2207,15 @@ class ListGoalsOptions(TypedDict, total=False):
     due_before: Moment | None
     """Only goals with an earlier deadline"""
     limit: int
-    """At most this many"""
+    """Maximum number of results"""
     channel: str | None
-    """Soft scope; reads also look at _global, lists without it at every channel"""
+    """Soft scope; reads also include _global, lists without it every channel"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
 
 
 class ListMemoriesOptions(TypedDict, total=False):
@@ -2226,11 +2226,11 @@ class ListMemoriesOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global, lists without it at every channel"""
+    """Soft scope; reads also include _global, lists without it every channel"""
     limit: int
-    """At most this many"""
+    """Maximum number of results"""
     sort: Literal["created_at", "updated_at", "timestamp", "importance"]
     """Ties are ordered by id"""
     order: Literal["desc", "asc"]
@@ -2289,7 +2289,7 @@ class ListScopesOptions(TypedDict, total=False):
     type: OwnerKind | None
     """Only these"""
     limit: int
-    """At most this many"""
+    """Maximum number of results"""
 
 
 class PatchConversationOptions(TypedDict, total=False):
@@ -2300,7 +2300,7 @@ class PatchConversationOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
     if_match: str | None
@@ -2323,7 +2323,7 @@ class PatchMemoryOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
     if_match: str | None
@@ -2457,7 +2457,7 @@ class RestoreMemoryOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
     if_match: str | None
@@ -2480,11 +2480,11 @@ class SearchEntitiesOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global, lists without it at every channel"""
+    """Soft scope; reads also include _global, lists without it every channel"""
     reinforce: bool
-    """Count what is shown as used; false for previews"""
+    """Count the results as used; false for previews"""
 
 
 class SearchMemoriesOptions(TypedDict, total=False):
@@ -2567,7 +2567,7 @@ class SearchMemoriesOptions(TypedDict, total=False):
 
 
 class SearchTurnsOptions(TypedDict, total=False):
-    """Search turns"""
+    """Search turns by meaning and words"""
 
     channels: list[str] | None
     """Repeatable; channels to search in addition to channel and _global"""
@@ -2576,19 +2576,19 @@ class SearchTurnsOptions(TypedDict, total=False):
     conversation_id: str | None
     """Only this conversation, by id or name"""
     limit: int
-    """At most this many"""
+    """Maximum number of results"""
     min_probability: float
     """Minimum answer_probability, 0..1; results without one are kept"""
     cursor: str | None
-    """next_cursor of the page before"""
+    """next_cursor of the previous page"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     channel: str | None
-    """Soft scope; reads also look at _global, lists without it at every channel"""
+    """Soft scope; reads also include _global, lists without it every channel"""
 
 
 class StoreConversationLaterOptions(TypedDict, total=False):
@@ -2744,7 +2744,7 @@ class StoreTurnOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
     name: str | None
@@ -2778,7 +2778,7 @@ class UpdateGoalOptions(TypedDict, total=False):
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
-    """One run, whose facts are its own; a hard filter"""
+    """One run with its own facts; a hard filter"""
     idempotency_key: str | None
     """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
     if_match: str | None

@@ -44,7 +44,7 @@ class HealthResponse(ResponseModel):
     status: Status = Field(description=NOT_DOWN)
     detail: str | None = Field(
         default=None,
-        description="What to run if the schema is of another version; otherwise absent",
+        description="What to run if the schema is of another version; absent or null otherwise",
     )
 
 

@@ -134,7 +134,17 @@ class JobDetails(ResponseModel):
     runs: list[JobRunItem] = Field(description=f"The last {LAST_RUNS} runs, newest first")
 
 
+<<<<<<< HEAD
 @router.get("", summary="List background jobs", responses=errors.documented(400, 401, 403, 503))
+=======
+@router.get(
+    "",
+    operation_id="list_jobs",
+    summary="List background jobs",
+    response_model=JobsPage,
+    responses=errors.documented(400, 401, 403, 503),
+)
+>>>>>>> 3891d8e (http: plain English in error sentences, headers and the document)
 async def list_jobs(
     caller: CallerOf,
     res: ResourcesOf,
