@@ -70,14 +70,18 @@ LISTED = (
     ListedFailure(REFUSED, ANY, r"(.*\.)?[a-z_]+: is set by the service; pass allow_system_fields", TWO),
     ListedFailure(REFUSED, ANY, r"changes\[\d+\]\.kept_(id|version): is required for", TWO),
     ListedFailure(REFUSED, "POST /v1/jobs/.*", "user_id: a job of the whole service", "Which jobs have a scope"),
-    ListedFailure(REFUSED, "POST /v1/tokens", "user_id: a token needs user_id", TWO),
+    ListedFailure(REFUSED, "POST /v1/tokens", "user_id: a token requires user_id", TWO),
     ListedFailure(REFUSED, ANY, "weights: at least one weight must be above 0", "A sum over several fields"),
-    ListedFailure(REFUSED, ANY, "(items|messages): .* at most .* are taken", "A limit that the operator sets"),
+    ListedFailure(REFUSED, ANY, "(items|messages): .* were sent, the maximum is", "A limit that the operator sets"),
     # -- rules over values that a schema cannot compare or know
-    ListedFailure(REFUSED, "POST /v1/jobs/.*", "name: only these can be run", "Which jobs are whose, the description says"),
+    ListedFailure(
+        REFUSED, "POST /v1/jobs/.*", "name: only these can be run", "Which jobs are whose, the description says"
+    ),
     ListedFailure(REFUSED, ANY, "messages: none of them has a text", "Parts without text and blanks say nothing"),
     ListedFailure(REFUSED, ANY, r"(.*\.)?(start|since|from|t_valid): must lie before", "Two moments in their order"),
-    ListedFailure(REFUSED, ANY, r"(.*\.)?(expires_at|as_of|deadline): (must not be|lies) in the", "Before or after now"),
+    ListedFailure(
+        REFUSED, ANY, r"(.*\.)?(expires_at|as_of|deadline): (must not be|lies) in the", "Before or after now"
+    ),
     ListedFailure(REFUSED, ".* /v1/webhooks.*", "url: (is|must) ", "Which addresses are public no pattern can tell"),
     ListedFailure(REFUSED, ANY, "(cursor: is invalid|after: must be)", "Only what the service itself made is a cursor"),
     ListedFailure(REFUSED, ANY, "(The )?filters", "JSON inside a parameter, and paths inside it"),

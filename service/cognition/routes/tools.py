@@ -109,7 +109,9 @@ async def get_tool_stats(
     task_type: Name = None,
     channel: OnlyChannel = None,
     tool_name: Name = None,
-    since: Annotated[Time | None, Query(description="Only invocations with a `timestamp` at or after this moment")] = None,
+    since: Annotated[
+        Time | None, Query(description="Only invocations with a `timestamp` at or after this moment")
+    ] = None,
 ) -> ToolStatsResponse:
     """Computed from the invocations, as far back as they are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, None, since)

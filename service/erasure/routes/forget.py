@@ -50,7 +50,8 @@ class ForgetRequest(ScopeFields):
     session_id: Name | None = Field(None, description="Only memories and conversations of this session")
     dry_run: bool = Field(False, description="Report what would be removed, and remove nothing")
     purge: bool = Field(
-        False, description="Also remove it from history, logs, jobs and caches (right memory:purge); this cannot be undone"
+        False,
+        description="Also remove it from history, logs, jobs and caches (right memory:purge); this cannot be undone",
     )
 
     @model_validator(mode="after")
@@ -66,9 +67,7 @@ class ForgottenMemoryItem(ResponseModel):
     id: Id = Field(description="UUID")
     memory: str | None = Field(description="Its text; null once purged")
     reason: str = Field(description="Why it matches, or is a near miss")
-    remaining: str | None = Field(
-        description="What remains of it if only some of its sentences match; null: nothing"
-    )
+    remaining: str | None = Field(description="What remains of it if only some of its sentences match; null: nothing")
     probability: float | None = Field(
         description="Probability that a near miss matches, by its similarity to the query, 0..1; null: unknown"
     )
@@ -95,7 +94,9 @@ class ForgetResponse(ResponseModel):
     matched: Matched = Field(description="How it was found")
     explanation: str = Field(description="Why these and no others were found, or why nothing")
     memories: list[ForgottenMemoryItem] = Field(description="Memories that match")
-    turns: list[ForgottenSentenceItem] = Field(description="Sentences of turns that match, or that a matching memory was extracted from")
+    turns: list[ForgottenSentenceItem] = Field(
+        description="Sentences of turns that match, or that a matching memory was extracted from"
+    )
     near_misses: list[ForgottenMemoryItem] = Field(description="Similar memories, which stay; at most 10")
     receipt: PurgeReceiptResponse | None = Field(description="Receipt of a purge; else null")
     warnings: list[str] = Field(description="What was skipped, each as `code: sentence`")

@@ -21,7 +21,9 @@ from service.http.writes import WriteOf, answer, send
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 
-FactsOf = Annotated[bool, Query(description="Also delete the facts that were extracted from it alone; a purge always does")]
+FactsOf = Annotated[
+    bool, Query(description="Also delete the facts that were extracted from it alone; a purge always does")
+]
 
 
 class DeletedTalkResponse(ResponseModel):

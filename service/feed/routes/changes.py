@@ -31,7 +31,9 @@ class ChangedMemory(ResponseModel):
     id: Id = Field(description="UUID")
     memory: str = Field(description="Its text, redacted", examples=["Prefers tea over coffee in the morning"])
     type: MemoryType = Field(description="One of seven types", examples=["Preference"])
-    fact_confidence: float | None = Field(description="0..1; null for memories not extracted from a conversation", examples=[0.9])
+    fact_confidence: float | None = Field(
+        description="0..1; null for memories not extracted from a conversation", examples=[0.9]
+    )
     importance: float = Field(description="0..1", examples=[0.6])
     tags: list[str] = Field(description="Lower case; 100 at most", examples=[["drink", "morning:tea"]])
     categories: list[str] = Field(description="What it is about, lower case", examples=[["food"]])
@@ -94,7 +96,10 @@ async def list_changes(
     res: ResourcesOf,
     after: Annotated[
         str | None,
-        Query(max_length=MAX_CURSOR, description="A cursor; `now`: only future changes; default: the oldest change that is kept"),
+        Query(
+            max_length=MAX_CURSOR,
+            description="A cursor; `now`: only future changes; default: the oldest change that is kept",
+        ),
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     last_event_id: Annotated[
@@ -126,9 +131,7 @@ def place_of(cursor: str | None) -> FeedPlace | None:
     try:
         return cursors.unpack(cursor, place)
     except InvalidInput:
-        raise InvalidInput(
-            "after: must be the next_cursor of a page, or now.", field="after"
-        ) from None
+        raise InvalidInput("after: must be the next_cursor of a page, or now.", field="after") from None
 
 
 def _number(text: str) -> int:

@@ -67,9 +67,7 @@ class UpdateWebhookRequest(RequestModel):
     url: Url | None = Field(None, description="https, and not a private address")
     events: Events | None = Field(None, description="Events to send from now on; empty: all")
     description: Title | None = Field(None, description="Description, for people; null: none")
-    enabled: bool | None = Field(
-        None, description="false: send nothing; true: continue with the changes it has missed"
-    )
+    enabled: bool | None = Field(None, description="false: send nothing; true: continue with the changes it has missed")
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -105,7 +103,9 @@ class WebhookItem(ResponseModel):
     failing_since: Time | None = Field(description="Since when every delivery has failed; null: the last one succeeded")
     retry_at: Time | None = Field(description="When the next delivery is attempted; null: at once")
     delivered_at: Time | None = Field(description="When a delivery was last accepted; null: never")
-    old_secret_until: Time | None = Field(description="Until when deliveries are also signed with the old secret; null: no old secret")
+    old_secret_until: Time | None = Field(
+        description="Until when deliveries are also signed with the old secret; null: no old secret"
+    )
     created_at: Time = Field(description="When it was created")
 
     @classmethod
@@ -125,7 +125,9 @@ class RotateWebhookResponse(ResponseModel):
 
     id: Id = Field(description="UUID of the webhook")
     secret: str = Field(description="Key for signatures from now on; it cannot be shown again", examples=["whsec_Zm9v"])
-    old_secret_until: Time | None = Field(description="Until when deliveries are also signed with the old secret; null: no longer")
+    old_secret_until: Time | None = Field(
+        description="Until when deliveries are also signed with the old secret; null: no longer"
+    )
 
 
 class WebhooksResponse(ResponseModel):
@@ -140,7 +142,9 @@ class WebhookTestResponse(ResponseModel):
 
     accepted: bool = Field(description="Whether it responded with a status between 200 and 299")
     status: int | None = Field(description="The status of its response; null: no response", examples=[200])
-    error: str | None = Field(description="Why it was not accepted; null: accepted", examples=["No answer within 10 s."])
+    error: str | None = Field(
+        description="Why it was not accepted; null: accepted", examples=["No answer within 10 s."]
+    )
     took_ms: float = Field(description="Milliseconds from name resolution to the response", examples=[38.2])
 
 

@@ -140,7 +140,9 @@ async def search_entities(
     note: AuditReadOf,
     counts: CountsOf,
     type: Annotated[str | None, Query(max_length=50, description="Only this type, such as person or project")] = None,
-    channels: Annotated[list[Channel] | None, Query(max_length=20, description="Channels to search in addition")] = None,
+    channels: Annotated[
+        list[Channel] | None, Query(max_length=20, description="Channels to search in addition")
+    ] = None,
     limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 10,
     top_k: Annotated[int | None, Query(ge=1, le=100, include_in_schema=False)] = None,
     query: Annotated[

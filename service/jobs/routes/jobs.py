@@ -33,7 +33,7 @@ Named = Annotated[JobName, Path(description="What the job does")]
 
 
 OfSystem = Annotated[
-    bool, Query(description="Jobs of the whole service instead: seeing them needs `metrics`, controlling them `operator`")
+    bool, Query(description="Jobs of the whole service instead: needs `metrics`, for controlling them `operator`")
 ]
 
 
@@ -129,22 +129,14 @@ class JobDetails(ResponseModel):
     name: str = Field(description="What they do", examples=["cleanup"])
     interval_s: float | None = Field(description="Seconds between scheduled runs; null: not scheduled")
     next_run: Time | None = Field(description="When the next run is scheduled; null: never")
-    states: list[JobStateCount] = Field(description="Number of queued, running, failed and dead jobs, without states that have none")
+    states: list[JobStateCount] = Field(
+        description="Number of queued, running, failed and dead jobs; states without any are omitted"
+    )
     progress: JobProgress | None = Field(description="Progress of the newest running job; null: none")
     runs: list[JobRunItem] = Field(description=f"The last {LAST_RUNS} runs, newest first")
 
 
-<<<<<<< HEAD
 @router.get("", summary="List background jobs", responses=errors.documented(400, 401, 403, 503))
-=======
-@router.get(
-    "",
-    operation_id="list_jobs",
-    summary="List background jobs",
-    response_model=JobsPage,
-    responses=errors.documented(400, 401, 403, 503),
-)
->>>>>>> 3891d8e (http: plain English in error sentences, headers and the document)
 async def list_jobs(
     caller: CallerOf,
     res: ResourcesOf,
@@ -167,7 +159,9 @@ async def list_jobs(
 
 
 @router.get(
-    "/{name}", summary="Get the state and last runs of jobs with one name", responses=errors.documented(400, 401, 403, 503)
+    "/{name}",
+    summary="Get the state and last runs of jobs with one name",
+    responses=errors.documented(400, 401, 403, 503),
 )
 async def get_job(name: Named, of: Whose, res: ResourcesOf) -> JobDetails:
     """Needs the right `admin`; with `system`, `metrics`. Jobs that are triggered by writes have no runs."""
@@ -216,7 +210,7 @@ async def retry_jobs(
 
 @router.post("/{id}/retry", summary="Retry a job now", responses=errors.documented(400, 401, 403, 404, 409, 503))
 async def retry_job(id: str, of: Whose, res: ResourcesOf, write: UnkeyedOf) -> JobItem:
-    """For dead, cancelled and waiting jobs; grants at least three more attempts. 409 if it is running or done, or if its
+    """For dead, cancelled and waiting jobs; grants at least three more attempts. 409 if it is running or done, or its
     operation is finished: then repeat that request. Needs the right `admin`; with `system`, `operator`."""
     return JobItem.describing(await jobs.retry(of, uuid_of(id, jobs.missing), res, write))
 

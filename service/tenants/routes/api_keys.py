@@ -64,7 +64,7 @@ async def get_api_key(id: str, caller: Admin, res: ResourcesOf) -> ApiKeyItem:
 async def update_api_key(
     id: str, body: UpdateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedOf
 ) -> ApiKeyItem:
-    """Changes name, rights, expiry, defaults, or tightens its restrictions. The caller needs every right of that key."""
+    """Changes name, rights, expiry or defaults, or tightens restrictions. The caller needs every right of that key."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
     given |= {"channels": body.wall.channels} if "channels" in given else {}
     given |= {"defaults": body.defaults.value()} if body.defaults is not None else {}

@@ -41,16 +41,12 @@ class AuditItem(ResponseModel):
     session_id: str | None = Field(
         description="The `session_id` of a store, else X-Session-Id of the request; null: none"
     )
-    conversation_id: Id | None = Field(
-        description="UUID of the conversation opened, changed or extended; null: none"
-    )
+    conversation_id: Id | None = Field(description="UUID of the conversation opened, changed or extended; null: none")
     source_channel: str | None = Field(description="Channel of the object, or of the request; null: none")
     target_channels: list[str] = Field(
         description="For reads, the channels searched; empty for all channels, and for changes"
     )
-    query_text: str | None = Field(
-        description="For reads at level `reads` or `verbose`, the redacted query; else null"
-    )
+    query_text: str | None = Field(description="For reads at level `reads` or `verbose`, the redacted query; else null")
     result_count: int | None = Field(description="For reads, the number of results; else null")
     latency_ms: float | None = Field(description="For reads, the duration in milliseconds; else null")
     success: bool = Field(description="Always true: failures are not logged")

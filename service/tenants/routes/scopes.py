@@ -99,9 +99,7 @@ async def delete_scope(
     return send(deleted_count_answer(await forget_scope(extent, res, write.answered_by(deleted_count_answer))))
 
 
-@router.get(
-    "/channels", summary="List channels and their contents", responses=errors.documented(400, 401, 403, 503)
-)
+@router.get("/channels", summary="List channels and their contents", responses=errors.documented(400, 401, 403, 503))
 async def list_channels(
     caller: Reader,
     res: ResourcesOf,

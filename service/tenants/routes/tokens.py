@@ -28,7 +28,10 @@ class CreateTokenRequest(WallFields):
     model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": "alice", "rights": ["memory:read"]}]})
 
     rights: list[RightName] = Field(
-        min_length=1, max_length=100, examples=[["memory:read", "memory:write"]], description="Rights of the token, a subset of the key's"
+        min_length=1,
+        max_length=100,
+        examples=[["memory:read", "memory:write"]],
+        description="Rights of the token, a subset of the key's",
     )
     expires_in_s: int = Field(900, ge=60, le=3_600, description="Seconds until it expires")
 

@@ -136,9 +136,7 @@ class OptimizationReport(ResponseModel):
     storage: StorageFigures | None = Field(
         description="Sizes and dead rows of all workspaces; null: the key lacks the right metrics"
     )
-    model_budget: ModelBudgetItem | None = Field(
-        description="Use of the language model today; null: no model"
-    )
+    model_budget: ModelBudgetItem | None = Field(description="Use of the language model today; null: no model")
 
 
 class ApplyOptimizationRequest(RequestModel):
@@ -189,7 +187,9 @@ async def get_optimization_report(
         list[Section] | None, Query(max_length=len(SECTIONS), description="Repeatable; default all sections")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of findings per section")] = 20,
-    cursor: Annotated[str | None, Query(max_length=200, description="next_cursor of a section; needs exactly one section")] = None,
+    cursor: Annotated[
+        str | None, Query(max_length=200, description="next_cursor of a section; needs exactly one section")
+    ] = None,
 ) -> OptimizationReport:
     """Needs the right `admin`. A section examines at most 100,000 rows. Duplicates are searched among memories that
     enrichment found to be similar, contradictions among those marked when the newer memory was stored."""

@@ -242,9 +242,7 @@ async def set_session_data(
     return send(answer(201 if is_new else 200, session_data_response(entry)))
 
 
-@router.get(
-    "/session", summary="Get the session data", response_model=SessionDataResponse, responses=READ
-)
+@router.get("/session", summary="Get the session data", response_model=SessionDataResponse, responses=READ)
 async def get_session_data(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
     """404 if there is none or it has expired."""
     return send(answer(200, session_data_response(await working.read(scope, WorkingKind.SESSION, ONLY, res))))
