@@ -63,14 +63,6 @@ def test_modules_in_the_docs_exist() -> None:
     assert not missing, "\n".join(missing)
 
 
-def test_rooms_are_in_the_architecture() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text()
-    rooms = {path.name for path in (ROOT / "service").iterdir() if path.is_dir() and path.name[0] != "_"}
-    listed = re.search(r"^## The rooms.*?```text\n(.*?)```", page, re.MULTILINE | re.DOTALL)
-    assert listed is not None
-    assert {name for line in listed[1].splitlines() for name in line[:16].replace(",", " ").split()} == rooms
-
-
 def test_tests_that_the_docs_name_exist() -> None:
     """As in `tests/api/test_auth.py::test_whoami`."""
     named = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
