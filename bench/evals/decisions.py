@@ -17,7 +17,7 @@ from uuid import UUID
 from bench.evals.pairs import LABELS, Pair, cosines, read
 from service.domain.decision import Action, Decision, Neighbour, Statement
 from service.domain.text import CleanText
-from service.memories.stages import dedup
+from service.memories import decide
 from service.providers.local import LocalEmbedder
 from service.understanding.judge import judge
 
@@ -27,7 +27,7 @@ STATE_CHANGES = "forget"
 
 def guarded(pair: Pair) -> bool:
     """Returns whether the guard keeps the pair from being dropped at 0.98: it differs, or its words do."""
-    return not dedup.is_same(pair.a, pair.b)
+    return not decide.is_same(pair.a, pair.b)
 
 
 def judged(new: CleanText, old: CleanText, similarity: float) -> Decision:

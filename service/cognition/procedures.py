@@ -25,7 +25,7 @@ from service.domain.scope import Scope
 from service.domain.text import Redaction
 from service.episodes import turns
 from service.episodes.statements import conversations
-from service.memories.stages.dedup import is_same
+from service.memories.decide import is_same
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
 from service.runtime import late_vectors, pii

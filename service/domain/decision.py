@@ -7,6 +7,9 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
+
 from service.domain.text import CleanText
 from service.domain.version import begins
 
@@ -88,8 +91,18 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
+class MergedText:
+    """A text that a decision wrote, redacted and embedded: it is stored instead of the statement's own."""
+
+    text: CleanText
+    hash: str
+    vector: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
 class Edit:
-    """One action; `target` with all but ADD, `text` with ADD and UPDATE.
+    """One action; `target` with all but ADD, `text` with ADD and UPDATE. `merged`: the text as it is stored, where
+    that is not the statement's own.
 
     `earlier`, with NONE: the statement is older news about the target and does not overwrite it; it is kept as
     history and holds until the target began to. `previous`: what was known to hold before it, and ends where the
@@ -102,6 +115,7 @@ class Edit:
     earlier: bool = False
     previous: Neighbour | None = None
     renewed: bool = False
+    merged: MergedText | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +144,10 @@ class Evidence:
     rejected: bool = False
 
 
+UNJUDGED = Evidence("rules", "hash", "", "", ())
+"""Of a single text that was not weighed against others, because it is new or known word for word: it is not kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What is to happen to the memories because of one text. Its edits are undone together.
@@ -150,6 +168,12 @@ class Decision:
         return bool(self.outdates or self.strikes)
 
     @property
-    def marked(self) -> frozenset[UUID]:
-        """The memories that are marked or lose a sentence."""
-        return frozenset({*self.outdates, *(each.memory.id for each in self.strikes)})
+    def targets(self) -> frozenset[UUID]:
+        """The memories that it is about: those that may change, be marked or lose a sentence, and what stays."""
+        struck = (each.memory.id for each in self.strikes)
+        return frozenset({*(each.target.id for each in self.edits if each.target), *self.outdates, *struck})
+
+    @property
+    def only_adds(self) -> bool:
+        """Whether nothing happens but that its text is added."""
+        return not self.touches_older and all(each.action is Action.ADD for each in self.edits)

@@ -16,7 +16,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.decision import Decision, Evidence, Neighbour, Statement
+from service.domain.decision import UNJUDGED, Action, Decision, Evidence, MergedText, Neighbour, Statement
 from service.domain.fact import Fact
 from service.domain.filters import Filter
 from service.domain.kinds import Classification, Importance, MemoryType
@@ -99,16 +99,6 @@ class Dedup:
 
 
 @dataclass(frozen=True, slots=True)
-class MergedText:
-    """The text that replaces an existing one, where that is not simply the new text. The vector is absent when the
-    decision fell inside the lock, where nothing can be embedded: a job makes it."""
-
-    text: CleanText
-    hash: str
-    vector: NDArray[np.float32] | None
-
-
-@dataclass(frozen=True, slots=True)
 class TermWeights:
     """The BM25 weight of each term of `text`, by term id."""
 
@@ -143,7 +133,6 @@ class NewMemory:
     text: CleanText
     hash: str
     given: CallerFields
-    dedup: Dedup
     kind: Classification
     importance: Importance
     temporal: Temporal
@@ -189,10 +178,8 @@ class Draft:
     embedding_status: EmbeddingStatus = EmbeddingStatus.QUEUED
     seen: tuple[Neighbour, ...] = ()  # dedup
     expired_duplicate_possible: bool = True  # False: looked for under the scope lock, and none was there
-    dedup: Dedup | None = None
-    evidence: Evidence | None = None
     decision: Decision | None = None
-    merged: MergedText | None = None
+    merged: MergedText | None = None  # of the edit that is carried out
     context: TurnContext | None = None  # embed.surround
     annotation: Annotation | None = None  # annotate
     importance: Importance | None = None
@@ -229,8 +216,14 @@ class Draft:
 
     @property
     def is_duplicate(self) -> bool:
-        """Whether it is an exact duplicate: then nothing is left to find out."""
-        return self.dedup is not None and self.dedup.action is DedupAction.DUPLICATE_EXACT
+        """Whether a known memory says it, and is no younger: then nothing is left to find out."""
+        edit = self.decision.edits[0] if self.decision else None
+        return edit is not None and edit.action is Action.NONE and not edit.earlier
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What its decision rests on; None where there is nothing to keep."""
+        return None if self.decision is None or self.decision.evidence is UNJUDGED else self.decision.evidence
 
     def _neighbours(self) -> tuple[tuple[UUID, float], ...] | None:
         """Empty when the scope was looked through and nothing was there; a caller's filter may have hidden some."""
@@ -241,7 +234,6 @@ class Draft:
 
     def finish(self, new_id: UUID) -> NewMemory:
         """The complete row; `new_id` unless the caller chose one. Every stage of the profile must have run."""
-        assert self.dedup is not None, "the pipeline is not through"
         assert self.kind is not None, "the pipeline is not through"
         assert self.importance is not None, "the pipeline is not through"
         assert self.temporal is not None, "the pipeline is not through"
@@ -253,7 +245,6 @@ class Draft:
             text=text,
             hash=final.hash,
             given=self.given,
-            dedup=self.dedup,
             kind=self.kind,
             importance=self.importance,
             temporal=self.temporal,

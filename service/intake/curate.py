@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from service.domain.clock import elapsed_ms
 from service.domain.decision import Action, Decision, Neighbour
 from service.domain.draft import Annotation, CallerFields, Draft, EmbeddingStatus, Options
-from service.domain.errors import AnswerCut, Conflict, EmbeddingError, LlmError, PiiRejected
+from service.domain.errors import AnswerCut, Conflict, LlmError, PiiRejected
 from service.domain.fact import Fact
 from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.memory import Outcome, StoreResult
@@ -28,14 +28,14 @@ from service.episodes import turns
 from service.episodes.statements import conversations
 from service.episodes.statements.turns import NewTurn, StoredTurn, term_weights
 from service.erasure import forget_asked
-from service.intake import apply, deferred, reading
+from service.intake import deferred, reading
 from service.intake.record import ConversationDraft
-from service.memories import write
-from service.memories.stages import annotate, dedup, size
-from service.memories.stages.stages import FACT, run_all
+from service.memories import decide, edits, write
+from service.memories.stages import annotate, size
+from service.memories.stages.stages import FACT, run_all, timed
 from service.memories.statements import history, sources
 from service.memories.statements.sources import SourceLink
-from service.memories.store import DECISIONS
+from service.memories.store import until_it_holds
 from service.postgres.direct import InsertBatch, NewRows
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
@@ -43,12 +43,11 @@ from service.queue import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.statements import caches
-from service.runtime.transactions import Stale, store_answer, write_transaction
+from service.runtime.transactions import store_answer, write_transaction
 from service.understanding import decisions
 from service.understanding.compare import relate
 from service.understanding.decisions import ShownStatement
 from service.understanding.extract import Extracted
-from service.understanding.judge import judge
 
 READ_BY_RULES = "read_by_rules: the rules read the messages; they are kept, and the language model reads them later."
 
@@ -57,16 +56,6 @@ ECHO_CANDIDATES = 20
 
 BEARS_ON = 0.2
 """Similarity below which two facts of a conversation are not compared: a slot's values may be far apart."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConsideredFact:
-    """A fact on its way: what it is, what it was compared with, what is to happen, and the texts written for it."""
-
-    draft: Draft
-    fact: Fact
-    decision: Decision | None = None
-    merged: tuple[apply.WrittenText, ...] = ()
 
 
 class TurnsGone(Conflict):
@@ -103,31 +92,28 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     warnings += tuple(dict.fromkeys(each.warning for each in asked))
     if not facts and not asked:
         warnings += (f"no_facts: {found.why_none or 'none of them could be kept'}.",)
-    for attempt in range(DECISIONS + 1):
-        last = attempt == DECISIONS
+
+    async def attempt(*, last: bool) -> StoreResult:
+        nonlocal facts
         facts = await _decided(facts, res)
         if conversation.dry_run:
             return StoreResult((*_previews(facts, res), *forget_asked.previews(asked, messages)), warnings)
-        try:
-            all_warnings = (*warnings, *_decision_warnings(facts))
-            forgetting = forget_asked.ForgettingInTalk(asked, messages, conversation.scope)
-            outcomes = await _write(
-                conversation,
-                new_turns,
-                facts,
-                forgetting,
-                all_warnings,
-                res,
-                request,
-                decide_inside=last,
-                read_again_at=read_again_at,
-            )
-        except (Stale, write.Gone):
-            if last:
-                raise
-            continue
+        all_warnings = (*warnings, *_decision_warnings(facts))
+        forgetting = forget_asked.ForgettingInTalk(asked, messages, conversation.scope)
+        outcomes = await _write(
+            conversation,
+            new_turns,
+            facts,
+            forgetting,
+            all_warnings,
+            res,
+            request,
+            last=last,
+            read_again_at=read_again_at,
+        )
         return StoreResult(outcomes, all_warnings)
-    raise AssertionError("the last attempt decides inside the lock")
+
+    return await until_it_holds(attempt)
 
 
 def without_model(conversation: ConversationDraft) -> ConversationDraft:
@@ -181,10 +167,9 @@ async def _prepared(
     conversation: ConversationDraft,
     res: Resources,
     timings_ms: Mapping[str, float],
-) -> tuple[list[ConsideredFact], tuple[str, ...]]:
+) -> tuple[list[Draft], tuple[str, ...]]:
     """The facts with vector and annotation. One that cannot be embedded is kept, and compared by its text alone."""
     drafts: list[Draft] = []
-    kept: list[Fact] = []
     warnings: list[str] = []
     for fact in found.facts:
         draft = replace(_draft(fact, messages, conversation, res), timings_ms=timings_ms)
@@ -197,20 +182,25 @@ async def _prepared(
         clean = replace(clean, redactions=pii.add_up((*clean.redactions, *cut)))
         if clean.clean not in {each.clean for each in drafts}:
             drafts.append(clean)
-            kept.append(fact)
     if not drafts:
         return [], tuple(warnings)
     ready = await run_all(FACT, drafts, replace(res, llm=None))
     if waiting := sum(each.embedding_status is not EmbeddingStatus.STORED for each in ready):
         warnings.append(f"embedding_unavailable: {waiting} facts are kept without a vector, which follows later.")
-    return [ConsideredFact(_timed(draft, fact), fact) for draft, fact in zip(ready, kept, strict=True)], tuple(warnings)
+    return [_dated(draft) for draft in ready], tuple(warnings)
 
 
-def _timed(draft: Draft, fact: Fact) -> Draft:
+def _dated(draft: Draft) -> Draft:
     """The draft valid as long as the model says, where neither the caller nor its text does."""
+    fact = _fact(draft)
     if draft.given.t_valid is not None or draft.given.t_invalid is not None:
         return draft
     return replace(draft, given=replace(draft.given, t_valid=fact.t_valid, t_invalid=fact.t_invalid))
+
+
+def _fact(draft: Draft) -> Fact:
+    assert draft.fact is not None, "it was read from a conversation"
+    return draft.fact
 
 
 def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> Draft:
@@ -238,72 +228,62 @@ def _source(fact: Fact, messages: Sequence[Draft]) -> Draft | None:
     return messages[fact.message] if fact.message is not None and fact.message < len(messages) else None
 
 
-async def _decided(facts: Sequence[ConsideredFact], res: Resources) -> list[ConsideredFact]:
+async def _decided(facts: Sequence[Draft], res: Resources) -> list[Draft]:
     """Each fact with the memories nearest to it and a decision."""
     if not facts:
         return []
-    async with res.db.read(facts[0].draft.scope.workspace_id, generic_plans=True) as session:
-        seen = [(await dedup.find_neighbours(session, each.draft, res)).neighbours for each in facts]
+    workspace_id, llm = facts[0].scope.workspace_id, facts[0].options.use_llm
+    async with res.db.read(workspace_id, generic_plans=True) as session:
+        seen = [(await decide.find_neighbours(session, each, res)).neighbours for each in facts]
         recalled = [await _recalled(session, each, res) for each in facts]
     began = time.perf_counter()
-    drafts = [replace(each.draft, seen=shown) for each, shown in zip(facts, seen, strict=True)]
+    drafts = [replace(draft, seen=shown) for draft, shown in zip(facts, seen, strict=True)]
     known = [
-        apply.duplicate(draft) or decisions.said_back(draft.statement, found)
+        decide.without_judgement(draft, res.settings) or decisions.said_back(draft.statement, found)
         for draft, found in zip(drafts, recalled, strict=True)
     ]
     asked = [
-        ShownStatement(draft.statement, draft.seen, each.fact.comparison)
-        for each, draft, decision in zip(facts, drafts, known, strict=True)
+        ShownStatement(draft.statement, draft.seen, _fact(draft).comparison)
+        for draft, decision in zip(drafts, known, strict=True)
         if decision is None
     ]
-    workspace_id, llm = drafts[0].scope.workspace_id, drafts[0].options.use_llm
     answers = iter(await decisions.decide_open(asked, workspace_id, res, llm=llm) if asked else ())
-    spent_ms = elapsed_ms(began)
+    spent_ms = {"decide": elapsed_ms(began)}
     ready = [
-        _with_decision(replace(each, draft=draft), decision or next(answers), spent_ms, res)
-        for each, draft, decision in zip(facts, drafts, known, strict=True)
+        _with_decision(timed(draft, spent_ms), decision or next(answers), res)
+        for draft, decision in zip(drafts, known, strict=True)
     ]
     return [await ready[0]] if len(ready) == 1 else list(await asyncio.gather(*ready))  # one without a task
 
 
-async def _recalled(session: Session, each: ConsideredFact, res: Resources) -> Sequence[Neighbour]:
+async def _recalled(session: Session, draft: Draft, res: Resources) -> Sequence[Neighbour]:
     """What the assistant may have repeated; nothing for a fact in the user's own words."""
-    if not each.fact.by_assistant:
+    if not _fact(draft).by_assistant:
         return ()
-    found = await dedup.find_neighbours(
-        session, each.draft, res, limit=max(ECHO_CANDIDATES, res.settings.dedup_candidates)
-    )
-    return found.neighbours
+    limit = max(ECHO_CANDIDATES, res.settings.dedup_candidates)
+    return (await decide.find_neighbours(session, draft, res, limit=limit)).neighbours
 
 
-async def _with_decision(each: ConsideredFact, decision: Decision, spent_ms: float, res: Resources) -> ConsideredFact:
-    """The fact with its decision and the texts that are written for it."""
-    spent_ms += each.draft.timings_ms.get("decide", 0.0)
-    draft = replace(each.draft, timings_ms={**each.draft.timings_ms, "decide": spent_ms})
-    try:
-        merged = await apply.embedded(decision, draft, res)
-    except (EmbeddingError, PiiRejected):
-        both = "merge_failed: a merged text could not be kept, the fact was added as it is."
-        return replace(each, draft=draft, decision=apply.added(draft, decision, both), merged=())
-    return replace(each, draft=draft, decision=decision, merged=merged)
+async def _with_decision(draft: Draft, decision: Decision, res: Resources) -> Draft:
+    return replace(draft, decision=await decide.with_texts(decision, draft, res))
 
 
 async def _write(
     conversation: ConversationDraft,
     new_turns: Sequence[NewTurn],
-    facts: Sequence[ConsideredFact],
+    facts: Sequence[Draft],
     forgetting: forget_asked.ForgettingInTalk,
     warnings: Sequence[str],
     res: Resources,
     request: WriteContext,
     *,
-    decide_inside: bool,
+    last: bool,
     read_again_at: datetime | None,
 ) -> tuple[Outcome, ...]:
     """Writes turns and facts; with `read_again_at` also a job that lets the model read the turns then."""
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
-        facts = [await _confirmed(session, each, res, decide_inside=decide_inside) for each in facts]
+        facts = [await decide.confirm(session, each, res, last=last) for each in facts]
         again = read_again_at is not None
         places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=not again)
         batch = InsertBatch(session)
@@ -330,7 +310,7 @@ async def _write(
 
 async def _carry_out(
     session: Session,
-    facts: Sequence[ConsideredFact],
+    facts: Sequence[Draft],
     places: Sequence[StoredTurn],
     res: Resources,
     batch: InsertBatch,
@@ -340,45 +320,44 @@ async def _carry_out(
     links: list[SourceLink] = []
     linked: set[tuple[UUID, UUID]] = set()
     changed: set[UUID | None] = set()
-    touched = {one for each in facts for one in (*_targets(each), *(each.decision.marked if each.decision else ()))}
+    touched = {one for draft in facts if draft.decision for one in draft.decision.targets}
     among_themselves = _related_among(facts, res)
     if len(touched) > 1:
-        await history.lock(session, facts[0].draft.scope.workspace_id, touched)
-    for place, each in enumerate(facts):
-        if changed & _targets(each) or place in among_themselves:  # an earlier fact of this conversation bears on it
+        await history.lock(session, facts[0].scope.workspace_id, touched)
+    for place, draft in enumerate(facts):
+        assert draft.decision is not None
+        if changed & draft.decision.targets or place in among_themselves:  # an earlier fact of this talk bears on it
             await batch.flush()
-            each = await _decided_inside(session, each, res)
-            await sources.link(session, each.draft.scope, links)  # a change withdraws what its memory rests on
+            draft = await decide.confirm(session, draft, res, last=True)
+            await sources.link(session, draft.scope, links)  # a change withdraws what its memory rests on
             linked |= {(link.memory_id, link.turn_id) for link in links}
             links.clear()
-        assert each.decision is not None
-        first, draft = not outcomes, each.draft
+        first = not outcomes
         if not first:  # an earlier fact may have written the same text
             draft = replace(draft, expired_duplicate_possible=True)
-        done = await apply.carry_out(session, draft, each.decision, each.merged, places[0], res, batch, first=first)
+        done = await edits.carry_out(session, draft, res, batch, turn=places[0], first=first)
         outcomes.extend(done)
         changes = [one for one in done if one.event is not Action.NONE]
         changed |= {one.memory_id for one in changes}
         links.extend(  # to the memories that the turn changed, if there are any
             SourceLink(one.kept_as or one.memory_id, places[message].id, start, end)
             for one in changes or done
-            for message, start, end in _spans(each.fact)
+            for message, start, end in _spans(_fact(draft))
             if one.memory_id and one.event is not Action.DELETE
         )
     return outcomes, [link for link in links if (link.memory_id, link.turn_id) not in linked]
 
 
-def _related_among(facts: Sequence[ConsideredFact], res: Resources) -> frozenset[int]:
+def _related_among(facts: Sequence[Draft], res: Resources) -> frozenset[int]:
     """The places of the facts that an earlier one of the same conversation bears on."""
     if len(facts) < 2:
         return frozenset()
     found = []
-    for place, each in enumerate(facts):
+    for place, draft in enumerate(facts):
+        correction = _fact(draft).correction
         for earlier in facts[:place]:
-            near = _similarity(each.draft, earlier.draft, res)
-            if near >= BEARS_ON and relate(
-                each.draft.clean, earlier.draft.clean, near, correction=each.fact.correction
-            ):
+            near = _similarity(draft, earlier, res)
+            if near >= BEARS_ON and relate(draft.clean, earlier.clean, near, correction=correction):
                 found.append(place)
                 break
     return frozenset(found)
@@ -395,34 +374,6 @@ def _spans(fact: Fact) -> list[tuple[int, int | None, int | None]]:
     """The message that a fact came from (the last, where that is unknown) and those it quotes beside, with spans."""
     said = (-1 if fact.message is None else fact.message, fact.start, fact.end)
     return [said, *fact.also]
-
-
-async def _confirmed(session: Session, each: ConsideredFact, res: Resources, *, decide_inside: bool) -> ConsideredFact:
-    """The fact, if its neighbours are those it was decided by; else Stale, or a decision inside the lock.
-
-    Stale is a shown row that changed or went, an unseen equal one, or an unseen one nearer than the farthest shown.
-    """
-    found = await dedup.find_neighbours(session, each.draft, res)
-    if {row.state for row in found.neighbours} == {row.state for row in each.draft.seen}:
-        return replace(each, draft=replace(each.draft, expired_duplicate_possible=found.expired_duplicate_possible))
-    if not decide_inside:
-        raise Stale
-    return _by_rules(each, found.neighbours)
-
-
-async def _decided_inside(session: Session, each: ConsideredFact, res: Resources) -> ConsideredFact:
-    return _by_rules(each, (await dedup.find_neighbours(session, each.draft, res)).neighbours)
-
-
-def _targets(each: ConsideredFact) -> set[UUID]:
-    return {operation.target.id for operation in each.decision.edits if operation.target} if each.decision else set()
-
-
-def _by_rules(each: ConsideredFact, there: tuple[Neighbour, ...]) -> ConsideredFact:
-    """A decision inside the lock, where no model can be asked."""
-    draft = replace(each.draft, seen=there)
-    decision = apply.duplicate(draft) or judge(draft.statement, there)
-    return replace(each, draft=draft, decision=decision, merged=apply.without_vectors(decision, draft))
 
 
 async def _turns(
@@ -471,9 +422,9 @@ async def _consolidate_later(
     await queue.enqueue(session, conversation.scope.workspace_id, [job])
 
 
-def _previews(facts: Sequence[ConsideredFact], res: Resources) -> tuple[Outcome, ...]:
-    return tuple(outcome for each in facts for outcome in apply.preview(each.draft, each.decision, res.settings))
+def _previews(facts: Sequence[Draft], res: Resources) -> tuple[Outcome, ...]:
+    return tuple(outcome for draft in facts for outcome in edits.preview(draft, res.settings))
 
 
-def _decision_warnings(facts: Sequence[ConsideredFact]) -> tuple[str, ...]:
+def _decision_warnings(facts: Sequence[Draft]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(warning for each in facts if each.decision for warning in each.decision.warnings))

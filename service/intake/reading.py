@@ -20,7 +20,7 @@ from service.domain.text import CleanText
 from service.episodes.statements import last_turns
 from service.intake.record import ConversationDraft
 from service.language.talk import Utterance
-from service.memories.stages import dedup
+from service.memories import decide
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
 from service.providers.windows import unit
@@ -102,6 +102,6 @@ async def _known(
     if not vectors or not np.any(middle := np.sum(vectors, axis=0)):
         return []
     draft = replace(messages[-1], vector=unit(middle), embedding_status=EmbeddingStatus.STORED)
-    found = await dedup.find_neighbours(session, draft, res, limit=KNOWN)
+    found = await decide.find_neighbours(session, draft, res, limit=KNOWN)
     said_at = draft.timestamp
     return [each.text for each in found.neighbours if each.timestamp is None or each.timestamp <= said_at]

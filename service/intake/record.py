@@ -27,7 +27,7 @@ from service.memories.stages.embed import surround
 from service.memories.stages.stages import RECORD, run_all
 from service.memories.statements import deduplication, sources
 from service.memories.statements.sources import SourceLink
-from service.memories.store import DECISIONS
+from service.memories.store import until_it_holds
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
@@ -60,14 +60,14 @@ async def record(conversation: ConversationDraft, res: Resources, request: Write
     drafts = await run_all(RECORD, conversation.drafts, res)
     if conversation.dry_run:
         return await _previews(conversation.scope, drafts, res)
-    for _ in range(DECISIONS):
+
+    async def attempt(*, last: bool) -> list[Outcome]:
+        if last:  # other requests keep adding to this conversation: better stored without context than not at all
+            return await _write(conversation, drafts, None, res, request)
         tail = await _tail(conversation, res)
-        try:
-            return await _write(conversation, await surround(drafts, tail.turns, res), tail.count, res, request)
-        except Stale:
-            continue
-    # other requests keep adding to this conversation: better stored without context than not at all
-    return await _write(conversation, drafts, None, res, request)
+        return await _write(conversation, await surround(drafts, tail.turns, res), tail.count, res, request)
+
+    return await until_it_holds(attempt)
 
 
 async def _tail(conversation: ConversationDraft, res: Resources) -> ConversationTail:

@@ -1,8 +1,9 @@
-"""Not PATCH and PUT of a memory (revise.py): carries out the edits that the curator or deduplication decided on.
+"""Carries out a decision under the scope lock: its edits in their order, and what became of each.
 
-They follow the workspace's policy for contradictions. in_place: a memory is changed or archived under its id.
-supersede: both stay, the old one is valid until the new one begins and tied to it. prefer_old: the new one is not
-stored. flag_review: the new one waits until a person accepts it. See docs/decisions/019-contradiction-policy.md.
+Not PATCH and PUT of a memory (revise.py). The facts of a conversation follow the workspace's policy for contradictions;
+a single text changes what it is about in place. in_place: a memory is changed or archived under its id. supersede: both
+stay, the old one is valid until the new one begins and tied to it. prefer_old: the new one is not stored. flag_review:
+the new one waits until a person accepts it. See docs/decisions/019-contradiction-policy.md.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.domain.decision import Action, Edit, Neighbour
+from service.domain.decision import Action, Decision, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.memory import Outcome
 from service.episodes.statements.turns import StoredTurn
 from service.kit.settings import Settings
 from service.memories import late, write
-from service.memories.statements import reviews, versions
+from service.memories.statements import history, promotable, reviews, versions
 from service.postgres.direct import InsertBatch
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
@@ -43,18 +44,69 @@ FLAGGED = "contradiction_policy: flagged, it counts once POST /v1/reviews/{id}/a
 
 @dataclass(frozen=True, slots=True)
 class EditContext:
-    """What all edits of one decision share.
+    """What all edits of one decision share. `turn`: where a fact was said, None for a single text.
 
     `only_edit`: nothing was written since the neighbours were read under the lock, and the decision has one edit, so no
-    equal text can be there but those. `batch`: where new rows may join others.
+    equal text can be there but those. `batch`: where new rows may join others. `new_id`: of the memory that is added.
     """
 
     session: Session
-    turn: StoredTurn
+    turn: StoredTurn | None
     res: Resources
     ruling_id: UUID | None
     only_edit: bool = False
     batch: InsertBatch | None = None
+    new_id: UUID | None = None
+
+
+async def carry_out(
+    session: Session,
+    draft: Draft,
+    res: Resources,
+    batch: InsertBatch,
+    *,
+    turn: StoredTurn | None = None,
+    first: bool = False,
+    new_id: UUID | None = None,
+) -> list[Outcome]:
+    """Carries out the draft's decision; at least one outcome for a single text. Raises Gone.
+
+    The evidence is kept with every memory they touch; edits of one decision are undone together. `first`: nothing was
+    written since the neighbours were read under the lock. A row that is merely added joins the `batch`; anything else
+    reads, so the batch is written before.
+    """
+    decision = _decided(draft)
+    policy = policy_of(draft, decision.edits, res.settings) if turn else "in_place"
+    several = len(decision.edits) > 1 or policy == "supersede"
+    only_edit = first and not several
+    joins = only_edit and all(each.action is Action.ADD for each in decision.edits)
+    if not joins:
+        await batch.flush()
+    if turn is None and several:
+        await history.lock(session, draft.scope.workspace_id, decision.targets)
+    context = EditContext(session, turn, res, uuid7() if several else None, only_edit, batch if joins else None, new_id)
+    outcomes = await _by_policy(policy, context, draft, decision.edits)
+    added = next((one.memory_id for one in outcomes if one.event is Action.ADD and one.memory_id), None)
+    if added is not None and decision.touches_older:
+        await batch.flush()
+        await write.mark_older(session, draft, decision, added, res)
+    return outcomes if turn else outcomes[:1]
+
+
+def _decided(draft: Draft) -> Decision:
+    assert draft.decision is not None, "nothing was decided about it"
+    return draft.decision
+
+
+async def _by_policy(policy: Policy, context: EditContext, draft: Draft, edits: Sequence[Edit]) -> list[Outcome]:
+    if policy == "prefer_old":
+        return await prefer_old(context, draft, edits)
+    ready = [(edit, replace(draft, merged=edit.merged)) for edit in edits]
+    if policy == "flag_review":
+        return await flag(context, ready)
+    if policy == "supersede":
+        return await supersede(context, ready)
+    return [await in_place(context, one, edit) for edit, one in ready]
 
 
 def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy:
@@ -96,12 +148,36 @@ async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
 async def _unchanged(context: EditContext, draft: Draft, edit: Edit, target: Neighbour) -> Outcome:
     """What is known stays; the statement says it again, or is older news and becomes its history."""
     session, res, kept_as = context.session, context.res, None
+    workspace_id, given = draft.scope.workspace_id, draft.given
     await write.keep_evidence(session, draft.scope, target.id, draft.evidence)
-    if late.is_older(draft, edit):
+    if edit.earlier:
         draft, kept_as = await late.keep_as_history(session, draft, edit, res)
-    elif late.is_said_again(draft, edit):
-        await versions.say_again(session, draft.scope.workspace_id, target.id, draft.timestamp)
+    elif context.turn is None:
+        await write.prolong(session, draft.scope, target.id, given.expires_at, res)
+        if given.session_id is not None:
+            await promotable.note_session(session, workspace_id, target.id, given.session_id)
+    if edit.renewed:
+        await versions.say_again(session, workspace_id, target.id, draft.timestamp)
+    if context.turn is None and kept_as is None:
+        draft = _with_unused_fields(draft, target.id)
     return replace(_outcome(context, draft, Action.NONE, edit, text=target.text), kept_as=kept_as)
+
+
+def _with_unused_fields(draft: Draft, target: UUID) -> Draft:
+    """The draft of a duplicate, with a warning about the fields that the existing memory does not take over."""
+    sent = (
+        ("id", draft.given.id not in (None, target)),
+        ("tags", bool(draft.tags)),
+        ("metadata", bool(draft.metadata)),
+    )
+    names = [name for name, given in sent if given]
+    if not names:
+        return draft
+    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    warning = (
+        f"duplicate: memory {target} says this already and stays as it is; {listed} of this request were not used."
+    )
+    return replace(draft, warnings=(*draft.warnings, warning))
 
 
 def _follows(draft: Draft, target: Neighbour) -> bool:
@@ -120,10 +196,10 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
         if edit.action is Action.NONE:
             outcomes.append(await in_place(context, draft, edit))
             continue
-        new = replace(draft, dedup=Dedup(DedupAction.STORED_NEW))
+        new = draft
         if draft.given.t_valid is None and any(_follows(draft, target) for target, _ in retired):
             since = write.holds_since(draft.start, draft.given.t_invalid, context.res)
-            new = replace(new, given=replace(draft.given, t_valid=since))
+            new = replace(draft, given=replace(draft.given, t_valid=since))
         known = await _if_known(context, new)
         outcomes.append(known or await _add(context, new, replace(edit, target=None)))
     by = next((each.memory_id for each in outcomes if each.memory_id), None)
@@ -146,7 +222,7 @@ async def prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) 
         if target is None or edit.action not in CONTRADICTS:
             continue
         await write.keep_evidence(context.session, draft.scope, target.id, draft.evidence)
-        kept = replace(draft, dedup=dedup_of(edit), warnings=(*draft.warnings, KEPT_OLD))
+        kept = replace(draft, warnings=(*draft.warnings, KEPT_OLD))
         outcome = _outcome(context, kept, Action.NONE, Edit(Action.NONE, target), text=target.text)
         outcomes.append(replace(outcome, memory_id=None))
     return outcomes
@@ -177,12 +253,11 @@ async def flag(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
 async def _flagged(
     context: EditContext, draft: Draft, edit: Edit, changes: Sequence[reviews.ProposedChange]
 ) -> Outcome:
-    new = replace(draft, dedup=Dedup(DedupAction.STORED_NEW), warnings=(*draft.warnings, FLAGGED))
+    new = replace(draft, warnings=(*draft.warnings, FLAGGED))
     pending = await reviews.flagged_with(context.session, draft.scope, _final_hash(draft))
     if pending is not None:
         await write.keep_evidence(context.session, draft.scope, pending, draft.evidence)
-        again = replace(new, dedup=Dedup(DedupAction.DUPLICATE_EXACT, pending, 1.0))
-        outcome = _outcome(context, again, Action.NONE, Edit(Action.NONE), text=edit.text)
+        outcome = _outcome(context, new, Action.NONE, Edit(Action.NONE), text=edit.text)
         return replace(outcome, memory_id=pending)
     known = await _if_known(context, draft, edit.target)
     if known is not None:
@@ -203,13 +278,15 @@ async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None
         return None
     await write.keep_evidence(context.session, draft.scope, equal.id, draft.evidence)
     known = Edit(Action.NONE, equal)
-    return _outcome(context, replace(draft, dedup=dedup_of(known)), Action.NONE, known, text=equal.text)
+    if context.turn is None:
+        draft = _with_unused_fields(draft, equal.id)
+    return _outcome(context, draft, Action.NONE, known, text=equal.text)
 
 
 async def _add(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     """Adds the draft's final text as a new memory."""
-    new = draft.finish(uuid7())
-    placed = [PlacedMemory(new, context.turn.conversation_id)]
+    new = draft.finish(context.new_id or uuid7())
+    placed = [PlacedMemory(new, context.turn.conversation_id if context.turn else None)]
     await write.add(context.session, placed, context.res, ruling_id=context.ruling_id, batch=context.batch)
     return replace(_outcome(context, draft, Action.ADD, edit, text=new.text), memory_id=new.id)
 
@@ -229,13 +306,19 @@ def _outcome(
 ) -> Outcome:
     """`memory_id` is the edit's target. A new row counts as new, also where it replaces one."""
     target = edit.target.id if edit.target else None
-    nearest = max((each.similarity for each in draft.seen), default=None)
-    dedup = Dedup(DedupAction.STORED_NEW, None, nearest) if event is Action.ADD else dedup_of(edit)
-    return Outcome(draft, event, dedup, target, text, old, context.turn.conversation_id)
+    dedup = _as_new(draft) if event is Action.ADD else dedup_of(edit)
+    return Outcome(draft, event, dedup, target, text, old, context.turn.conversation_id if context.turn else None)
 
 
-def preview(draft: Draft, edits: Sequence[Edit], settings: Settings) -> list[Outcome]:
+def _as_new(draft: Draft) -> Dedup:
+    return Dedup(DedupAction.STORED_NEW, None, max((each.similarity for each in draft.seen), default=None))
+
+
+def preview(draft: Draft, settings: Settings) -> list[Outcome]:
     """What would happen, for a dry run."""
+    edits = _decided(draft).edits
+    if draft.fact is None:
+        return [_preview(draft, edits[0])]
     return [_preview(one, edit) for edit, one in _as_policy_wants(draft, edits, settings)]
 
 
@@ -260,7 +343,7 @@ def _split(edit: Edit) -> tuple[Edit, ...]:
 
 
 def _preview(draft: Draft, edit: Edit) -> Outcome:
-    target, dedup = edit.target, dedup_of(edit)
-    text = edit.text or (target.text if target else None)
+    target, dedup = edit.target, _as_new(draft) if edit.action is Action.ADD else dedup_of(edit)
+    text = edit.merged.text if edit.merged else edit.text or (target.text if target else None)
     old = target.text if target and edit.action is not Action.NONE else None
-    return Outcome(replace(draft, dedup=dedup), edit.action, dedup, target.id if target else None, text, old)
+    return Outcome(draft, edit.action, dedup, target.id if target else None, text, old)

@@ -42,20 +42,6 @@ class LateNews:
     res: Resources
 
 
-def is_older(draft: Draft, edit: Edit) -> bool:
-    """Whether a draft that leaves the target as it is is older news: so it was decided, or it is the very text of the
-    target, said before that began."""
-    target = edit.target
-    if edit.earlier or target is None or target.hash != draft.hash or target.start is None:
-        return edit.earlier
-    return draft.start < target.start
-
-
-def is_said_again(draft: Draft, edit: Edit) -> bool:
-    """Whether a draft that is no older news says the target once more."""
-    return edit.renewed or (edit.target is not None and edit.target.hash == draft.hash)
-
-
 async def keep_as_history(session: Session, draft: Draft, edit: Edit, res: Resources) -> tuple[Draft, UUID | None]:
     """Keeps the draft as what the target of its edit was before. Returns it with a warning, and the id of the version;
     None where the target only began earlier than was known. Raises Gone."""

@@ -1,320 +1,242 @@
-"""Storing one text as a memory.
+"""Storing texts as memories: one, or several of one scope in one transaction.
 
-Everything that waits for a network or needs much CPU happens first, with no lock and no connection held. Then one
-transaction: the scope lock, the idempotency key, the neighbours checked again, and the rows. When the neighbours have
-changed, the decision is made again; the fourth time the rules decide inside the lock, so no writer retries for ever.
+Everything that waits for a network or needs much CPU happens first, with no lock and no connection held. Where the
+rules alone decide about short texts they do so under the scope lock, next to neighbours that are looked up once.
+Otherwise the decision comes before the transaction, which checks the neighbours again; when they have changed, the
+decision is made again, and the fourth time the rules decide inside the lock, so no writer retries for ever.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TypeVar
 from uuid import UUID
 
+import numpy as np
 from uuid_utils.compat import uuid7
 
-from service.domain.decision import Action, Decision, Edit, Neighbour
-from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
+from service.domain.decision import Action, Edit, Neighbour
+from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.errors import Conflict
-from service.domain.memory import ACTION_OF, Outcome, StoreResult
+from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
+from service.domain.text import CleanText
 from service.kit.rule_threads import LONG_CHARS
-from service.memories import edits, late, write
-from service.memories.stages import dedup
-from service.memories.stages.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, run, timed
-from service.memories.statements import history, memories, promotable, versions
+from service.memories import decide, edits, write
+from service.memories.stages.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, run, run_all, timed
+from service.memories.statements import history, memories
 from service.memories.statements.deduplication import Neighbours
 from service.postgres.direct import InsertBatch
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.runtime.statements.writes import PlacedMemory
+from service.runtime.statements import idempotency
 from service.runtime.transactions import Stale, store_answer, write_transaction
-from service.understanding.judge import judge
+
+R = TypeVar("R")
 
 DECISIONS = 3
+
+JUDGED_AT_ONCE = 25
+"""Texts that one call of a rule thread decides about."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewText:
+    """A text that was read (stages UNDECIDED), the request that it is on its own, and its id if it becomes a memory."""
+
+    draft: Draft
+    request: WriteContext
+    id: UUID = field(default_factory=uuid7)
 
 
 async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
     """One text through the pipeline and into the database; a dry run stops before the database."""
-    draft = await run(UNDECIDED, draft, res)
-    if _may_decide_inside(draft, res):
-        outcome = await _store_new(draft, res, request)
+    return await store_read(await run(UNDECIDED, draft, res), res, request)
+
+
+async def store_read(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
+    """One text of which everything is found out that it says alone."""
+    if rules_decide(draft, res):
+        try:
+            [outcome] = await store_together([NewText(draft, request)], res)
+        except (Stale, write.Gone):
+            outcome = None
         if outcome is not None:
             return outcome
-    return await settle(await run(DECIDED_AGAIN, draft, res), res, request)
+    return await _store_decided(draft, res, request)
 
 
-def _may_decide_inside(draft: Draft, res: Resources) -> bool:
+def rules_decide(draft: Draft, res: Resources) -> bool:
     """Whether the rules alone decide about it, and soon enough for the scope lock."""
-    options, asks = draft.options, res.llm is not None and draft.options.use_llm
-    vector = draft.embedding_status is EmbeddingStatus.STORED
-    return vector and not (asks or options.dry_run or draft.given.id) and len(draft.clean) <= LONG_CHARS
+    asks = res.llm is not None and draft.options.use_llm
+    return not (asks or draft.options.dry_run) and len(draft.clean) <= LONG_CHARS
 
 
-async def _store_new(draft: Draft, res: Resources, request: WriteContext) -> Outcome | None:
-    """Stores a text that is simply new, as most are: its neighbours are looked up once, under the lock. None when it is
-    not, or has long neighbours; then nothing was written."""
-    draft = await run(ANNOTATED, draft, res)
-    try:
-        async with write_transaction(draft.scope, res, request) as session:
-            draft = await _decided_as_new(session, draft, res)
-            placed, rows = PlacedMemory(draft.finish(uuid7())), InsertBatch(session)
-            outcome = outcome_of(draft, placed.memory.id, placed.memory.text)
-            await write.add(session, [placed], res, batch=rows)
-            rows.add(write.audit_rows(draft.scope, [outcome], request, res))
-            await rows.flush()
-            await store_answer(session, draft.scope.workspace_id, StoreResult((outcome,)), request)
-    except _NotNew:
-        return None
-    return outcome
+async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outcome | None]:
+    """What became of the texts, which are of one scope, in their order; None for one that is too long to be decided
+    about under the lock. Raises Stale where several texts cannot be compared in one statement."""
+    annotated = await run_all(ANNOTATED, [each.draft for each in texts], res)
+    texts = [replace(each, draft=draft) for each, draft in zip(texts, annotated, strict=True)]
+    scope, outcomes = texts[0].draft.scope, dict[UUID, Outcome]()
+    audited = replace(texts[0].request, idempotency=None)
+    async with write_transaction(scope, res, audited) as session:
+        batch = InsertBatch(session)
+        new, others = _parted(await _decided_together(session, texts, res))
+        if len(others) > 1:
+            await history.lock(session, scope.workspace_id, {one for each in others for one in _may_change(each.draft)})
+        for each in new:
+            outcomes[each.id] = await _carry_out(session, each, res, batch, first=True)
+        for each in others:
+            draft: Draft | None = each.draft
+            if outcomes or each.draft.decision is None:
+                await batch.flush()
+                draft = await _decided_again(session, each.draft, res)
+            if draft is not None:
+                first = not outcomes
+                outcomes[each.id] = await _carry_out(session, replace(each, draft=draft), res, batch, first=first)
+        batch.add(write.audit_rows(scope, list(outcomes.values()), audited, res))
+        await batch.flush()
+        for each in texts:
+            if each.id in outcomes:
+                await store_answer(session, scope.workspace_id, StoreResult((outcomes[each.id],)), each.request)
+    return [outcomes.get(each.id) for each in texts]
 
 
-async def _decided_as_new(session: Session, draft: Draft, res: Resources) -> Draft:
-    """The draft with the decision to add it, made under the lock; raises _NotNew."""
-    if not draft.options.dedup:
-        return replace(draft, dedup=dedup.NEW)
+async def _decided_together(session: Session, texts: Sequence[NewText], res: Resources) -> list[NewText]:
+    """The texts with the decision of the rules, under the lock; without one where it may rest on a text that is not
+    stored as a new memory, or takes too long."""
+    if len(texts) == 1:
+        draft = await _decided_again(session, replace(texts[0].draft, decision=None), res)
+        return [replace(texts[0], draft=draft)] if draft else []
+    compared = [each for each in texts if each.draft.options.dedup]
+    near = await decide.find_neighbours_of_many(session, [each.draft for each in compared], res) if compared else []
+    if near is None:
+        raise Stale
+    drafts = _beside_each_other(texts, {each.id: there for each, there in zip(compared, near, strict=True)}, res)
+    parts = [drafts[at : at + JUDGED_AT_ONCE] for at in range(0, len(drafts), JUDGED_AT_ONCE)]
+    decided = await asyncio.gather(*(res.rules.run(decide.each_by_rules, part, res.settings) for part in parts))
+    return [replace(each, draft=draft) for each, draft in zip(texts, chain(*decided), strict=True)]
+
+
+def _beside_each_other(texts: Sequence[NewText], near: Mapping[UUID, Neighbours], res: Resources) -> list[Draft]:
+    """Each text with the nearest of the database and of the texts before it, which count as if they were stored."""
+    vectors = np.stack([each.draft.vector for each in texts if each.draft.vector is not None])
+    cosines, limit = vectors @ vectors.T, res.settings.dedup_candidates
+    drafts = []
+    for place, each in enumerate(texts):
+        if each.id not in near:
+            drafts.append(each.draft)
+            continue
+        there = near[each.id]
+        nearest = np.argsort(-cosines[place, :place], kind="stable")[:limit]
+        mates = [_as_neighbour(texts[at], res.embedder.similarity(float(cosines[place, at]))) for at in nearest]
+        seen = sorted((*there.neighbours, *mates), key=lambda one: -one.similarity)[:limit]
+        possible = there.expired_duplicate_possible
+        drafts.append(replace(each.draft, seen=tuple(seen), expired_duplicate_possible=possible))
+    return drafts
+
+
+def _as_neighbour(each: NewText, similarity: float) -> Neighbour:
+    draft = each.draft
+    times = (draft.timestamp, draft.given.t_valid, draft.given.t_invalid)
+    return Neighbour(each.id, draft.clean, draft.hash, 1, similarity, *times)
+
+
+def _parted(texts: Sequence[NewText]) -> tuple[list[NewText], list[NewText]]:
+    """The texts that are simply new, and those that do something to others, or that saw one of these."""
+    hashes, others = set[str](), dict[UUID, NewText]()
+    new = list[NewText]()
+    for each in texts:
+        draft = each.draft
+        if any(seen.id in others for seen in draft.seen):
+            others[each.id] = replace(each, draft=replace(draft, decision=None))
+        elif draft.decision is None or not draft.decision.only_adds or (draft.options.dedup and draft.hash in hashes):
+            others[each.id] = each
+        else:
+            hashes.add(draft.hash)
+            new.append(each)
+    return new, list(others.values())
+
+
+def _may_change(draft: Draft) -> frozenset[UUID]:
+    """The memories that writing the draft may change: those of its decision, all that it saw where it has none yet."""
+    return draft.decision.targets if draft.decision else frozenset(each.id for each in draft.seen)
+
+
+async def _decided_again(session: Session, draft: Draft, res: Resources) -> Draft | None:
+    """The draft with a decision that holds now, under the lock; None where the rules would take long for it."""
     began = time.perf_counter()
-    found = await dedup.find_neighbours(session, draft, res)
+    found = await decide.find_neighbours(session, draft, res) if draft.options.dedup else Neighbours(())
     compared = time.perf_counter()
     if len(draft.clean) + sum(len(each.text) for each in found.neighbours) > LONG_CHARS:
-        raise _NotNew
-    draft = dedup.decide_by_rules(draft, found.neighbours, res.settings)
-    if not is_simply_new(draft):
-        raise _NotNew
-    spent_ms = {"dedup": (compared - began) * 1000, "decide": (time.perf_counter() - compared) * 1000}
-    return timed(replace(draft, expired_duplicate_possible=found.expired_duplicate_possible), spent_ms)
+        return None
+    draft = decide.holding(draft, found, res, last=True)
+    return timed(draft, {"dedup": (compared - began) * 1000, "decide": (time.perf_counter() - compared) * 1000})
 
 
-def is_simply_new(draft: Draft) -> bool:
-    """Whether it was decided to add it, and nothing else."""
-    if draft.dedup is None or draft.dedup.action is not DedupAction.STORED_NEW:
-        return False
-    decision = draft.decision
-    return decision is None or not _changes_more(decision)
-
-
-class _NotNew(Exception):
-    """The text repeats, changes or may outdate something: that is decided outside the lock."""
-
-
-async def settle(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
-    """The draft that passed all stages, written; decided again where its neighbours changed meanwhile."""
-    if draft.options.dry_run:
-        return outcome_of(draft, None, None)
-    for _ in range(DECISIONS):
-        try:
-            return await _write(await _ready(draft, res), res, request)
-        except (Stale, write.Gone):
-            draft = await run(DECIDED_AGAIN, replace(draft, dedup=None, evidence=None, decision=None, merged=None), res)
-    if draft.is_duplicate:  # then the pipeline stopped early, but the memory it equals may have been deleted since
-        draft = await run(ANNOTATED, replace(draft, dedup=None), res)
-    return await _write(draft, res, request, decide_inside=True)
-
-
-async def _ready(draft: Draft, res: Resources) -> Draft:
-    """The draft as far as its decision needs it: what a known text said before it is known to have held is written."""
-    if not draft.is_duplicate or draft.kind is not None or not _becomes_history(draft):
-        return draft
-    return replace(await run(ANNOTATED, replace(draft, dedup=None), res), dedup=draft.dedup)
-
-
-async def decide_among_others(session: Session, draft: Draft, res: Resources) -> Draft | None:
-    """The draft with a decision that holds under the lock, which others made before it in the same transaction; None
-    where that takes a rule process or the embedder. `draft.dedup`: None if it must be decided anew."""
-    found = await dedup.find_neighbours(session, draft, res)
-    try:
-        if draft.dedup is None:
-            raise Stale
-        decided = still_holds(draft, found, res)
-    except Stale:
-        if len(draft.clean) + sum(len(each.text) for each in found.neighbours) > LONG_CHARS:
-            return None
-        decided = dedup.decide_by_rules(draft, found.neighbours, res.settings)
-    return decided if _can_be_written(decided) else None
-
-
-def _can_be_written(draft: Draft) -> bool:
-    """Whether nothing is left to find out before it is written: no merged text, no annotation."""
-    if draft.is_duplicate:
-        return draft.kind is not None or not _becomes_history(draft)
-    text = draft.decision.edits[0].text if draft.decision else None
-    return draft.kind is not None and text in (None, draft.clean)
-
-
-def _becomes_history(draft: Draft) -> bool:
-    unchanged = _what_stays(draft)
-    return unchanged is not None and late.is_older(draft, unchanged)
-
-
-async def _write(draft: Draft, res: Resources, request: WriteContext, *, decide_inside: bool = False) -> Outcome:
-    async with write_transaction(draft.scope, res, request) as session:
-        if decide_inside:
-            draft = await _decide_inside_lock(session, draft, res)
-        else:
-            draft = await _confirm(session, draft, res)
-        outcome = await apply(session, await _with_chosen_id(session, draft), res)
-        await write.audit(session, draft.scope, [outcome], request, res)
-        await store_answer(session, draft.scope.workspace_id, StoreResult((outcome,)), request)
+async def _carry_out(session: Session, text: NewText, res: Resources, batch: InsertBatch, *, first: bool) -> Outcome:
+    """Writes what was decided about one text, in the caller's transaction. Raises Replay, Conflict or Gone."""
+    key, draft = text.request.idempotency, text.draft
+    if key:
+        await idempotency.claim(session, draft.scope.workspace_id, key, draft.scope)
+    if draft.is_duplicate:  # what is not stored has no importance, topics and type
+        draft = replace(draft, importance=None, categories=(), kind=None)
+    chosen = await _with_chosen_id(session, draft)
+    [outcome] = await edits.carry_out(session, chosen or draft, res, batch, first=first, new_id=text.id)
+    if chosen and outcome.event is Action.UPDATE:  # it was not compared with the memory of this id
+        outcome = replace(outcome, dedup=Dedup(DedupAction.UPDATED_EXISTING, outcome.memory_id))
     return outcome
 
 
-async def _confirm(session: Session, draft: Draft, res: Resources) -> Draft:
-    """The draft, if its decision still holds under the scope lock, or a duplicate of an equal row that came meanwhile.
-
-    Raises Stale when a neighbour that the decision saw has changed or is gone, or a new one is near enough to matter to
-    it, or about the same thing.
-    """
-    if not draft.options.dedup:
-        return draft
-    return still_holds(draft, await dedup.find_neighbours(session, draft, res), res)
-
-
-def still_holds(draft: Draft, found: Neighbours, res: Resources) -> Draft:
-    """The same, next to the neighbours that were found under the lock."""
-    seen = {each.state for each in draft.seen}
-    there = found.neighbours
-    equal = next((each for each in there if each.hash == draft.hash), None)
-    if equal is not None:
-        return replace(draft, seen=there, merged=None, dedup=Dedup(DedupAction.DUPLICATE_EXACT, equal.id, 1.0))
-    targets = _targets(draft)
-    if targets - {each.id for each in there}:
-        raise Stale
-    for each in there:
-        if each.state in seen:
-            continue
-        if each.id in targets or each.similarity >= res.settings.dedup_near or _bears_on(draft, each):
-            raise Stale
-    return replace(draft, expired_duplicate_possible=found.expired_duplicate_possible)
-
-
-def may_change(draft: Draft) -> set[UUID]:
-    """The memories that writing the draft may change: those of its decision, all that it saw where it has none yet."""
-    return _targets(draft) if draft.dedup else {each.id for each in draft.seen}
-
-
-def _targets(draft: Draft) -> set[UUID]:
-    """The memories that its decision touches, or ties to what is added."""
-    decided = {draft.dedup.existing_id} if draft.dedup and draft.dedup.existing_id else set[UUID]()
-    if draft.decision is None:
-        return decided
-    return decided | {edit.target.id for edit in draft.decision.edits if edit.target} | draft.decision.marked
-
-
-def _bears_on(draft: Draft, newcomer: Neighbour) -> bool:
-    """Whether the rules would decide otherwise because of a memory that was not there, or another one, before."""
-    return _changes_more(judge(draft.statement, (newcomer,)))
-
-
-def _changes_more(decision: Decision) -> bool:
-    """Whether a decision does anything but add its text."""
-    return decision.touches_older or any(each.action is not Action.ADD for each in decision.edits)
-
-
-async def _decide_inside_lock(session: Session, draft: Draft, res: Resources) -> Draft:
-    """The draft as the rules decide it from the neighbours of now, under the scope lock."""
-    if not draft.options.dedup:
-        return draft
-    return dedup.decide_by_rules(draft, (await dedup.find_neighbours(session, draft, res)).neighbours, res.settings)
-
-
-async def _with_chosen_id(session: Session, draft: Draft) -> Draft:
-    """An id that exists already makes the write an update of that memory; in another scope it is a Conflict."""
-    chosen = draft.given.id
-    if chosen is None or draft.is_duplicate:
-        return draft
+async def _with_chosen_id(session: Session, draft: Draft) -> Draft | None:
+    """An id that exists already makes the write an update of that memory; in another scope it is a Conflict. None where
+    the decision stays."""
+    chosen, decision = draft.given.id, draft.decision
+    if chosen is None or decision is None or draft.is_duplicate:
+        return None
     there = await memories.get(session, draft.scope.workspace_id, chosen)
     if there is None:
-        return draft
+        return None
     if there.scope != draft.scope:
         raise Conflict("A memory with this id exists in another scope.", field="id")
-    return replace(draft, dedup=Dedup(DedupAction.UPDATED_EXISTING, chosen, None), merged=None)
+    target = Neighbour(there.id, CleanText(there.text), there.hash, there.version, 0.0)
+    return replace(draft, decision=replace(decision, edits=(Edit(Action.UPDATE, target, draft.clean),)))
 
 
-async def apply(session: Session, draft: Draft, res: Resources) -> Outcome:
-    """Writes what was decided, in the caller's transaction, but no audit. Raises Gone."""
-    assert draft.dedup is not None
-    target = draft.dedup.existing_id
-    unchanged = _what_stays(draft)
-    if unchanged is not None and late.is_older(draft, unchanged) and draft.kind is not None:
-        return await _keep_as_history(session, draft, unchanged, res)
-    if draft.dedup.action is DedupAction.DUPLICATE_EXACT:
-        assert target is not None, "a duplicate names the memory it equals"
-        await write.keep_evidence(session, draft.scope, target, draft.evidence)
-        await write.prolong(session, draft.scope, target, draft.given.expires_at, res)
-        if draft.given.session_id is not None:
-            await promotable.note_session(session, draft.scope.workspace_id, target, draft.given.session_id)
-        if unchanged is not None and late.is_said_again(draft, unchanged):
-            await versions.say_again(session, draft.scope.workspace_id, target, draft.timestamp)
-        text = next((each.text for each in draft.seen if each.id == target), None)
-        return outcome_of(_with_unused_fields(draft, target), target, text)
-    new = draft.finish(uuid7())
-    if target is not None and draft.options.dedup:
-        equal = await write.equal_memory(session, draft, new.hash, besides=target)
-        if equal is not None:
-            known = replace(draft, dedup=Dedup(DedupAction.DUPLICATE_EXACT, equal.id, 1.0))
-            return outcome_of(_with_unused_fields(known, equal.id), None, equal.text)
-    ended = [edit.target for edit in draft.decision.edits if edit.action is Action.DELETE] if draft.decision else []
-    ruling_id = uuid7() if ended else None
-    if target is None:
-        await write.add(session, [PlacedMemory(new)], res, ruling_id=ruling_id)
-        if draft.decision is not None and draft.decision.touches_older:
-            await write.mark_older(session, draft, draft.decision, new.id, res)
-        return outcome_of(draft, new.id, new.text)
-    if ended:
-        await history.lock(session, draft.scope.workspace_id, _targets(draft))
-    old = await write.update(session, target, new, res, ruling_id=ruling_id)
-    for each in ended:
-        assert each is not None, "a DELETE names what it ends"
-        at, why = draft.start, draft.evidence
-        await write.retire(session, draft.scope, each.id, why, res, at=at, ruling_id=ruling_id)
-    return outcome_of(draft, target, new.text, old)
+async def _store_decided(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
+    """One text that takes a model, or long rules: decided outside the lock."""
+
+    async def attempt(*, last: bool) -> Outcome:
+        nonlocal draft
+        draft = await run(DECIDED_AGAIN, replace(draft, decision=None), res)
+        if draft.options.dry_run:
+            return edits.preview(draft, res.settings)[0]
+        if last and draft.is_duplicate:  # the memory that it equals may be deleted by then
+            draft = replace(await run(ANNOTATED, replace(draft, decision=None), res), decision=draft.decision)
+        async with write_transaction(draft.scope, res, replace(request, idempotency=None)) as session:
+            batch = InsertBatch(session)
+            text = NewText(await decide.confirm(session, draft, res, last=last), request)
+            outcome = await _carry_out(session, text, res, batch, first=True)
+            batch.add(write.audit_rows(draft.scope, [outcome], request, res))
+            await batch.flush()
+            await store_answer(session, draft.scope.workspace_id, StoreResult((outcome,)), request)
+        return outcome
+
+    return await until_it_holds(attempt)
 
 
-def _what_stays(draft: Draft) -> Edit | None:
-    """The NONE that was decided, or that an equal text is; None when something changes or nothing is known."""
-    assert draft.dedup is not None
-    if draft.dedup.action is DedupAction.UPDATED_EXISTING:
-        return None
-    existing, decided = draft.dedup.existing_id, draft.decision.edits[0] if draft.decision else None
-    stays = decided.target if decided is not None and decided.action is Action.NONE else None
-    if stays is not None and existing in (None, stays.id):
-        return decided
-    known = next((each for each in draft.seen if each.id == existing), None)
-    return Edit(Action.NONE, known) if known else None
+Attempt = Callable[..., Awaitable[R]]
 
 
-async def _keep_as_history(session: Session, draft: Draft, edit: Edit, res: Resources) -> Outcome:
-    """Older news about what is known: a past version of it, which stays as it is."""
-    target = edit.target
-    assert target is not None, "it is older than something"
-    await write.keep_evidence(session, draft.scope, target.id, draft.evidence)
-    draft, version = await late.keep_as_history(session, draft, edit, res)
-    draft = replace(draft, dedup=edits.dedup_of(edit))
-    if version is None:  # it only began earlier than was known
-        return outcome_of(_with_unused_fields(draft, target.id), target.id, target.text)
-    return replace(outcome_of(draft, target.id, target.text), kept_as=version)
-
-
-def _with_unused_fields(draft: Draft, target: UUID) -> Draft:
-    """The draft of a duplicate, with a warning about the fields that the existing memory does not take over."""
-    sent = (
-        ("id", draft.given.id not in (None, target)),
-        ("tags", bool(draft.tags)),
-        ("metadata", bool(draft.metadata)),
-    )
-    names = [name for name, given in sent if given]
-    if not names:
-        return draft
-    listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-    warning = (
-        f"duplicate: memory {target} says this already and stays as it is; {listed} of this request were not used."
-    )
-    return replace(draft, warnings=(*draft.warnings, warning))
-
-
-def outcome_of(draft: Draft, memory_id: UUID | None, text: str | None, old: str | None = None) -> Outcome:
-    assert draft.dedup is not None
-    event: Action = ACTION_OF[draft.dedup.action]
-    if text is None:
-        text = draft.merged.text if draft.merged else draft.clean
-    return Outcome(draft, event, draft.dedup, memory_id or draft.dedup.existing_id, text, old)
+async def until_it_holds(attempt: Attempt[R]) -> R:
+    """What `attempt` returns, which decides anew each time; with `last` it is to decide inside the lock."""
+    for _ in range(DECISIONS):
+        try:
+            return await attempt(last=False)
+        except (Stale, write.Gone):
+            continue
+    return await attempt(last=True)

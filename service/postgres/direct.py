@@ -12,7 +12,7 @@ from collections import namedtuple
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, starmap
 from operator import attrgetter
 from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
@@ -129,15 +129,17 @@ class InsertBatch:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._groups: list[NewRows] = []
+        self._rows: dict[TextClause, list[Mapping[str, Any]]] = {}
 
     def add(self, *groups: NewRows) -> None:
-        self._groups.extend(groups)
+        """Rows of one statement are written together, in the place of the first of them."""
+        for group in groups:
+            self._rows.setdefault(group.statement, []).extend(group.rows)
 
     async def flush(self) -> None:
         """Writes what was added since the last flush."""
-        groups, self._groups = self._groups, []
-        await insert(self._session, *groups)
+        rows, self._rows = self._rows, {}
+        await insert(self._session, *starmap(NewRows, rows.items()))
 
 
 async def insert(session: Session, *groups: NewRows) -> None:

@@ -17,7 +17,7 @@ from service.domain.draft import Draft
 from service.domain.memory import Outcome
 from service.domain.text import CleanText
 from service.episodes.statements.turns import StoredTurn
-from service.intake import apply
+from service.memories import decide, edits
 from service.memories.stages.stages import FACT, run
 from service.memories.statements import memories, versions
 from service.memories.undo import take_back
@@ -58,7 +58,9 @@ class OneHome:
             decision = Decision((self.edit(draft, current),), Evidence("rules", "test", "NONE", "by time", ()))
             turn = StoredTurn(uuid4(), uuid4(), 0)
             batch = InsertBatch(session)
-            [outcome, *_] = await apply.carry_out(session, draft, decision, (), turn, self.res, batch)
+            [outcome, *_] = await edits.carry_out(
+                session, replace(draft, decision=decision), self.res, batch, turn=turn
+            )
             await batch.flush()
         return outcome
 
@@ -78,7 +80,7 @@ class OneHome:
             return Edit(Action.ADD, None, draft.clean)
         assert current.timestamp is not None
         if current.hash == draft.hash:
-            return Edit(Action.NONE, current, renewed=draft.timestamp > current.timestamp)
+            return decide.said_again(draft, current).edits[0]
         if draft.timestamp < current.timestamp:
             return Edit(Action.NONE, current, earlier=True)
         return Edit(Action.UPDATE, current, draft.clean)
@@ -183,7 +185,9 @@ async def test_what_was_over_when_it_was_said_keeps_its_own_time(verbs: Verbs) -
         evidence = Evidence("rules", "test", "NONE", "by time", ())
         decision = Decision((Edit(Action.NONE, current, earlier=True),), evidence)
         batch = InsertBatch(session)
-        await apply.carry_out(session, draft, decision, (), StoredTurn(uuid4(), uuid4(), 0), verbs.res, batch)
+        await edits.carry_out(
+            session, replace(draft, decision=decision), verbs.res, batch, turn=StoredTurn(uuid4(), uuid4(), 0)
+        )
     _, values = await home.state()
     assert [(text, t_valid, t_invalid) for text, _, t_valid, t_invalid in values] == [
         ("Ann lived in Rome.", DAY - timedelta(900), DAY - timedelta(800)),

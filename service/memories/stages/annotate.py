@@ -218,6 +218,7 @@ def read_kind(reply: KindReply) -> Classification:
 
 async def weigh_terms(draft: Draft, res: Resources) -> Draft:
     """The draft with the BM25 weights of the text that will be stored: worked out here, so that the write need not."""
-    text = draft.merged.text if draft.merged else draft.clean
+    merged = draft.decision.edits[0].merged if draft.decision else None
+    text = merged.text if merged else draft.clean
     weights = await res.rules.run_if_long(len(text), lexemes.weights, text)
     return replace(draft, term_weights=TermWeights(text, weights))

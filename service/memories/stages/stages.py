@@ -13,7 +13,8 @@ from dataclasses import replace
 from typing import Any
 
 from service.domain.draft import Draft
-from service.memories.stages import annotate, dedup, embed, size
+from service.memories import decide
+from service.memories.stages import annotate, embed, size
 from service.observability import metrics, tracing
 from service.runtime import pii
 from service.runtime.resources import Resources
@@ -27,8 +28,8 @@ CONTENT: tuple[Stage, ...] = (
     size.summarise,
     embed.embed,
     annotate.find_times,
-    dedup.compare,
-    dedup.decide,
+    decide.compare,
+    decide.decide,
     annotate.ask_model,
     annotate.rate_importance,
     annotate.name_categories,
@@ -37,10 +38,10 @@ CONTENT: tuple[Stage, ...] = (
 )
 """One text that is to become one memory. Its times come before the decision, which compares them."""
 
-UNDECIDED: tuple[Stage, ...] = CONTENT[: CONTENT.index(dedup.compare)]
+UNDECIDED: tuple[Stage, ...] = CONTENT[: CONTENT.index(decide.compare)]
 """What is found out about a text alone."""
 
-DECIDED_AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(dedup.compare) :]
+DECIDED_AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(decide.compare) :]
 """Repeated when the neighbours changed between the decision and the lock."""
 
 ANNOTATED: tuple[Stage, ...] = CONTENT[CONTENT.index(annotate.ask_model) :]
@@ -50,15 +51,14 @@ RECORD: tuple[Stage, ...] = (
     size.check,
     pii.redact,
     embed.embed,
-    dedup.defer_to_write,
     annotate.rate_importance,
     annotate.find_times,
     annotate.name_categories,
     annotate.classify,
     annotate.weigh_terms,
 )
-"""A message stored as it is: no decision, no model but the embedder. `find_times` finds the
-times it mentions, but no end of its validity."""
+"""A message stored as it is: no model but the embedder, and the write itself looks for an equal text. `find_times`
+finds the times it mentions, but no end of its validity."""
 
 FACT: tuple[Stage, ...] = (
     embed.embed,
@@ -86,9 +86,8 @@ TIMED_AS: Mapping[Stage, str] = {
     pii.redact: "pii",
     size.summarise: "summarise",
     embed.embed: "embed",
-    dedup.compare: "dedup",
-    dedup.defer_to_write: "dedup",
-    dedup.decide: "decide",
+    decide.compare: "dedup",
+    decide.decide: "decide",
     annotate.ask_model: "annotate",
     annotate.rate_importance: "importance",
     annotate.find_times: "temporal",
@@ -103,7 +102,7 @@ TOGETHER: Mapping[Stage, Together] = {embed.embed: embed.embed_all}
 
 
 async def run(profile: Sequence[Stage], draft: Draft, res: Resources) -> Draft:
-    """The draft after every stage of the profile, timed; stops at an exact duplicate. Stages raise ServiceError."""
+    """The draft after every stage of the profile, timed; stops at a duplicate. Stages raise ServiceError."""
     spent_ms: dict[str, float] = {}
     for stage in profile:
         if draft.is_duplicate:

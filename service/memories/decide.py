@@ -1,0 +1,205 @@
+"""What is to happen to the memories because of one text: decided outside the lock, and checked again inside it.
+
+A text that a memory has already, word for word or in the same words (docs/decisions/011-similarity.md), needs no
+judgement. Everything else takes a decision next to the nearest live memories of exactly the same scope and channel: by
+the model where it may be asked, else by the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from service.domain.decision import UNJUDGED, Action, Decision, Edit, Evidence, MergedText, Neighbour, Reason
+from service.domain.draft import Draft
+from service.domain.errors import EmbeddingError, PiiRejected
+from service.domain.text import content_hash
+from service.kit.settings import Settings
+from service.language.lexemes import stemmed_words
+from service.memories.statements import deduplication, near_many
+from service.memories.statements.deduplication import Neighbours
+from service.postgres.engine import Session
+from service.runtime.pii import clean
+from service.runtime.resources import Resources
+from service.runtime.transactions import Stale
+from service.understanding import decisions
+from service.understanding.compare import differs
+from service.understanding.judge import judge
+
+MERGE_FAILED = "merge_failed: a merged text could not be kept, the new text was added as it is."
+
+
+async def compare(draft: Draft, res: Resources) -> Draft:
+    """The draft with the memories near it, and its decision if that needs no judgement."""
+    if draft.options.dedup:
+        async with res.db.read(draft.scope.workspace_id, generic_plans=True) as session:
+            draft = replace(draft, seen=(await find_neighbours(session, draft, res)).neighbours)
+    known = await res.rules.run_if_long(len(draft.clean), without_judgement, draft, res.settings)
+    return replace(draft, decision=known)
+
+
+async def decide(draft: Draft, res: Resources) -> Draft:
+    """The draft with a decision; a model is asked only about texts that are near."""
+    if draft.decision is not None:
+        return draft
+    near = draft.seen[0].similarity >= res.settings.dedup_near
+    ask, workspace_id = draft.options.use_llm and near, draft.scope.workspace_id
+    judged = await decisions.decide(draft.statement, draft.seen, workspace_id, res, llm=ask)
+    decision = await with_texts(_for_single_text(judged, draft), draft, res)
+    failed = tuple(each for each in decision.warnings if each == MERGE_FAILED)
+    return replace(draft, decision=decision, warnings=(*draft.warnings, *failed))
+
+
+async def find_neighbours(session: Session, draft: Draft, res: Resources, *, limit: int | None = None) -> Neighbours:
+    """An equal memory, else the `limit` nearest ones, as many as the setting `dedup_candidates` says when None."""
+    return await deduplication.find_neighbours(
+        session,
+        draft,
+        generation=res.generation,
+        similarity=res.embedder.similarity,
+        limit=limit or res.settings.dedup_candidates,
+        exact_rows=res.settings.exact_scope_rows,
+    )
+
+
+async def find_neighbours_of_many(session: Session, drafts: Sequence[Draft], res: Resources) -> list[Neighbours] | None:
+    """The neighbours of each draft, all of one scope; None where the scope is too large for one statement."""
+    return await near_many.find_neighbours_of_many(
+        session,
+        drafts,
+        generation=res.generation,
+        similarity=res.embedder.similarity,
+        limit=res.settings.dedup_candidates,
+        exact_rows=res.settings.exact_scope_rows,
+    )
+
+
+def without_judgement(draft: Draft, limits: Settings) -> Decision | None:
+    """The decision on a text that is to be kept whatever is there, that is known, or that has nothing near it; None
+    for any other. A fact with nothing near it is judged, so that its evidence says so."""
+    if not draft.options.dedup:
+        return _unjudged(draft, Edit(Action.ADD, None, draft.clean), Reason.DEDUP_OFF)
+    if equal := _equal(draft, draft.seen):
+        return said_again(draft, equal)
+    if not draft.seen:
+        return None if draft.fact else _unjudged(draft, Edit(Action.ADD, None, draft.clean), Reason.NOTHING_NEAR)
+    nearest = draft.seen[0]
+    if nearest.similarity >= limits.dedup_exact and is_same(draft.clean, nearest.text):
+        renewed = nearest.start is not None and draft.start > nearest.start
+        return _unjudged(draft, Edit(Action.NONE, nearest, renewed=renewed), Reason.SAME_WORDS)
+    return None
+
+
+def _equal(draft: Draft, seen: Sequence[Neighbour]) -> Neighbour | None:
+    return next((each for each in seen if each.hash == draft.hash), None)
+
+
+def said_again(draft: Draft, equal: Neighbour) -> Decision:
+    """Of the very text of a memory; said before that began, it is older news."""
+    earlier = equal.start is not None and draft.start < equal.start
+    return _unjudged(draft, Edit(Action.NONE, equal, earlier=earlier, renewed=not earlier), Reason.SAME_TEXT)
+
+
+def _unjudged(draft: Draft, edit: Edit, reason: Reason) -> Decision:
+    shown = (edit.target.id,) if edit.target else ()
+    return Decision((edit,), Evidence("rules", "hash", edit.action, reason, shown) if draft.fact else UNJUDGED)
+
+
+def is_same(new: str, old: str) -> bool:
+    """Whether two similar texts say the same: the same stems, figures, names and denials."""
+    return stemmed_words(new) == stemmed_words(old) and not differs(new, old)
+
+
+def _for_single_text(decision: Decision, draft: Draft) -> Decision:
+    """A single text is kept or known: its first edit counts, and with an update what that retires."""
+    if draft.fact is not None:
+        return decision
+    first, *rest = decision.edits
+    if first.target is None or first.action is Action.DELETE:
+        return replace(decision, edits=(Edit(Action.ADD, None, first.text or draft.clean),))
+    if first.action is Action.UPDATE and first.text != first.target.text:
+        return replace(decision, edits=(first, *(each for each in rest if each.action is Action.DELETE)))
+    # an update that changes nothing would only make other writers decide again
+    return replace(decision, edits=(replace(first, action=Action.NONE, text=None),))
+
+
+def by_rules(draft: Draft, seen: tuple[Neighbour, ...], limits: Settings) -> Draft:
+    """The draft as the rules decide it next to `seen`; pure, so it also runs inside the scope lock."""
+    draft = replace(draft, seen=seen)
+    decision = without_judgement(draft, limits) or _for_single_text(judge(draft.statement, seen), draft)
+    return replace(draft, decision=decision)
+
+
+def each_by_rules(drafts: Sequence[Draft], limits: Settings) -> list[Draft]:
+    """Several drafts, each next to what it has seen."""
+    return [by_rules(each, each.seen, limits) for each in drafts]
+
+
+async def with_texts(decision: Decision, draft: Draft, res: Resources) -> Decision:
+    """The decision with the texts that it wrote itself, redacted and embedded. Where that fails, the draft is added as
+    it is, with a warning."""
+    own = {each.text for each in decision.edits if each.text is not None and each.text != draft.clean}
+    if not own:
+        return decision
+    try:
+        texts = {text: (await clean(text, "content", res))[0] for text in own}
+        vectors = await res.embedder.embed(draft.scope.workspace_id, list(texts.values()))
+    except (EmbeddingError, PiiRejected):
+        alone = (Edit(Action.ADD, None, draft.clean),)
+        return replace(decision, edits=alone, warnings=(*decision.warnings, MERGE_FAILED))
+    merged = {
+        written: MergedText(text, content_hash(text), vector)
+        for (written, text), vector in zip(texts.items(), vectors, strict=True)
+    }
+    edits = tuple(replace(each, merged=merged.get(each.text)) if each.text else each for each in decision.edits)
+    return replace(decision, edits=edits)
+
+
+async def confirm(session: Session, draft: Draft, res: Resources, *, last: bool = False) -> Draft:
+    """The draft, if its decision holds under the scope lock. Raises Stale where it does not; with `last` the rules
+    decide then."""
+    if not draft.options.dedup:
+        return draft
+    return holding(draft, await find_neighbours(session, draft, res), res, last=last)
+
+
+def holding(draft: Draft, found: Neighbours, res: Resources, *, last: bool) -> Draft:
+    """The draft next to what was found under the lock; as `confirm`."""
+    try:
+        draft = _still_holds(draft, found, res)
+    except Stale:
+        if not last:
+            raise
+        draft = by_rules(draft, found.neighbours, res.settings)
+    return replace(draft, expired_duplicate_possible=found.expired_duplicate_possible)
+
+
+def _still_holds(draft: Draft, found: Neighbours, res: Resources) -> Draft:
+    """The draft, or the same as a duplicate of an equal row that came in between.
+
+    Raises Stale when a memory that the decision is about has changed or is gone, or a new one is near enough to matter
+    to it, or about the same thing.
+    """
+    decision, there = draft.decision, found.neighbours
+    if decision is None:
+        raise Stale
+    if equal := _equal(draft, there):
+        decision = said_again(draft, equal)
+        if decision.edits[0].earlier and draft.kind is None:  # what becomes history is annotated first
+            raise Stale
+        return replace(draft, seen=there, decision=decision)
+    targets = decision.targets & {each.id for each in draft.seen}
+    if targets - {each.id for each in there}:
+        raise Stale
+    seen = {each.state for each in draft.seen}
+    for each in there:
+        if each.state not in seen and (
+            each.id in targets or each.similarity >= res.settings.dedup_near or _bears_on(draft, each)
+        ):
+            raise Stale
+    return draft
+
+
+def _bears_on(draft: Draft, newcomer: Neighbour) -> bool:
+    """Whether the rules would decide otherwise because of a memory that was not there, or another one, before."""
+    return not judge(draft.statement, (newcomer,)).only_adds
