@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from types import MappingProxyType
 from typing import Any
 
@@ -15,6 +16,21 @@ from service.queue import schedule
 from service.runtime.resources import Resources
 
 BY_CLOCK: Payload = MappingProxyType({"by": "schedule"})
+
+
+Work = Callable[[Job, Resources], Awaitable[Counts | None]]
+
+
+def in_each(name: WorkspaceJobName, work: Work) -> Work:
+    """A job that does `work` in a workspace, with the settings of that. By the clock it is run in the nil workspace,
+    and starts a run in each workspace where one is due."""
+
+    async def run(job: Job, res: Resources) -> Counts | None:
+        if job.workspace_id == NIL_WORKSPACE:
+            return await start(name, res)
+        return await work(job, await with_own_settings(job, res))
+
+    return run
 
 
 async def start(name: WorkspaceJobName, res: Resources) -> Counts:

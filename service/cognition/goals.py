@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -36,14 +36,6 @@ EVENT_OF_STATUS: Mapping[GoalStatus, GoalEvent] = {
     GoalStatus.COMPLETED: GoalEvent.COMPLETE,
     GoalStatus.ABANDONED: GoalEvent.ABANDON,
     GoalStatus.BLOCKED: GoalEvent.BLOCK,
-}
-OPERATION_OF_EVENT: Mapping[GoalEvent, Operation] = {
-    GoalEvent.ADD: "goal_add",
-    GoalEvent.UPDATE: "goal_update",
-    GoalEvent.COMPLETE: "goal_complete",
-    GoalEvent.ABANDON: "goal_abandon",
-    GoalEvent.BLOCK: "goal_block",
-    GoalEvent.REOPEN: "goal_reopen",
 }
 
 
@@ -298,7 +290,8 @@ async def _record(
     await goals.append_history(session, workspace_id, goal.id, version, event, changes)
     now = await goals.get(session, workspace_id, goal.id)
     assert now is not None, "its row was written or locked in this transaction"
-    await _audit(session, OPERATION_OF_EVENT[event], now, res, request, **metadata)
+    operation = cast(Operation, f"goal_{event.lower()}")
+    await _audit(session, operation, now, res, request, **metadata)
     return await _answer(session, now, request)
 
 

@@ -19,6 +19,7 @@ from uuid import UUID
 
 from service.domain.feed import FeedEntry, FeedPosition
 from service.domain.filters import plain
+from service.domain.job import Job
 from service.domain.webhook import TEST_EVENT, DeliveryState, Webhook, WebhookDelivery
 from service.feed import webhook_sender
 from service.feed.statements import feed, webhooks
@@ -104,6 +105,12 @@ async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -
 
 
 # -- sending them
+
+
+async def run(job: Job, res: Resources) -> None:
+    """Sends what waits for one webhook. Killed between an answer and its note, the delivery is sent again: receivers
+    know it by its id."""
+    await deliver(job.workspace_id, UUID(str(job.payload["webhook_id"])), res)
 
 
 async def deliver(workspace_id: UUID, webhook_id: UUID, res: Resources) -> None:

@@ -14,7 +14,7 @@ from service.domain.text import CleanText
 from service.episodes.lookup import find
 from service.graph.entity import missing
 from service.graph.entity_scope import EdgeFilter, EdgePageKey, EntityScope
-from service.graph.statements import entities, entity_relations, entity_search, entity_walks
+from service.graph.statements import entities, entity_relations, entity_walks
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
@@ -62,9 +62,7 @@ async def search(
     except EmbeddingError:
         vector, warnings = None, ["embedding_unavailable: only names were searched."]
     async with res.db.begin(seen.workspace_id) as session:
-        matches = await entity_search.search(
-            session, seen, query, vector, kind=kind, generation=res.generation, limit=limit
-        )
+        matches = await entities.search(session, seen, query, vector, kind=kind, generation=res.generation, limit=limit)
         hits = []
         for each in matches:
             similarity = None if each.cosine is None else res.embedder.query_similarity(each.cosine)

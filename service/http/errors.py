@@ -76,6 +76,11 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
+def keyed(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The error answers of a route that needs a key: these, and 401, 403 and 503."""
+    return documented(*sorted({401, 403, 503, *statuses}))
+
+
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 
 

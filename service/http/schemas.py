@@ -34,6 +34,11 @@ from service.language import tags
 from service.redaction import detection
 
 
+def example(**fields: Any) -> ConfigDict:
+    """The `model_config` of a request with one example, which the document shows."""
+    return ConfigDict(json_schema_extra={"examples": [fields]})
+
+
 class RequestModel(BaseModel):
     """Base of requests. Strict: false is not an int, and unknown fields are errors."""
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import Update, func, insert, select, update
 
 from service.postgres.engine import Session
 from service.postgres.tables import OPERATION
@@ -55,26 +55,19 @@ async def newest(session: Session, workspace_id: UUID, *, limit: int) -> list[Op
     return [OperationRecord(*row) for row in rows]
 
 
+def _update(workspace_id: UUID, operation_id: UUID) -> Update:
+    return update(OPERATION).where(OPERATION.c.workspace_id == workspace_id, OPERATION.c.id == operation_id)
+
+
 async def begin(session: Session, workspace_id: UUID, operation_id: UUID) -> None:
     """Marks the work as running; a finished operation stays finished."""
-    await session.execute(
-        update(OPERATION)
-        .where(
-            OPERATION.c.workspace_id == workspace_id,
-            OPERATION.c.id == operation_id,
-            OPERATION.c.finished_at.is_(None),
-        )
-        .values(state="running")
-    )
+    unfinished = _update(workspace_id, operation_id).where(OPERATION.c.finished_at.is_(None))
+    await session.execute(unfinished.values(state="running"))
 
 
 async def advance(session: Session, workspace_id: UUID, operation_id: UUID, progress: Mapping[str, Any]) -> None:
     """Stores the progress, in the transaction of the work itself: what is counted is done."""
-    await session.execute(
-        update(OPERATION)
-        .where(OPERATION.c.workspace_id == workspace_id, OPERATION.c.id == operation_id)
-        .values(progress=dict(progress))
-    )
+    await session.execute(_update(workspace_id, operation_id).values(progress=dict(progress)))
 
 
 async def finish(
@@ -86,18 +79,7 @@ async def finish(
     error: Mapping[str, Any] | None = None,
 ) -> None:
     """Done with a result or failed with an error. The request is emptied: its texts stand in the memories now."""
-    await session.execute(
-        update(OPERATION)
-        .where(
-            OPERATION.c.workspace_id == workspace_id,
-            OPERATION.c.id == operation_id,
-            OPERATION.c.finished_at.is_(None),
-        )
-        .values(
-            state="failed" if error else "done",
-            request={},
-            result=dict(result) if result else None,
-            error=dict(error) if error else None,
-            finished_at=func.now(),
-        )
-    )
+    ended = {"result": dict(result) if result else None, "error": dict(error) if error else None}
+    unfinished = _update(workspace_id, operation_id).where(OPERATION.c.finished_at.is_(None))
+    state = "failed" if error else "done"
+    await session.execute(unfinished.values(state=state, request={}, finished_at=func.now(), **ended))

@@ -36,22 +36,15 @@ FROM = """
         ON o.workspace_id = j.workspace_id AND o.id = CAST(j.payload ->> 'operation_id' AS uuid)
 """
 
-# ix_job_ready, ix_job_running and ix_job_dead have the open ones, however many are done
-OPEN = text(f"""
+PAGE = f"""
     SELECT {COLUMNS} {FROM}
-    WHERE j.workspace_id = :workspace AND (j.state = 'ready' OR j.state = 'running' OR j.state = 'dead')
-      AND {STATE} = ANY (CAST(:states AS text[])) AND (CAST(:name AS text) IS NULL OR j.kind = :name)
-      AND (CAST(:before AS uuid) IS NULL OR j.id < :before)
-    ORDER BY j.id DESC LIMIT :limit
-""")
-
-# Walks pk_job backwards.
-ALL = text(f"""
-    SELECT {COLUMNS} {FROM}
-    WHERE j.workspace_id = :workspace AND {STATE} = ANY (CAST(:states AS text[]))
+    WHERE j.workspace_id = :workspace AND {{which}} AND {STATE} = ANY (CAST(:states AS text[]))
       AND (CAST(:name AS text) IS NULL OR j.kind = :name) AND (CAST(:before AS uuid) IS NULL OR j.id < :before)
     ORDER BY j.id DESC LIMIT :limit
-""")
+"""
+# ix_job_ready, ix_job_running and ix_job_dead have the open ones, however many are done; all: pk_job backwards
+OPEN = text(PAGE.format(which="(j.state = 'ready' OR j.state = 'running' OR j.state = 'dead')"))
+ALL = text(PAGE.format(which="true"))
 
 ONE = text(f"SELECT {COLUMNS} {FROM} WHERE j.workspace_id = :workspace AND j.id = :id")
 

@@ -140,21 +140,10 @@ async def claim(
             "after_kind": after[1],
         },
     )
-    return [
-        Job(
-            workspace_id=row.workspace_id,
-            id=row.id,
-            kind=row.kind,
-            memory_id=row.memory_id,
-            payload=row.payload,
-            attempts=row.attempts,
-            max_attempts=row.max_attempts,
-            worker=worker,
-            waited_s=max(0.0, row.waited_s),
-            wall=Wall.of(row.wall),
-        )
-        for row in rows
-    ]
+    make = direct.reader(
+        Job, worker=lambda _: worker, waited_s=lambda row: max(0.0, row.waited_s), wall=lambda row: Wall.of(row.wall)
+    )
+    return [make(row) for row in rows]
 
 
 async def extend(session: Session, worker: str, jobs: Sequence[Job], lease_s: float) -> set[tuple[UUID, int]]:

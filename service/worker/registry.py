@@ -11,10 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from service.access import workspaces
 from service.cognition.jobs import patterns
-from service.domain.job import Counts, Job, JobIntervals, JobName
-from service.erasure.jobs import forget_scope
-from service.feed.jobs import webhooks
+from service.domain.job import Counts, Job, JobIntervals, JobName, WorkspaceJobName
+from service.erasure import forget_scope
+from service.feed import webhooks
 from service.intake.jobs import conversations
 from service.memories.jobs import enrich
 from service.runtime.resources import Resources
@@ -22,7 +23,7 @@ from service.upkeep.jobs import ageing, embed, promotion, reembed, upkeep
 
 Run = Callable[[Job, Resources], Awaitable[Counts | None]]
 RunMany = Callable[[Sequence[Job], Resources], Awaitable[Counts | None]]
-MINUTE_S = 60.0
+HOUR_S = 3_600.0
 EVERY_S = JobIntervals().seconds
 """By name; the settings may say otherwise."""
 
@@ -51,6 +52,10 @@ class Task:
     derives: bool = False
 
 
+def _in_each(name: WorkspaceJobName, work: workspaces.Work) -> Task:
+    return Task(workspaces.in_each(name, work), interval_s=EVERY_S[name], timeout_s=HOUR_S)
+
+
 TASKS: Mapping[JobName, Task] = MappingProxyType(
     {
         "embed": Task(embed.run, interval_s=EVERY_S["embed"], together=embed.run_together, derives=True),
@@ -59,21 +64,19 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         ),
         "ingest": Task(conversations.ingest),
         "consolidate": Task(conversations.consolidate, interval_s=EVERY_S["consolidate"]),
-        "forget_scope": Task(forget_scope.run, timeout_s=60 * MINUTE_S),
-        "count_terms": Task(
-            upkeep.count_terms, interval_s=EVERY_S["count_terms"], at_start=True, timeout_s=60 * MINUTE_S
-        ),
+        "forget_scope": Task(forget_scope.run, timeout_s=HOUR_S),
+        "count_terms": Task(upkeep.count_terms, interval_s=EVERY_S["count_terms"], at_start=True, timeout_s=HOUR_S),
         "audit_partitions": Task(upkeep.keep_partitions, interval_s=EVERY_S["audit_partitions"], at_start=True),
         "cleanup": Task(upkeep.clean_up, interval_s=EVERY_S["cleanup"]),
         "sweep_working": Task(upkeep.sweep_working_memory, interval_s=EVERY_S["sweep_working"]),
-        "vacuum": Task(upkeep.vacuum, timeout_s=60 * MINUTE_S),
-        "relevance": Task(ageing.relevance, interval_s=EVERY_S["relevance"], timeout_s=60 * MINUTE_S),
-        "decay": Task(ageing.decay, interval_s=EVERY_S["decay"], timeout_s=60 * MINUTE_S),
-        "flag_stale": Task(ageing.flag_stale, interval_s=EVERY_S["flag_stale"], timeout_s=60 * MINUTE_S),
-        "forget": Task(ageing.forget, interval_s=EVERY_S["forget"], timeout_s=60 * MINUTE_S),
-        "patterns": Task(patterns.patterns, interval_s=EVERY_S["patterns"], timeout_s=60 * MINUTE_S),
-        "promote": Task(promotion.promote, interval_s=EVERY_S["promote"], timeout_s=60 * MINUTE_S),
-        "reembed": Task(reembed.run, interval_s=EVERY_S["reembed"], timeout_s=24 * 60 * MINUTE_S),
-        "deliver_webhook": Task(webhooks.run, timeout_s=2 * MINUTE_S, half=True),
+        "vacuum": Task(upkeep.vacuum, timeout_s=HOUR_S),
+        "relevance": _in_each("relevance", ageing.relevance),
+        "decay": _in_each("decay", ageing.decay),
+        "flag_stale": _in_each("flag_stale", ageing.flag_stale),
+        "forget": _in_each("forget", ageing.forget),
+        "patterns": _in_each("patterns", patterns.patterns),
+        "promote": _in_each("promote", promotion.promote),
+        "reembed": Task(reembed.run, interval_s=EVERY_S["reembed"], timeout_s=24 * HOUR_S),
+        "deliver_webhook": Task(webhooks.run, timeout_s=120.0, half=True),
     }
 )

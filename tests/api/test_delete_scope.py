@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 
 from httpx2 import AsyncClient
 
+from service.erasure import forget_scope
 from service.erasure.forget_scope import forget_next_batch
-from service.erasure.jobs import forget_scope
 from service.postgres.engine import Database
 from service.queue import operations
 from service.runtime.resources import Resources

@@ -23,6 +23,7 @@ from service.queue import schedule
 from service.runtime.resources import Resources
 from service.upkeep.jobs import ageing
 from service.upkeep.statements import fading
+from service.worker.registry import TASKS
 from tests.jobs.conftest import fetch, insert_memory, job_for
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -281,10 +282,10 @@ async def test_each_workspace_is_aged_when_it_is_due(
                 await session.execute(text(EARLIER), {"minutes": minutes, "workspace": space})
 
     for _ in range(2):
-        await ageing.relevance(job_for(NIL_WORKSPACE, None, "relevance"), res)
+        await TASKS["relevance"].run(job_for(NIL_WORKSPACE, None, "relevance"), res)
     assert [await runs(space, "relevance") for space in (workspace, stranger.workspace_id)] == [1, 1]
     await pass_by(20)
-    await ageing.relevance(job_for(NIL_WORKSPACE, None, "relevance"), res)
+    await TASKS["relevance"].run(job_for(NIL_WORKSPACE, None, "relevance"), res)
     assert [await runs(space, "relevance") for space in (workspace, stranger.workspace_id)] == [1, 2]
-    await ageing.forget(job_for(NIL_WORKSPACE, None, "forget"), res)
+    await TASKS["forget"].run(job_for(NIL_WORKSPACE, None, "forget"), res)
     assert [await runs(space, "forget") for space in (workspace, stranger.workspace_id)] == [0, 1]

@@ -20,7 +20,6 @@ from service.domain.job import Counts, Job
 from service.domain.patterns import TaskUses, description, sharing
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
-from service.domain.scope import NIL_WORKSPACE
 from service.language import examples
 from service.memories.associate import associate
 from service.memories.statements import exemplars
@@ -36,23 +35,20 @@ AT_ONCE = 100
 
 async def patterns(job: Job, res: Resources) -> Counts:
     """Learns strategies from conversations that are over and not marked yet, and marks them."""
-    if job.workspace_id == NIL_WORKSPACE:
-        return await workspaces.start("patterns", res)
-    own = await workspaces.with_own_settings(job, res)
-    quiet_since = own.clock() - timedelta(minutes=own.settings.patterns.quiet_min)
+    quiet_since = res.clock() - timedelta(minutes=res.settings.patterns.quiet_min)
     ids, context = asdict(workspaces.scope_of(job)), workspaces.context_of(job)
     seen = learned = 0
     last: UUID | None = FIRST
     while last is not None:
-        async with own.db.read(job.workspace_id) as session:
+        async with res.db.read(job.workspace_id) as session:
             batch = await tool_patterns.unread(
                 session, job.workspace_id, ids, after=last, quiet_since=quiet_since, batch=AT_ONCE
             )
         for each in batch:
-            async with own.db.read(job.workspace_id) as session:
+            async with res.db.read(job.workspace_id) as session:
                 uses = await tool_patterns.uses(session, each, quiet_since=quiet_since)
-            learned += await _learn(each, uses, own, context)
-            async with own.db.begin(job.workspace_id) as session:
+            learned += await _learn(each, uses, res, context)
+            async with res.db.begin(job.workspace_id) as session:
                 await tool_patterns.mark(session, each)
                 seen += 1
                 await queue.advance(session, job, seen, seen)
@@ -60,7 +56,7 @@ async def patterns(job: Job, res: Resources) -> Counts:
     counts = {"conversations": seen, "learned": learned}
     if any(ids.values()):
         return counts
-    return {**counts, **await _exemplify(job.workspace_id, own, context)}
+    return {**counts, **await _exemplify(job.workspace_id, res, context)}
 
 
 async def _exemplify(workspace_id: UUID, res: Resources, context: WriteContext) -> Counts:

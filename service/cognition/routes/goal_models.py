@@ -22,6 +22,7 @@ from service.http.schemas import (
     ScopeFields,
     Time,
     check_null,
+    example,
     refuse_null,
 )
 
@@ -34,11 +35,7 @@ StatusName = Literal["active", "completed", "abandoned", "blocked"]
 class CreateGoalRequest(ScopeFields):
     """At least one of user_id, agent_id, run_id."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"user_id": "alice", "description": "Move to Oslo before autumn", "priority": 5}],
-        }
-    )
+    model_config = example(user_id="alice", description="Move to Oslo before autumn", priority=5)
 
     description: GoalText = Field(description="What to achieve")
     priority: Priority = 0
@@ -80,7 +77,7 @@ class UpdateGoalRequest(RequestModel):
 class CompleteGoalRequest(RequestModel):
     """How a goal ended."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The lease is signed."}]})
+    model_config = example(result="The lease is signed.")
 
     status: Literal["completed", "abandoned"] = Field("completed", description="abandoned: given up")
     result: GoalText | None = Field(None, description="How it ended")
@@ -89,7 +86,7 @@ class CompleteGoalRequest(RequestModel):
 class AbandonGoalRequest(RequestModel):
     """How an abandoned goal ended."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"result": "The offer was withdrawn."}]})
+    model_config = example(result="The offer was withdrawn.")
 
     result: GoalText | None = Field(None, description="How it ended")
 
@@ -97,7 +94,7 @@ class AbandonGoalRequest(RequestModel):
 class BlockGoalRequest(RequestModel):
     """`blocked_by` adds to the goals it waits for."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"result": "Waits for the visa."}]})
+    model_config = example(result="Waits for the visa.")
 
     result: GoalText | None = Field(None, description="What it waits for")
     blocked_by: Ids = Field(default_factory=list, description="More goals it waits for")
@@ -106,9 +103,7 @@ class BlockGoalRequest(RequestModel):
 class TieMemoriesRequest(RequestModel):
     """Memories to tie to a goal."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"memory_ids": ["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]}]}
-    )
+    model_config = example(memory_ids=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
 
     memory_ids: Annotated[
         list[Id],

@@ -42,7 +42,7 @@ router = APIRouter(prefix="/v1/goals", tags=["goals"], route_class=JsonRoute)
 
 
 IN_SCOPE = [in_scope(goals.find, missing)]
-CHANGE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
+CHANGE = errors.keyed(400, 404, 409, 412, 413, 422)
 
 
 @router.post(
@@ -50,7 +50,7 @@ CHANGE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
     summary="Set a goal",
     status_code=201,
     response_model=GoalDetailsResponse,
-    responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
+    responses=errors.keyed(400, 404, 409, 413, 422),
 )
 async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """A goal starts active. While it is active, memories tied or similar to it rank higher in searches of its scope."""
@@ -68,7 +68,7 @@ async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf,
     return send(serialize(await goals.add_goal(new, res, write.answered_by(serialize))))
 
 
-@router.get("", summary="List the goals of a scope", responses=errors.documented(400, 401, 403, 503))
+@router.get("", summary="List the goals of a scope", responses=errors.keyed(400))
 async def list_goals(
     caller: Reader,
     scope: ListScopeOf,
@@ -94,7 +94,7 @@ async def list_goals(
     "/{id}",
     summary="Get a goal with its parent, blockers, subgoals and memories",
     response_model=GoalDetailsResponse,
-    responses=errors.documented(400, 401, 403, 404, 503),
+    responses=errors.keyed(400, 404),
     dependencies=IN_SCOPE,
 )
 async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
@@ -123,7 +123,7 @@ async def update_goal(
     "/{id}",
     summary="Delete a goal for good",
     response_model=DeletedCountResponse,
-    responses=errors.documented(400, 401, 403, 404, 412, 503),
+    responses=errors.keyed(400, 404, 412),
     dependencies=IN_SCOPE,
 )
 async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
@@ -135,10 +135,7 @@ async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf
 
 
 @router.get(
-    "/{id}/history",
-    summary="List the changes of a goal",
-    responses=errors.documented(400, 401, 403, 404, 503),
-    dependencies=IN_SCOPE,
+    "/{id}/history", summary="List the changes of a goal", responses=errors.keyed(400, 404), dependencies=IN_SCOPE
 )
 async def get_goal_history(
     id: str,
@@ -211,7 +208,7 @@ async def block_goal(
     "/{id}/memories",
     summary="Tie memories to a goal",
     response_model=GoalDetailsResponse,
-    responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
+    responses=errors.keyed(400, 404, 409, 413),
     dependencies=IN_SCOPE,
 )
 async def tie_memories_to_goal(
@@ -229,7 +226,7 @@ async def tie_memories_to_goal(
     "/{id}/memories/{memory}",
     summary="Untie a memory from a goal",
     response_model=DeletedCountResponse,
-    responses=errors.documented(400, 401, 403, 404, 503),
+    responses=errors.keyed(400, 404),
     dependencies=IN_SCOPE,
 )
 async def untie_memory_from_goal(id: str, memory: str, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:

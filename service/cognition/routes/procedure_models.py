@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
 from service.cognition.procedures import LearnedStrategy
 from service.domain.procedure import Strategy, StrategyMatch
@@ -23,6 +23,7 @@ from service.http.schemas import (
     Secretless,
     Time,
     Unit,
+    example,
 )
 from service.memories.routes.store_models import RedactionCount
 
@@ -34,20 +35,14 @@ class RecordToolInvocationRequest(ScopeFields):
     """One use of a tool. At least one of user_id, agent_id, run_id and conversation_id is required; omitted ids are
     those of the conversation."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "user_id": "alice",
-                    "tool_name": "search_flights",
-                    "task_type": "travel",
-                    "tool_input": {"from": "OSL", "to": "BGO"},
-                    "tool_output": {"found": 12},
-                    "success": True,
-                    "latency_ms": 340,
-                }
-            ]
-        }
+    model_config = example(
+        user_id="alice",
+        tool_name="search_flights",
+        task_type="travel",
+        tool_input={"from": "OSL", "to": "BGO"},
+        tool_output={"found": 12},
+        success=True,
+        latency_ms=340,
     )
 
     conversation_id: Id | None = Field(None, description="UUID of the conversation it was used in")
@@ -142,19 +137,13 @@ class ToolStatsResponse(ResponseModel):
 class LearnStrategyRequest(ScopeFields):
     """At least one of user_id, agent_id, run_id."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "user_id": "alice",
-                    "description": "Look for night trains before flights",
-                    "context_pattern": "A trip within the country",
-                    "task_type": "travel",
-                    "tool_sequence": ["search_trains", "search_flights"],
-                    "success": True,
-                }
-            ],
-        }
+    model_config = example(
+        user_id="alice",
+        description="Look for night trains before flights",
+        context_pattern="A trip within the country",
+        task_type="travel",
+        tool_sequence=["search_trains", "search_flights"],
+        success=True,
     )
 
     description: StrategyText = Field(description="What to do")
@@ -172,7 +161,7 @@ class LearnStrategyRequest(ScopeFields):
 class ReinforceStrategyRequest(RequestModel):
     """The outcome of one more use of a strategy."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"success": True}]})
+    model_config = example(success=True)
 
     success: bool = Field(description="Whether it worked this time")
     conversation_id: Id | None = Field(

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from service.cognition import profile
 from service.cognition.profile import ProfileOutcome
@@ -17,28 +17,22 @@ from service.http.deps import Changer, Reader, ResourcesOf, Writer
 from service.http.free_json import JsonList, JsonObject
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
-from service.http.schemas import Name, RequestModel, ResponseModel, Time
+from service.http.schemas import Name, RequestModel, ResponseModel, Time, example
 from service.http.writes import WriteOf, answer, send
 
 router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"], route_class=JsonRoute)
 
 UserId = Annotated[Name, Path()]
-WRITE = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
+WRITE = errors.keyed(400, 404, 409, 412, 413, 422)
 
 
 class PutUserProfileRequest(RequestModel):
     """The whole profile; omitted fields become empty."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "preferences": {"units": "metric", "language": "pt"},
-                    "expertise_areas": ["sailing", "Rust"],
-                    "communication_style": {"tone": "brief"},
-                }
-            ]
-        }
+    model_config = example(
+        preferences={"units": "metric", "language": "pt"},
+        expertise_areas=["sailing", "Rust"],
+        communication_style={"tone": "brief"},
     )
 
     preferences: JsonObject = Field(default_factory=dict, description="What the user likes, under names of your own")
@@ -52,7 +46,7 @@ class PutUserProfileRequest(RequestModel):
 class PatchUserProfileRequest(RequestModel):
     """Only the given fields change. Objects are merged key by key, null removes a key; the list is replaced."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"preferences": {"language": None}}]})
+    model_config = example(preferences={"language": None})
 
     preferences: JsonObject | None = Field(None, description="What the user likes, under names of your own")
     expertise_areas: JsonList | None = Field(None, description="What the user knows well")
@@ -73,12 +67,7 @@ class ProfileResponse(ResponseModel):
     updated_at: Time = Field(description="When it was last changed")
 
 
-@router.get(
-    "",
-    summary="Get the profile of a user",
-    response_model=ProfileResponse,
-    responses=errors.documented(400, 401, 403, 404, 503),
-)
+@router.get("", summary="Get the profile of a user", response_model=ProfileResponse, responses=errors.keyed(400, 404))
 async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) -> Response:
     """404 if none is stored. The ETag is for If-Match."""
     return send(_stored(ProfileOutcome(await profile.read(caller.workspace_id, user_id, res), is_new=False)))

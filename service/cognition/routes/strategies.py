@@ -45,7 +45,7 @@ Label = Annotated[str | None, Query(min_length=1, max_length=100)]
     response_model=LearnStrategyResponse,
     responses={
         200: {"model": LearnStrategyResponse, "description": "An equal strategy was known and was reinforced"},
-        **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
+        **errors.keyed(400, 404, 409, 413, 422),
     },
 )
 async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
@@ -64,7 +64,7 @@ async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: Resou
     return send(_learned(await procedures.learn(new, res, write.answered_by(_learned))))
 
 
-@router.get("", summary="List the strategies of a scope", responses=errors.documented(400, 401, 403, 503))
+@router.get("", summary="List the strategies of a scope", responses=errors.keyed(400))
 async def list_strategies(
     caller: Reader,
     scope: ListScopeOf,
@@ -88,10 +88,7 @@ async def list_strategies(
 
 
 @router.get(
-    "/search",
-    summary="Find strategies for a task",
-    responses=errors.documented(400, 401, 403, 422, 429, 503),
-    dependencies=RATE_LIMITED,
+    "/search", summary="Find strategies for a task", responses=errors.keyed(400, 422, 429), dependencies=RATE_LIMITED
 )
 async def find_strategies(
     request: Request,
@@ -120,7 +117,7 @@ async def find_strategies(
     "/{id}",
     summary="Get a strategy with the conversations it was used in",
     response_model=StrategyDetailsResponse,
-    responses=errors.documented(400, 401, 403, 404, 503),
+    responses=errors.keyed(400, 404),
     dependencies=IN_SCOPE,
 )
 async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
@@ -132,7 +129,7 @@ async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
     "/{id}/reinforce",
     summary="Record the outcome of a strategy",
     response_model=StrategyDetailsResponse,
-    responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
+    responses=errors.keyed(400, 404, 409, 413),
     dependencies=IN_SCOPE,
 )
 async def reinforce_strategy(
@@ -154,7 +151,7 @@ async def reinforce_strategy(
     "/{id}",
     summary="Delete a strategy for good",
     response_model=DeletedCountResponse,
-    responses=errors.documented(400, 401, 403, 404, 412, 503),
+    responses=errors.keyed(400, 404, 412),
     dependencies=IN_SCOPE,
 )
 async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:

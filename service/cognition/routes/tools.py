@@ -31,7 +31,7 @@ from service.memories.routes.store_models import RedactionCount
 
 router = APIRouter(prefix="/v1", tags=["procedures"], route_class=JsonRoute)
 
-READ = errors.documented(400, 401, 403, 503)
+READ = errors.keyed(400)
 Name = Annotated[str | None, Query(min_length=1, max_length=100)]
 OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; default: all")]
 
@@ -41,7 +41,7 @@ OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; de
     summary="Record a use of a tool",
     status_code=201,
     response_model=RecordedToolInvocationResponse,
-    responses=errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
+    responses=errors.keyed(400, 404, 409, 413, 422),
 )
 async def record_tool_invocation(
     body: RecordToolInvocationRequest, caller: Writer, res: ResourcesOf, write: WriteOf

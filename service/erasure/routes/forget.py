@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput
@@ -19,7 +19,7 @@ from service.erasure.routes.forgetting import PurgeReceiptResponse, receipt_resp
 from service.http import errors
 from service.http.deps import Forgetter, ResourcesOf, scope_of, shared_scope
 from service.http.json_body import JsonRoute
-from service.http.schemas import SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields
+from service.http.schemas import SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields, example
 from service.http.writes import WriteOf, answer, send
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
@@ -36,9 +36,7 @@ UUIDS = Field(json_schema_extra={"format": "uuid"})
 class ForgetRequest(ScopeFields):
     """What to forget: exactly one of `query` and `ids`, within a scope given by user_id, agent_id, run_id or shared."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"query": "everything about Wanda", "user_id": "alice", "dry_run": True}]}
-    )
+    model_config = example(query="everything about Wanda", user_id="alice", dry_run=True)
 
     query: Annotated[Filled | None, Field(max_length=MAX_QUERY)] = Field(
         None, description="An identifier, a name, or words; docs/forgetting.md describes how they match"
@@ -106,7 +104,7 @@ class ForgetResponse(ResponseModel):
     "/forget",
     summary="Forget what a query refers to",
     response_model=ForgetResponse,
-    responses=errors.documented(400, 401, 403, 413, 422, 503),
+    responses=errors.keyed(400, 413, 422),
 )
 async def forget(
     request: Request, body: ForgetRequest, caller: Forgetter, res: ResourcesOf, write: WriteOf

@@ -100,7 +100,7 @@ PurgeOf = Annotated[bool, Depends(_purge)]
     "/memories",
     summary="Delete every memory of a scope",
     response_model=ScopeDeletionResponse | PurgeReceiptResponse,
-    responses={**ACCEPTED, **errors.documented(400, 401, 403, 503)},
+    responses={**ACCEPTED, **errors.keyed(400)},
 )
 async def delete_memories(
     extent: ExtentOf, request: Request, caller: Deleter, res: ResourcesOf, purge: PurgeOf, write: WriteOf
@@ -122,7 +122,7 @@ async def delete_memories(
     "/memories/{id}",
     summary="Delete a memory for good",
     response_model=DeletedMemoryResponse | PurgeReceiptResponse,
-    responses=errors.documented(401, 403, 404, 412, 503),
+    responses=errors.keyed(404, 412),
     dependencies=IN_SCOPE,
 )
 async def delete_memory(
@@ -152,7 +152,7 @@ async def delete_memory(
     "/reset",
     summary="Delete everything in the workspace",
     response_model=ScopeDeletionResponse,
-    responses={**ACCEPTED, **errors.documented(401, 403, 503)},
+    responses={**ACCEPTED, **errors.keyed()},
 )
 async def reset_workspace(caller: Admin, res: ResourcesOf, write: WriteOf) -> Response:
     """Deletes every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the

@@ -40,7 +40,7 @@ class DeletedTalkResponse(ResponseModel):
     "/conversations/{id}",
     summary="Delete a conversation with its turns",
     response_model=DeletedTalkResponse | PurgeReceiptResponse,
-    responses=errors.documented(400, 401, 403, 404, 412, 503),
+    responses=errors.keyed(400, 404, 412),
 )
 async def delete_conversation(
     id: ConversationId,
@@ -74,7 +74,7 @@ async def delete_conversation(
     "/turns/{id}",
     summary="Delete a turn",
     response_model=DeletedTalkResponse | PurgeReceiptResponse,
-    responses=errors.documented(400, 401, 403, 404, 503),
+    responses=errors.keyed(400, 404),
 )
 async def delete_turn(
     id: str,

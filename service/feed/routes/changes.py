@@ -87,7 +87,7 @@ class ChangesPage(ResponseModel):
     response_model=ChangesPage,
     responses={
         200: {"content": {EVENTS: {"schema": {"type": "string"}}}},
-        **errors.documented(400, 401, 403, 410, 429, 503),
+        **errors.keyed(400, 410, 429),
     },
 )
 async def list_changes(

@@ -25,6 +25,7 @@ from service.http.schemas import (
     Time,
     Title,
     check_null,
+    example,
     refuse_null,
 )
 from service.http.writes import UnkeyedOf
@@ -43,7 +44,7 @@ Events = Annotated[
 class CreateWebhookRequest(RequestModel):
     """A webhook to create."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"url": "https://example.com/loxodon"}]})
+    model_config = example(url="https://example.com/loxodon")
 
     url: Url = Field(description="https, and not a private address")
     events: Events = Field(default_factory=list, description="Events to send; empty: all")
@@ -78,7 +79,7 @@ class UpdateWebhookRequest(RequestModel):
 class RotateWebhookRequest(RequestModel):
     """When the old secret expires."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"overlap_s": 3600}]})
+    model_config = example(overlap_s=3600)
 
     overlap_s: int = Field(
         86_400,
@@ -178,7 +179,7 @@ class DeliveriesPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.post("", summary="Create a webhook", status_code=201, responses=errors.documented(400, 401, 403, 409, 503))
+@router.post("", summary="Create a webhook", status_code=201, responses=errors.keyed(400, 409))
 async def create_webhook(
     body: CreateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
 ) -> CreateWebhookResponse:
@@ -187,22 +188,20 @@ async def create_webhook(
     return CreateWebhookResponse(secret=made.secret, webhook=WebhookItem.describing(made))
 
 
-@router.get("", summary="List the webhooks of the workspace", responses=errors.documented(401, 403, 503))
+@router.get("", summary="List the webhooks of the workspace", responses=errors.keyed())
 async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
     """Without their secrets."""
     found = await manage.list_all(caller.workspace_id, res)
     return WebhooksResponse(results=[WebhookItem.describing(each) for each in found])
 
 
-@router.get("/{id}", summary="A webhook", responses=errors.documented(401, 403, 404, 503))
+@router.get("/{id}", summary="A webhook", responses=errors.keyed(404))
 async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
     """Without its secret; `disabled_reason` says why the service disabled it."""
     return WebhookItem.describing(await manage.read(caller.workspace_id, uuid_of(id, manage.missing), res))
 
 
-@router.patch(
-    "/{id}", summary="Change a webhook, or enable it again", responses=errors.documented(400, 401, 403, 404, 503)
-)
+@router.patch("/{id}", summary="Change a webhook, or enable it again", responses=errors.keyed(400, 404))
 async def update_webhook(
     id: str, body: UpdateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
 ) -> WebhookItem:
@@ -213,15 +212,13 @@ async def update_webhook(
     return WebhookItem.describing(found)
 
 
-@router.delete("/{id}", summary="Delete a webhook", status_code=204, responses=errors.documented(401, 403, 404, 503))
+@router.delete("/{id}", summary="Delete a webhook", status_code=204, responses=errors.keyed(404))
 async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, write: UnkeyedOf) -> None:
     """Deletes its deliveries, too; waiting ones are not sent."""
     await manage.remove(caller.workspace_id, uuid_of(id, manage.missing), res, write)
 
 
-@router.post(
-    "/{id}/rotate", summary="Rotate the secret of a webhook", responses=errors.documented(400, 401, 403, 404, 503)
-)
+@router.post("/{id}/rotate", summary="Rotate the secret of a webhook", responses=errors.keyed(400, 404))
 async def rotate_webhook(
     id: str, body: RotateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
 ) -> RotateWebhookResponse:
@@ -231,7 +228,7 @@ async def rotate_webhook(
     return RotateWebhookResponse(id=wanted, secret=secret, old_secret_until=until)
 
 
-@router.post("/{id}/test", summary="Send a test to a webhook", responses=errors.documented(401, 403, 404, 503))
+@router.post("/{id}/test", summary="Send a test to a webhook", responses=errors.keyed(404))
 async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestResponse:
     """Sends the event `webhook.test` at once, signed like any other, and returns the result. Disabled webhooks can be
     tested, too."""
@@ -239,9 +236,7 @@ async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestR
     return WebhookTestResponse.of(answer, accepted=answer.is_accepted)
 
 
-@router.get(
-    "/{id}/deliveries", summary="List the deliveries of a webhook", responses=errors.documented(400, 401, 403, 404, 503)
-)
+@router.get("/{id}/deliveries", summary="List the deliveries of a webhook", responses=errors.keyed(400, 404))
 async def list_webhook_deliveries(
     id: str,
     caller: Admin,

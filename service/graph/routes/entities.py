@@ -84,7 +84,7 @@ ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
 """The entities that a request by name may see: those of the scope, or of the whole workspace without one."""
 
 
-@router.post("", summary="List the entities of a scope", responses=errors.documented(400, 401, 403, 404, 503))
+@router.post("", summary="List the entities of a scope", responses=errors.keyed(400, 404))
 async def list_entities(body: ListEntitiesRequest, caller: Reader, res: ResourcesOf) -> EntityPage:
     """By name. agent_id and run_id select entities that memories of that agent or run mention, conversation_id those
     that memories extracted from its turns mention."""
@@ -106,7 +106,7 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     response_model=EntityResponse,
     responses={
         201: {"model": EntityResponse, "description": "Created"},
-        **errors.documented(400, 401, 403, 409, 412, 413, 422, 503),
+        **errors.keyed(400, 409, 412, 413, 422),
     },
 )
 async def upsert_entity(
@@ -129,7 +129,7 @@ def _upserted(found: tuple[Entity, bool]) -> StoredAnswer:
 @router.get(
     "/search",
     summary="Search entities by name or meaning",
-    responses=errors.documented(400, 401, 403, 422, 429, 503),
+    responses=errors.keyed(400, 422, 429),
     dependencies=RATE_LIMITED,
 )
 async def search_entities(
@@ -165,9 +165,7 @@ async def search_entities(
     return EntitySearchResponse(results=results, warnings=warnings)
 
 
-@router.get(
-    "/{id}", summary="One entity", response_model=EntityResponse, responses=errors.documented(400, 401, 403, 404, 503)
-)
+@router.get("/{id}", summary="One entity", response_model=EntityResponse, responses=errors.keyed(400, 404))
 async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
     """Scope ids are optional; those given must match the entity's."""
     wanted = uuid_of(id, entity.missing)
@@ -178,7 +176,7 @@ async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf)
     "/{id}",
     summary="Delete an entity",
     response_model=DeletedEntityResponse,
-    responses=errors.documented(400, 401, 403, 404, 409, 412, 503),
+    responses=errors.keyed(400, 404, 409, 412),
 )
 async def delete_entity(
     id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf, seen: VisibleOf
@@ -198,7 +196,7 @@ def _removed(found: Entity) -> StoredAnswer:
     "/merge",
     summary="Merge one entity into another",
     response_model=EntityMergeResponse,
-    responses=errors.documented(400, 401, 403, 404, 409, 413, 503),
+    responses=errors.keyed(400, 404, 409, 413),
 )
 async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """The source's names become aliases of the target, and its mentions and relations move to it; a relation that the
@@ -211,7 +209,7 @@ async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: Resou
     "/merges/{id}/undo",
     summary="Undo a merge of entities",
     response_model=EntityMergeResponse,
-    responses=errors.documented(401, 403, 404, 409, 503),
+    responses=errors.keyed(404, 409),
 )
 async def undo_entity_merge(id: str, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """Restores names, mentions, and relations whose other entity still exists. Repeating it changes nothing."""

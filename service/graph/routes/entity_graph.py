@@ -63,9 +63,7 @@ EdgeFilterOf = Annotated[EdgeFilter, Depends(_conditions)]
 
 
 @router.get(
-    "/{name:path}/relations",
-    summary="List the relations of an entity by its name",
-    responses=errors.documented(400, 401, 403, 404, 503),
+    "/{name:path}/relations", summary="List the relations of an entity by its name", responses=errors.keyed(400, 404)
 )
 async def list_entity_relations(
     name: Annotated[str, Path(min_length=1, max_length=255, description="Name, alias or id; case-insensitive")],
@@ -97,7 +95,7 @@ async def list_entity_relations(
     response_model=EntityRelationResponse,
     responses={
         200: {"model": EntityRelationResponse, "description": "The relation existed and was updated"},
-        **errors.documented(400, 401, 403, 404, 409, 413, 422, 503),
+        **errors.keyed(400, 404, 409, 413, 422),
     },
 )
 async def create_entity_relation(
@@ -121,7 +119,7 @@ def _related(found: tuple[EntityRelation, bool], source: str, target: str) -> St
     "/relations",
     summary="Delete relations between two entities",
     response_model=DeletedCountResponse,
-    responses=errors.documented(400, 401, 403, 404, 503),
+    responses=errors.keyed(400, 404),
 )
 async def delete_entity_relation(
     caller: Writer,
@@ -140,7 +138,7 @@ async def delete_entity_relation(
     "/graph",
     summary="Get the neighbourhood of entities",
     response_model=EntityGraphResponse,
-    responses=errors.documented(400, 401, 403, 404, 503),
+    responses=errors.keyed(400, 404),
 )
 async def get_entity_graph(
     caller: Reader,
@@ -166,9 +164,7 @@ async def get_entity_graph(
     return send(answer(200, body))  # validated once: a response has hundreds of rows
 
 
-@router.get(
-    "/path", summary="Find a shortest path between two entities", responses=errors.documented(400, 401, 403, 404, 503)
-)
+@router.get("/path", summary="Find a shortest path between two entities", responses=errors.keyed(400, 404))
 async def find_entity_path(
     caller: Reader,
     res: ResourcesOf,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from service.graph.reading import ShownRelation
 from service.http.free_json import JsonObject
@@ -22,6 +22,7 @@ from service.http.schemas import (
     Time,
     Unit,
     Vector,
+    example,
 )
 
 MAX_ALIASES = 50
@@ -33,18 +34,12 @@ class UpsertEntityRequest(ScopeFields):
     """An entity, identified by its name. Omitted fields stay as they are; aliases and properties are added to the
     stored ones."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "name": "Acme Corporation",
-                    "type": "organization",
-                    "aliases": ["Acme", "ACME Corp"],
-                    "description": "The customer of the atlas project",
-                    "user_id": "alice",
-                }
-            ],
-        }
+    model_config = example(
+        name="Acme Corporation",
+        type="organization",
+        aliases=["Acme", "ACME Corp"],
+        description="The customer of the atlas project",
+        user_id="alice",
     )
 
     name: Name = Field(description="Its name; an existing entity with this name or alias is updated")
@@ -63,7 +58,7 @@ class UpsertEntityRequest(ScopeFields):
 class ListEntitiesRequest(ScopeFields):
     """The scope whose entities to list. At least one of user_id, agent_id, run_id."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": "alice", "type": "person"}]})
+    model_config = example(user_id="alice", type="person")
 
     type: TypeWord | None = Field(
         None, description="Only these types, such as person, organization, location, project; default: all"
@@ -78,17 +73,11 @@ class ListEntitiesRequest(ScopeFields):
 class CreateEntityRelationRequest(RequestModel):
     """A relation between two existing entities."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "source_id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c",
-                    "target_id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2d",
-                    "type": "works_at",
-                    "t_valid": "2024-05-01T00:00:00Z",
-                }
-            ]
-        }
+    model_config = example(
+        source_id="0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c",
+        target_id="0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2d",
+        type="works_at",
+        t_valid="2024-05-01T00:00:00Z",
     )
 
     source_id: Id = Field(description="UUID of the source entity")
@@ -110,15 +99,8 @@ class CreateEntityRelationRequest(RequestModel):
 class MergeEntitiesRequest(RequestModel):
     """`source_id` is merged into `target_id`."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "source_id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c",
-                    "target_id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2d",
-                }
-            ]
-        }
+    model_config = example(
+        source_id="0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c", target_id="0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2d"
     )
 
     source_id: Id = Field(description="UUID of the entity to merge; its names become aliases")

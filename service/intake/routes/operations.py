@@ -42,11 +42,10 @@ def accepted(operation_id: UUID) -> StoredAnswer:
 
 @router.post(
     "",
-    operation_id="store_conversation_later",
     summary="Store a conversation asynchronously",
     status_code=202,
     response_model=AcceptedResponse,
-    responses=errors.documented(400, 401, 403, 409, 413, 422, 503),
+    responses=errors.keyed(400, 409, 413, 422),
 )
 async def store_conversation_later(body: StoreRequest, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """Takes `messages` like POST /v1/memories, stores them durably, and returns before facts are extracted."""
@@ -89,13 +88,7 @@ class OperationResponse(ResponseModel):
     finished_at: Time | None = Field(description="When it finished or failed; null: not yet")
 
 
-@router.get(
-    "/{id}",
-    operation_id="get_operation",
-    summary="Get the progress of an operation",
-    response_model=OperationResponse,
-    responses=errors.documented(401, 403, 404, 503),
-)
+@router.get("/{id}", summary="Get the progress of an operation", responses=errors.keyed(404))
 async def get_operation(id: str, caller: Reader, res: ResourcesOf) -> OperationResponse:
     """For requests that returned 202. Finished operations are kept as long as finished jobs, 7 days by default."""
     async with res.db.read(caller.workspace_id) as session:

@@ -24,6 +24,7 @@ from service.http.schemas import (
     Unit,
     Unlisted,
     check_null,
+    example,
     refuse_null,
     refuse_reserved,
 )
@@ -107,7 +108,7 @@ class PatchMemoryRequest(PatchFields):
 class PutMemoryRequest(RequestModel):
     """The new text."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"content": "Lives in Porto since May."}]})
+    model_config = example(content="Lives in Porto since May.")
 
     content: str | None = Field(None, min_length=1, max_length=MAX_TEXT, description="The new text")
     text: Unlisted[str | None] = Field(None, min_length=1, max_length=MAX_TEXT, description="Alias of content")
@@ -137,7 +138,7 @@ class PromoteMemoryRequest(RequestModel):
 class MemoryIdsRequest(RequestModel):
     """Ids of memories; one that is not a UUID is not found."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"ids": ["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]}]})
+    model_config = example(ids=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
 
     ids: list[Name] = Field(
         min_length=1,

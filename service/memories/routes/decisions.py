@@ -69,10 +69,8 @@ class UndoDecisionResponse(ResponseModel):
 
 @router.get(
     "/memories/{id}/decisions",
-    operation_id="get_memory_decisions",
     summary="List the decisions about a memory",
-    response_model=DecisionPage,
-    responses=errors.documented(400, 401, 403, 404, 503),
+    responses=errors.keyed(400, 404),
     dependencies=IN_SCOPE,
 )
 async def get_memory_decisions(
@@ -94,10 +92,9 @@ async def get_memory_decisions(
 
 @router.post(
     "/decisions/{id}/undo",
-    operation_id="undo_decision",
     summary="Undo a decision",
     response_model=UndoDecisionResponse,
-    responses=errors.documented(401, 403, 404, 409, 503),
+    responses=errors.keyed(404, 409),
 )
 async def undo_decision(id: str, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """Restores text, vector, validity, tags, sources, entities and edges. 409 if the memory has changed since the

@@ -59,13 +59,7 @@ from service.runtime.transactions import memory_id
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
 
-@router.get(
-    "",
-    operation_id="list_memories",
-    summary="List the memories of a scope, newest first",
-    response_model=MemoryPage,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.get("", summary="List the memories of a scope, newest first", responses=errors.keyed(400))
 async def list_memories(
     request: Request,
     caller: Reader,
@@ -170,14 +164,7 @@ def visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Con
     return here & visibility.present("m", include_archived=body.include_archived, valid_at=body.valid_at)
 
 
-@router.get(
-    "/{id}",
-    operation_id="get_memory",
-    summary="Read one memory",
-    response_model=MemoryResponse,
-    responses=errors.documented(401, 403, 404, 503),
-    dependencies=IN_SCOPE,
-)
+@router.get("/{id}", summary="Read one memory", responses=errors.keyed(404), dependencies=IN_SCOPE)
 async def get_memory(
     id: str,
     caller: Reader,
@@ -213,10 +200,8 @@ async def get_memory(
 
 @router.get(
     "/{id}/history",
-    operation_id="get_memory_history",
     summary="List the changes and versions of a memory",
-    response_model=MemoryHistoryResponse,
-    responses=errors.documented(400, 401, 403, 404, 503),
+    responses=errors.keyed(400, 404),
     dependencies=IN_SCOPE,
 )
 async def get_memory_history(
@@ -241,18 +226,13 @@ async def get_memory_history(
     )
 
 
-CHANGED = errors.documented(400, 401, 403, 404, 409, 412, 413, 422, 503)
+CHANGED = errors.keyed(400, 404, 409, 412, 413, 422)
 SYSTEM: tuple[Moment, ...] = ("timestamp", "updated_at", "last_accessed")
 MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
 
 
 @router.patch(
-    "/{id}",
-    operation_id="patch_memory",
-    summary="Change parts of a memory",
-    response_model=MemoryResponse,
-    responses=CHANGED,
-    dependencies=IN_SCOPE,
+    "/{id}", summary="Change parts of a memory", response_model=MemoryResponse, responses=CHANGED, dependencies=IN_SCOPE
 )
 async def patch_memory(
     id: str,
@@ -272,7 +252,6 @@ async def patch_memory(
 
 @router.put(
     "/{id}",
-    operation_id="put_memory",
     summary="Replace the text of a memory",
     response_model=MemoryResponse,
     responses=CHANGED,
@@ -290,10 +269,9 @@ async def put_memory(
 
 @router.post(
     "/{id}/restore",
-    operation_id="restore_memory",
     summary="Restore an archived memory",
     response_model=MemoryResponse,
-    responses=errors.documented(401, 403, 404, 409, 412, 503),
+    responses=errors.keyed(404, 409, 412),
     dependencies=IN_SCOPE,
 )
 async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
@@ -304,13 +282,12 @@ async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: Writ
 
 @router.post(
     "/{id}/promote",
-    operation_id="promote_memory",
     summary="Promote a memory to every channel",
     status_code=201,
     response_model=PromotedMemoryResponse,
     responses={
         200: {"model": PromotedMemoryResponse, "description": "It was already promoted"},
-        **errors.documented(400, 401, 403, 404, 409, 412, 422, 503),
+        **errors.keyed(400, 404, 409, 412, 422),
     },
     dependencies=IN_SCOPE,
 )

@@ -24,7 +24,7 @@ from service.postgres import direct
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"], route_class=JsonRoute)
 
-RESOLVED = errors.documented(401, 403, 404, 409, 412, 503)
+RESOLVED = errors.keyed(404, 409, 412)
 
 
 class ReviewChange(ResponseModel):
@@ -57,13 +57,7 @@ class ReviewPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get(
-    "",
-    operation_id="list_reviews",
-    summary="List the pending reviews",
-    response_model=ReviewPage,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.get("", summary="List the pending reviews", responses=errors.keyed(400))
 async def list_reviews(
     caller: Reader,
     scope: ReadScopeOf,
@@ -87,13 +81,7 @@ async def list_reviews(
     return ReviewPage(results=[_out(each) for each in page], next_cursor=more)
 
 
-@router.post(
-    "/{id}/accept",
-    operation_id="accept_review",
-    summary="Accept a flagged memory",
-    response_model=ReviewResponse,
-    responses=RESOLVED,
-)
+@router.post("/{id}/accept", summary="Accept a flagged memory", response_model=ReviewResponse, responses=RESOLVED)
 async def accept_review(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """It replaces the text of the memory it contradicts, which keeps its id. The decision can be undone."""
     resolved = await review.accept(
@@ -102,13 +90,7 @@ async def accept_review(id: str, caller: Changer, res: ResourcesOf, write: Write
     return send(review_answer(resolved))
 
 
-@router.post(
-    "/{id}/reject",
-    operation_id="reject_review",
-    summary="Remove a flagged memory",
-    response_model=ReviewResponse,
-    responses=RESOLVED,
-)
+@router.post("/{id}/reject", summary="Remove a flagged memory", response_model=ReviewResponse, responses=RESOLVED)
 async def reject_review(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """The memory it contradicts stays unchanged. The history of the flagged memory is kept."""
     resolved = await review.reject(

@@ -48,13 +48,7 @@ class TaggedMemoryPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get(
-    "/by-tag",
-    operation_id="list_memories_by_tag",
-    summary="List the memories of a scope with a tag",
-    response_model=TaggedMemoryPage,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.get("/by-tag", summary="List the memories of a scope with a tag", responses=errors.keyed(400))
 async def list_memories_by_tag(
     caller: Reader,
     scope: ReadScopeOf,

@@ -50,12 +50,7 @@ class ExplainMemoryResponse(ResponseModel):
 
 
 @router.get(
-    "/why",
-    operation_id="explain_memory",
-    summary="Get the origin and history of a memory",
-    response_model=ExplainMemoryResponse,
-    responses=errors.documented(400, 401, 403, 404, 503),
-    dependencies=IN_SCOPE,
+    "/why", summary="Get the origin and history of a memory", responses=errors.keyed(400, 404), dependencies=IN_SCOPE
 )
 async def explain_memory(
     id: str,

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_va
 
 from service.domain.access import Caller, Defaults, Right, Wall
 from service.domain.keys import KeyInfo
-from service.http.schemas import Channel, Id, Name, OnePage, RequestModel, ResponseModel, Time, Title
+from service.http.schemas import Channel, Id, Name, OnePage, RequestModel, ResponseModel, Time, Title, example
 
 RIGHTS = ", ".join(sorted(Right))
 MAX_CHANNELS = 100
@@ -95,7 +95,7 @@ class CreateApiKeyRequest(WallFields):
 class UpdateApiKeyRequest(WallFields):
     """Only the given fields change. Restrictions can be tightened, not relaxed: create a new key for that."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"rights": ["memory:read"]}]})
+    model_config = example(rights=["memory:read"])
 
     name: Title | None = Field(None, description="For people")
     rights: Rights | None = Field(None, description="Replaces its rights")
@@ -106,7 +106,7 @@ class UpdateApiKeyRequest(WallFields):
 class RotateApiKeyRequest(RequestModel):
     """How long the old secret stays valid along with the new one."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"overlap_s": 3600}]})
+    model_config = example(overlap_s=3600)
 
     overlap_s: int = Field(
         0,

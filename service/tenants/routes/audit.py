@@ -77,7 +77,7 @@ class AuditPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get("", summary="List the audit log", responses=errors.documented(400, 401, 403, 503))
+@router.get("", summary="List the audit log", responses=errors.keyed(400))
 async def list_audit(
     caller: Auditor,
     res: ResourcesOf,

@@ -58,9 +58,7 @@ class ChannelPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get(
-    "/scopes", summary="List users, agents and runs that have memories", responses=errors.documented(400, 401, 403, 503)
-)
+@router.get("/scopes", summary="List users, agents and runs that have memories", responses=errors.keyed(400))
 async def list_scopes(
     caller: Reader,
     res: ResourcesOf,
@@ -83,7 +81,7 @@ async def list_scopes(
     "/scopes/{type}/{id:path}",
     summary="Delete every memory of a user, an agent or a run",
     response_model=ScopeDeletionResponse,
-    responses={**ACCEPTED, **errors.documented(400, 401, 403, 503)},
+    responses={**ACCEPTED, **errors.keyed(400)},
 )
 async def delete_scope(
     type: Annotated[KindName, Path(description="user, agent or run")],
@@ -99,7 +97,7 @@ async def delete_scope(
     return send(deleted_count_answer(await forget_scope(extent, res, write.answered_by(deleted_count_answer))))
 
 
-@router.get("/channels", summary="List channels and their contents", responses=errors.documented(400, 401, 403, 503))
+@router.get("/channels", summary="List channels and their contents", responses=errors.keyed(400))
 async def list_channels(
     caller: Reader,
     res: ResourcesOf,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from service.domain.access import Caller, Right
 from service.http import errors
 from service.http.deps import ResourcesOf, needs
 from service.http.json_body import JsonRoute
-from service.http.schemas import ResponseModel, Time
+from service.http.schemas import ResponseModel, Time, example
 from service.http.writes import UnkeyedOf
 from service.tenants import keys
 from service.tenants.routes.api_key_models import RightName, WallFields
@@ -25,7 +25,7 @@ class CreateTokenRequest(WallFields):
     """Restrictions, rights and lifetime of a token. At least one of `user_id`, `agent_id`, `run_id` and `channels` is
     required, unless the key itself is restricted."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"user_id": "alice", "rights": ["memory:read"]}]})
+    model_config = example(user_id="alice", rights=["memory:read"])
 
     rights: list[RightName] = Field(
         min_length=1,
@@ -43,9 +43,7 @@ class CreateTokenResponse(ResponseModel):
     expires_at: Time = Field(description="When it expires, at the latest together with its key")
 
 
-@router.post(
-    "/tokens", summary="Mint a token for one end user", status_code=201, responses=errors.documented(400, 401, 403, 503)
-)
+@router.post("/tokens", summary="Mint a token for one end user", status_code=201, responses=errors.keyed(400))
 async def create_token(
     body: CreateTokenRequest, caller: Minter, res: ResourcesOf, request: Request, write: UnkeyedOf
 ) -> CreateTokenResponse:

@@ -6,14 +6,14 @@ import json
 from typing import Any
 
 from fastapi import APIRouter, Request
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from service.domain.errors import InvalidInput
 from service.http import errors
 from service.http.deps import Admin, CallerOf, Operator, ResourcesOf
 from service.http.free_json import JsonObject
 from service.http.json_body import JsonRoute
-from service.http.schemas import Id, RequestModel, ResponseModel, Time, Title
+from service.http.schemas import Id, RequestModel, ResponseModel, Time, Title, example
 from service.kit.settings import GRANTED, PER_WORKSPACE, Settings
 from service.tenants import workspaces
 
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/v1", tags=["workspaces"], route_class=JsonRoute)
 class CreateWorkspaceRequest(RequestModel):
     """A workspace to create."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"name": "acme"}]})
+    model_config = example(name="acme")
 
     name: Title = Field(examples=["acme"], description="For people")
 
@@ -31,7 +31,7 @@ class CreateWorkspaceRequest(RequestModel):
 class UpdateWorkspaceRequest(RequestModel):
     """Only the given fields change."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"settings": {"timezone": "Europe/Berlin"}}]})
+    model_config = example(settings={"timezone": "Europe/Berlin"})
 
     name: Title | None = Field(None, description="New name")
     settings: JsonObject | None = Field(
@@ -57,9 +57,7 @@ class CreateWorkspaceResponse(ResponseModel):
     api_key_id: Id = Field(description="UUID of the key")
 
 
-@router.post(
-    "/workspaces", summary="Create a workspace", status_code=201, responses=errors.documented(400, 401, 403, 503)
-)
+@router.post("/workspaces", summary="Create a workspace", status_code=201, responses=errors.keyed(400))
 async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: ResourcesOf) -> CreateWorkspaceResponse:
     """The first key has every right in the new workspace, except those over the whole service: `operator` and
     `metrics`."""
@@ -69,17 +67,13 @@ async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: 
     )
 
 
-@router.get("/workspaces/current", summary="Get the key's workspace", responses=errors.documented(401, 403, 503))
+@router.get("/workspaces/current", summary="Get the key's workspace", responses=errors.keyed())
 async def get_workspace(caller: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
     """Its name and own settings, without the service's."""
     return WorkspaceResponse.of(await workspaces.read(caller.workspace_id, res))
 
 
-@router.patch(
-    "/workspaces/current",
-    summary="Rename or configure the key's workspace",
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.patch("/workspaces/current", summary="Rename or configure the key's workspace", responses=errors.keyed(400))
 async def update_workspace(
     body: UpdateWorkspaceRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> WorkspaceResponse:

@@ -15,7 +15,6 @@ from sqlalchemy import TextClause
 
 from service.access import workspaces
 from service.domain.job import Counts, Job
-from service.domain.scope import NIL_WORKSPACE
 from service.queue import queue
 from service.runtime.resources import Resources
 from service.upkeep.fade import archive_faded, archive_idle_conversations, remove_forgotten_entities
@@ -27,22 +26,17 @@ AT_ONCE = 1_000
 
 async def relevance(job: Job, res: Resources) -> Counts:
     """What is left of the relevance of each memory since it was last used."""
-    if job.workspace_id == NIL_WORKSPACE:
-        return await workspaces.start("relevance", res)
-    return await _age(job, fading.RELEVANCE, await workspaces.with_own_settings(job, res))
+    return await _age(job, fading.RELEVANCE, res)
 
 
 async def decay(job: Job, res: Resources) -> Counts:
     """The salience of memories and of entities, and the confidence of inferred facts; then entities that faded and
     nobody mentions go, and conversations that were idle for long are archived."""
-    if job.workspace_id == NIL_WORKSPACE:
-        return await workspaces.start("decay", res)
-    own = await workspaces.with_own_settings(job, res)
-    memories = await _age(job, fading.MEMORY_SALIENCE, own)
-    facts = await _age(job, fading.CONFIDENCE, own)
-    entities = await _age(job, fading.ENTITY_SALIENCE, own, entities=True)
-    removed = await _in_batches(remove_forgotten_entities, job, own)
-    conversations = await _in_batches(archive_idle_conversations, job, own)
+    memories = await _age(job, fading.MEMORY_SALIENCE, res)
+    facts = await _age(job, fading.CONFIDENCE, res)
+    entities = await _age(job, fading.ENTITY_SALIENCE, res, entities=True)
+    removed = await _in_batches(remove_forgotten_entities, job, res)
+    conversations = await _in_batches(archive_idle_conversations, job, res)
     return {
         **memories,
         "facts": facts["seen"],
@@ -54,46 +48,42 @@ async def decay(job: Job, res: Resources) -> Counts:
     }
 
 
-async def _in_batches(verb: Callable[..., Awaitable[int]], job: Job, own: Resources) -> int:
+async def _in_batches(verb: Callable[..., Awaitable[int]], job: Job, res: Resources) -> int:
     """How many the verb has done, until a batch is not full."""
     total, done = 0, AT_ONCE
     while done == AT_ONCE:
-        done = await verb(job.workspace_id, workspaces.scope_of(job), own, workspaces.context_of(job), batch=AT_ONCE)
+        done = await verb(job.workspace_id, workspaces.scope_of(job), res, workspaces.context_of(job), batch=AT_ONCE)
         total += done
     return total
 
 
 async def flag_stale(job: Job, res: Resources) -> Counts:
     """Flags what is past its end or was not used for long, and takes the flag from what is in use again."""
-    if job.workspace_id == NIL_WORKSPACE:
-        return await workspaces.start("flag_stale", res)
-    return await _age(job, fading.STALE, await workspaces.with_own_settings(job, res))
+    return await _age(job, fading.STALE, res)
 
 
 async def forget(job: Job, res: Resources) -> Counts:
     """Archives memories whose relevance has faded, where the workspace wants that; a run by request does it anyway."""
-    if job.workspace_id == NIL_WORKSPACE:
-        return await workspaces.start("forget", res)
-    own, archived = await workspaces.with_own_settings(job, res), 0
+    archived = 0
     last: UUID | None = FIRST
     while last is not None:
         count, last = await archive_faded(
-            job.workspace_id, workspaces.scope_of(job), last, own, workspaces.context_of(job)
+            job.workspace_id, workspaces.scope_of(job), last, res, workspaces.context_of(job)
         )
         archived += count
     return {"archived": archived}
 
 
-async def _age(job: Job, statement: TextClause, own: Resources, *, entities: bool = False) -> Mapping[str, int]:
+async def _age(job: Job, statement: TextClause, res: Resources, *, entities: bool = False) -> Mapping[str, int]:
     """Goes over all rows of the workspace, a batch and a transaction at a time."""
-    workspace_id, scope, now = job.workspace_id, workspaces.scope_of(job), own.clock()
-    async with own.db.read(workspace_id) as session:
+    workspace_id, scope, now = job.workspace_id, workspaces.scope_of(job), res.clock()
+    async with res.db.read(workspace_id) as session:
         total = await fading.count(session, workspace_id, entities=entities)
     seen = changed = 0
     last: UUID | None = FIRST
     while last is not None:
-        async with own.db.begin(workspace_id) as session:
-            batch = await fading.age(session, workspace_id, statement, own.settings.ageing, scope, now=now, after=last)
+        async with res.db.begin(workspace_id) as session:
+            batch = await fading.age(session, workspace_id, statement, res.settings.ageing, scope, now=now, after=last)
             seen, changed, last = seen + batch.seen, changed + batch.changed, batch.last
             await queue.advance(session, job, seen, total)
     return {"seen": seen, "changed": changed}

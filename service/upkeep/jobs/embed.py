@@ -7,25 +7,36 @@ job, so nothing waits for ever because its job died while the provider was unava
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from types import MappingProxyType
 from uuid import UUID
 
+from service.cognition.statements import goals, strategies
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
 from service.episodes import turns
 from service.episodes.statements import contexts
 from service.episodes.statements.turns import TURNS_OF
+from service.graph.statements import entities
+from service.graph.statements.late_vectors import LateVectors
 from service.memories.statements import enrichment
 from service.providers.protocols import Vector
 from service.queue import queue
-from service.runtime.late_vectors import WORDS_OF
+from service.runtime.late_vectors import ENTITIES, GOALS, STRATEGIES, WORDS_OF
 from service.runtime.resources import Resources
-from service.upkeep import late_vectors
 
 QUIET_S = 300.0  # a memory younger than that has its own job under way
 SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on
+
+
+BATCH = 100
+"""Goals, strategies or entities of one call of the embedder."""
+
+KINDS: Mapping[str, LateVectors] = MappingProxyType(
+    {GOALS: goals.LATE_VECTORS, STRATEGIES: strategies.LATE_VECTORS, ENTITIES: entities.LATE_VECTORS}
+)
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
@@ -42,7 +53,7 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
     for conversation_id in {str(job.payload[TURNS_OF]) for job in jobs if TURNS_OF in job.payload}:
         await turns.embed_missing(workspace_id, UUID(conversation_id), res)
     for kind in {str(job.payload[WORDS_OF]) for job in jobs if WORDS_OF in job.payload}:
-        await late_vectors.embed_missing(workspace_id, kind, res)
+        await embed_missing(workspace_id, kind, res)
     of_contexts, of_texts = list[UUID](), list[UUID]()  # a memory may have a job of each kind
     for job in jobs:
         if job.memory_id is not None:
@@ -71,6 +82,20 @@ async def _contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> 
     made = {memory_id: (each, vector) for (memory_id, each), vector in zip(found.items(), vectors, strict=True)}
     async with res.db.begin(workspace_id, gives_way=True) as session:
         await contexts.store(session, workspace_id, made, generation=res.generation)
+
+
+async def embed_missing(workspace_id: UUID, kind: str, res: Resources) -> int:
+    """How many got the vector they lacked, of the words they have now. Safe to run twice. Raises EmbeddingError."""
+    rows, made = KINDS[kind], 0
+    while True:
+        async with res.db.read(workspace_id) as session:
+            waiting = await rows.unembedded(session, workspace_id, generation=res.generation, limit=BATCH)
+        if not waiting:
+            return made
+        vectors = await res.embedder.embed(workspace_id, list(waiting.values()))
+        found = {each: (words, vector) for (each, words), vector in zip(waiting.items(), vectors, strict=True)}
+        async with res.db.begin(workspace_id) as session:
+            made += await rows.store(session, workspace_id, found, generation=res.generation)
 
 
 async def sweep(res: Resources) -> Counts:

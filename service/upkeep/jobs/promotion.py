@@ -12,7 +12,6 @@ from uuid import UUID
 from service.access import workspaces
 from service.domain.job import Counts, Job
 from service.domain.request import WriteContext
-from service.domain.scope import NIL_WORKSPACE
 from service.memories.promote import archive_outdated, promote_if_worthy
 from service.memories.statements import promotable
 from service.queue import queue
@@ -24,22 +23,19 @@ AT_ONCE = 100
 
 async def promote(job: Job, res: Resources) -> Counts:
     """Promotes what meets the thresholds of its workspace to `_global`."""
-    if job.workspace_id == NIL_WORKSPACE:
-        return await workspaces.start("promote", res)
-    own = await workspaces.with_own_settings(job, res)
     ids, context = asdict(workspaces.scope_of(job)), workspaces.context_of(job)
-    archived = await _archive_outdated(job.workspace_id, own, context)
+    archived = await _archive_outdated(job.workspace_id, res, context)
     seen = promoted = 0
     last: UUID | None = FIRST
     while last is not None:
-        async with own.db.read(job.workspace_id) as session:
+        async with res.db.read(job.workspace_id) as session:
             found = await promotable.worthy(
-                session, job.workspace_id, own.settings.promoting, ids, after=last, now=own.clock(), batch=AT_ONCE
+                session, job.workspace_id, res.settings.promoting, ids, after=last, now=res.clock(), batch=AT_ONCE
             )
         for memory_id in found:
-            promoted += await promote_if_worthy(job.workspace_id, memory_id, own, context) is not None
+            promoted += await promote_if_worthy(job.workspace_id, memory_id, res, context) is not None
         seen += len(found)
-        async with own.db.begin(job.workspace_id) as session:
+        async with res.db.begin(job.workspace_id) as session:
             await queue.advance(session, job, seen, seen)
         last = found[-1] if len(found) == AT_ONCE else None
     return {"seen": seen, "promoted": promoted, "archived": archived}

@@ -1,5 +1,8 @@
 """Re-embedding: the vectors of the generation that is being built, then the cut-over, then what came in between.
 
+Nothing is embedded with a transaction open, and nothing is taken away: searches go on with the active generation. Safe
+to run twice, by two workers, and to be killed: what has its vector is not made again.
+
 A run without a generation in the making sees to what the active one lacks, which is nothing but for the minutes around
 a cut-over and after a roll-back, and deletes the vectors of dropped ones. docs/decisions/065-re-embedding.md
 """
@@ -8,22 +11,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
 from service.domain.errors import EmbeddingError
 from service.domain.job import LONG_MAX_ATTEMPTS, Counts, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
+from service.postgres.engine import Session
 from service.providers.caches import CachedEmbedder
 from service.providers.choose import MissingEmbedder
+from service.providers.protocols import Vector
 from service.queue import queue
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from service.runtime.statements.generations import Generation
-from service.upkeep import reembed
-from service.upkeep.reembed import GivenUp, Progress
+from service.upkeep.jobs.embed import KINDS, embed_missing
 from service.upkeep.statements import missing_vectors
+from service.upkeep.statements.missing_vectors import Find, MissingText, Store
 
 LAST_ROUND = missing_vectors.BATCH
 """A round that made fewer vectors than this is the last before the cut-over: what was written during it is found by its
@@ -31,6 +36,23 @@ words until the first of LATER."""
 
 LATER = (timedelta(seconds=10), timedelta(minutes=10))
 """After the cut-over: when each process has noticed it, and when also the jobs that began before are over."""
+
+FIRST = UUID(int=0)
+DELETE_BATCH = 2_000
+
+
+class GivenUp(Exception):
+    """The generation is neither being built nor active any more."""
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run is. `refused`: texts that the embedder does not take, which go without a vector."""
+
+    job: Job
+    done: int = 0
+    total: int = 0
+    refused: int = 0
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
@@ -54,7 +76,7 @@ async def _run(job: Job, found: list[Generation], res: Resources) -> Counts:
     dropped = [each.number for each in found if each.state == "dropped"]
     deleted = 0
     for workspace_id in workspaces if dropped else ():
-        deleted += await reembed.delete_dropped(workspace_id, dropped, res)
+        deleted += await _delete_dropped(workspace_id, dropped, res)
     return {**counts, "deleted": deleted}
 
 
@@ -70,7 +92,7 @@ async def _build(job: Job, building: Generation, workspaces: Sequence[UUID], res
                 f"{opened.reason}. Start the workers with the settings that `reembed` was run with."
             )
         own = replace(res, embedder=embedder, generation=building.number)
-        progress = await reembed.begin(job, workspaces, own)
+        progress = await _begin(job, workspaces, own)
         made = rounds = 0
         try:
             while True:
@@ -94,7 +116,7 @@ async def _build(job: Job, building: Generation, workspaces: Sequence[UUID], res
 async def _complete(job: Job, workspaces: Sequence[UUID], res: Resources) -> Counts:
     """What the active generation lacks."""
     own = res.latest()
-    progress = await reembed.begin(job, workspaces, own)
+    progress = await _begin(job, workspaces, own)
     try:
         return {"made": await _round(workspaces, progress, own), "refused": progress.refused}
     except GivenUp:
@@ -104,5 +126,85 @@ async def _complete(job: Job, workspaces: Sequence[UUID], res: Resources) -> Cou
 async def _round(workspaces: Sequence[UUID], progress: Progress, own: Resources) -> int:
     made = 0
     for workspace_id in workspaces:
-        made += await reembed.fill(workspace_id, progress, own)
+        made += await _fill(workspace_id, progress, own)
     return made
+
+
+async def _begin(job: Job, workspaces: Sequence[UUID], res: Resources) -> Progress:
+    """Counts what there is to do in all workspaces. `res`: with the generation's embedder and number."""
+    progress = Progress(job)
+    for workspace_id in workspaces:
+        async with res.db.read(workspace_id) as session:
+            wanted, made = await missing_vectors.count(session, workspace_id, res.generation)
+        progress.total, progress.done = progress.total + wanted, progress.done + min(made, wanted)
+    return progress
+
+
+async def _fill(workspace_id: UUID, progress: Progress, res: Resources) -> int:
+    """How many vectors were made of what the workspace had when the walk passed by. Raises EmbeddingError, GivenUp."""
+    made = 0
+    for find, store in missing_vectors.WALKS:
+        made += await _walk(workspace_id, find, store, progress, res)
+    for kind in KINDS:
+        count = await embed_missing(workspace_id, kind, res)
+        made, progress.done = made + count, progress.done + count
+    return made
+
+
+async def _delete_dropped(workspace_id: UUID, numbers: list[int], res: Resources) -> int:
+    """How many vectors of dropped generations were deleted, a batch and a transaction at a time."""
+    deleted = 0
+    for table in missing_vectors.TABLES:
+        while True:
+            async with res.db.begin(workspace_id) as session:
+                gone = await missing_vectors.delete(session, workspace_id, table, numbers, limit=DELETE_BATCH)
+            deleted += gone
+            if gone < DELETE_BATCH:
+                break
+    return deleted
+
+
+async def _walk(workspace_id: UUID, find: Find, store: Store, progress: Progress, res: Resources) -> int:
+    """How many vectors were made; each batch is stored with how far the run is then."""
+    made, after = 0, FIRST
+    while True:
+        async with res.db.read(workspace_id) as session:
+            found = await find(session, workspace_id, res.generation, after)
+        if not found:
+            return made
+        vectors = await _embed(workspace_id, found, progress, res)
+        async with res.db.begin(workspace_id) as session:
+            await _check_wanted(session, res.generation)
+            stored = await store(session, workspace_id, res.generation, vectors)
+            await queue.advance(session, progress.job, progress.done + stored, progress.total)
+        made, progress.done, after = made + stored, progress.done + stored, found[-1].id
+
+
+async def _check_wanted(session: Session, number: int) -> None:
+    """Raises GivenUp when the generation is neither being built nor active."""
+    found = await generations.listed_in(session)
+    if not any(each.number == number and each.state in ("building", "active") for each in found):
+        raise GivenUp
+
+
+async def _embed(
+    workspace_id: UUID, texts: Sequence[MissingText], progress: Progress, res: Resources
+) -> dict[MissingText, Vector]:
+    """The vectors; where the embedder refuses the texts together, those of each that it takes by itself. Raises
+    EmbeddingError when it is unavailable, or takes none of them."""
+    try:
+        return dict(zip(texts, await res.embedder.embed(workspace_id, [each.text for each in texts]), strict=True))
+    except EmbeddingError as exc:
+        if exc.retryable:
+            raise
+        found: dict[MissingText, Vector] = {}
+        for each in texts:
+            try:
+                found[each] = (await res.embedder.embed(workspace_id, [each.text]))[0]
+            except EmbeddingError as refusal:
+                if refusal.retryable:
+                    raise
+        if not found:
+            raise
+        progress.refused += len(texts) - len(found)
+        return found

@@ -7,7 +7,7 @@ from typing import Annotated, Self, get_args
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from service.domain.access import Right
 from service.domain.errors import InvalidInput
@@ -28,7 +28,7 @@ from service.http import cursors, errors, model_budget
 from service.http.deps import Admin, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.model_budget import ModelBudgetItem
-from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Time
+from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Time, example
 from service.http.writes import WriteOf, answer, send
 from service.runtime.resources import Resources
 from service.upkeep import optimization_report, optimize
@@ -142,15 +142,8 @@ class OptimizationReport(ResponseModel):
 class ApplyOptimizationRequest(RequestModel):
     """Findings to apply: all of them, or none."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "changes": [{"section": "stale", "id": "01890a5d-ac96-774b-bcce-b302099a8057", "version": 1}],
-                    "dry_run": True,
-                }
-            ]
-        }
+    model_config = example(
+        changes=[{"section": "stale", "id": "01890a5d-ac96-774b-bcce-b302099a8057", "version": 1}], dry_run=True
     )
 
     changes: Annotated[list[OptimizationChange], Field(min_length=1, max_length=MAX_CHANGES)] = Field(
@@ -179,7 +172,7 @@ class ApplyOptimizationResponse(ResponseModel):
     )
 
 
-@router.get("/report", summary="Get the optimisation report", responses=errors.documented(400, 401, 403, 503))
+@router.get("/report", summary="Get the optimisation report", responses=errors.keyed(400))
 async def get_optimization_report(
     caller: Admin,
     res: ResourcesOf,
@@ -212,7 +205,7 @@ async def get_optimization_report(
     "/apply",
     summary="Apply findings of an optimisation report",
     response_model=ApplyOptimizationResponse,
-    responses=errors.documented(400, 401, 403, 409, 413, 503),
+    responses=errors.keyed(400, 409, 413),
 )
 async def apply_optimization(
     body: ApplyOptimizationRequest, caller: Admin, res: ResourcesOf, write: WriteOf

@@ -35,25 +35,43 @@ IN_SCOPE = """
 SINCE = "greatest(s.last_accessed, s.confirmed_at)"
 """From when on a memory ages: its last use, or the last time it was said again."""
 
+
+def _statement(
+    assignment: str,
+    fresh: str,
+    rows: str,
+    *,
+    old: str,
+    where: str = IN_SCOPE,
+    table: str = "memory_stat",
+    key: str = "memory_id",
+) -> TextClause:
+    """The `assignment` of the `fresh` number in a batch of `rows`, wherever that moved; `rows` has the table as `s`."""
+    return text(f"""
+        WITH part AS MATERIALIZED (
+            SELECT s.{key} AS id, s.ctid AS at, {old} AS old, {fresh} AS fresh FROM {rows}
+            WHERE s.workspace_id = :workspace AND s.{key} > :after AND {where}
+            ORDER BY s.{key} LIMIT :batch
+        ), unlocked AS MATERIALIZED (
+            SELECT part.at, part.fresh FROM part JOIN {table} s ON s.workspace_id = :workspace AND s.ctid = part.at
+            WHERE abs(part.fresh - part.old) > {MOVED} FOR NO KEY UPDATE OF s SKIP LOCKED
+        ), moved AS (
+            UPDATE {table} s SET {assignment} FROM unlocked
+            WHERE s.workspace_id = :workspace AND s.ctid = unlocked.at RETURNING s.{key}
+        )
+        SELECT count(*) AS seen, (SELECT id FROM part ORDER BY id DESC LIMIT 1) AS last,
+               (SELECT count(*) FROM moved) AS changed FROM part
+    """)  # noqa: S608 - our own parts
+
+
 # base * exp(-loss * age), the age in days
-RELEVANCE = text(f"""
-    WITH part AS MATERIALIZED (
-        SELECT s.memory_id, s.ctid AS at, s.relevance AS old,
-               s.base_relevance * exp(-least({MOST}, CAST(:loss AS float8) * days)) AS fresh
-        FROM memory_stat s CROSS JOIN LATERAL (SELECT greatest(0,
-            (date_part('epoch', CAST(:now AS timestamptz)) - date_part('epoch', {SINCE})) / 86400) AS days) passed
-        WHERE s.workspace_id = :workspace AND s.memory_id > :after AND {IN_SCOPE}
-        ORDER BY s.memory_id LIMIT :batch
-    ), unlocked AS MATERIALIZED (
-        SELECT part.at, part.fresh FROM part JOIN memory_stat s ON s.workspace_id = :workspace AND s.ctid = part.at
-        WHERE abs(part.fresh - part.old) > {MOVED} FOR NO KEY UPDATE OF s SKIP LOCKED
-    ), moved AS (
-        UPDATE memory_stat s SET relevance = unlocked.fresh FROM unlocked
-        WHERE s.workspace_id = :workspace AND s.ctid = unlocked.at RETURNING s.memory_id
-    )
-    SELECT count(*) AS seen, (SELECT memory_id FROM part ORDER BY memory_id DESC LIMIT 1) AS last,
-           (SELECT count(*) FROM moved) AS changed FROM part
-""")  # noqa: S608 - our own parts
+RELEVANCE = _statement(
+    "relevance = unlocked.fresh",
+    f"s.base_relevance * exp(-least({MOST}, CAST(:loss AS float8) * days))",
+    f"""memory_stat s CROSS JOIN LATERAL (SELECT greatest(0,
+        (date_part('epoch', CAST(:now AS timestamptz)) - date_part('epoch', {SINCE})) / 86400) AS days) passed""",
+    old="s.relevance",
+)
 
 # base * kept ^ days * (1 + use_boost * ln(1 + uses)) + recency_boost * exp(-days), of whole days in UTC, so that all
 # runs of a day give the same; what was never used has no boost
@@ -67,85 +85,45 @@ DAYS = """
                 - (greatest({since}, '0001-01-01Z') AT TIME ZONE 'UTC')::date)::float8
 """
 
-MEMORY_SALIENCE = text(f"""
-    WITH part AS MATERIALIZED (
-        SELECT s.memory_id, s.ctid AS at, s.salience AS old, {SALIENCE} AS fresh
-        FROM memory_stat s CROSS JOIN LATERAL (SELECT {DAYS.format(since=SINCE)} AS days) passed
-        WHERE s.workspace_id = :workspace AND s.memory_id > :after AND {IN_SCOPE}
-        ORDER BY s.memory_id LIMIT :batch
-    ), unlocked AS MATERIALIZED (
-        SELECT part.at, part.fresh FROM part JOIN memory_stat s ON s.workspace_id = :workspace AND s.ctid = part.at
-        WHERE abs(part.fresh - part.old) > {MOVED} FOR NO KEY UPDATE OF s SKIP LOCKED
-    ), moved AS (
-        UPDATE memory_stat s SET salience = unlocked.fresh FROM unlocked
-        WHERE s.workspace_id = :workspace AND s.ctid = unlocked.at RETURNING s.memory_id
-    )
-    SELECT count(*) AS seen, (SELECT memory_id FROM part ORDER BY memory_id DESC LIMIT 1) AS last,
-           (SELECT count(*) FROM moved) AS changed FROM part
-""")  # noqa: S608 - our own parts
+MEMORY_SALIENCE = _statement(
+    "salience = unlocked.fresh",
+    SALIENCE,
+    f"memory_stat s CROSS JOIN LATERAL (SELECT {DAYS.format(since=SINCE)} AS days) passed",
+    old="s.salience",
+)
 
 # base * kept ^ weeks, of whole weeks since it was stored or last said again: being used makes nothing truer. Only facts
 # that were inferred; a confidence that a caller has set has no base.
-CONFIDENCE = text(f"""
-    WITH part AS MATERIALIZED (
-        SELECT s.memory_id, s.ctid AS at, coalesce(s.confidence, s.base_confidence) AS old,
-               s.base_confidence * exp(-least({MOST}, CAST(:confidence_loss AS float8) * weeks)) AS fresh
-        FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
-        CROSS JOIN LATERAL (SELECT floor(greatest(0, date_part('epoch', CAST(:now AS timestamptz))
-            - date_part('epoch', greatest(m.created_at, s.confirmed_at))) / 604800) AS weeks) passed
-        WHERE s.workspace_id = :workspace AND s.memory_id > :after
-          AND s.base_confidence <= :inferred_at_most AND {IN_SCOPE}
-        ORDER BY s.memory_id LIMIT :batch
-    ), unlocked AS MATERIALIZED (
-        SELECT part.at, part.fresh FROM part JOIN memory_stat s ON s.workspace_id = :workspace AND s.ctid = part.at
-        WHERE abs(part.fresh - part.old) > {MOVED} FOR NO KEY UPDATE OF s SKIP LOCKED
-    ), moved AS (
-        UPDATE memory_stat s SET confidence = unlocked.fresh FROM unlocked
-        WHERE s.workspace_id = :workspace AND s.ctid = unlocked.at RETURNING s.memory_id
-    )
-    SELECT count(*) AS seen, (SELECT memory_id FROM part ORDER BY memory_id DESC LIMIT 1) AS last,
-           (SELECT count(*) FROM moved) AS changed FROM part
-""")  # noqa: S608 - our own parts
+CONFIDENCE = _statement(
+    "confidence = unlocked.fresh",
+    f"s.base_confidence * exp(-least({MOST}, CAST(:confidence_loss AS float8) * weeks))",
+    """memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+    CROSS JOIN LATERAL (SELECT floor(greatest(0, date_part('epoch', CAST(:now AS timestamptz))
+        - date_part('epoch', greatest(m.created_at, s.confirmed_at))) / 604800) AS weeks) passed""",
+    old="coalesce(s.confidence, s.base_confidence)",
+    where=f"s.base_confidence <= :inferred_at_most AND {IN_SCOPE}",
+)
 
 # Of a user's scope the user's entities; they have neither agent nor run.
-ENTITY_SALIENCE = text(f"""
-    WITH part AS MATERIALIZED (
-        SELECT e.id, e.ctid AS at, e.salience AS old, {SALIENCE} AS fresh
-        FROM entity e CROSS JOIN LATERAL
-            (SELECT {DAYS.format(since="coalesce(e.last_accessed, e.first_seen)")} AS days) passed
-        WHERE e.workspace_id = :workspace AND e.id > :after AND (NOT CAST(:scoped AS boolean) OR e.user_id = :user_id)
-        ORDER BY e.id LIMIT :batch
-    ), unlocked AS MATERIALIZED (
-        SELECT part.at, part.fresh FROM part JOIN entity e ON e.workspace_id = :workspace AND e.ctid = part.at
-        WHERE abs(part.fresh - part.old) > {MOVED} FOR NO KEY UPDATE OF e SKIP LOCKED
-    ), moved AS (
-        UPDATE entity e SET salience = unlocked.fresh FROM unlocked
-        WHERE e.workspace_id = :workspace AND e.ctid = unlocked.at RETURNING e.id
-    )
-    SELECT count(*) AS seen, (SELECT id FROM part ORDER BY id DESC LIMIT 1) AS last,
-           (SELECT count(*) FROM moved) AS changed FROM part
-""")  # noqa: S608 - our own parts
+ENTITY_SALIENCE = _statement(
+    "salience = unlocked.fresh",
+    SALIENCE,
+    f"""entity s CROSS JOIN LATERAL
+        (SELECT {DAYS.format(since="coalesce(s.last_accessed, s.first_seen)")} AS days) passed""",
+    old="s.salience",
+    where="(NOT CAST(:scoped AS boolean) OR s.user_id = :user_id)",
+    table="entity",
+    key="id",
+)
 
 # A fact with an end is stale after it, any other when it was not used for long. One that is used again is not.
-STALE = text(f"""
-    WITH part AS MATERIALIZED (
-        SELECT s.memory_id, s.ctid AS at, s.stale_at IS NOT NULL AS flagged,
-               CASE WHEN m.valid_until IS NOT NULL THEN m.valid_until <= :now
-                    ELSE {SINCE} < CAST(:now AS timestamptz) - make_interval(secs => 86400 * :stale_days)
-               END AS stale
-        FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
-        WHERE s.workspace_id = :workspace AND s.memory_id > :after AND {IN_SCOPE}
-        ORDER BY s.memory_id LIMIT :batch
-    ), unlocked AS MATERIALIZED (
-        SELECT part.at, part.stale FROM part JOIN memory_stat s ON s.workspace_id = :workspace AND s.ctid = part.at
-        WHERE part.stale <> part.flagged FOR NO KEY UPDATE OF s SKIP LOCKED
-    ), moved AS (
-        UPDATE memory_stat s SET stale_at = CASE WHEN unlocked.stale THEN CAST(:now AS timestamptz) END FROM unlocked
-        WHERE s.workspace_id = :workspace AND s.ctid = unlocked.at RETURNING s.memory_id
-    )
-    SELECT count(*) AS seen, (SELECT memory_id FROM part ORDER BY memory_id DESC LIMIT 1) AS last,
-           (SELECT count(*) FROM moved) AS changed FROM part
-""")  # noqa: S608 - our own parts
+STALE = _statement(
+    "stale_at = CASE WHEN unlocked.fresh = 1 THEN CAST(:now AS timestamptz) END",
+    f"""CAST(CASE WHEN m.valid_until IS NOT NULL THEN m.valid_until <= :now
+         ELSE {SINCE} < CAST(:now AS timestamptz) - make_interval(secs => 86400 * :stale_days) END AS integer)""",
+    "memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id",
+    old="CAST(s.stale_at IS NOT NULL AS integer)",
+)
 
 FADED = text(f"""
     SELECT s.memory_id FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id

@@ -52,8 +52,8 @@ async def refuse_key(
         )
 
 
-READ = errors.documented(400, 401, 403, 404, 503)
-WRITE = errors.documented(400, 401, 403, 404, 412, 413, 422, 503)
+READ = errors.keyed(400, 404)
+WRITE = errors.keyed(400, 404, 412, 413, 422)
 
 
 async def _scope(
@@ -97,7 +97,7 @@ Key = Annotated[Name, Path(description="Up to 255 characters; may contain slashe
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 
-@router.get("", summary="Get all entries of a session", responses=errors.documented(400, 401, 403, 503))
+@router.get("", summary="Get all entries of a session", responses=errors.keyed(400))
 async def get_working_context(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> WorkingMemoryResponse:
     """Parts without entries are empty. Reading does not extend the lifetime of entries."""
     found = await working.read_all(scope, res)
@@ -114,7 +114,7 @@ async def get_working_context(scope: WorkingScopeOf, caller: Reader, res: Resour
     )
 
 
-@router.delete("", summary="Delete all entries of a session", responses=errors.documented(400, 401, 403, 503))
+@router.delete("", summary="Delete all entries of a session", responses=errors.keyed(400))
 async def clear_working_context(scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> DeletedCountResponse:
     """Returns 0 if there are none."""
     return DeletedCountResponse(deleted=await working.clear(scope, res))
@@ -144,9 +144,7 @@ async def get_working_item(key: Key, scope: WorkingScopeOf, caller: Reader, res:
     return send(answer(200, WorkingItemResponse.of(await working.read(scope, WorkingKind.ITEM, key, res))))
 
 
-@router.delete(
-    "/items/{key:path}", summary="Delete the value of a key", responses=errors.documented(400, 401, 403, 404, 412, 503)
-)
+@router.delete("/items/{key:path}", summary="Delete the value of a key", responses=errors.keyed(400, 404, 412))
 async def delete_working_item(
     key: Key, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> DeletedCountResponse:
@@ -160,7 +158,7 @@ async def delete_working_item(
     summary="Add a turn",
     status_code=201,
     response_model=WorkingTurnResponse,
-    responses=errors.documented(400, 401, 403, 413, 422, 503),
+    responses=errors.keyed(400, 413, 422),
 )
 async def add_working_turn(
     body: AddWorkingTurnRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf
@@ -172,7 +170,7 @@ async def add_working_turn(
     return send(answer(201, working_turn_response(entry)))
 
 
-@router.get("/turns", summary="List the newest turns", responses=errors.documented(400, 401, 403, 503))
+@router.get("/turns", summary="List the newest turns", responses=errors.keyed(400))
 async def list_working_turns(
     scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10
 ) -> WorkingTurnList:
@@ -186,7 +184,7 @@ async def list_working_turns(
     summary="Add a thought",
     status_code=201,
     response_model=ThoughtResponse,
-    responses=errors.documented(400, 401, 403, 413, 422, 503),
+    responses=errors.keyed(400, 413, 422),
 )
 async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> Response:
     """Above the session's limit the oldest thought is deleted."""
@@ -195,7 +193,7 @@ async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: 
     )
 
 
-@router.get("/thoughts", summary="List the newest thoughts", responses=errors.documented(400, 401, 403, 503))
+@router.get("/thoughts", summary="List the newest thoughts", responses=errors.keyed(400))
 async def list_thoughts(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10) -> ThoughtList:
     """Newest first. Does not count as a use."""
     found = await working.latest(scope, WorkingKind.THOUGHT, res, limit=limit)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from service.domain.working import WorkingEntry
 from service.http.free_json import Payload, PayloadObject
-from service.http.schemas import Id, Name, RequestModel, ResponseModel, Role, Speaker, Text, Time
+from service.http.schemas import Id, Name, RequestModel, ResponseModel, Role, Speaker, Text, Time, example
 
 Ttl = Annotated[
     int | None,
@@ -19,7 +19,7 @@ Ttl = Annotated[
 class SetWorkingItemRequest(RequestModel):
     """A JSON value to store under a key, replacing the previous value."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"value": {"step": 3}, "ttl_seconds": 600}]})
+    model_config = example(value={"step": 3}, ttl_seconds=600)
 
     value: Payload = Field(description="Any JSON; 64 kB at most")
     ttl_seconds: Ttl = None
@@ -28,7 +28,7 @@ class SetWorkingItemRequest(RequestModel):
 class AddWorkingTurnRequest(RequestModel):
     """A turn to keep in working memory only, not in the conversation."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"role": "user", "content": "Book the night train."}]})
+    model_config = example(role="user", content="Book the night train.")
 
     role: Role = Field(description="user, assistant, system or tool")
     content: Text = Field(description="What was said")
@@ -40,7 +40,7 @@ class AddWorkingTurnRequest(RequestModel):
 class PushThoughtRequest(RequestModel):
     """A thought to keep."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"thought": "Ask for the passport number last."}]})
+    model_config = example(thought="Ask for the passport number last.")
 
     thought: Text = Field(description="The agent's thought")
     ttl_seconds: Ttl = None
@@ -49,7 +49,7 @@ class PushThoughtRequest(RequestModel):
 class SetActiveGoalRequest(RequestModel):
     """The goal of the session: a description, the id of a goal, or both."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"description": "Plan the trip to Oslo"}]})
+    model_config = example(description="Plan the trip to Oslo")
 
     goal_id: Id | None = Field(None, description="UUID of a goal")
     description: Text | None = Field(None, description="What the session is working on")
@@ -65,7 +65,7 @@ class SetActiveGoalRequest(RequestModel):
 class SetSessionDataRequest(RequestModel):
     """Session data, replacing the previous data."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"data": {"locale": "nb-NO"}}]})
+    model_config = example(data={"locale": "nb-NO"})
 
     data: PayloadObject = Field(description="Any JSON object; 64 kB at most")
     ttl_seconds: Ttl = None

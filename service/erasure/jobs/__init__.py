@@ -1,1 +1,0 @@
-"""Deletions too large for one request."""
