@@ -82,7 +82,6 @@ SIZE = """
 """
 WORKSPACES = "SELECT workspace_id FROM find_workspaces() ORDER BY 1"
 ALL_WORKSPACES = "SELECT workspace_id FROM workspace ORDER BY 1"  # as the owner
-REVISION = "SELECT revision FROM schema_revision()"
 PARTITIONS = "SELECT ensure_partitions(now() + interval '7 days')"
 
 # One import of a workspace at a time, for as long as its connection lives.

@@ -13,9 +13,7 @@ from service.command import transfer
 from service.command.problems import CommandError
 from service.domain.filters import uuid_or_none
 from service.kit import postgres_url
-from service.postgres import rights
-from service.postgres.engine import NO_SCHEMA
-from service.postgres.readiness import EXPECTED_REVISION
+from service.postgres import readiness, rights
 from service.postgres.roles import URL_VARIABLES, WORKER
 
 SESSION_SETTINGS = {
@@ -29,28 +27,17 @@ SESSION_SETTINGS = {
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[Any]:
-    """A connection to a database whose schema this version knows. Raises StoreUnavailable where there is none, and
+    """A connection to a database whose schema this version knows. Raises StoreUnavailable or SchemaMismatch, and
     CommandError for what goes wrong meanwhile: the database stops, the disk is full."""
     with rights.usable(url):
         connection = await asyncpg.connect(postgres_url.libpq(url), server_settings=SESSION_SETTINGS)
     try:
-        await _check_schema(connection)
+        await readiness.demand_revision(connection)
         yield connection
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as exc:
         raise CommandError(f"It stopped: {exc}. Give the command again.") from exc
     finally:
         await connection.close()
-
-
-async def _check_schema(connection: Any) -> None:
-    if await connection.fetchval("SELECT to_regprocedure('public.schema_revision()')") is None:
-        raise CommandError(NO_SCHEMA)
-    revision = await connection.fetchval(transfer.REVISION)
-    if revision != EXPECTED_REVISION:
-        raise CommandError(
-            f"The database's schema is at revision {revision}, and this version of Loxodon knows {EXPECTED_REVISION}: "
-            "use the version that serves it."
-        )
 
 
 async def enter(connection: Any, workspace_id: UUID) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any, get_args, get_origin
 from uuid import UUID
 
@@ -63,17 +64,27 @@ class KeyRing:
         """The caller, None for an unknown key. Raises RateLimited for an address that sent too many of them, unless the
         key is cached as valid."""
         digest = keys.digest(secret)
-        until, known = self._seen.get(digest, (0.0, None))
-        if known is not None and self._clock() < until:
-            return known
-        if known is None and (wait_s := self._failures.wait_s(address)) > 0:
+        if digest not in self._seen and (wait_s := self._failures.wait_s(address)) > 0:
             raise RateLimited("Too many wrong keys came from this address.", retry_after_s=wait_s)
-        found = None
-        if self._clock() >= self._unknown.get(digest, 0.0):
-            found = await keys.find(self._database, secret)
-            self._remember(digest, found)
+        found = await self._look_up(digest, partial(keys.find, self._database, secret))
         if found is None:
             self._failures.failed(address)
+        return found
+
+    async def caller_by_id(self, workspace_id: UUID, key_id: UUID) -> Caller | None:
+        """The caller of a key by its id, as a token names it."""
+        find = partial(keys.find_by_id, self._database, workspace_id, key_id)
+        return await self._look_up(f"{workspace_id}/{key_id}", find)
+
+    async def _look_up(self, name: str, find: Callable[[], Awaitable[Caller | None]]) -> Caller | None:
+        """What is remembered under this name, else what `find` finds; None for an unknown key."""
+        until, known = self._seen.get(name, (0.0, None))
+        if known is not None and self._clock() < until:
+            return known
+        if self._clock() < self._unknown.get(name, 0.0):
+            return None
+        found = await find()
+        self._remember(name, found)
         return found
 
     def _remember(self, digest: str, found: Caller | None) -> None:
@@ -87,18 +98,6 @@ class KeyRing:
             self._seen.popitem(last=False)
         if len(self._unknown) > REMEMBERED_UNKNOWN:
             self._unknown.popitem(last=False)
-
-    async def caller_by_id(self, workspace_id: UUID, key_id: UUID) -> Caller | None:
-        """The caller for the id of a key, as in a token."""
-        name = f"{workspace_id}/{key_id}"
-        until, known = self._seen.get(name, (0.0, None))
-        if known is not None and self._clock() < until:
-            return known
-        found = None
-        if self._clock() >= self._unknown.get(name, 0.0):
-            found = await keys.find_by_id(self._database, workspace_id, key_id)
-            self._remember(name, found)
-        return found
 
     def forget(self) -> None:
         """Empties the cache after a change of keys or workspace settings in this process."""

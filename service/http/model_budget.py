@@ -43,18 +43,5 @@ async def shown(session: Session, caller: Caller, res: Resources) -> ModelBudget
     if res.llm is None or caller.wall:
         return None
     account, budget = await model_days.account(session, caller.workspace_id, res.clock()), res.settings.model_budget
-    return ModelBudgetItem(
-        day=account.day.isoformat(),
-        resets_at=account.resets_at,
-        state=account.state(budget),
-        calls=account.calls,
-        prompt_tokens=account.prompt_tokens,
-        completion_tokens=account.completion_tokens,
-        cost=account.cost,
-        reserved_tokens=account.reserved_tokens,
-        reserved_cost=account.reserved_cost,
-        soft_tokens=budget.soft_tokens or None,
-        hard_tokens=budget.hard_tokens or None,
-        soft_cost=budget.soft_cost or None,
-        hard_cost=budget.hard_cost or None,
-    )
+    limits = {name: getattr(budget, name) or None for name in ("soft_tokens", "hard_tokens", "soft_cost", "hard_cost")}
+    return ModelBudgetItem.of(account, day=account.day.isoformat(), state=account.state(budget), **limits)

@@ -27,7 +27,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from service.domain import moments, sizes
 from service.domain.errors import InvalidInput
 from service.domain.scope import ScopeMatch
-from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
+from service.domain.temporal import Temporal, TemporalTag, TemporalType
 from service.domain.text import is_blank
 from service.kit.settings import known_zone
 from service.language import tags
@@ -362,20 +362,4 @@ class TemporalDetails(ResponseModel):
 
 
 def temporal_details(found: Temporal) -> TemporalDetails:
-    return TemporalDetails(
-        type=found.type,
-        valid_until=found.valid_until,
-        tag=found.tag,
-        mentions=[time_mention(each) for each in found.mentions],
-    )
-
-
-def time_mention(found: Mention) -> TimeMention:
-    return TimeMention(
-        text=found.text,
-        start=found.start,
-        end=found.end,
-        kind=found.kind,
-        begins_at=found.begins_at,
-        ends_at=found.ends_at,
-    )
+    return TemporalDetails.of(found, mentions=[TimeMention.of(each) for each in found.mentions])

@@ -16,11 +16,9 @@ from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
 
-from service.domain.errors import SchemaMismatch, StoreUnavailable
+from service.domain.errors import StoreUnavailable
 from service.kit import postgres_url
-from service.postgres import rights
-from service.postgres.engine import NO_SCHEMA
-from service.postgres.readiness import EXPECTED_REVISION
+from service.postgres import readiness, rights
 from service.postgres.roles import MIGRATE_LOGIN, OWNER, URL_VARIABLES
 
 SCRIPT = Path(__file__).parent / "sql" / "doctor.sql"
@@ -80,7 +78,7 @@ async def examine(url: str, *, examples: int) -> list[CheckResult]:
         await _become_owner(connection)
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'")
-            await _check_schema(connection)
+            await readiness.demand_revision(connection)
             return [await _run(connection, check, examples) for check in await _possible(connection)]
     finally:
         await connection.close()
@@ -106,17 +104,6 @@ async def _become_owner(connection: asyncpg.Connection[Any]) -> None:
     except (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidParameterValueError) as exc:
         login = await connection.fetchval("SELECT session_user")
         raise StoreUnavailable(NOT_THE_OWNER.format(login=login)) from exc
-
-
-async def _check_schema(connection: asyncpg.Connection[Any]) -> None:
-    if await connection.fetchval("SELECT to_regprocedure('public.schema_revision()')") is None:
-        raise SchemaMismatch(NO_SCHEMA)
-    revision = await connection.fetchval("SELECT revision FROM schema_revision()")
-    if revision != EXPECTED_REVISION:
-        raise SchemaMismatch(
-            f"The database's schema is at revision {revision}, and this version of the service checks revision "
-            f"{EXPECTED_REVISION}: start the doctor of the version that serves it."
-        )
 
 
 async def _run(connection: asyncpg.Connection[Any], check: Invariant, examples: int) -> CheckResult:

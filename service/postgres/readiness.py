@@ -8,7 +8,9 @@ that cannot read, or is newer than the schema, does not serve (docs/upgrades.md,
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import asyncpg  # type: ignore[import-untyped]
 from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 
@@ -56,6 +58,18 @@ async def check(database: Database) -> None:
     it can only read, `database` refuses writes from now on, and takes them again once the revisions agree."""
     async with database.read() as session:
         await _check(database, session)
+
+
+async def demand_revision(connection: asyncpg.Connection[Any]) -> None:
+    """Raises SchemaMismatch where the schema is not of this very version, as commands that read all of it need."""
+    if await connection.fetchval("SELECT to_regprocedure('public.schema_revision()')") is None:
+        raise SchemaMismatch(NO_SCHEMA)
+    revision = await connection.fetchval("SELECT revision FROM schema_revision()")
+    if revision != EXPECTED_REVISION:
+        raise SchemaMismatch(
+            f"The database's schema is at revision {revision}, and this version of Loxodon knows {EXPECTED_REVISION}: "
+            "use the version that serves it."
+        )
 
 
 async def status(database: Database) -> DatabaseStatus:

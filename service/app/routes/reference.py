@@ -247,19 +247,9 @@ async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
         found = await stats.of_workspace(session, caller.workspace_id)
         dead_jobs = await overview.count_dead(session, caller.workspace_id)
         budget = await model_budget.shown(session, caller, res)
-    return StatsResponse(
-        name="memories",
-        count=found.memories,
-        archived=found.archived,
-        pending_embeddings=found.pending_embeddings,
-        vectors=found.vectors,
-        dimension=res.embedder.dimension,
-        embedder=res.embedder.model,
-        conversations=found.conversations,
-        entities=found.entities,
-        dead_jobs=dead_jobs,
-        model_budget=budget,
-    )
+    embedder = {"dimension": res.embedder.dimension, "embedder": res.embedder.model}
+    more = {"count": found.memories, "dead_jobs": dead_jobs, "model_budget": budget, **embedder}
+    return StatsResponse.of(found, name="memories", **more)
 
 
 @router.get(
