@@ -11,18 +11,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
-from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from service.compat import automem_words
-from service.compat.automem_scope import one, owner, read, tagged, uuid_of
+from service.compat.automem_scope import ends_of, is_untouched, one, owner, read, tagged
 from service.compat.foreign import (
     EVERY_METHOD,
     ForeignRoute,
     numbered_page,
     object_of,
+    objects_in,
     only,
     present,
     refuse_other,
@@ -31,7 +31,7 @@ from service.compat.foreign import (
 from service.domain.access import Caller, Right
 from service.domain.clock import elapsed_ms
 from service.domain.errors import InvalidInput, ServiceError
-from service.domain.job import WORKSPACE_JOBS, JobName
+from service.domain.job import WORKSPACE_JOBS
 from service.domain.memory import Memory, StoreResult
 from service.domain.paging import SortOrder
 from service.domain.relation import Relation, RelationType
@@ -68,25 +68,6 @@ MOST_TAGGED: Final = 200
 MOST_AT_ONCE: Final = 500
 RETRIED_S: Final = 60.0
 """How long the same memory, stored again, counts as the same request: clients repeat a POST whose answer was lost."""
-
-MODES: Final[Mapping[str, tuple[JobName, ...]]] = {
-    "decay": ("relevance", "decay"),
-    "creative": ("patterns",),
-    "cluster": ("promote",),
-    "forget": ("forget",),
-    "full": tuple(WORKSPACE_JOBS),
-}
-"""What each mode of a consolidation is here."""
-
-NOT_OFFERED: Final[Mapping[str, str]] = {
-    "graph": "The graph is read per memory here: GET /v1/memories/{id}/related and /v1/entities.",
-    "viewer": "There is no viewer.",
-    "stream": "Events of AutoMem's form are not sent.",
-    "documents": "Files are not kept: store their text.",
-    "enrichment/reprocess": "What is enriched again is what changes: PATCH the memory's content.",
-}
-"""By the beginning of the path."""
-
 
 # -- health ------------------------------------------------------------------------------------------------------------
 
@@ -127,7 +108,7 @@ async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write
     try:
         await refuse_repeated(context, caller.workspace_id, res)
     except Replay as replay:
-        if write.idempotency or await _is_untouched(caller, replay.answer.body["memory_id"], res):
+        if write.idempotency or await is_untouched(caller, replay.answer.body["memory_id"], res):
             raise
         context = write
     with budget(res) as spending, caches.deferred():
@@ -183,16 +164,11 @@ async def _are_there(caller: Caller, done: StoreBatchResponse, res: Resources) -
     return len(await read(caller, [each for each in ids if each is not None], res)) == len(ids)
 
 
-async def _is_untouched(caller: Caller, id: str, res: Resources) -> bool:
-    found = (await read(caller, [UUID(id)], res)).get(UUID(id))
-    return found is not None and found.version == 1
-
-
 @router.post("/memory/batch")
 async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write: BatchOf) -> Response:
     """Nothing is stored when one of them cannot be."""
     began, sent = time.perf_counter(), await object_of(request)
-    given = _list_of(sent, "memories")
+    given = objects_in(sent, "memories", MOST_AT_ONCE)
     items = []
     for index, each in enumerate(given):
         fields, _ = automem_words.stored(each, res.embedder.dimension, f"memories[{index}].")
@@ -225,16 +201,6 @@ async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write:
         "query_time_ms": elapsed_ms(began),
     }
     return JSONResponse(body, 201 if ids else 400)
-
-
-def _list_of(sent: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """The objects under this name; raises InvalidInput."""
-    given = sent.get(name)
-    if not isinstance(given, list) or not given or not all(isinstance(each, dict) for each in given):
-        raise InvalidInput(f"{name}: must be a list of objects that is not empty.", field=name)
-    if len(given) > MOST_AT_ONCE:
-        raise InvalidInput(f"{name}: {len(given)} were sent, at most {MOST_AT_ONCE} are taken at once.", field=name)
-    return given
 
 
 def _from(context: WriteContext, begin: int) -> WriteContext:
@@ -348,7 +314,7 @@ async def associate_memories(request: Request, caller: Writer, res: ResourcesOf,
         return JSONResponse(await _associated(sent, caller, res, write), 201)
     made: list[dict[str, Any]] = []
     failed: list[dict[str, Any]] = []
-    for index, each in enumerate(_list_of(sent, "associations")):
+    for index, each in enumerate(objects_in(sent, "associations", MOST_AT_ONCE)):
         ends = {"index": index, **present(each, "memory1_id", "memory2_id", "type")}
         try:
             item = of_item(write, index)
@@ -373,12 +339,7 @@ async def associate_memories(request: Request, caller: Writer, res: ResourcesOf,
 
 
 async def _associated(sent: Mapping[str, Any], caller: Caller, res: Resources, write: WriteContext) -> dict[str, Any]:
-    for name in ("memory1_id", "memory2_id"):
-        if not isinstance(sent.get(name), str) or not sent[name].strip():
-            raise InvalidInput(f"{name}: is missing.", field=name)
-    source, target = (uuid_of(sent[name], name) for name in ("memory1_id", "memory2_id"))
-    if source == target:
-        raise InvalidInput("memory2_id: a memory has no relation to itself.", field="memory2_id")
+    source, target = ends_of(sent)
     kind = automem_words.relation_type(sent.get("type"))
     strength = automem_words.unit(sent.get("strength", 0.5), "strength")
     properties = {name: value for name, value in sent.items() if name not in OF_A_RELATION and value is not None}
@@ -432,10 +393,10 @@ async def consolidate(request: Request, caller: Admin, res: ResourcesOf, write: 
     """Queues the jobs that keep memories here; with dry_run it only says which."""
     sent = await object_of(request) if getattr(request.state, "json", None) else {}
     mode, dry_run = str(sent.get("mode") or "full").lower(), sent.get("dry_run", True)
-    if mode not in MODES:
-        raise InvalidInput(f"mode: must be one of {', '.join(sorted(MODES))}.", field="mode")
+    if mode not in automem_words.MODES:
+        raise InvalidInput(f"mode: must be one of {', '.join(sorted(automem_words.MODES))}.", field="mode")
     steps: dict[str, Any] = {}
-    for name in MODES[mode]:
+    for name in automem_words.MODES[mode]:
         steps[name] = {"status": "dry_run"}
         if not dry_run:
             job = await jobs.run(JobsOf(caller), name, {}, res, write)
@@ -484,4 +445,4 @@ async def sync(caller: Admin) -> dict[str, Any]:
 
 @router.api_route("/{path:path}", methods=EVERY_METHOD)
 async def other(path: str, caller: CallerOf) -> None:
-    refuse_other(path, NOT_OFFERED)
+    refuse_other(path, automem_words.NOT_OFFERED)

@@ -5,8 +5,8 @@ AutoMem has one store for everybody. Here it is that of the key: its own user, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 from uuid import UUID
 
 from service.domain.access import Caller
@@ -59,3 +59,20 @@ async def one(caller: Caller, id: str, res: Resources) -> Memory:
 def tagged(caller: Caller, wanted: Sequence[str]) -> NarrowingFields:
     """The memories that have one of the tags."""
     return body_of(NarrowingFields, {**owner(caller), "tags": list(wanted), "tag_match": "exact"})
+
+
+async def is_untouched(caller: Caller, id: str, res: Resources) -> bool:
+    """Whether the memory is there as it was stored."""
+    found = (await read(caller, [UUID(id)], res)).get(UUID(id))
+    return found is not None and found.version == 1
+
+
+def ends_of(sent: Mapping[str, Any]) -> tuple[UUID, UUID]:
+    """The two memories of a relation; raises InvalidInput."""
+    for name in ("memory1_id", "memory2_id"):
+        if not isinstance(sent.get(name), str) or not sent[name].strip():
+            raise InvalidInput(f"{name}: is missing.", field=name)
+    source, target = (uuid_of(sent[name], name) for name in ("memory1_id", "memory2_id"))
+    if source == target:
+        raise InvalidInput("memory2_id: a memory has no relation to itself.", field="memory2_id")
+    return source, target

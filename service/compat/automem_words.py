@@ -10,6 +10,7 @@ from uuid import UUID
 
 from service.compat.foreign import present
 from service.domain.errors import InvalidInput
+from service.domain.job import WORKSPACE_JOBS, JobName
 from service.domain.memory import Hit, Memory
 from service.http.schemas import TypeName, iso
 from service.language import tags
@@ -26,6 +27,24 @@ TYPES: Final[Mapping[str, str]] = {name.lower(): name for name in get_args(TypeN
 SYSTEM: Final = ("timestamp", "updated_at", "last_accessed")
 NEW_SYSTEM: Final = ("updated_at", "last_accessed")
 SORTS: Final = ("score", "time_desc", "time_asc", "updated_desc", "updated_asc")
+
+MODES: Final[Mapping[str, tuple[JobName, ...]]] = {
+    "decay": ("relevance", "decay"),
+    "creative": ("patterns",),
+    "cluster": ("promote",),
+    "forget": ("forget",),
+    "full": tuple(WORKSPACE_JOBS),
+}
+"""What each mode of a consolidation is here."""
+
+NOT_OFFERED: Final[Mapping[str, str]] = {
+    "graph": "The graph is read per memory here: GET /v1/memories/{id}/related and /v1/entities.",
+    "viewer": "There is no viewer.",
+    "stream": "Events of AutoMem's form are not sent.",
+    "documents": "Files are not kept: store their text.",
+    "enrichment/reprocess": "What is enriched again is what changes: PATCH the memory's content.",
+}
+"""By the beginning of the path."""
 
 # -- requests ----------------------------------------------------------------------------------------------------------
 

@@ -49,6 +49,16 @@ async def object_of(request: Request) -> dict[str, Any]:
     return found
 
 
+def objects_in(sent: Mapping[str, Any], name: str, most: int) -> list[dict[str, Any]]:
+    """The objects under this name; raises InvalidInput."""
+    given = sent.get(name)
+    if not isinstance(given, list) or not given or not all(isinstance(each, dict) for each in given):
+        raise InvalidInput(f"{name}: must be a list of objects that is not empty.", field=name)
+    if len(given) > most:
+        raise InvalidInput(f"{name}: {len(given)} were sent, at most {most} are taken at once.", field=name)
+    return given
+
+
 def only(request: Request, *names: str) -> None:
     """Raises InvalidInput for a query parameter that is not among `names`: of a deletion it might be what limits it."""
     for name in request.query_params:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Final
@@ -16,7 +15,6 @@ from service.compat import mem0_words
 from service.compat.foreign import (
     EVERY_METHOD,
     ForeignRoute,
-    moment,
     numbered_page,
     object_of,
     only,
@@ -54,33 +52,18 @@ from service.memories.routes.memories import revision
 from service.memories.routes.store_models import StoreRequest
 from service.memories.statements import history, memories
 from service.queue import operations
-from service.queue.operations import OperationRecord
 from service.runtime.resources import Resources
 from service.runtime.statements import caches
 from service.runtime.statements.idempotency import Replay
 from service.runtime.transactions import memory_id, missing
 from service.search.routes.search import carried_out
-from service.search.routes.search_models import RankingTuning, SearchRequest
+from service.search.routes.search_models import SearchRequest
 from service.tenants.routes.scopes import ScopeItem, list_scopes
 
 router = APIRouter(prefix=MEM0, route_class=ForeignRoute, include_in_schema=False)
 
-TOP_K: Final = 10
 PAGE_SIZE: Final = 100
 MOST_ENTITIES: Final = 10_000
-MAX_REPR: Final = 2_000
-"""Characters of `filters` in a query, where mem0's client in Python sends the repr of its dictionary."""
-
-NOT_OFFERED: Final[Mapping[str, str]] = {
-    "api/v1/orgs": "Organizations, projects and members are workspaces and keys here: /v1/workspaces and /v1/api-keys. "
-    "Instructions and categories of a project are not kept; extraction is set per workspace.",
-    "api/v1/webhooks": "Webhooks of mem0 are not offered under this address.",
-    "v1/exports": "Exports by a schema are not offered: read all with get_all, or GET /v1/memories, page by page.",
-    "v1/summary": "Summaries of memories are not offered: POST /v1/recall gives a text that fits a prompt.",
-    "v2/profiles": "Profiles need no settings and no jobs here: see GET /v1/users/{user_id}/profile.",
-    "v2/entities": "A profile of mem0's form is not offered: see GET /v1/users/{user_id}/profile.",
-}
-"""By the beginning of the path."""
 
 
 @router.get("/v1/ping")
@@ -147,7 +130,12 @@ async def list_events(request: Request, caller: Reader, res: ResourcesOf) -> dic
     limit = whole_number(request.query_params.get("page_size"), "page_size", default=PAGE_SIZE, most=PAGE_SIZE)
     async with res.db.read(caller.workspace_id) as session:
         found = await operations.newest(session, caller.workspace_id, limit=limit)
-    return {"count": len(found), "next": None, "previous": None, "results": [_event(each, {}) for each in found]}
+    return {
+        "count": len(found),
+        "next": None,
+        "previous": None,
+        "results": [mem0_words.event_item(each, {}) for each in found],
+    }
 
 
 @router.get("/v1/event/{id}")
@@ -159,30 +147,11 @@ async def get_event(id: str, caller: Reader, res: ResourcesOf) -> dict[str, Any]
             raise _no_event()
         made = [UUID(each["id"]) for each in (found.result or {}).get("results", []) if each.get("id")]
         texts = await memories.get_many(session, caller.workspace_id, made)
-    return _event(found, texts)
+    return mem0_words.event_item(found, texts)
 
 
 def _no_event() -> NotFound:
     return NotFound("There is no event with this id; they are kept for a week.", field="id")
-
-
-def _event(found: OperationRecord, texts: Mapping[UUID, Memory]) -> dict[str, Any]:
-    results = [
-        {**each, "data": {"memory": texts[UUID(each["id"])].text}}
-        for each in (found.result or {}).get("results", [])
-        if each.get("id") and UUID(each["id"]) in texts
-    ]
-    warnings = (found.result or {}).get("warnings", [])
-    return {
-        "id": str(found.id),
-        "event_type": "ADD" if found.kind == KIND else "DELETE",
-        "status": mem0_words.STATUS[found.state],
-        "results": results,
-        "error": (found.error or {}).get("detail") or next(filter(mem0_words.is_fault, warnings), None),
-        "warnings": warnings,
-        "created_at": iso(found.created_at),
-        "updated_at": iso(found.finished_at or found.created_at),
-    }
 
 
 # -- finding -----------------------------------------------------------------------------------------------------------
@@ -194,40 +163,17 @@ def _event(found: OperationRecord, texts: Mapping[UUID, Memory]) -> dict[str, An
 async def search(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
     """`threshold` counts against the score here, and the keywords of a query always count."""
     sent = await object_of(request)
-    _refuse_expired(sent)
-    most = res.settings.max_page_size
-    top_k = whole_number(sent.get("top_k", sent.get("limit")), "top_k", default=TOP_K, least=0, most=most)
-    if top_k < 1:
-        raise InvalidInput("top_k: must be at least 1.", field="top_k")
-    given = {"query": sent.get("query"), "limit": top_k, "categories": sent.get("categories") or []}
-    given["turns"] = False
-    if not isinstance(given["query"], str) or not given["query"].strip():
-        raise InvalidInput("query: must be a text that is not blank.", field="query")
-    if sent.get("threshold") is not None:
-        given["min_score"] = sent["threshold"]
-    if sent.get("reference_date") is not None:
-        given["timestamp"] = moment(sent["reference_date"], "reference_date")
-    if sent.get("rerank") is not None:
-        given["tuning"] = RankingTuning(rerank=bool(sent["rerank"]))
+    given = mem0_words.searched(sent, res.settings.max_page_size)
     hits: list[Hit] = []
     for scope in mem0_words.scopes(sent):
         body = body_of(SearchRequest, {**given, **scope, "filters": mem0_words.narrowed(sent, scope)})
         hits += (await carried_out(request, body, caller, res)).found.hits
-    best = sorted(hits, key=lambda hit: -hit.score)[:top_k]
-    return {"results": [_chosen(mem0_words.memory_item(hit.memory, score=min(hit.score, 1.0)), sent) for hit in best]}
-
-
-def _chosen(item: dict[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
-    """The item, or of it the `fields` that were asked for, and what every client needs."""
-    wanted = sent.get("fields")
-    if not isinstance(wanted, list) or not wanted:
-        return item
-    return {name: value for name, value in item.items() if name in {"id", "memory", "score", *map(str, wanted)}}
-
-
-def _refuse_expired(sent: Mapping[str, Any]) -> None:
-    if sent.get("show_expired"):
-        raise InvalidInput("show_expired: what has expired is gone here, and nobody is shown it.", field="show_expired")
+    best = sorted(hits, key=lambda hit: -hit.score)[: given["limit"]]
+    return {
+        "results": [
+            mem0_words.chosen(mem0_words.memory_item(hit.memory, score=min(hit.score, 1.0)), sent) for hit in best
+        ]
+    }
 
 
 @router.post("/v2/memories")
@@ -243,7 +189,6 @@ async def get_all_by_query(request: Request, caller: Reader, res: ResourcesOf) -
 
 async def _listed(request: Request, sent: Mapping[str, Any], caller: Caller, res: Resources) -> dict[str, Any]:
     """The newest first. Of several users each has its own page, so they are read from the first on and cut."""
-    _refuse_expired(sent)
     asked = {**sent, **request.query_params}
     size = whole_number(asked.get("page_size"), "page_size", default=PAGE_SIZE, most=res.settings.max_page_size)
     page = whole_number(asked.get("page"), "page", default=1, most=MAX_ITEMS)
@@ -263,7 +208,7 @@ async def _listed(request: Request, sent: Mapping[str, Any], caller: Caller, res
     return {
         "count": total,
         **_around(request, page, more=total > size * page),
-        "results": [_chosen(mem0_words.memory_item(each), sent) for each in found],
+        "results": [mem0_words.chosen(mem0_words.memory_item(each), sent) for each in found],
     }
 
 
@@ -311,23 +256,14 @@ def _memory_answer(found: Memory) -> StoredAnswer:
 
 
 def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revision:
-    given = present(sent, "metadata")
-    if sent.get("text", sent.get("data")) is not None:
-        given["content"] = sent.get("text", sent.get("data"))
-    if "expiration_date" in sent:
-        given["expires_at"] = mem0_words.expiry(sent["expiration_date"])
-    if sent.get("timestamp") is not None:
-        given |= {"timestamp": moment(sent["timestamp"], "timestamp"), "allow_system_fields": True}
-    if not given:
-        raise InvalidInput("text: give text, metadata, timestamp or expiration_date.", field="text")
-    change = revision(body_of(ForeignPatch, given), caller, res.clock())
+    change = revision(body_of(ForeignPatch, mem0_words.patched(sent)), caller, res.clock())
     return replace(change, embed_now=change.text is not None)
 
 
 @router.put("/v1/batch")
 async def batch_update(request: Request, caller: Changer, res: ResourcesOf, write: BatchOf) -> dict[str, Any]:
     """One after the other; the first that fails is the answer where none succeeds."""
-    items = _items(await object_of(request), res)
+    items = mem0_words.items(await object_of(request), res.settings.batch_max_items)
     failed: list[tuple[str, ServiceError]] = []
     for index, item in enumerate(items):
         context = of_item(write, index).answered_by(_memory_answer)
@@ -342,21 +278,6 @@ async def batch_update(request: Request, caller: Changer, res: ResourcesOf, writ
         raise failed[0][1]
     message = f"Successfully updated {len(items) - len(failed)} memories"
     return {"message": message, "failed": [{"memory_id": each, "detail": exc.detail} for each, exc in failed]}
-
-
-def _items(sent: Mapping[str, Any], res: Resources) -> list[dict[str, Any]]:
-    """The members of `memories`, or of `memory_ids`; raises InvalidInput."""
-    given = sent.get("memories", sent.get("memory_ids"))
-    if not isinstance(given, list) or not given:
-        raise InvalidInput('memories: must be a list of {"memory_id"}.', field="memories")
-    if len(given) > res.settings.batch_max_items:
-        detail = f"memories: {len(given)} were sent, the maximum is {res.settings.batch_max_items}."
-        raise InvalidInput(detail, field="memories")
-    items = [each if isinstance(each, dict) else {"memory_id": each} for each in given]
-    for index, each in enumerate(items):
-        if not isinstance(each.get("memory_id"), str):
-            raise InvalidInput(f"memories[{index}].memory_id: is missing.", field=f"memories[{index}].memory_id")
-    return items
 
 
 @router.post("/v1/feedback")
@@ -404,7 +325,7 @@ async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write:
     """Never of everybody: at least one user, agent or run has to be named."""
     only(request, *mem0_words.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
     named = {
-        **_named_by_repr(request.query_params.get("filters")),
+        **mem0_words.named_by_repr(request.query_params.get("filters")),
         **present(request.query_params, *mem0_words.ENTITIES),
     }
     if "app_id" in request.query_params or named.keys() - set(mem0_words.ENTITIES):
@@ -415,20 +336,6 @@ async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write:
     if not named:
         raise ScopeMissing
     return send(await _forgotten(named, "Memories deleted successfully!", caller, res, write))
-
-
-def _named_by_repr(given: str | None) -> dict[str, Any]:
-    """`{'user_id': 'alice'}` as mem0's client in Python writes it; raises InvalidInput for anything else."""
-    if given is None:
-        return {}
-    try:
-        found = ast.literal_eval(given) if len(given) <= MAX_REPR else None
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not all(isinstance(each, str) for pair in found.items() for each in pair):
-        detail = "filters: must be an object of ids, such as {'user_id': 'alice'}."
-        raise InvalidInput(detail, field="filters")
-    return found
 
 
 async def _forgotten(
@@ -451,7 +358,10 @@ async def _forgotten(
 @router.delete("/v1/batch")
 async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Any:
     """All in one transaction; unknown ones do not stop the others."""
-    ids = [memory_id(each["memory_id"]) for each in _items(await object_of(request), res)]
+    ids = [
+        memory_id(each["memory_id"])
+        for each in mem0_words.items(await object_of(request), res.settings.batch_max_items)
+    ]
 
     def answer(found: list[ForgottenMemory]) -> StoredAnswer:
         count = sum(each.deleted for each in found)
@@ -537,4 +447,4 @@ def _around(request: Request, page: int, *, more: bool) -> dict[str, str | None]
 
 @router.api_route("/{path:path}", methods=EVERY_METHOD)
 async def other(path: str, caller: CallerOf) -> None:
-    refuse_other(path, NOT_OFFERED)
+    refuse_other(path, mem0_words.NOT_OFFERED)

@@ -7,15 +7,20 @@ metadata.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, get_args
+from uuid import UUID
 
-from service.compat.foreign import moment, present
+from service.compat.foreign import moment, present, whole_number
 from service.domain import filters
 from service.domain.errors import InvalidInput
 from service.domain.memory import HistoryEntry, Memory
 from service.http.schemas import iso
+from service.intake.deferred import KIND
+from service.queue.operations import OperationRecord
+from service.search.routes.search_models import RankingTuning
 
 ENTITIES: Final = ("user_id", "agent_id", "run_id")
 NAMES: Final[Mapping[str, str]] = {
@@ -30,11 +35,26 @@ NAMES: Final[Mapping[str, str]] = {
 """Fields of mem0's memories, as they are called here. Every other name is one of the metadata."""
 
 KEPT_IN_METADATA: Final = ("app_id", "feedback", "feedback_reason")
+TOP_K: Final = 10
+MAX_REPR: Final = 2_000
+"""Characters of `filters` in a query, where mem0's client in Python sends the repr of its dictionary."""
+
 MOST_OWNERS: Final = 10
 """Scopes that one request may read, one after the other."""
 
 Owner = dict[str, str]
 """An id by its name: one of several ways in which a filter can hold."""
+
+NOT_OFFERED: Final[Mapping[str, str]] = {
+    "api/v1/orgs": "Organizations, projects and members are workspaces and keys here: /v1/workspaces and /v1/api-keys. "
+    "Instructions and categories of a project are not kept; extraction is set per workspace.",
+    "api/v1/webhooks": "Webhooks of mem0 are not offered under this address.",
+    "v1/exports": "Exports by a schema are not offered: read all with get_all, or GET /v1/memories, page by page.",
+    "v1/summary": "Summaries of memories are not offered: POST /v1/recall gives a text that fits a prompt.",
+    "v2/profiles": "Profiles need no settings and no jobs here: see GET /v1/users/{user_id}/profile.",
+    "v2/entities": "A profile of mem0's form is not offered: see GET /v1/users/{user_id}/profile.",
+}
+"""By the beginning of the path."""
 
 # -- filters -----------------------------------------------------------------------------------------------------------
 
@@ -94,6 +114,8 @@ def _condition(field: str, operator: str, value: Any) -> dict[str, Any]:
 def scopes(sent: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The scopes that a search or list looks at, as fields of a request; none where the filter contradicts itself.
     Raises InvalidInput where they cannot be told from the filter, or are too many."""
+    if sent.get("show_expired"):
+        raise InvalidInput("show_expired: what has expired is gone here, and nobody is shown it.", field="show_expired")
     given = sent.get("filters")
     if given is not None:
         tree(given)  # also where it then matches nothing
@@ -217,6 +239,66 @@ def expiry(given: object) -> datetime | None:
     return found.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
 
 
+def searched(sent: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """The body of POST /v1/memories/search, without its scope and filter; raises InvalidInput."""
+    top_k = whole_number(sent.get("top_k", sent.get("limit")), "top_k", default=TOP_K, least=0, most=most)
+    if top_k < 1:
+        raise InvalidInput("top_k: must be at least 1.", field="top_k")
+    given = {"query": sent.get("query"), "limit": top_k, "categories": sent.get("categories") or [], "turns": False}
+    if not isinstance(given["query"], str) or not given["query"].strip():
+        raise InvalidInput("query: must be a text that is not blank.", field="query")
+    if sent.get("threshold") is not None:
+        given["min_score"] = sent["threshold"]
+    if sent.get("reference_date") is not None:
+        given["timestamp"] = moment(sent["reference_date"], "reference_date")
+    if sent.get("rerank") is not None:
+        given["tuning"] = RankingTuning(rerank=bool(sent["rerank"]))
+    return given
+
+
+def patched(sent: Mapping[str, Any]) -> dict[str, Any]:
+    """The body of PATCH /v1/memories/{id}; raises InvalidInput where nothing is to change."""
+    given = present(sent, "metadata")
+    if sent.get("text", sent.get("data")) is not None:
+        given["content"] = sent.get("text", sent.get("data"))
+    if "expiration_date" in sent:
+        given["expires_at"] = expiry(sent["expiration_date"])
+    if sent.get("timestamp") is not None:
+        given |= {"timestamp": moment(sent["timestamp"], "timestamp"), "allow_system_fields": True}
+    if not given:
+        raise InvalidInput("text: give text, metadata, timestamp or expiration_date.", field="text")
+    return given
+
+
+def items(sent: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
+    """The members of `memories`, or of `memory_ids`; raises InvalidInput."""
+    given = sent.get("memories", sent.get("memory_ids"))
+    if not isinstance(given, list) or not given:
+        raise InvalidInput('memories: must be a list of {"memory_id"}.', field="memories")
+    if len(given) > most:
+        detail = f"memories: {len(given)} were sent, the maximum is {most}."
+        raise InvalidInput(detail, field="memories")
+    items = [each if isinstance(each, dict) else {"memory_id": each} for each in given]
+    for index, each in enumerate(items):
+        if not isinstance(each.get("memory_id"), str):
+            raise InvalidInput(f"memories[{index}].memory_id: is missing.", field=f"memories[{index}].memory_id")
+    return items
+
+
+def named_by_repr(given: str | None) -> dict[str, Any]:
+    """`{'user_id': 'alice'}` as mem0's client in Python writes it; raises InvalidInput for anything else."""
+    if given is None:
+        return {}
+    try:
+        found = ast.literal_eval(given) if len(given) <= MAX_REPR else None
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(each, str) for pair in found.items() for each in pair):
+        detail = "filters: must be an object of ids, such as {'user_id': 'alice'}."
+        raise InvalidInput(detail, field="filters")
+    return found
+
+
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
@@ -278,3 +360,31 @@ STATUS: Final[Mapping[str, str]] = {
     "failed": "FAILED",
 }
 """Of an event, by the state of its operation."""
+
+
+def event_item(found: OperationRecord, texts: Mapping[UUID, Memory]) -> dict[str, Any]:
+    """An add, or a deletion that takes long, as mem0 shows its event. `texts`: of the memories it made."""
+    results = [
+        {**each, "data": {"memory": texts[UUID(each["id"])].text}}
+        for each in (found.result or {}).get("results", [])
+        if each.get("id") and UUID(each["id"]) in texts
+    ]
+    warnings = (found.result or {}).get("warnings", [])
+    return {
+        "id": str(found.id),
+        "event_type": "ADD" if found.kind == KIND else "DELETE",
+        "status": STATUS[found.state],
+        "results": results,
+        "error": (found.error or {}).get("detail") or next(filter(is_fault, warnings), None),
+        "warnings": warnings,
+        "created_at": iso(found.created_at),
+        "updated_at": iso(found.finished_at or found.created_at),
+    }
+
+
+def chosen(item: dict[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
+    """The item, or of it the `fields` that were asked for, and what every client needs."""
+    wanted = sent.get("fields")
+    if not isinstance(wanted, list) or not wanted:
+        return item
+    return {name: value for name, value in item.items() if name in {"id", "memory", "score", *map(str, wanted)}}

@@ -72,7 +72,7 @@ class KeyRing:
         return found
 
     async def caller_by_id(self, workspace_id: UUID, key_id: UUID) -> Caller | None:
-        """The caller of a key by its id, as a token names it."""
+        """The caller for the id of a key, as in a token."""
         find = partial(keys.find_by_id, self._database, workspace_id, key_id)
         return await self._look_up(f"{workspace_id}/{key_id}", find)
 
