@@ -16,7 +16,7 @@ from service.postgres.rights import find_access
 from service.postgres.roles import APP
 from service.providers.lent import LentEmbedder
 from service.providers.local import LocalEmbedder
-from service.runtime import idle
+from service.runtime import opening
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ async def _use(database: Database, count: int) -> list[int]:
 
 async def test_connections_are_closed_but_those_used_last(pool: Database) -> None:
     used = await _use(pool, 5)
-    assert await idle.look(pool, _nothing, keep=2, idle_s=60) == 0, "they were used just now"
-    assert await idle.look(pool, _nothing, keep=2, idle_s=0) == 3
-    assert await idle.look(pool, _nothing, keep=2, idle_s=0) == 0
+    assert await opening.give_back(pool, _nothing, keep=2, idle_s=60) == 0, "they were used just now"
+    assert await opening.give_back(pool, _nothing, keep=2, idle_s=0) == 3
+    assert await opening.give_back(pool, _nothing, keep=2, idle_s=0) == 0
     assert set(await _use(pool, 2)) == set(used[-2:]), "those are used again"
     assert len(set(await _use(pool, 5))) == 5, "and there is room for as many as before"
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
+import structlog
+
 from service.domain.errors import SchemaMismatch, StoreUnavailable
+from service.kit import garbage
 from service.kit.rule_threads import RuleThreads
 from service.kit.settings import Settings
 from service.postgres import readiness
@@ -14,7 +19,6 @@ from service.postgres.rights import find_access
 from service.postgres.roles import APP, URL_VARIABLES, WORKER
 from service.providers.choose import open_llm, open_reranker
 from service.queue.queue import Wakeup
-from service.runtime import idle
 from service.runtime.embedding import active_embedder, noted
 from service.runtime.resources import Resources
 
@@ -74,7 +78,7 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
         stack.push_async_callback(wakeup.close)
         rules = RuleThreads()
         stack.callback(rules.close)
-        await stack.enter_async_context(idle.given_back(database, active.end_idle, keep=KEPT[role]))
+        await stack.enter_async_context(given_back(database, active.end_idle, keep=KEPT[role]))
         now = active.now
         yield Resources(
             database,
@@ -94,3 +98,47 @@ def _listen_url(settings: Settings, role: str) -> str:
     found = url.get_secret_value() if url else settings.database_url_of(worker=role == WORKER)
     assert found is not None
     return found
+
+
+log = structlog.get_logger(__name__)
+
+# -- what a process gives back while nobody asks for anything ----------------------------------------------------------
+
+# After a burst each of ten connections holds 7 to 15 MB of Postgres. What is closed here comes again with the next one,
+# in milliseconds.
+IDLE_S = 30.0
+"""How long something is unused until it is given back."""
+
+LOOK_S = 5.0
+
+EndIdle = Callable[[float], Awaitable[int]]
+"""Ends the processes that were unused for so many seconds, and returns how many there were."""
+
+
+@asynccontextmanager
+async def given_back(database: Database, end_idle: EndIdle, *, keep: int) -> AsyncIterator[None]:
+    """Within the block a task looks every few seconds for what is unused. `keep`: connections that stay."""
+    task = asyncio.create_task(_keep_looking(database, end_idle, keep))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def give_back(database: Database, end_idle: EndIdle, *, keep: int, idle_s: float = IDLE_S) -> int:
+    """Gives back what was unused for `idle_s`, and returns how many connections and processes those were."""
+    ended = await database.close_idle(idle_s, keep=keep) + await end_idle(idle_s)
+    if ended:
+        await asyncio.to_thread(garbage.trim)
+    return ended
+
+
+async def _keep_looking(database: Database, end_idle: EndIdle, keep: int) -> None:
+    while True:
+        await asyncio.sleep(LOOK_S)
+        try:
+            await give_back(database, end_idle, keep=keep)
+        except Exception as exc:  # memory stays where it is until the next look
+            log.warning("idle_not_given_back", kind=type(exc).__name__)
