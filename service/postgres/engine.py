@@ -105,18 +105,13 @@ the one that has the order that is asked for. Sorting is off, so no other will d
 not matter: the plan is the same whatever statistics there are. docs/decisions/054-steady-plans.md"""
 
 CUSTOM_PLANS = (
-    "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = on; "
-    "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"
-)
-"""The settings of the connection again (roles.SESSION_SETTINGS)."""
-
-CUSTOM_AGAIN = (
-    f"{CUSTOM_PLANS}; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = on; SET LOCAL enable_sort = on; "
+    "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = off; "
+    "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; "
+    "SET LOCAL enable_bitmapscan = on; SET LOCAL enable_sort = on; "
     f"SET LOCAL seq_page_cost = 1; SET LOCAL random_page_cost = {roles.SESSION_SETTINGS['random_page_cost']}"
 )
-"""The same for a snapshot that was opened with STEADY_PLANS."""
-
-NO_SEQUENTIAL_SCANS = "SET LOCAL enable_seqscan = off"
+"""For statements whose best plan depends on their values, such as a walk of the HNSW graph with conditions. Sequential
+scans stay off: the planner chooses them for a table that a single scope nearly fills."""
 
 WRITES_SHARED = "SET LOCAL loxodon.shared = 'on'"
 
@@ -258,10 +253,10 @@ class Database:
             yield session
 
     def snapshot(self, workspace_id: UUID, *, steady_plans: bool = False) -> AbstractAsyncContextManager[Session]:
-        """A read-only transaction in which every statement sees the same state. Sequential scans are off: the planner
-        chooses them for a table that a single scope nearly fills. `steady_plans`: for a search (STEADY_PLANS)."""
+        """A read-only transaction in which every statement sees the same state. `steady_plans`: for a search
+        (STEADY_PLANS); else statements are planned for their values (CUSTOM_PLANS)."""
         mode = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        planner = STEADY_PLANS if steady_plans else NO_SEQUENTIAL_SCANS
+        planner = STEADY_PLANS if steady_plans else CUSTOM_PLANS
         return self._transaction(mode, f"{self._read}; {planner}", workspace_id)
 
     async def vacuum(self, table: str) -> None:
@@ -364,13 +359,8 @@ async def driver(session: Session) -> asyncpg.Connection[Any]:
 
 
 async def use_custom_plans(session: Session) -> None:
-    """From here on the transaction's statements are planned for their values, as those of a large scope need."""
+    """From here on the transaction's statements are planned for their values (CUSTOM_PLANS)."""
     await (await driver(session)).execute(CUSTOM_PLANS)
-
-
-async def leave_steady_plans(session: Session) -> None:
-    """The same in a snapshot that was opened with `steady_plans`."""
-    await (await driver(session)).execute(CUSTOM_AGAIN)
 
 
 async def use_steady_plans(session: Session) -> None:

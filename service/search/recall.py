@@ -24,7 +24,7 @@ from service.domain.profile import Profile
 from service.domain.query import Narrow, Query, SearchResult, TechniqueUse, Window, is_probable
 from service.episodes.statements.turns import TurnFilter
 from service.memories.statements import sources
-from service.postgres.engine import Session, leave_steady_plans
+from service.postgres.engine import Session, use_custom_plans
 from service.providers.protocols import Vector
 from service.runtime.resources import Resources
 from service.search import messages, search, techniques, turn_search
@@ -60,18 +60,20 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
     async with res.db.snapshot(query.scope.workspace_id, steady_plans=query.as_of is None) as session:
         with watch.measure("facts"):
             found = await search.within(session, ready, res)
-        await leave_steady_plans(session)
+        ranked = RankedTurns((), None)
+        if "turns" in query.include:
+            with watch.measure("turns"):
+                ranked = await turn_search.ranked(session, turn_filter, turn_query, limit, res)
         facts = [hit.memory.id for hit in found.hits if hit.memory.turn_index is None]
         passages = await sources.passages(session, query.scope.workspace_id, facts)
+        await use_custom_plans(session)
         kept = messages.kept(found.hits, passages)
         memories = {place: max((each.hit for each in said), key=lambda hit: hit.score) for place, said in kept.items()}
         matches: Sequence[tuple[TurnPlace, float]] = ()
         turns: Mapping[TurnPlace, Turn] = {}
         rewritten: set[TurnPlace] = set()
-        ranked = RankedTurns((), None)
         if "turns" in query.include:
             with watch.measure("turns"):
-                ranked = await turn_search.ranked(session, turn_filter, turn_query, limit, res)
                 matches = _wanted(query, interleaved(ranked.hits, memories), probabilities(ranked.hits, memories))
                 places = [place for place, _ in matches]
                 turns = await recall_context.turn_windows(

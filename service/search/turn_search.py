@@ -65,7 +65,7 @@ async def search(wanted: TurnFilter, text: CleanText, limit: int, res: Resources
     """Returns the best `limit` turns behind the first `skip`, as many as fit an answer. Without an embedder only words,
     speakers and times count, and a warning says so."""
     prepared = await prepare(wanted, text, res)
-    async with res.db.snapshot(wanted.scope.workspace_id) as session:
+    async with res.db.snapshot(wanted.scope.workspace_id, steady_plans=True) as session:
         return await ranked(session, wanted, prepared, limit, res, skip=skip)
 
 

@@ -113,6 +113,7 @@ async def _as_empty(connection: asyncpg.Connection[Any]) -> None:
 
 STATES: dict[str, Change] = {"analysed": _analysed, "never analysed": _never, "analysed as empty": _as_empty}
 
+TURNS_BY_ID = "AS next_turn_id"
 MEMOIZED = re.compile(r"->  Memoize|Cache (?:Key|Mode):")
 FULL_JOIN = "Hash Full Join"
 HASHED = re.compile(r"->  Hash$|->  Subquery Scan on (?:source|near)$|Hash Cond:")
@@ -126,6 +127,12 @@ class Read:
     sql: str
     values: tuple[Any, ...]
     switches: tuple[str, ...]
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether its plan is kept."""
+        modes = [switch for switch in self.switches if switch.startswith("plan_cache_mode")]
+        return modes[-1:] == ["plan_cache_mode = force_generic_plan"]
 
     @property
     def name(self) -> str:
@@ -187,7 +194,10 @@ async def test_hot_reads_are_planned_alike_whatever_was_analysed(
         for path, body in SEARCHES:
             answer = await client.post(path, json={"user_id": "ann", **body})
             assert answer.is_success, answer.text
+        answer = await client.get("/v1/turns/search", params={"user_id": "ann", "query": ASKED})
+        assert answer.is_success, answer.text
     assert len(listener.reads) > 5
+    assert any(TURNS_BY_ID in read.sql and read.is_steady for read in listener.reads.values())
     plans = {name: await _plans(connection, state, tenant, listener.reads.values()) for name, state in STATES.items()}
     await connection.close()
     analysed = plans.pop("analysed")
@@ -198,6 +208,27 @@ async def test_hot_reads_are_planned_alike_whatever_was_analysed(
         if found[read] != analysed[read]
     ]
     assert not different, "\n\n".join(different)
+
+
+async def test_plans_are_steady_again_after_a_walk_of_the_graph(
+    resources: Resources, heard: tuple[Database, Listener], own_url: str
+) -> None:
+    database, listener = heard
+    tenant = await new_tenant(database)
+    connection = await asyncpg.connect(own_url.replace("+asyncpg", ""))
+    await vectors.register(connection)
+    await connection.execute(FILL, tenant.workspace_id, TEXTS, NAMES, resources.embedder.dimension)
+    await connection.close()
+    few = resources.settings.model_copy(update={"exact_scope_rows": TEXTS // 4})
+    res = replace(resources, db=database, settings=few)
+    async with serving(res) as app, client_of(app, tenant.key) as client:
+        answer = await client.post("/v1/memories/search", json={"user_id": "ann", "query": ASKED})
+        assert answer.is_success, answer.text
+    reads = list(listener.reads.values())
+    walks = [at for at, read in enumerate(reads) if "FROM turn_vector v JOIN turn t" in read.sql]
+    assert walks and not any(reads[at].is_steady for at in walks)
+    assert all(read.is_steady for read in reads[walks[-1] + 1 :])
+    assert any("active_goals" in read.sql for read in reads[walks[-1] + 1 :])
 
 
 async def _plans(
@@ -227,7 +258,7 @@ async def _plans(
 
 
 async def _explained(connection: asyncpg.Connection[Any], read: Read) -> list[Any]:
-    if "plan_cache_mode = force_generic_plan" not in read.switches:
+    if not read.is_steady:
         rows: list[Any] = await connection.fetch(f"EXPLAIN (COSTS OFF) {read.sql}", *read.values)
         return rows
     types = [each.name for each in (await connection.prepare(read.sql)).get_parameters()]

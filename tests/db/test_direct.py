@@ -56,6 +56,6 @@ async def test_generic_plans_end_with_the_transaction(database: Database, worksp
             kept = await _settings(session)
             assert kept == dict.fromkeys(usual, "off") | {"plan_cache_mode": "force_generic_plan"}
             await use_custom_plans(session)
-            assert await _settings(session) == usual
+            assert await _settings(session) == usual | {"enable_seqscan": "off"}
     async with database.read(workspace) as session:
         assert await _settings(session) == usual

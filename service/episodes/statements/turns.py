@@ -25,7 +25,7 @@ from service.language import lexemes
 from service.postgres import direct, scopes
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition
+from service.postgres.scopes import Condition, by_key, typed
 from service.postgres.tables import TERM_DIMENSIONS, TURN, TURN_VECTOR
 from service.postgres.vectors import Half
 from service.providers.protocols import Vector
@@ -173,8 +173,8 @@ async def at_index(session: Session, workspace_id: UUID, conversation_id: UUID, 
 
 
 async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Turn]:
-    found = await session.execute(_select().where(TURN.c.workspace_id == workspace_id, TURN.c.id.in_(ids)))
-    return {row.id: _turn(row) for row in found}
+    rows = await direct.fetch(session, BY_IDS, {"workspace": workspace_id, "ids": list(ids)})
+    return {row.id: _turn(row) for row in rows}
 
 
 async def matching(session: Session, workspace_id: UUID, wanted: ColumnElement[bool], *, now: datetime) -> list[Turn]:
@@ -215,6 +215,18 @@ async def store_vectors(
 
 
 COLUMNS = tuple(column for column in TURN.c if column.name not in {"terms", "bm25"})
+
+# pk_turn, uq_turn_workspace_id_conversation_id_turn_index, pk_turn_vector. Without statistics an equality of ids may be
+# served by ix_turn_channel, which reads the whole workspace.
+BY_IDS = typed(
+    text(f"""
+    SELECT {", ".join(f't."{column.name}"' for column in COLUMNS)},
+           (SELECT l.id FROM turn l WHERE l.workspace_id = :workspace AND l.conversation_id = t.conversation_id
+                AND l.turn_index > t.turn_index ORDER BY l.turn_index LIMIT 1) AS next_turn_id,
+           EXISTS ({by_key("turn_vector", "t.id", key="turn_id")}) AS embedded
+    FROM unnest(CAST(:ids AS uuid[])) AS x (id) CROSS JOIN LATERAL ({by_key("turn", "x.id")}) t
+""")  # noqa: S608 - our own columns
+)
 
 _later = TURN.alias()
 

@@ -15,6 +15,7 @@ from service.domain.scope import Scope
 from service.postgres import direct
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
+from service.postgres.scopes import by_key
 
 QUOTED_CHARS = 2_000
 """Of a turn that is quoted whole."""
@@ -49,15 +50,17 @@ TOLD = text("""
     WHERE fact.workspace_id = :workspace AND fact.memory_id = ANY (:facts) AND said.memory_id = ANY (:messages)
 """)
 
-# Uses pk_memory_source and uq_turn_conversation_id_turn_index.
-PASSAGES = text("""
+# Uses pk_memory_source and pk_turn.
+PASSAGES = text(f"""
     SELECT s.memory_id, t.conversation_id, t.turn_index, t.speaker, t.role, coalesce(s.start, 0) AS start,
            substr(t.content, coalesce(s.start, 0) + 1,
                   coalesce(s."end", length(t.content)) - coalesce(s.start, 0)) AS said
-    FROM memory_source s JOIN turn t ON t.workspace_id = :workspace AND t.id = s.turn_id
-    WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[]))
+    FROM unnest(CAST(:ids AS uuid[])) AS x (id) CROSS JOIN LATERAL (
+        SELECT * FROM memory_source o WHERE o.workspace_id = :workspace AND o.memory_id >= x.id AND o.memory_id <= x.id
+        ORDER BY o.memory_id
+    ) s CROSS JOIN LATERAL ({by_key("turn", "s.turn_id")}) t
     ORDER BY s.memory_id, t."timestamp", t.turn_index, s.turn_id
-""")
+""")  # noqa: S608 - our own parts
 
 # For a deleted memory the last sources are read from its history.
 QUOTES = text("""

@@ -17,7 +17,7 @@ from sqlalchemy import TextClause, text
 
 from service.domain.scope import ScopeSummary
 from service.postgres import direct
-from service.postgres.engine import Session, leave_steady_plans, use_steady_plans
+from service.postgres.engine import Session, use_custom_plans, use_steady_plans
 from service.postgres.scopes import Condition, typed
 from service.search.statements import approximate, exact, prefilter
 from service.search.statements.plan import Candidates, SearchPlan
@@ -67,7 +67,7 @@ async def find(session: Session, plan: SearchPlan, scope_rows: int, *, binary_ro
             return found
     if scope_rows <= plan.exact_rows and (found := await exact.find(session, plan)) is not None:
         return found
-    await leave_steady_plans(session)
+    await use_custom_plans(session)
     found = await approximate.find(session, plan, "binary" if scope_rows <= binary_rows else "hnsw")
     await use_steady_plans(session)
     return found

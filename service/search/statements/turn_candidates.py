@@ -26,7 +26,7 @@ from sqlalchemy import DateTime, TextClause, bindparam, text
 from service.domain.bm25 import IDF_SQL
 from service.episodes.statements.turns import TurnFilter
 from service.postgres import direct
-from service.postgres.engine import Session, leave_steady_plans
+from service.postgres.engine import Session, use_custom_plans, use_steady_plans
 from service.postgres.scopes import Condition, by_key, typed
 from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.vectors import Half, cosine, graph_distance
@@ -199,8 +199,9 @@ async def read(
     if query.original is None:
         found.pop("original_cosine")
     if turns >= exact_rows and query.vector is not None:
-        await leave_steady_plans(session)  # a walk of the graph is planned for its values
+        await use_custom_plans(session)
         older = await _older(session, wanted, query.vector, candidate_limit, generation)
+        await use_steady_plans(session)
         if ids := list(set(older).difference(found["ids"])):
             rows = wanted.rows("t") & Condition("t.id = ANY (CAST(:ids AS uuid[]))", {"ids": ids})
             more = await read_scored(rows, values | {"exact_rows": len(ids), "newest": 0})
@@ -240,7 +241,7 @@ async def _older(
         "candidate_limit": candidate_limit,
     }
     statement = _older_statement(scope.sql, vectors.sql, rows.sql, len(vector), generation)
-    return (await session.scalars(statement, values)).all()
+    return [row.turn_id for row in await direct.fetch(session, statement, values)]
 
 
 @lru_cache(maxsize=256)
