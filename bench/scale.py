@@ -57,7 +57,7 @@ from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
 from service.search.search import search
 from service.search.statements import approximate, candidates, exact, term_statistics
-from service.search.statements.plan import MIN_ARM_LIMIT, Candidates, SearchPlan
+from service.search.statements.plan import MIN_ARM_LIMIT, NOWHERE, Candidates, SearchPlan
 
 SETTINGS = Settings.from_env({})
 EXACT_ROWS, BINARY_ROWS = SETTINGS.exact_scope_rows, SETTINGS.binary_scope_rows
@@ -140,7 +140,7 @@ async def application(store: Store) -> AsyncIterator[Database]:
 
 async def scope_rows_of(database: Database, plan: SearchPlan) -> int:
     async with database.read(plan.workspace_id) as session:
-        return (await candidates.summary(session, plan.scope, count_to=BINARY_ROWS)).rows
+        return (await candidates.summary(session, plan.scope, NOWHERE, count_to=BINARY_ROWS)).rows
 
 
 # -- recall and counts ----------------------------------------------------------------------------------------------

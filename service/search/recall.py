@@ -53,9 +53,9 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
         search_query, used = await techniques.with_self_query(search_query, res)
     ready = await search.prepare(search_query, res, used)
     turn_filter = TurnFilter(query.scope, query.since, channels=query.channels, stored_by=query.as_of, now=res.clock())
-    turn_query = await turn_search.prepare(turn_filter, query.text, res)
+    turn_query = await turn_search.prepare(turn_filter, query.text, limit, res)
     task_vector = await _task_vector(query, turn_query, res)
-    names = (*ready.parsed.phrases, *turn_query.parsed.speakers)
+    names = (*ready.text.parsed.phrases, *turn_query.text.parsed.speakers)
     watch = Stopwatch()
     async with res.db.snapshot(query.scope.workspace_id, steady_plans=query.as_of is None) as session:
         with watch.measure("facts"):
@@ -63,7 +63,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
         ranked = RankedTurns((), None)
         if "turns" in query.include:
             with watch.measure("turns"):
-                ranked = await turn_search.ranked(session, turn_filter, turn_query, limit, res)
+                ranked = await turn_search.ranked(session, turn_query, res)
         facts = [hit.memory.id for hit in found.hits if hit.memory.turn_index is None]
         passages = await sources.passages(session, query.scope.workspace_id, facts)
         await use_custom_plans(session)
@@ -100,7 +100,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
             {each.memory_id: each.place for each in passages},
             messages.later_of(found.hits),
         )
-    warnings = tuple(dict.fromkeys((*found.warnings, *turn_query.warnings)))
+    warnings = tuple(dict.fromkeys((*found.warnings, *turn_query.text.vectors.warnings)))
     return await res.rules.run(bundle, query, results, found, warnings, watch.ms, res.clock())
 
 
@@ -118,10 +118,10 @@ def _search_query(query: RecallQuery, limit: int) -> Query:
     )
 
 
-async def _task_vector(query: RecallQuery, turn_query: turn_search.PreparedTurnQuery, res: Resources) -> Vector | None:
+async def _task_vector(query: RecallQuery, turn_query: turn_search.PreparedTurnSearch, res: Resources) -> Vector | None:
     """The vector of the whole query text: names that became conditions are part of a task."""
-    vector = turn_query.query.vector
-    if "strategies" not in query.include or vector is None or turn_query.parsed.embedding_text == query.text:
+    vector = turn_query.text.vectors.searched
+    if "strategies" not in query.include or vector is None or turn_query.text.parsed.embedding_text == query.text:
         return vector
     try:
         return await res.embedder.embed_query(query.scope.workspace_id, query.text)

@@ -14,6 +14,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from itertools import zip_longest
 from typing import Final
 from uuid import UUID
 
@@ -24,7 +25,7 @@ from service.domain import column_ranges, filter_keys
 from service.domain.clock import Stopwatch
 from service.domain.errors import EmbeddingError
 from service.domain.memory import Hit, LaterStatement, Memory, ScoreTerm, memory_of
-from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, VectorPath, is_probable
+from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, is_probable
 from service.domain.scope import ScopeSummary
 from service.domain.text import CleanText
 from service.episodes.statements import turns
@@ -58,7 +59,7 @@ from service.search.signals import QueryContext
 from service.search.statements import candidates, entity_arm, features, later, turn_candidates
 from service.search.statements.entity_arm import EntityMatches
 from service.search.statements.features import Features
-from service.search.statements.plan import MIN_ARM_LIMIT, Candidates, SearchPlan
+from service.search.statements.plan import MIN_ARM_LIMIT, NOWHERE, Candidates, SearchPlan
 from service.search.statements.turn_candidates import TurnContext, TurnQuery
 from service.search.techniques import AddedTexts, QueryVectors
 
@@ -92,40 +93,53 @@ TECHNIQUE_RESULTS = Histogram(
 
 
 @dataclass(frozen=True, slots=True)
+class PreparedText:
+    """The text of a query parsed and embedded. `term_ids`: by lexeme."""
+
+    parsed: ParsedQuery
+    term_ids: Mapping[str, int]
+    vectors: QueryVectors
+
+
+@dataclass(frozen=True, slots=True)
 class PreparedSearch:
-    """A search that needs nothing but the database any more. `has_turns`: there are turns that may answer. `term_ids`:
-    by lexeme."""
+    """A search that needs nothing but the database any more. `has_turns`: there are turns that may answer."""
 
     query: Query
     plan: SearchPlan
     scope_rows: int
     has_turns: bool
-    parsed: ParsedQuery
-    term_ids: Mapping[str, int]
+    text: PreparedText
     used: dict[str, TechniqueUse]
-    warnings: tuple[str, ...]
     stopwatch: Stopwatch
     now: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSearch:
-    """What the database gave: the hits in their order, the cosine of each candidate to the query, the rows of the
-    hits, how many candidates each arm gave, why the memory of `explain_id` was found or not, how likely they answer
-    (None: cannot be told), and what was said later about the same things."""
+class Measured:
+    """The candidates of a search with their features, and what ranking knows of the query."""
 
+    found: Candidates
+    context: QueryContext
+    features: Features
+    wanted: frozenset[str]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSearch:
+    """What the database gave: the candidates, the hits in their order and their rows, the cosine of each candidate to
+    the query, why the memory of `explain_id` was found or not, how likely they answer (None: cannot be told), and what
+    was said later about the same things."""
+
+    measured: Measured
     ranked: Sequence[Ranked]
-    cosines: Mapping[UUID, float | None]
     memories: Mapping[UUID, Memory]
-    path: VectorPath
-    arm_counts: Mapping[str, int]
-    text_count: int
+    cosines: Mapping[UUID, float | None]
     explanation: Explanation | None
-    entities: tuple[UUID, ...]
     answer: Answerability | None
     later: Mapping[UUID, tuple[LaterStatement, ...]]
-    warnings: tuple[str, ...] = ()
-    read_on: int | None = None
+    read_on: int | None
 
 
 async def search(query: Query, res: Resources) -> SearchResult:
@@ -186,25 +200,37 @@ async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -
     plan = _plan(query, res, now)
     summary = await _summary(query, plan, res)
     widened = await techniques.widened(query, res) if on.query_expansion or on.hyde else AddedTexts()
-    timezone, user_id = query.timezone or res.settings.timezone, query.scope.user_id
-    reference = query.reference or now
-    parsed = await query_parsing.parse_off_loop(query.text, reference, timezone, summary.speakers, user_id, res)
-    stopwatch.lap("read")
-    more = [CleanText(query_parsing.without_names(text, summary.speakers, user_id)) for text in widened.texts]
-    text = CleanText(parsed.embedding_text)
-    embedded = await embed(query, text, more, res, is_request=parsed.is_request)
-    stopwatch.lap("embed")
-    terms = {term: lexemes.term_id(term) for term in parsed.terms}
+    text = await prepare_text(query, summary.speakers, now, stopwatch, res, added=widened.texts)
     plan = replace(
         plan,
-        terms=sorted(terms.values()),
-        vector=embedded.searched,
-        original_vector=embedded.plain,
-        asked_at=parsed.time.middle if parsed.time else None,
+        terms=sorted(text.term_ids.values()),
+        vector=text.vectors.searched,
+        original_vector=text.vectors.plain,
+        asked_at=text.parsed.time.middle if text.parsed.time else None,
     )
-    used = {**used, **widened.used, **embedded.used}
+    used = {**used, **widened.used, **text.vectors.used}
     has_turns = summary.has_turns and query.may_find_turns
-    return PreparedSearch(query, plan, summary.rows, has_turns, parsed, terms, used, embedded.warnings, stopwatch, now)
+    return PreparedSearch(query, plan, summary.rows, has_turns, text, used, stopwatch, now)
+
+
+async def prepare_text(
+    query: Query,
+    speakers: Sequence[str],
+    now: datetime,
+    stopwatch: Stopwatch,
+    res: Resources,
+    *,
+    added: Sequence[CleanText] = (),
+) -> PreparedText:
+    """The query's text, read with the `speakers` of the scope in mind; `added`: texts embedded with it."""
+    timezone, user_id = query.timezone or res.settings.timezone, query.scope.user_id
+    reference = query.reference or now
+    parsed = await query_parsing.parse_off_loop(query.text, reference, timezone, speakers, user_id, res)
+    stopwatch.lap("read")
+    more = [CleanText(query_parsing.without_names(text, speakers, user_id)) for text in added]
+    vectors = await embed(query, CleanText(parsed.embedding_text), more, res, is_request=parsed.is_request)
+    stopwatch.lap("embed")
+    return PreparedText(parsed, {term: lexemes.term_id(term) for term in parsed.terms}, vectors)
 
 
 async def embed(
@@ -241,25 +267,27 @@ def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
     )
 
 
-def _goal_scope(query: Query) -> Condition | None:
-    """Where goals are looked for, if not where memories are: none is shared."""
-    if not query.scope.include_shared:
-        return None
-    return scopes.matching("g", query.scope.private, query.channels) if query.scope.has_owner else Condition("false")
+def _goal_scope(query: Query) -> Condition:
+    """Where goals are looked for: where memories are, but none is shared."""
+    if query.scope.include_shared and not query.scope.has_owner:
+        return NOWHERE
+    return scopes.matching("g", query.scope.private, query.channels)
 
 
 async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSummary:
     """How large the scope is and who speaks there. Of a union each part is looked up, and remembered, by itself: what
     is shared is the same for every user."""
-    found = [await _part_summary(part, query, res) for part in plan.scope.each]
+    turns_of = scopes.matching("t", query.scope.private, query.channels).each
+    parts = zip_longest(plan.scope.each, turns_of, fillvalue=NOWHERE)  # no turn is shared
+    found = [await _part_summary(part, of_turns, query, res) for part, of_turns in parts]
     speakers = sorted({name for each in found for name in each.speakers})
     if len(found) == 1:
         return found[0]
     return ScopeSummary(sum(each.rows for each in found), tuple(speakers), any(each.has_turns for each in found))
 
 
-async def _part_summary(part: Condition, query: Query, res: Resources) -> ScopeSummary:
-    """The same of one part, remembered for some seconds."""
+async def _part_summary(part: Condition, of_turns: Condition, query: Query, res: Resources) -> ScopeSummary:
+    """How large one part is and who speaks there, remembered for some seconds."""
     count_to = max(res.settings.exact_scope_rows, res.settings.binary_scope_rows)
     key = (part.sql, repr(part.values), count_to, walls.current())
     kept_until, known = res.scope_summaries.get(key, (0.0, None))
@@ -268,7 +296,7 @@ async def _part_summary(part: Condition, query: Query, res: Resources) -> ScopeS
     if known is not None and fresh:
         return known
     async with res.db.read(query.scope.workspace_id, generic_plans=True) as session:
-        found = await candidates.summary(session, part, count_to=count_to)
+        found = await candidates.summary(session, part, of_turns, count_to=count_to)
     if len(res.scope_summaries) > MAX_SUMMARIES:
         res.scope_summaries.clear()
     res.scope_summaries[key] = (time.monotonic() + SUMMARY_KEPT_S, found)
@@ -286,23 +314,12 @@ async def within(session: Session, prepared: PreparedSearch, res: Resources) -> 
     return await finish(prepared, await read(session, prepared, res), res)
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The candidates of a search with their features, and what ranking knows of the query."""
-
-    found: Candidates
-    context: QueryContext
-    features: Features
-    wanted: frozenset[str]
-    warnings: tuple[str, ...] = ()
-
-
 @tracing.traced("read")
 async def read(session: Session, prepared: PreparedSearch, res: Resources) -> ReadSearch:
     """The hits, read in the caller's snapshot; more than wanted when a reranker is to see them."""
     query, stopwatch = prepared.query, prepared.stopwatch
     measured = await (_measured(session, prepared, res) if query.as_of is None else _recorded(session, prepared, res))
-    found, context = measured.found, measured.context
+    context = measured.context
     stopwatch.lap("signals")
     shown_to_reranker = rerank.wanted(query, res) if query.ranking.rerank else 0
     columns, cosines = signals.columns(measured.features, context), signals.cosines(measured.features)
@@ -330,22 +347,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     of_memories = [key for key, each in by_id.items() if each.source == "memory"]
     said_later = await _later(session, query, of_memories, measured, res)
     stopwatch.lap("later")
-    arm_counts = {name: len(arm) for name, arm in found.arms.items()}
-    entities, warnings = context.entities.ids, measured.warnings
-    return ReadSearch(
-        ranked,
-        cosines,
-        by_id,
-        found.path,
-        arm_counts,
-        found.text_count,
-        explained,
-        entities,
-        answer,
-        said_later,
-        warnings,
-        read_on,
-    )
+    return ReadSearch(measured, ranked, by_id, cosines, explained, answer, said_later, read_on)
 
 
 async def _later(
@@ -395,7 +397,7 @@ async def _measured(session: Session, prepared: PreparedSearch, res: Resources) 
             found, spoken, contexts = await _turns(session, prepared, found, res)
         matching_texts += int(np.count_nonzero(spoken.text_lexical))
         stopwatch.lap("turns")
-    context = signals.query_context(query, prepared.parsed, prepared.now, prepared.term_ids, found, entities)
+    context = signals.query_context(query, prepared.text.parsed, prepared.now, prepared.text.term_ids, found, entities)
     wanted = signals.wanted_features(context, matching_texts)
     if plan.original_vector is not None:
         wanted |= {"original_cosine"}
@@ -436,7 +438,9 @@ async def _recorded(session: Session, prepared: PreparedSearch, res: Resources) 
     found = texts.candidates(plan)
     stopwatch.lap("candidates")
     stopwatch.lap("entities")
-    context = signals.query_context(query, prepared.parsed, prepared.now, prepared.term_ids, found, EntityMatches())
+    context = signals.query_context(
+        query, prepared.text.parsed, prepared.now, prepared.text.term_ids, found, EntityMatches()
+    )
     measured, context = texts.features(context.idf), replace(context, stats=texts.stats)
     context = signals.with_features(context, measured, len(found.arms["text_lexical"]), res.embedder.similarity)
     return Measured(found, context, measured, frozenset(), (past_texts.CUT,) if texts.is_cut else ())
@@ -472,7 +476,7 @@ async def _without_told(session: Session, query: Query, found: Mapping[UUID, Mem
 
 async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:
     """What the names in the query find. Speakers whom it names are none: who speaks is a signal of its own."""
-    names = sorted({phrase.casefold() for phrase in prepared.parsed.phrases})
+    names = sorted({phrase.casefold() for phrase in prepared.text.parsed.phrases})
     if not names or not prepared.query.ranking.techniques.entity_centric:
         return EntityMatches()
     return await entity_arm.find(session, prepared.plan, names, now=prepared.now)
@@ -498,27 +502,29 @@ def _rank(context: QueryContext, measured: Features, columns: Columns, limit: in
 async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) -> SearchResult:
     """The hits as they are given, after the reranker has seen them; holds nothing."""
     query, stopwatch = prepared.query, prepared.stopwatch
-    ranked, warnings = list(found.ranked), (*prepared.warnings, *found.warnings)
+    candidates, parsed = found.measured.found, prepared.text.parsed
+    ranked, warnings = list(found.ranked), (*prepared.text.vectors.warnings, *found.measured.warnings)
     if query.ranking.rerank:
         texts: dict[Hashable, str] = {each: row.text for each, row in found.memories.items()}
         ranked, prepared.used["rerank"], more = await rerank.reranked(query, ranked, texts, res)
         warnings = (*warnings, *more)
         stopwatch.lap("rerank")
-    if not (prepared.parsed.looks_back or prepared.parsed.time):
+    if not (parsed.looks_back or parsed.time):
         ranked = current_first(ranked, currency.newer(found.memories))
     ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in found.memories]
     ranked = _each_once(ranked, found.memories)[: query.limit]
     hits = tuple(_hit(each, place, found, res) for place, each in enumerate(ranked))
     probable = tuple(each for each in hits if is_probable(each.answer_probability, query.min_probability))
-    _record(prepared, found.arm_counts)
+    arm_counts = {name: len(arm) for name, arm in candidates.arms.items()}
+    _record(prepared, arm_counts)
     return SearchResult(
         probable,
-        found.path,
+        candidates.path,
         warnings,
         prepared.used,
-        SearchDetails(found.arm_counts, found.text_count, stopwatch.ms) if query.explain else None,
+        SearchDetails(arm_counts, candidates.text_count, stopwatch.ms) if query.explain else None,
         explanation.placed(found.explanation, hits, probable) if found.explanation else None,
-        found.entities,
+        found.measured.context.entities.ids,
         found.answer.probability if found.answer else None,
         found.read_on if len(ranked) < query.limit else None,
     )

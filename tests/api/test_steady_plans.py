@@ -226,7 +226,8 @@ async def test_plans_are_steady_again_after_a_walk_of_the_graph(
         assert answer.is_success, answer.text
     reads = list(listener.reads.values())
     walks = [at for at, read in enumerate(reads) if "FROM turn_vector v JOIN turn t" in read.sql]
-    assert walks and not any(reads[at].is_steady for at in walks)
+    assert walks
+    assert not any(reads[at].is_steady for at in walks)
     assert all(read.is_steady for read in reads[walks[-1] + 1 :])
     assert any("active_goals" in read.sql for read in reads[walks[-1] + 1 :])
 

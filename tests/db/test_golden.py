@@ -39,15 +39,23 @@ NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 WORKSPACE, MEMORY = UUID(int=1), UUID(int=2)
 DIMENSION = 384
 VECTOR = np.full(DIMENSION, 0.05, dtype=np.float32)
+SCOPE = Scope(WORKSPACE, user_id="alice")
 NARROW = Narrow(filters.read({"field": "project", "op": "eq", "value": "atlas"}), tags=("travel",))
 
 Statement = tuple[TextClause, Mapping[str, Any]]
 
 
 def plan_of(narrow: Narrow | None = None, **more: Any) -> SearchPlan:
-    scope = Scope(WORKSPACE, user_id="alice")
+    scope = SCOPE
     query = Query(scope, CleanText("?"), 10, narrow=narrow or Narrow())
-    given = {"terms": [11, 12], "vector": VECTOR, "asked_at": NOW, "tags": ("boat",), **more}
+    given = {
+        "terms": [11, 12],
+        "vector": VECTOR,
+        "asked_at": NOW,
+        "tags": ("boat",),
+        "goal_scope": scopes.matching("g", SCOPE),
+        **more,
+    }
     return SearchPlan(
         scopes.matching("m", scope),
         scopes.matching("v", scope),
@@ -75,7 +83,7 @@ def statements() -> dict[str, Statement]:
     parts = Parts(near.scope.sql, here.sql, live.sql, visibility.not_expired_nor_in_review("m", NOW).sql, 1)
     compared = {**here.values, **near.values, "hash": "0123", "max_close": nearest.MAX_CLOSE}
     return {
-        "scope_summary": (candidates.summary_statement(plan.scope.sql), summary),
+        "scope_summary": (candidates.summary_statement(plan.scope.sql, scopes.matching("t", SCOPE).sql), summary),
         "exact": (exact.statement(plan), exact.values(plan)),
         "prefilter_probe": (prefilter.probe(narrowed), prefilter.values(narrowed)),
         "exact_prefiltered": (exact.statement(few), exact.values(few)),

@@ -33,7 +33,7 @@ from service.postgres.engine import Database, Session, driver
 from service.postgres.scopes import Condition, typed
 from service.search.statements import approximate, candidates, exact, features, prefilter, term_statistics
 from service.search.statements.features import TermIdf
-from service.search.statements.plan import SearchPlan
+from service.search.statements.plan import NOWHERE, SearchPlan
 from tests.conftest import new_tenant
 
 ROWS, SMALL, EXACT_ROWS = 3_000, 200, 500
@@ -71,7 +71,7 @@ class LargeScope:
 
     def plan(self, user: str, rows: str = "true", **more: Any) -> SearchPlan:
         scope = Scope(self.workspace, user_id=user)
-        given = {"arm_limit": ARM, **more}
+        given = {"arm_limit": ARM, "goal_scope": scopes.matching("g", scope), **more}
         return SearchPlan(
             scopes.matching("m", scope), scopes.matching("v", scope), Condition(rows), 1, EXACT_ROWS, **given
         )
@@ -198,7 +198,7 @@ async def _approximate(
 
 
 async def _speakers(session: Session, plan: SearchPlan) -> list[str]:
-    return list((await candidates.summary(session, plan.scope, count_to=ROWS)).speakers)
+    return list((await candidates.summary(session, plan.scope, NOWHERE, count_to=ROWS)).speakers)
 
 
 SHOWN = visibility.conditions(
@@ -312,7 +312,7 @@ async def test_speakers_are_read_name_by_name(database: Database, store: LargeSc
     scope = store.plan("big").scope
     values = {**scope.values, "most": ROWS, "speakers": 200}
     async with database.snapshot(store.workspace) as session:
-        plan = await _plan(session, candidates.summary_statement(scope.sql), values)
+        plan = await _plan(session, candidates.summary_statement(scope.sql, NOWHERE.sql), values)
     assert plan.count("ix_memory_user_speaker") == 2, plan
     assert "Sort" not in plan, plan
 

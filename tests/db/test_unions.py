@@ -30,7 +30,7 @@ from service.postgres import scopes
 from service.postgres.engine import Database, Session, driver
 from service.postgres.scopes import Condition
 from service.search.statements import approximate, candidates, exact, term_statistics
-from service.search.statements.plan import SearchPlan
+from service.search.statements.plan import NOWHERE, SearchPlan
 from tests.conftest import new_tenant
 
 ROWS, EXACT_ROWS = 1_200, 500
@@ -154,10 +154,10 @@ async def test_each_part_of_a_medium_scope_is_read_from_its_index_alone(
 async def test_how_large_it_is_and_who_speaks_is_asked_part_by_part(database: Database, store: Union) -> None:
     scope = scopes.matching("m", store.scope("or agent and shared"))
     async with database.snapshot(store.workspace) as session:
-        found = [await candidates.summary(session, part, count_to=ROWS) for part in scope.each]
+        found = [await candidates.summary(session, part, NOWHERE, count_to=ROWS) for part in scope.each]
         for part in scope.each:
             values = {**part.values, "most": ROWS, "speakers": 200}
-            shown = await explained(session, candidates.summary_statement(part.sql), values)
+            shown = await explained(session, candidates.summary_statement(part.sql, NOWHERE.sql), values)
             assert shown.count("_speaker") == 2, shown
     assert [each.rows for each in found] == [ROWS / 12] * 3
 

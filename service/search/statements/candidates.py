@@ -41,21 +41,20 @@ WITH RECURSIVE named AS (
 )
 SELECT (SELECT count(*) FROM (SELECT FROM memory m WHERE {scope} LIMIT :most + 1) counted) AS rows,
        CAST(ARRAY(SELECT speaker FROM named LIMIT :speakers) AS text[]) AS speakers,
-       {has_turns} AS has_turns
+       EXISTS (SELECT FROM turn t WHERE {turns}) AS has_turns
 """
 
 
-async def summary(session: Session, scope: Condition, *, count_to: int) -> ScopeSummary:
-    """How large the scope is, and who speaks in it."""
-    values = {**scope.values, "most": count_to, "speakers": MAX_SPEAKERS}
-    row = (await direct.fetch(session, summary_statement(scope.sql), values))[0]
+async def summary(session: Session, scope: Condition, turns: Condition, *, count_to: int) -> ScopeSummary:
+    """How large the scope is, and who speaks in it. `turns`: the scope as a condition on `turn t`."""
+    values = {**scope.values, **turns.values, "most": count_to, "speakers": MAX_SPEAKERS}
+    row = (await direct.fetch(session, summary_statement(scope.sql, turns.sql), values))[0]
     return ScopeSummary(row.rows, tuple(row.speakers), row.has_turns)
 
 
 @lru_cache(maxsize=64)
-def summary_statement(scope: str) -> TextClause:
-    of_turns = f"EXISTS (SELECT FROM turn t WHERE {scope.replace('m.', 't.')})"
-    return typed(text(SUMMARY.format(scope=scope, has_turns="false" if "run_id IS NULL" in scope else of_turns)))
+def summary_statement(scope: str, turns: str) -> TextClause:
+    return typed(text(SUMMARY.format(scope=scope, turns=turns)))
 
 
 async def find(session: Session, plan: SearchPlan, scope_rows: int, *, binary_rows: int) -> Candidates:

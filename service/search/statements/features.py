@@ -199,8 +199,7 @@ def statement(
         "context_idf": SparseVector(dict(idf.of_contexts), TERM_DIMENSIONS),
         "tags": list(plan.tags),
     }
-    goal_scope = plan.goal_scope.sql if plan.goal_scope else plan.scope.sql.replace("m.", "g.")
-    return _statement(plan.scope.sql, goal_scope, plan.conditions.sql, plan.generation, wanted), values
+    return _statement(plan.scope.sql, plan.goal_scope.sql, plan.conditions.sql, plan.generation, wanted), values
 
 
 @lru_cache(maxsize=1024)

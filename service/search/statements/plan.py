@@ -20,6 +20,9 @@ from service.postgres.scopes import Condition
 MIN_ARM_LIMIT: Final = 50
 """Candidates of each arm, at least; an arm hands in twice what is asked for."""
 
+NOWHERE: Final = Condition("false")
+"""The scope of what is never shared, where only shared rows are looked for."""
+
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
@@ -27,7 +30,7 @@ class SearchPlan:
 
     - scope, vector_scope: the scope as a condition on `memory m` and on `memory_vector v`
     - match, with_shared: how the scope counts its ids, and whether it has shared memories, too (domain/scope.py)
-    - goal_scope: the scope as a condition on `goal g`, which has its columns; None: the same as of memories
+    - goal_scope: the scope as a condition on `goal g`
     - conditions: what else a row must meet
     - filter_keys, column_ranges: what every row that meets them carries, for the indexes
     - exact_rows: up to so many rows of a scope are read one by one
@@ -58,7 +61,7 @@ class SearchPlan:
     limit: int = 10
     match: ScopeMatch = "all"
     with_shared: bool = False
-    goal_scope: Condition | None = None
+    goal_scope: Condition = NOWHERE
 
     @property
     def workspace_id(self) -> UUID:

@@ -34,17 +34,18 @@ rows in sequence."""
 
 # ix_memory_filter_keys. The keys are computed by the very function that is indexed, from what a row with them would
 # hold.
-KEYS: Final = """memory_filter_keys(:workspace, CAST(:GROUP_words AS text[]), '{}', CAST(:GROUP_categories AS text[]),
-            '{}', CAST(CAST(:GROUP_metadata AS text) AS jsonb), false)"""
-IDS: Final = f"""narrow_ids(
+KEYS: Final = """memory_filter_keys(:workspace, CAST(:{0}_words AS text[]), '{{}}', CAST(:{0}_categories AS text[]),
+            '{{}}', CAST(CAST(:{0}_metadata AS text) AS jsonb), false)"""
+IDS: Final = """narrow_ids(
         CAST(:of_user AS text), CAST(:of_agent AS text), CAST(:of_run AS text), CAST(:of_channels AS text[]),
         :since, :until,
-        {KEYS.replace("GROUP", "all_of")},
-        {KEYS.replace("GROUP", "any_of_1")},
-        {KEYS.replace("GROUP", "any_of_2")},
-        CAST(:MAX_IDS AS integer), :match_any, :with_shared)"""
-FEW_IDS: Final = IDS.replace("MAX_IDS", "max_few")
-SCANNED_IDS: Final = IDS.replace("MAX_IDS", "max_scanned")
+        {},
+        {},
+        {},
+        CAST(:{} AS integer), :match_any, :with_shared)"""
+GROUPS: Final = tuple(KEYS.format(group) for group in ("all_of", "any_of_1", "any_of_2"))
+FEW_IDS: Final = IDS.format(*GROUPS, "max_few")
+SCANNED_IDS: Final = IDS.format(*GROUPS, "max_scanned")
 
 IDS_IN_RANGE: Final = "ARRAY(SELECT b.id FROM memory b WHERE b.workspace_id = :workspace AND {range})"
 
