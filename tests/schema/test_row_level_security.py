@@ -172,7 +172,7 @@ CALLERS = {
     "purge_subject": BEHIND_A_WALL,
     "rewrite_turn": BEHIND_A_WALL,
     "queue_depth": {APP},
-    "narrow_scope_ids": set(),
+    "ids_with_keys": set(),
     "count_scope_rows": set(),
     "schema_revision": {APP},
     "sweep_working": {WORKER},
