@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain import filters, range_keys
+from service.domain import filter_keys, filters
 from service.domain.filter_keys import FilterKey, FilterKeys, KeyGroup, needed
 from service.domain.query import Narrow
 
@@ -29,7 +29,7 @@ def tag(word: str) -> FilterKey:
 
 
 def spanning(name: str, sort: Any, low: float | None, high: float | None, *more: FilterKey) -> KeyGroup:
-    return (*(tag(word) for word in range_keys.covering(name, sort, low, high)), *more)
+    return (*(tag(word) for word in filter_keys.covering(name, sort, low, high)), *more)
 
 
 P, Q = check("p", "eq", 1), check("q", "in", ["x", "y", "z"])
@@ -218,12 +218,12 @@ def keys_of(row: Mapping[str, Any]) -> list[FilterKey]:
         name, among = key.rpartition(".")[2], value if isinstance(value, list) else [value]
         words += [held(name, each) for each in among if not isinstance(each, list | dict)]
         ordered = [found for each in among if (found := sorted_by(each)) is not None]
-        words += [tag(word) for sort, place in ordered for word in range_keys.of_value(name, sort, place)]
-        words += [tag(range_keys.of_list(name))] if len(ordered) > 1 else []
+        words += [tag(word) for sort, place in ordered for word in filter_keys.of_value(name, sort, place)]
+        words += [tag(filter_keys.of_list(name))] if len(ordered) > 1 else []
     return words
 
 
-def sorted_by(value: Any) -> tuple[range_keys.RangeKind, float] | None:
+def sorted_by(value: Any) -> tuple[filter_keys.RangeKind, float] | None:
     if isinstance(value, str):
         moment = filters.iso_time(value)
         return None if moment is None else ("time", moment.timestamp())
@@ -268,25 +268,25 @@ def test_every_value_of_a_range_carries_one_of_its_keys(one: float, other: float
     low, high = sorted((one, other))
     inside = low <= value <= high
     for begin, end, meant in ((low, high, inside), (low, None, low <= value), (None, high, value <= high)):
-        words = range_keys.covering("n", "number", begin, end)
+        words = filter_keys.covering("n", "number", begin, end)
         assert len(words) == len(set(words)) <= 350
         if meant:
-            assert set(words) & set(range_keys.of_value("n", "number", value)), (begin, end, value)
+            assert set(words) & set(filter_keys.of_value("n", "number", value)), (begin, end, value)
 
 
 @given(st.floats(-1e290, 1e290), st.floats(1e-4, 1), st.booleans())
 def test_what_lies_outside_by_more_than_the_longest_key_tells_carries_none(value: float, by: float, up: bool) -> None:
     outside = value + (abs(value) * by + 1e-9) * (1 if up else -1)
-    words = range_keys.covering("n", "number", None if up else value, value if up else None)
-    assert not set(words) & set(range_keys.of_value("n", "number", outside))
+    words = filter_keys.covering("n", "number", None if up else value, value if up else None)
+    assert not set(words) & set(filter_keys.of_value("n", "number", outside))
 
 
 def test_there_is_no_key_for_an_empty_range() -> None:
-    assert range_keys.covering("n", "number", 2, 1) == []
-    assert len(range_keys.of_value("n", "time", 0.0)) == len(range_keys.PREFIX_BITS) == 6
+    assert filter_keys.covering("n", "number", 2, 1) == []
+    assert len(filter_keys.of_value("n", "time", 0.0)) == len(filter_keys.PREFIX_BITS) == 6
 
 
 def test_another_name_or_kind_has_other_keys() -> None:
-    words = [set(range_keys.of_value(*of, 5.0)) for of in (("n", "number"), ("m", "number"), ("n", "time"))]
+    words = [set(filter_keys.of_value(*of, 5.0)) for of in (("n", "number"), ("m", "number"), ("n", "time"))]
     assert not words[0] & words[1]
     assert not words[0] & words[2]

@@ -38,7 +38,8 @@ RECORDED = """(
     UNION ALL
     SELECT r.*, e.id
     FROM (
-        SELECT DISTINCT ON (h.memory_id) h.memory_id, h.id, h.before, h.recorded_at, h.seq FROM memory_history h
+        SELECT DISTINCT ON (h.memory_id) h.memory_id, h.id, h.before, h.recorded_at, h.seq
+        FROM (SELECT *, before ->> 'channel' AS channel FROM memory_history) h
         WHERE {changes} AND h.recorded_at > :as_of AND h.before IS NOT NULL
         ORDER BY h.memory_id, h.recorded_at, h.seq
     ) e CROSS JOIN LATERAL jsonb_populate_record(CAST(NULL AS memory), e.before) r
@@ -109,8 +110,8 @@ class RecordedScope:
 
     @property
     def recorded(self) -> str:
-        changes = scopes.matching("h", self.scope, self.channels).sql.replace("h.channel", "h.before ->> 'channel'")
-        return RECORDED.format(rows=scopes.matching("l", self.scope, self.channels).sql, changes=changes)
+        rows, changes = (scopes.matching(alias, self.scope, self.channels).sql for alias in "lh")
+        return RECORDED.format(rows=rows, changes=changes)
 
     @property
     def values(self) -> dict[str, Any]:
