@@ -107,7 +107,7 @@ async def measure(
 async def _ask_all(
     client: Client, questions: Sequence[dict[str, Any]], turns: Mapping[str, Turns], variant: Variant
 ) -> list[QueryResult]:
-    return [await ask(client, each, turns.get(each["conversation_id"], {}), **variant) for each in questions]
+    return [await ask(client, each, turns.get(each["conversation_id"], {}), tuning=variant) for each in questions]
 
 
 def report(found: Mapping[str, Sequence[QueryResult]]) -> str:

@@ -6,6 +6,15 @@ from typing import Any
 
 from httpx2 import AsyncClient
 
+TUNING = ("fusion", "weights", "factors", "techniques", "diversity", "rerank")
+
+
+def tuned(fields: dict[str, Any]) -> dict[str, Any]:
+    """The body of a search, with how to rank under `tuning`."""
+    tuning = {name: fields[name] for name in TUNING if name in fields}
+    others = {name: value for name, value in fields.items() if name not in TUNING}
+    return {"tuning": tuning, **others} if tuning else others
+
 
 async def store(client: AsyncClient, content: str, *, user_id: str = "alice", **fields: Any) -> str:
     """The id of a new memory."""

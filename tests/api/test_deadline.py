@@ -140,7 +140,7 @@ async def test_techniques_share_what_time_there_is(resources: Resources, tenant:
     async with soon(resources, tenant, llm=MeteredLlm(slow)) as client:
         await store(client, "The boats lie at the pier", use_llm=False)
         techniques = {"self_query": True, "query_expansion": True, "hyde": True}
-        answer = await client.post("/v1/memories/search", json={**QUESTION, "techniques": techniques})
+        answer = await client.post("/v1/memories/search", json={**QUESTION, "tuning": {"techniques": techniques}})
         assert answer.status_code == 200, answer.text
         assert len(answer.json()["results"]) == 1
         assert answer.json()["vector_path"] == "exact", "the question is embedded all the same"

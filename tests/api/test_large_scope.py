@@ -15,6 +15,7 @@ from service.runtime.resources import Resources
 from service.search.statements import exact
 from service.search.statements.plan import Candidates, SearchPlan
 from tests.api.conftest import Tables, client_of, serving
+from tests.api.helpers import tuned
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 
@@ -40,7 +41,7 @@ class SearchClient:
 
     async def search(self, question: str, **more: Any) -> list[str]:
         self.embedder.place(question, 1.0)
-        body = {"query": question, "limit": 5, **USER, **more}
+        body = {"query": question, "limit": 5, **USER, **tuned(more)}
         answer = await self.client.post("/v1/memories/search", json=body)
         assert answer.status_code == 200, answer.text
         found = answer.json()

@@ -372,11 +372,14 @@ async def test_the_column_ranges_of_a_question_lose_no_row(
 
 def make_ranking(dice: random.Random) -> dict[str, Any]:
     """What changes the order, and must not change who is seen."""
-    return {
+    tuning = {
         "fusion": dice.choice(["weighted", "zscore", "rrf"]),
         "diversity": dice.choice([0.0, 0.0, 0.5, 1.0]),
         "factors": dice.choice([{}, {"importance": 1.0, "salience": 0.5, "recency": 1.0}]),
         "techniques": {name: dice.random() < 0.7 for name in ("hybrid", "entity_centric")},
+    }
+    return {
+        "tuning": tuning,
         "prefer_tags": dice.choice([[], [dice.choice(TAGS)]]),
         "explain": dice.random() < 0.5,
     }

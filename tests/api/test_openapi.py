@@ -189,7 +189,7 @@ def test_requests_have_one_form(document: dict[str, Any]) -> None:
 
 
 SYNONYMS = {
-    "SearchRequest": {"q", "top_k", "weights", "factors", "techniques", "fusion", "diversity", "rerank"},
+    "SearchRequest": {"q", "top_k"},
     "RecallRequest": {"q"},
     "FilterInput": {"op"},
     "StoreRequest": {"confidence"},
@@ -354,9 +354,9 @@ async def test_filters_are_taken_or_refused(document: dict[str, Any], client: As
 
 WAYS: tuple[dict[str, Any], ...] = (
     {"query": "tea", "explain": True},
-    {"query": "tea", "connected": True, "time_query": "last year", "rerank": True},
+    {"query": "tea", "connected": True, "time_query": "last year", "tuning": {"rerank": True}},
     {"query": "tea", "explain_id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"},
-    {"query": "tea", "fusion": "rrf", "diversity": 0.5, "techniques": {"hyde": True, "self_query": True}},
+    {"query": "tea", "tuning": {"fusion": "rrf", "diversity": 0.5, "techniques": {"hyde": True, "self_query": True}}},
     {"tags": ["drink"], "explain": True},
     {"query": "tea", "limit": 0},
     {"query": "tea", "filters": {"field": "k"}},

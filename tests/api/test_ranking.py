@@ -18,6 +18,7 @@ from service.runtime.resources import Resources
 from service.search.statements.plan import MIN_ARM_LIMIT
 from service.search.techniques import GENERIC_REQUESTS
 from tests.api.conftest import Tables, client_of, serving, with_llm
+from tests.api.helpers import tuned
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.fakes.llm import ScriptedLlm
@@ -39,7 +40,7 @@ async def store(client: AsyncClient, embedder: AngleEmbedder, content: str, angl
 
 
 async def ask(client: AsyncClient, query: str = QUESTION, **more: Any) -> dict[str, Any]:
-    answer = await client.post("/v1/memories/search", json={"query": query, **USER, **more})
+    answer = await client.post("/v1/memories/search", json={"query": query, **USER, **tuned(more)})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
@@ -145,23 +146,23 @@ async def test_a_workspace_has_weights_of_its_own(
 
 
 BAD = [
-    ({"weights": {"text_vector": -1}}, "weights.text_vector"),
-    ({"weights": {"text_vektor": 1}}, "weights.text_vektor"),
-    ({"weights": {"coverage": 1.5}}, "weights.coverage"),
-    ({"factors": {"importance": 2}}, "factors.importance"),
-    ({"factors": {"validity": 1}}, "factors.validity"),
-    ({"techniques": {"hyde": "yes"}}, "techniques.hyde"),
-    ({"techniques": {"magic": True}}, "techniques.magic"),
-    ({"fusion": "sum"}, "fusion"),
-    ({"diversity": 1.1}, "diversity"),
+    ({"weights": {"text_vector": -1}}, "tuning.weights.text_vector"),
+    ({"weights": {"text_vektor": 1}}, "tuning.weights.text_vektor"),
+    ({"weights": {"coverage": 1.5}}, "tuning.weights.coverage"),
+    ({"factors": {"importance": 2}}, "tuning.factors.importance"),
+    ({"factors": {"validity": 1}}, "tuning.factors.validity"),
+    ({"techniques": {"hyde": "yes"}}, "tuning.techniques.hyde"),
+    ({"techniques": {"magic": True}}, "tuning.techniques.magic"),
+    ({"fusion": "sum"}, "tuning.fusion"),
+    ({"diversity": 1.1}, "tuning.diversity"),
     ({"explain_id": "x"}, "explain_id"),
-    ({"rerank": 1}, "rerank"),
+    ({"rerank": 1}, "tuning.rerank"),
 ]
 
 
 @pytest.mark.parametrize(("asked", "field"), BAD)
 async def test_what_cannot_be_asked_is_named(client: AsyncClient, asked: dict[str, Any], field: str) -> None:
-    answer = await client.post("/v1/memories/search", json={"query": QUESTION, **USER, **asked})
+    answer = await client.post("/v1/memories/search", json={"query": QUESTION, **USER, **tuned(asked)})
     assert (answer.status_code, answer.json()["field"]) == (400, field)
 
 
@@ -170,14 +171,6 @@ async def test_a_workspace_cannot_set_what_cannot_be(client: AsyncClient, wanted
     answer = await client.patch("/v1/workspaces/current", json={"settings": wanted})
     assert answer.status_code == 400
     assert answer.json()["field"].startswith("settings.search_")
-
-
-async def test_get_has_the_switches_too(boats: AsyncClient) -> None:
-    params = {"q": QUESTION, **USER, "hybrid": "false", "fusion": "rrf", "diversity": "0.5", "explain": "true"}
-    answer = await boats.get("/v1/memories/search", params=params)
-    body: dict[str, Any] = {"techniques": {"hybrid": False}, "fusion": "rrf", "diversity": 0.5, "explain": True}
-    assert answer.json()["results"] == (await ask(boats, **body))["results"]
-    assert answer.json()["metrics"]["techniques"].keys() == {"entity_centric"}
 
 
 async def test_get_takes_tuning_as_post_does(boats: AsyncClient) -> None:
@@ -189,8 +182,8 @@ async def test_get_takes_tuning_as_post_does(boats: AsyncClient) -> None:
     for wrong, field in (("{", "tuning"), ('{"weights": {"no": 1}}', "tuning.weights.no"), ("3", "tuning")):
         refused = await boats.get("/v1/memories/search", params={**asked, "tuning": wrong})
         assert (refused.status_code, refused.json()["field"]) == (400, field)
-    twice = await boats.get("/v1/memories/search", params={**asked, "tuning": '{"rerank": true}', "rerank": "true"})
-    assert (twice.status_code, twice.json()["field"]) == (400, "rerank")
+    beside = await boats.get("/v1/memories/search", params={**asked, "rerank": "true"})
+    assert (beside.status_code, beside.json()["field"]) == (400, "rerank")
 
 
 # -- factors --------------------------------------------------------------------------------------------------------

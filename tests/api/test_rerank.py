@@ -15,6 +15,7 @@ from httpx2 import AsyncClient
 from service.providers.reranker import HttpReranker
 from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
+from tests.api.helpers import tuned
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.fakes.http_server import HttpRequest, HttpServer, ScriptedAnswer
@@ -54,7 +55,7 @@ async def reranking(resources: Resources, tenant: Tenant, url: str, **settings: 
 
 async def search(client: AsyncClient, **more: Any) -> dict[str, Any]:
     body = {"query": QUESTION, **USER, "weights": {"text_lexical": 0, "context_lexical": 0}, **more}
-    answer = await client.post("/v1/memories/search", json=body)
+    answer = await client.post("/v1/memories/search", json=tuned(body))
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found

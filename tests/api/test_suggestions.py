@@ -48,8 +48,8 @@ async def told(client: AsyncClient, method: str, path: str, **sent: Any) -> tupl
         ("memories/search", {"user_id": "alice", "qeury": "x"}, "qeury", "; did you mean query?"),
         (
             "memories/search",
-            {"user_id": "alice", "query": "x", "techniques": {"hydee": True}},
-            "techniques.hydee",
+            {"user_id": "alice", "query": "x", "tuning": {"techniques": {"hydee": True}}},
+            "tuning.techniques.hydee",
             "; did you mean hyde?",
         ),
         (

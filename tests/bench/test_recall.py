@@ -14,7 +14,7 @@ from service.search.routes.search_models import SearchRequest
 def test_every_way_is_a_request_that_the_service_takes() -> None:
     for group in recall.VARIANTS.values():
         for way in group.values():
-            SearchRequest.model_validate({"query": "x", "user_id": "u", **way})
+            SearchRequest.model_validate({"query": "x", "user_id": "u", "tuning": way})
 
 
 def test_an_arm_alone_counts_alone() -> None:

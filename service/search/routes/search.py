@@ -170,7 +170,7 @@ def _query(body: SearchRequest, scope: Scope, text: CleanText, limit: int, windo
         channels=tuple(body.channels or ()),
         min_score=body.min_score,
         min_probability=body.min_probability,
-        ranking=body.merged_into(res.settings.ranking),
+        ranking=body.tuning.merged_into(res.settings.ranking),
         explain_id=body.explain_id,
         as_of=body.as_of,
         skip=cursors.counts(body.cursor)[0],

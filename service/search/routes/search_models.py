@@ -70,33 +70,16 @@ class RankingTuning(RequestModel):
 
 
 class RankingFields(RequestModel):
-    """How to rank, and how much to explain. Fields of `tuning` may also be given at the top level."""
+    """How to rank, and how much to explain."""
 
     tuning: RankingTuning = Field(
         default_factory=lambda: RankingTuning(), description="How to rank; default: the workspace's settings"
     )
-    fusion: Unlisted[Fusion | None] = Field(None, description="Alias of tuning.fusion")
-    weights: Unlisted[Weights | None] = Field(None, description="Alias of tuning.weights")
-    factors: Unlisted[Factors | None] = Field(None, description="Alias of tuning.factors")
-    techniques: Unlisted[Techniques | None] = Field(None, description="Alias of tuning.techniques")
-    diversity: Unlisted[Unit | None] = Field(None, description="Alias of tuning.diversity")
-    rerank: Unlisted[bool | None] = Field(None, description="Alias of tuning.rerank")
     reinforce: bool = Field(True, description="Count the hits as used; false for previews")
     explain: bool = Field(False, description="Include the terms of each hit's score")
     explain_id: Id | None = Field(
         None, description="UUID of a memory: `why` in the response says whether it was found, or why not"
     )
-
-    @model_validator(mode="after")
-    def _tuned_once(self) -> Self:
-        if twice := sorted(self.tuning.model_fields_set & self.model_fields_set):
-            raise ValueError(f"{twice[0]}: give it in tuning or at the top level, not both")
-        return self
-
-    def merged_into(self, base: Ranking) -> Ranking:
-        """The workspace's ranking with the options of the request."""
-        beside = {name: getattr(self, name) for name in RankingTuning.model_fields if getattr(self, name) is not None}
-        return self.tuning.model_copy(update=beside).merged_into(base)
 
 
 class SearchRequest(NarrowingFields, RankingFields):

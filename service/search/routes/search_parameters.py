@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import Depends, Query, Request
 
 from service.domain.query import Validity
-from service.domain.ranking import Fusion
 from service.http import json_body
 from service.http.deps import AgentId, ChannelName, RunId, UserId
 from service.http.query_parameters import MAX_URL_QUERY, NarrowingParameters, Several, present, split
@@ -23,43 +22,17 @@ TuningJson = Annotated[
         examples=['{"diversity": 0.3}'],
     ),
 ]
-UNLISTED = Query(include_in_schema=False)
-"""Fields of `tuning` that may also be given at the top level, as in a body."""
-
-
-async def _technique_parameters(
-    hybrid: Annotated[bool | None, UNLISTED] = None,
-    entity_centric: Annotated[bool | None, UNLISTED] = None,
-    query_expansion: Annotated[bool | None, UNLISTED] = None,
-    hyde: Annotated[bool | None, UNLISTED] = None,
-    requests: Annotated[bool | None, UNLISTED] = None,
-    self_query: Annotated[bool | None, UNLISTED] = None,
-) -> dict[str, Any]:
-    return present(
-        hybrid=hybrid,
-        entity_centric=entity_centric,
-        query_expansion=query_expansion,
-        hyde=hyde,
-        requests=requests,
-        self_query=self_query,
-    )
 
 
 async def _ranking_parameters(
-    techniques: Annotated[dict[str, Any], Depends(_technique_parameters)],
     tuning: TuningJson = None,
-    fusion: Annotated[Fusion | None, UNLISTED] = None,
-    diversity: Annotated[float | None, Query(ge=0, le=1, include_in_schema=False)] = None,
-    rerank: Annotated[bool | None, UNLISTED] = None,
     reinforce: Annotated[bool, Query(description="Count the hits as used; false for previews")] = True,
     explain: Annotated[bool, Query(description="Include the terms of each hit's score")] = False,
     explain_id: Annotated[
         Id | None, Query(description="UUID of a memory: `why` in the response says whether it was found, or why not")
     ] = None,
 ) -> dict[str, Any]:
-    given = present(
-        fusion=fusion, techniques=techniques or None, diversity=diversity, rerank=rerank, explain_id=explain_id
-    )
+    given = present(explain_id=explain_id)
     if tuning is not None:
         given["tuning"] = json_body.parse(tuning.encode(), "tuning")
     return {**given, "reinforce": reinforce, "explain": explain}
