@@ -17,9 +17,6 @@ from service.http.schemas import (
     Time,
 )
 
-MAX_TITLE = 500
-MAX_INDEX = 2**31 - 2
-
 
 class WithdrawnSpanItem(ResponseModel):
     """A part of a turn that is no longer so."""
