@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from service.conversations.transcript import TranscriptTurn
 from service.domain.conversation import Conversation, TurnHit
@@ -27,6 +27,7 @@ from service.http.schemas import (
     Text,
     Time,
     Vector,
+    example,
 )
 from service.memories.routes.memory_models import MemoryResponse
 from service.memories.routes.store_models import RedactionCount
@@ -39,9 +40,7 @@ MAX_INDEX = 2**31 - 2
 class CreateConversationRequest(ScopeFields):
     """A conversation to open, named by `external_id` or its alias `run_id`; by default a name is generated."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"user_id": "alice", "external_id": "chat-17", "title": "Moving to Lisbon"}]}
-    )
+    model_config = example(user_id="alice", external_id="chat-17", title="Moving to Lisbon")
 
     external_id: Name | None = Field(None, description="Your own name for it; opening it twice is allowed")
     title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
@@ -58,7 +57,7 @@ class CreateConversationRequest(ScopeFields):
 class PatchConversationRequest(RequestModel):
     """Only the given fields change. `title` may be null; a null metadata value removes the key."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"title": "Moving to Porto", "archived": False}]})
+    model_config = example(title="Moving to Porto", archived=False)
 
     title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
     archived: bool | None = Field(
@@ -72,9 +71,7 @@ class PatchConversationRequest(RequestModel):
 class StoreTurnRequest(RequestModel):
     """One turn. With `turn_index`, repeating it returns the stored turn (200); a different text is a conflict (409)."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"role": "user", "content": "I moved to Lisbon last week.", "turn_index": 0}]}
-    )
+    model_config = example(role="user", content="I moved to Lisbon last week.", turn_index=0)
 
     role: Role = Field(description="user, assistant, system or tool; any other word is accepted")
     content: Text = Field(description="What was said; redacted")

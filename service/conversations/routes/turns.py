@@ -38,13 +38,7 @@ Channels = Annotated[
 ]
 
 
-@router.get(
-    "/recent",
-    operation_id="list_recent_turns",
-    summary="List the latest turns of a scope",
-    response_model=TurnList,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.get("/recent", summary="List the latest turns of a scope", responses=errors.keyed(400))
 async def list_recent_turns(
     caller: Reader,
     res: ResourcesOf,
@@ -68,10 +62,8 @@ async def list_recent_turns(
 
 @router.get(
     "/search",
-    operation_id="search_turns",
     summary="Search turns by meaning and words",
-    response_model=TurnSearchResponse,
-    responses=errors.documented(400, 401, 403, 404, 422, 429, 503),
+    responses=errors.keyed(400, 404, 422, 429),
     dependencies=RATE_LIMITED,
 )
 async def search_turns(
