@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
 import structlog
@@ -34,15 +34,19 @@ READS_CAPACITY, READS_PAUSE_S = 10_000, 0.5  # entries of about 1 kB; seconds be
 USES_CAPACITY, USES_PAUSE_S = 50_000, 1.0  # memories and entities with uses to be written; more are not counted
 
 KEY_USE_EVERY = timedelta(minutes=1)
+Buffered = deque[AuditEntry] | dict[Any, Any]
 
 
 class WriteBehind(ABC):
     """A buffer that is written in the background. Adding sets `_pending`; `pause_s` lies between two writes."""
 
+    _buffer: Buffered
+
     what: ClassVar[str]
     """Its name in the log."""
 
-    def __init__(self, *, pause_s: float) -> None:
+    def __init__(self, database: Database, *, pause_s: float = USES_PAUSE_S) -> None:
+        self._database = database
         self._pause_s = pause_s
         self._pending = asyncio.Event()
         self._writing = asyncio.Lock()  # a flush before an erasure also waits for a write under way
@@ -52,9 +56,11 @@ class WriteBehind(ABC):
     async def write(self) -> None:
         """Writes the buffer. Raises ServiceError and keeps the rest when the database is unavailable."""
 
-    @abstractmethod
     def clear(self) -> int:
         """Drops the buffer; returns how much it held."""
+        lost = len(self._buffer)
+        self._buffer.clear()
+        return lost
 
     async def flush(self) -> None:
         """The same as `write`, one at a time. What is buffered came from many requests, so it stands behind no wall."""
@@ -83,21 +89,20 @@ class ReadLog(WriteBehind):
     what = "read log"
 
     def __init__(self, database: Database, *, capacity: int = READS_CAPACITY, pause_s: float = READS_PAUSE_S) -> None:
-        super().__init__(pause_s=pause_s)
-        self._database = database
-        self._entries: deque[AuditEntry] = deque(maxlen=capacity)
+        super().__init__(database, pause_s=pause_s)
+        self._buffer: deque[AuditEntry] = deque(maxlen=capacity)
 
     def add(self, entry: AuditEntry) -> None:
         """Takes an entry; never waits. The oldest one goes when there are too many."""
-        if len(self._entries) == self._entries.maxlen:
+        if len(self._buffer) == self._buffer.maxlen:
             self.dropped += 1
-        self._entries.append(entry)
+        self._buffer.append(entry)
         self._pending.set()
 
     async def write(self) -> None:
         """A transaction per workspace and batch."""
-        while self._entries:
-            batch = [self._entries.popleft() for _ in range(min(BATCH, len(self._entries)))]
+        while self._buffer:
+            batch = [self._buffer.popleft() for _ in range(min(BATCH, len(self._buffer)))]
             while batch:
                 workspace_id = batch[0].scope.workspace_id
                 own = [entry for entry in batch if entry.scope.workspace_id == workspace_id]
@@ -110,14 +115,9 @@ class ReadLog(WriteBehind):
                 batch = [entry for entry in batch if entry.scope.workspace_id != workspace_id]
 
     def _put_back(self, batch: list[AuditEntry]) -> None:
-        room = (self._entries.maxlen or 0) - len(self._entries)
+        room = (self._buffer.maxlen or 0) - len(self._buffer)
         self.dropped += max(0, len(batch) - room)
-        self._entries.extendleft(reversed(batch[len(batch) - min(room, len(batch)) :]))
-
-    def clear(self) -> int:
-        lost = len(self._entries)
-        self._entries.clear()
-        return lost
+        self._buffer.extendleft(reversed(batch[len(batch) - min(room, len(batch)) :]))
 
 
 UseKey = tuple[UUID, str, UUID]
@@ -133,32 +133,31 @@ class UseCounter(WriteBehind):
     what = "uses"
 
     def __init__(self, database: Database, *, capacity: int = USES_CAPACITY, pause_s: float = USES_PAUSE_S) -> None:
-        super().__init__(pause_s=pause_s)
-        self._database = database
+        super().__init__(database, pause_s=pause_s)
         self._capacity = capacity
-        self._uses: dict[UseKey, Use] = {}
+        self._buffer: dict[UseKey, Use] = {}
 
     def add(self, workspace_id: UUID, memories: Iterable[UUID], at: datetime, *, entities: Iterable[UUID] = ()) -> None:
         """Counts one use of each; never waits."""
         for kind, ids in (("memory", memories), ("entity", entities)):
             for each in ids:
                 self._count((workspace_id, kind, each), Use(1, at))
-        if self._uses:
+        if self._buffer:
             self._pending.set()
 
     def _count(self, key: UseKey, use: Use) -> None:
-        known = self._uses.get(key)
-        if known is None and len(self._uses) >= self._capacity:
+        known = self._buffer.get(key)
+        if known is None and len(self._buffer) >= self._capacity:
             self.dropped += use.times
             return
-        self._uses[key] = use if known is None else Use(known.times + use.times, max(known.at, use.at))
+        self._buffer[key] = use if known is None else Use(known.times + use.times, max(known.at, use.at))
 
     async def write(self) -> None:
         """A transaction per workspace and batch."""
-        while self._uses:
-            workspace_id = next(iter(self._uses))[0]
-            batch = [key for key in self._uses if key[0] == workspace_id][:BATCH]
-            taken = {key: self._uses.pop(key) for key in batch}
+        while self._buffer:
+            workspace_id = next(iter(self._buffer))[0]
+            batch = [key for key in self._buffer if key[0] == workspace_id][:BATCH]
+            taken = {key: self._buffer.pop(key) for key in batch}
             try:
                 async with self._database.begin(workspace_id, gives_way=True) as session:
                     await stats.count_uses(
@@ -172,22 +171,16 @@ class UseCounter(WriteBehind):
                     self._count(key, use)
                 raise
 
-    def clear(self) -> int:
-        lost = len(self._uses)
-        self._uses.clear()
-        return lost
-
 
 class KeyUses(WriteBehind):
     """When keys were last used: of each key at most one time a minute is written."""
 
     what = "key uses"
 
-    def __init__(self, database: Database, *, pause_s: float = USES_PAUSE_S) -> None:
-        super().__init__(pause_s=pause_s)
-        self._database = database
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
         self._noted: dict[UUID, datetime] = {}
-        self._uses: dict[tuple[UUID, UUID], datetime] = {}
+        self._buffer: dict[tuple[UUID, UUID], datetime] = {}
 
     def add(self, workspace_id: UUID, key_id: UUID, at: datetime) -> None:
         """Notes a use; never waits."""
@@ -196,25 +189,20 @@ class KeyUses(WriteBehind):
             return
         if len(self._noted) >= USES_CAPACITY:
             self._noted.clear()
-        self._noted[key_id] = self._uses[workspace_id, key_id] = at
+        self._noted[key_id] = self._buffer[workspace_id, key_id] = at
         self._pending.set()
 
     async def write(self) -> None:
         """A transaction per workspace."""
-        while self._uses:
-            workspace_id = next(iter(self._uses))[0]
-            taken = {key: self._uses.pop(key) for key in list(self._uses) if key[0] == workspace_id}
+        while self._buffer:
+            workspace_id = next(iter(self._buffer))[0]
+            taken = {key: self._buffer.pop(key) for key in list(self._buffer) if key[0] == workspace_id}
             try:
                 async with self._database.begin(workspace_id) as session:
                     await keys.note_uses(session, workspace_id, {key[1]: at for key, at in taken.items()})
             except BaseException:
-                self._uses = taken | self._uses
+                self._buffer = taken | self._buffer
                 raise
-
-    def clear(self) -> int:
-        lost = len(self._uses)
-        self._uses.clear()
-        return lost
 
 
 Buffer = TypeVar("Buffer", bound=WriteBehind)
