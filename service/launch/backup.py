@@ -121,10 +121,8 @@ def _server(folder: Path) -> Iterator[Server]:
     if (server := running_server(folder)) is None:
         with EmbeddedPostgres(folder) as started:
             yield started
-    elif BACKUP_LOGIN in server.passwords:
-        yield server
     else:
-        raise LaunchError("The server was started by an earlier version, which has no login for backups: restart it.")
+        yield server
 
 
 def _run(command: Sequence[str], failed: str, env: Mapping[str, str], advance: Advance) -> None:

@@ -1,7 +1,7 @@
 """The logins of the embedded cluster: their passwords, kept inside it, and how they are made.
 
 They are made by a single-user server, before the real one starts, so nobody ever connects as superuser: the access file
-written here refuses it. A cluster that was made before there were logins gets them in the same way.
+written here refuses it.
 docs/decisions/044-logins.md
 
     <data_dir>/postgres/logins.json    the passwords, mode 600
