@@ -20,7 +20,9 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
+import service.domain.job
 from bench.superuser import login_url
+from service.domain import scope_size
 from service.domain.errors import LlmError
 from service.domain.job import Job, JobName
 from service.domain.text import CleanText
@@ -50,11 +52,11 @@ SETTINGS = Settings.model_validate(
         "worker_poll_s": 0.05,
         "job_lease_s": 1.1,
         "job_backoff_s": 0.05,
-        "exact_scope_rows": 2,  # so that a handful of texts is counted
-        "job_max_attempts": 20,
     }
 )
 BATCH = 40
+ATTEMPTS = service.domain.job.MAX_ATTEMPTS = 20
+scope_size.EXACT_ROWS = 2  # so that a handful of texts is counted
 
 
 class StableEmbedder:
@@ -159,7 +161,7 @@ async def _run_once(url: str, jobs: Sequence[Job]) -> list[str]:
     res = open_resources(url, WORKER)
     failed = []
     for job in jobs:
-        for left in reversed(range(SETTINGS.job_max_attempts)):
+        for left in reversed(range(ATTEMPTS)):
             try:
                 await TASKS[cast(JobName, job.kind)].run(job, res)
                 break

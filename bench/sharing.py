@@ -26,6 +26,7 @@ from bench.numbers import percentile, table
 from bench.scale_data import Sources
 from bench.superuser import SUPERUSER, login_url, trusting
 from service.access.statements import keys
+from service.domain import scope_size
 from service.domain.query import Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -41,7 +42,7 @@ from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from service.search.search import search
 
-SIZES: Final = {"exact": {}, "binary": {"exact_scope_rows": 500}}
+SIZES: Final = {"exact": 20_000, "binary": 500}
 
 
 OF_AN_AGENT: Final = (
@@ -93,8 +94,8 @@ async def measure(url: str, workspace: UUID, users: int, found: Sources, count: 
     rows: list[list[object]] = []
     settings = Settings.from_env({"LOXODON_DATABASE_URL": login_url(url, APP), "LOXODON_POOL_SIZE": "1"})
     async with open_resources(settings) as opened:
-        for name, changed in SIZES.items():
-            res = replace(opened, settings=opened.settings.model_copy(update=changed), scope_summaries={})
+        for name, scope_size.EXACT_ROWS in SIZES.items():
+            res = replace(opened, scope_summaries={})
             took: dict[str, list[float]] = {}
             paths: dict[str, set[str]] = {}
             for at, words in enumerate(found.questions[:count]):

@@ -144,5 +144,5 @@ async def resources(
 ) -> AsyncIterator[Resources]:
     """What requests work with: the real database, chosen vectors, a clock that stands still, and no language model."""
     wakeup = Wakeup(owner_url)
-    yield Resources(database, cached(embedder, settings, database), 1, None, settings, wakeup, clock)
+    yield Resources(database, cached(embedder, database), 1, None, settings, wakeup, clock)
     await wakeup.close()

@@ -3,15 +3,18 @@
 - no identifier of an outside document: a letter and a number, a requirement's number, the number of an issue;
 - no class name defined twice in service, bench and tests;
 - no module docstring whose first sentence is a question;
-- no import alias that tells two things apart; the customary ones are listed.
+- no import alias that tells two things apart; the customary ones are listed;
+- no more settings, context variables, lines in a room or files in a folder than tests/budgets.json allows. `--lower`
+  brings the numbers down to what there is. A commit that raises one says why.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +52,12 @@ ALIASES = frozenset(
 )
 
 
+BUDGETS = ROOT / "tests" / "budgets.json"
+SERVICE = ROOT / "service"
+FILES = 25
+"""In a folder that tests/budgets.json does not name."""
+
+
 def files() -> list[Path]:
     """The texts of the tree, without labelled data and what benches built."""
     found = [
@@ -83,6 +92,50 @@ def aliases(file: Path, tree: ast.Module) -> Iterator[str]:
                     yield f"{file.relative_to(ROOT)}:{node.lineno}: {prefix}{each.name} as {each.asname}"
 
 
+def sizes() -> dict[str, int]:
+    """What tests/budgets.json limits, as it is now."""
+    found: Counter[str] = Counter()
+    models: dict[str, ast.ClassDef] = {}
+    for file in sorted(SERVICE.rglob("*")):
+        if file.suffix in (".py", ".sql"):
+            text, place = file.read_text(encoding="utf-8"), file.relative_to(ROOT)
+            found[f"files in {place.parent.as_posix()}"] += 1
+            found[f"lines in {'/'.join(place.parts[:2])}"] += text.count("\n")
+            if file.suffix == ".py":
+                nodes = list(ast.walk(ast.parse(text)))
+                found["context variables"] += sum(
+                    isinstance(node, ast.Call) and ast.unparse(node.func) == "ContextVar" for node in nodes
+                )
+                if place.parts[1] in ("domain", "kit"):
+                    models |= {node.name: node for node in nodes if isinstance(node, ast.ClassDef) and node.bases}
+    found["settings"] = _settings(models["Settings"], models)
+    return dict(found)
+
+
+def _settings(model: ast.ClassDef, models: dict[str, ast.ClassDef]) -> int:
+    """The fields of a model, those of models in it included."""
+    count = 0
+    for field in model.body:
+        if isinstance(field, ast.AnnAssign):
+            names = [node.id for node in ast.walk(field.annotation) if isinstance(node, ast.Name)]
+            inner = [models[name] for name in names if name in models]
+            count += _settings(inner[0], models) if inner else 1
+    return count
+
+
+def over_budget() -> Iterator[str]:
+    """What has grown beyond its limit."""
+    limits = json.loads(BUDGETS.read_text(encoding="utf-8"))
+    now = sizes()
+    if "--lower" in sys.argv:
+        limits = {name: min(limit, now[name]) for name, limit in limits.items() if name in now}
+        BUDGETS.write_text(json.dumps(limits, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    for name, size in sorted(now.items()):
+        limit = limits.get(name, FILES if name.startswith("files") else 0)
+        if size > limit:
+            yield f"{size} {name}, at most {limit}: take away as many, or raise tests/budgets.json and say why"
+
+
 def main() -> int:
     """Prints every offence by rule; returns 1 when there is one."""
     found: dict[str, list[str]] = defaultdict(list)
@@ -96,6 +149,7 @@ def main() -> int:
             for node in ast.walk(tree):
                 if isinstance(node, ast.ClassDef) and file.relative_to(ROOT).parts[0] in ("service", "bench", "tests"):
                     classes[node.name].append(f"{file.relative_to(ROOT)}:{node.lineno}")
+    found["over budget"] += over_budget()
     found["class names defined twice"] = [
         f"{name}: {', '.join(places)}" for name, places in sorted(classes.items()) if len(places) > 1
     ]

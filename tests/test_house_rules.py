@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
 
+from service.kit.settings import Settings
 from tests import house_rules
 from tests.house_rules import ROOT
 
@@ -31,6 +33,15 @@ def test_docstrings_that_ask(docstring: str, asks: bool) -> None:
 def test_aliases() -> None:
     tree = ast.parse("import numpy as np\nfrom a import b as c\nimport a.b")
     assert list(house_rules.aliases(ROOT / "x.py", tree)) == ["x.py:2: a.b as c"]
+
+
+def test_what_has_a_budget_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = house_rules.sizes()
+    assert 0 < sizes["settings"] >= len(Settings.model_fields)
+    monkeypatch.setattr(house_rules, "BUDGETS", tmp_path / "budgets.json")
+    house_rules.BUDGETS.write_text(json.dumps({**sizes, "settings": sizes["settings"] - 1}))
+    [line] = house_rules.over_budget()
+    assert line.startswith(f"{sizes['settings']} settings, at most")
 
 
 def test_the_tree_has_files() -> None:

@@ -33,6 +33,12 @@ more with processes that fall idle."""
 DENIED_S = (0.1, 1.0)
 """How long a key over its budget is refused without a look, at least and at most."""
 
+BURST_S = 10.0
+"""The budget of this many seconds may be spent at once: clients work in bursts."""
+
+SEARCH_BURST = 50
+"""Searches that may come at once before their rate counts."""
+
 REMEMBERED = 10_000
 
 Cost = tuple[TokenBucket, float]
@@ -134,27 +140,25 @@ def _needed(bucket: TokenBucket, count: float) -> float:
     return min(count, bucket.burst)
 
 
-def of_request(settings: Settings, caller: Caller, body_bytes: int) -> list[Cost]:
+def of_request(settings: Settings, caller: Caller) -> list[Cost]:
     """What a request costs, of every budget that is in force. The workspace's own settings count for its keys only."""
     own: Mapping[str, Any] = caller.settings
     granted: Mapping[str, Any] = own.get(GRANTED) or {}
     costs = []
     for subject, name in ((caller.key_id, "key"), (caller.workspace_id, "workspace")):
-        for unit, count in (("requests", 1.0), ("kb", body_bytes / 1000)):
-            setting = f"{name}_{unit}_per_s"
-            per_s = getattr(settings, setting)
-            if name == "key":
-                per_s = lower(own.get(setting), granted.get(setting, per_s)) or 0.0
-            if per_s > 0 and count > 0:
-                burst = max(1.0, per_s * settings.budget_burst_s)
-                costs.append((TokenBucket(subject, f"{name}-{unit}", per_s, burst), count))
+        setting = f"{name}_requests_per_s"
+        per_s = getattr(settings, setting)
+        if name == "key":
+            per_s = lower(own.get(setting), granted.get(setting, per_s)) or 0.0
+        if per_s > 0:
+            costs.append((TokenBucket(subject, f"{name}-requests", per_s, max(1.0, per_s * BURST_S)), 1.0))
     return costs
 
 
 def of_search(settings: Settings, caller: Caller) -> list[Cost]:
     """What a search costs besides, where searches have a budget."""
     per_s = settings.search_rate_per_s
-    return [(TokenBucket(caller.key_id, "key-searches", per_s, settings.search_burst), 1.0)] if per_s > 0 else []
+    return [(TokenBucket(caller.key_id, "key-searches", per_s, SEARCH_BURST), 1.0)] if per_s > 0 else []
 
 
 def rate_headers(scope: Scope) -> list[tuple[bytes, bytes]]:

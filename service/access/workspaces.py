@@ -8,7 +8,7 @@ from typing import Any
 
 from service.access.statements.keys import workspace
 from service.domain.ageing import AgeingScope
-from service.domain.job import WORKSPACE_JOBS, Counts, Job, Payload, WorkspaceJobName
+from service.domain.job import Counts, Job, Payload, WorkspaceJobName
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres import walls
@@ -35,12 +35,8 @@ def in_each(name: WorkspaceJobName, work: Work) -> Work:
 
 async def start(name: WorkspaceJobName, res: Resources) -> Counts:
     """Starts a run in each workspace where it is due, and switched on."""
-    setting, wanted_by = WORKSPACE_JOBS[name]
-    rules = getattr(res.settings, setting)
-    interval_min = float(getattr(rules, f"{name}_interval_min"))
-    wanted = bool(getattr(rules, wanted_by)) if wanted_by else True
     async with res.db.read(NIL_WORKSPACE) as session:
-        due = await schedule.unaged(session, name, setting, interval_min, wanted_by=wanted_by, wanted=wanted)
+        due = await schedule.unaged(session, name, getattr(res.settings.job_intervals_min, name))
     for workspace_id in due:
         async with res.db.begin(workspace_id) as session:
             await schedule.request(session, workspace_id, name, BY_CLOCK, reason="schedule")

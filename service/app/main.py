@@ -110,7 +110,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.key_uses = key_uses
             app.state.admission = Admission(resources.settings)
             app.state.tokens = TokenSigner(resources.db, resources.settings.token_secret_value)
-            app.state.streams = OpenStreams(per_key=settings.streams_per_key, in_all=settings.streams)
+            app.state.streams = OpenStreams()
             app.state.budgets = Budgets(resources.db)
             app.state.keys = KeyRing(resources.db, failed_per_min=resources.settings.failed_keys_per_min)
             app.state.probe = health.Probe(resources.db)

@@ -25,7 +25,7 @@ from service.domain.scope import Scope
 from service.domain.text import Redaction
 from service.episodes import turns
 from service.episodes.statements import conversations
-from service.memories.decide import is_same
+from service.memories.decide import CANDIDATES, is_same
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
 from service.runtime import late_vectors, pii
@@ -160,7 +160,7 @@ async def _candidates(session: Session, new: Strategy, vector: Vector | None, re
         new.scope,
         vector,
         generation=res.generation,
-        limit=res.settings.dedup_candidates,
+        limit=CANDIDATES,
         tool_sequence=new.tool_sequence,
         task_type=new.task_type,
     )

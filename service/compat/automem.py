@@ -31,11 +31,12 @@ from service.compat.foreign import (
 from service.domain.access import Caller, Right
 from service.domain.clock import elapsed_ms
 from service.domain.errors import InvalidInput, ServiceError
-from service.domain.job import WORKSPACE_JOBS
+from service.domain.job import MAX_ATTEMPTS, WORKSPACE_JOBS
 from service.domain.memory import Memory, StoreResult
 from service.domain.paging import SortOrder
 from service.domain.relation import Relation, RelationType
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
+from service.domain.sizes import MAX_BATCH_ITEMS
 from service.graph.statements import edges
 from service.http.deps import Admin, CallerOf, Changer, Forgetter, Reader, ResourcesOf, Writer, budget
 from service.http.errors import AUTOMEM
@@ -180,8 +181,8 @@ async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write:
     context = write if write.idempotency else _retry(write, caller, sent)
     ids: list[str] = []
     failed: list[dict[str, Any]] = []
-    for begin in range(0, len(items), res.settings.batch_max_items):
-        part = items[begin : begin + res.settings.batch_max_items]
+    for begin in range(0, len(items), MAX_BATCH_ITEMS):
+        part = items[begin : begin + MAX_BATCH_ITEMS]
         done = await store_memories(StoreBatchRequest(items=part), caller, res, _from(context, begin))
         if context is not write and not await _are_there(caller, done, res):
             done = await store_memories(StoreBatchRequest(items=part), caller, res, write)
@@ -426,7 +427,7 @@ async def enrichment_status(caller: Admin, res: ResourcesOf) -> dict[str, Any]:
         "pending": waiting,
         "inflight": by_state.get("running", 0),
         "failed": by_state.get("dead", 0),
-        "max_attempts": res.settings.job_max_attempts,
+        "max_attempts": MAX_ATTEMPTS,
         "stats": {"queued": waiting, "running": by_state.get("running", 0), "dead": by_state.get("dead", 0)},
     }
 

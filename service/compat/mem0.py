@@ -29,7 +29,7 @@ from service.domain.memory import Hit, Memory, StoreResult
 from service.domain.paging import SortOrder
 from service.domain.request import StoredAnswer, WriteContext
 from service.domain.revision import Revision
-from service.domain.sizes import MAX_ITEMS
+from service.domain.sizes import MAX_BATCH_ITEMS, MAX_ITEMS
 from service.erasure.forget_scope import ForgottenScope, forget_scope
 from service.http import cursors
 from service.http.deps import CallerOf, Changer, Deleter, Reader, ResourcesOf, Writer, budget, scope_of
@@ -263,7 +263,7 @@ def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revisi
 @router.put("/v1/batch")
 async def batch_update(request: Request, caller: Changer, res: ResourcesOf, write: BatchOf) -> dict[str, Any]:
     """One after the other; the first that fails is the answer where none succeeds."""
-    items = mem0_words.items(await object_of(request), res.settings.batch_max_items)
+    items = mem0_words.items(await object_of(request), MAX_BATCH_ITEMS)
     failed: list[tuple[str, ServiceError]] = []
     for index, item in enumerate(items):
         context = of_item(write, index).answered_by(_memory_answer)
@@ -358,10 +358,7 @@ async def _forgotten(
 @router.delete("/v1/batch")
 async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Any:
     """All in one transaction; unknown ones do not stop the others."""
-    ids = [
-        memory_id(each["memory_id"])
-        for each in mem0_words.items(await object_of(request), res.settings.batch_max_items)
-    ]
+    ids = [memory_id(each["memory_id"]) for each in mem0_words.items(await object_of(request), MAX_BATCH_ITEMS)]
 
     def answer(found: list[ForgottenMemory]) -> StoredAnswer:
         count = sum(each.deleted for each in found)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-IntervalMin = Annotated[float, Field(ge=15, le=44_640)]
 Boost = Annotated[float, Field(ge=0, le=10)]
 Days = Annotated[float, Field(gt=0, le=36_500)]
-decaying_below: ContextVar[float] = ContextVar("decaying_below", default=0.25)
-"""What the workspace of the request being served calls decaying; a memory knows no settings."""
+DECAYING_BELOW = 0.25
+"""Relevance below which a memory is decaying: 27 days without use."""
+
+INFERRED_AT_MOST = 0.7
+"""Facts of at most this confidence were concluded, not said plainly, and lose it."""
 
 
 class Ageing(BaseModel):
@@ -23,34 +24,18 @@ class Ageing(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    relevance_interval_min: IntervalMin = Field(default=60, description="Minutes between runs of `relevance`")
-    decay_interval_min: IntervalMin = Field(default=1_440, description="Minutes between runs of `decay`")
-    flag_stale_interval_min: IntervalMin = Field(default=1_440, description="Minutes between runs of `flag_stale`")
-    forget_interval_min: IntervalMin = Field(default=1_440, description="Minutes between runs of `forget`")
     kept_per_day: float = Field(
         default=0.95, gt=0, le=1, description="What a day without use leaves of a number: 5 % are lost"
     )
     confidence_kept_per_week: float = Field(
         default=0.95, gt=0, le=1, description="What a week leaves of the confidence of an inferred fact"
     )
-    inferred_at_most: float = Field(
-        default=0.7,
-        ge=0,
-        le=1,
-        description="Facts of at most this confidence were concluded, not said plainly, and lose it",
-    )
     use_boost: Boost = Field(default=0.1, description="Salience grows by this share times ln(1 + uses)")
     recency_boost: Boost = Field(
         default=0.1, description="Added to the salience of what was used; exp(-days) of it later"
     )
     stale_after_days: Days = Field(default=90, description="A memory that was not used for so long is stale")
-    auto_archive: bool = Field(
-        default=False, description="Whether `forget` archives memories whose relevance has faded"
-    )
-    decaying_below: float = Field(
-        default=0.25, ge=0, le=1, description="Relevance below which a memory is decaying: 27 days without use"
-    )
-    forget_below: float = Field(default=0.05, ge=0, le=1, description="Relevance below which they have")
+    forget_below: float = Field(default=0.05, ge=0, le=1, description="Relevance below which `forget` archives")
     entity_min_salience: float = Field(
         default=0.1, ge=0, le=1, description="Below it an entity nobody mentions is removed"
     )

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from service.domain.entity import NamedEntity
 from service.domain.kinds import MemoryType
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
-
-Confidence = Annotated[float, Field(ge=0, le=1)]
-
-
-class Certainty(BaseModel):
-    """The confidence that a model's label gives a fact, 0..1."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    explicit: Confidence = 0.95
-    implied: Confidence = 0.85
-    inferred: Confidence = 0.70
-    uncertain: Confidence = 0.50
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,14 @@ smaller runs first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from service.domain.access import NO_WALL, Wall
 
@@ -46,49 +46,36 @@ queue."""
 WorkspaceJobName = Literal["relevance", "decay", "flag_stale", "forget", "promote", "patterns", "consolidate"]
 """Those that run for each workspace, also by request; the clock of the service looks where they are due."""
 
-WORKSPACE_JOBS: Mapping[WorkspaceJobName, tuple[str, str | None]] = MappingProxyType(
-    {
-        "relevance": ("ageing", None),
-        "decay": ("ageing", None),
-        "flag_stale": ("ageing", None),
-        "forget": ("ageing", "auto_archive"),
-        "promote": ("promoting", "auto_promote"),
-        "patterns": ("patterns", "auto_patterns"),
-        "consolidate": ("consolidation", "auto_consolidate"),
-    }
-)
-"""The setting that has their interval, and the switch in it without which the clock does not start them."""
+WORKSPACE_JOBS: Sequence[WorkspaceJobName] = get_args(WorkspaceJobName)
 
 SystemJobName = Literal["embed", "count_terms", "audit_partitions", "cleanup", "sweep_working", "reembed"]
 """Those that run by the clock for the whole service."""
 
-Minutes = Annotated[float, Field(ge=1, le=44_640)]
+
+def _check_interval(minutes: float) -> float:
+    if 0 < minutes < SHORTEST_MIN:
+        raise ValueError(f"must be at least {SHORTEST_MIN}, or 0 for never")
+    return minutes
+
+
+SHORTEST_MIN = 15
+"""The service looks this often where a job is due."""
+
+Minutes = Annotated[float, Field(ge=0, le=44_640), AfterValidator(_check_interval)]
 
 
 class JobIntervals(BaseModel):
-    """Minutes between the runs of each job that runs by the clock for the whole service; of those
-    that run for each workspace, between two looks at which are due."""
+    """Minutes between the runs of each job that runs for each workspace; 0: only by request."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    embed: Minutes = 5
-    count_terms: Minutes = 5
-    audit_partitions: Minutes = 1_440
-    cleanup: Minutes = 1_440
-    sweep_working: Minutes = 5
-    relevance: Minutes = 15
-    decay: Minutes = 60
-    flag_stale: Minutes = 60
-    forget: Minutes = 60
-    promote: Minutes = 15
-    patterns: Minutes = 15
+    relevance: Minutes = 60
+    decay: Minutes = 1_440
+    flag_stale: Minutes = 1_440
+    forget: Minutes = 0
+    promote: Minutes = 60
+    patterns: Minutes = 60
     consolidate: Minutes = 15
-    reembed: Minutes = 1_440
-
-    @property
-    def seconds(self) -> Mapping[str, float]:
-        """By name."""
-        return {name: 60.0 * getattr(self, name) for name in type(self).model_fields}
 
 
 RunReason = Literal["schedule", "request"]
@@ -111,7 +98,7 @@ class NewJob:
     memory_id: UUID | None = None
     payload: Payload = field(default_factory=lambda: NOTHING)
     run_after: datetime | None = None
-    max_attempts: int = MAX_ATTEMPTS
+    max_attempts: int = field(default_factory=lambda: MAX_ATTEMPTS)
     priority: int = 0
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from service.domain.ageing import decaying_below
+from service.domain.ageing import DECAYING_BELOW
 from service.domain.conversation import Turn
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
@@ -84,7 +84,7 @@ class Memory:
         if self.archived:
             return "archived"
         if self.enriched_at is not None:
-            return "decaying" if self.relevance < decaying_below.get() else "active"
+            return "decaying" if self.relevance < DECAYING_BELOW else "active"
         return "enrichment_abandoned" if self.enrichment_attempts >= 3 else "enrichment_queued"
 
 

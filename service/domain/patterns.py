@@ -7,23 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
-
 MIN_STEPS, MAX_STEPS = 2, 20
 """One tool alone is no way of doing something; of a longer sequence nobody can tell what mattered."""
-
-
-class Patterns(BaseModel):
-    """Of a workspace: when strategies are learned from conversations. docs/decisions/062-patterns.md"""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    auto_patterns: bool = Field(default=True, description="Whether `patterns` runs by the clock")
-    patterns_interval_min: float = Field(default=60, ge=15, le=44_640, description="Minutes between runs of `patterns`")
-    min_conversations: int = Field(default=2, ge=1, le=1_000, description="In how many a sequence must have worked")
-    quiet_min: float = Field(
-        default=30, ge=0, le=44_640, description="Minutes after its last tool before a conversation is looked at"
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,6 @@ class Promoting(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    auto_promote: bool = Field(default=True, description="Whether `promote` runs by the clock")
-    promote_interval_min: float = Field(default=60, ge=15, le=44_640, description="Minutes between runs of `promote`")
     min_confidence: float = Field(default=0.85, ge=0, le=1, description="Of the fact; of its type where it has none")
     min_access_count: int = Field(default=5, ge=0, le=1_000_000, description="How often it was used")
     min_conversations: int = Field(default=2, ge=0, le=1_000, description="In how many conversations it was said")

@@ -23,6 +23,12 @@ MAX_TEXTS: Final = 300_000
 PAGE_BYTES: Final = 4_000_000
 """Bytes of one page of an answer. The row that passes it is the last one: a page has at least one."""
 
+MAX_BATCH_ITEMS: Final = 100
+"""Items of one batch: each is stored in a transaction of its own, and a client waits for all of them."""
+
+MESSAGES_AT_ONCE: Final = 500
+"""Messages that one request may store."""
+
 MAX_NAME: Final = 255
 MAX_NAME_BYTES: Final = 512
 """Three ids and a channel are in one index row, which holds 2,704 bytes."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
+from service.domain import scope_size
 from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError
 from service.domain.forgetting import Extent, ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
@@ -251,7 +252,7 @@ async def _cosines(wanted: ForgetScope, query: CleanText, res: Resources) -> dic
     except EmbeddingError:
         return None
     where, rows = scopes.owned("v", scope, wanted.channel), scopes.owned("m", scope, wanted.channel)
-    asked = NearVectors(where, rows, vector, res.generation, 2 * NEAR_MISSES, res.settings.exact_scope_rows)
+    asked = NearVectors(where, rows, vector, res.generation, 2 * NEAR_MISSES, scope_size.EXACT_ROWS)
     async with res.db.snapshot(scope.workspace_id) as session:
         return {key: res.embedder.query_similarity(cosine) for key, cosine in await nearest.find(session, asked)}
 

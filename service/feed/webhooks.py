@@ -33,9 +33,18 @@ SECRET_BYTES, SECRET_PREFIX = 32, "whsec_"
 TURN_S = 1.0
 """How long one job goes on sending."""
 
+TIMEOUT_S = 10.0
+"""What a receiver has to answer in."""
+
 MARGIN_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 600.0
 """How long a receiver that failed is left alone, doubled with each failure."""
+
+ATTEMPTS = 30
+"""At one delivery, some four hours with the waits above; then it is dead."""
+
+DISABLE_AFTER = timedelta(hours=72)
+"""A webhook that only failed for this long is switched off: a weekend and a Monday."""
 
 GONE = 410
 
@@ -142,7 +151,7 @@ async def _deliver_next(workspace_id: UUID, webhook_id: UUID, res: Resources) ->
             erased = {"state": "dropped", "error": "What it was to tell has been erased.", "finished_at": res.clock()}
             await webhooks.note(session, workspace_id, delivery.id, erased)
             return True
-        busy_until = res.clock() + timedelta(seconds=res.settings.webhook_timeout_s + MARGIN_S)
+        busy_until = res.clock() + timedelta(seconds=TIMEOUT_S + MARGIN_S)
         await webhooks.change(session, workspace_id, webhook_id, {"retry_at": busy_until})
     answer = await _send(webhook, str(delivery.id), entry.kind, entry.changed_at, told(entry), res)
     return await _note(workspace_id, webhook, delivery, answer, res)
@@ -171,8 +180,8 @@ async def _send(
         "webhook-timestamp": str(moment),
         "webhook-signature": " ".join(signed),
     }
-    networks, timeout_s = res.settings.webhook_networks, res.settings.webhook_timeout_s
-    return await webhook_sender.post(webhook.url, body, headers, networks=networks, timeout_s=timeout_s)
+    networks = res.settings.webhook_networks
+    return await webhook_sender.post(webhook.url, body, headers, networks=networks, timeout_s=TIMEOUT_S)
 
 
 async def _note(
@@ -181,14 +190,14 @@ async def _note(
     """Whether it was accepted. The log is told when a webhook begins to fail, recovers or is switched off."""
     now, error = res.clock(), answer.error
     wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(webhook.failures, 20))
-    is_last = delivery.attempts + 1 >= res.settings.webhook_attempts
+    is_last = delivery.attempts + 1 >= ATTEMPTS
     state: DeliveryState = "delivered" if answer.is_accepted else "dead" if is_last else "waiting"
     values: dict[str, Any] = {"failures": 0, "failing_since": None, "retry_at": None, "delivered_at": now}
     disabled = None
     if not answer.is_accepted:
         since, retry_at = webhook.failing_since or now, now + timedelta(seconds=wait_s)
         values = {"failures": webhook.failures + 1, "failing_since": since, "retry_at": retry_at}
-        if disabled := _disabled_by(webhook, answer, now, res):
+        if disabled := _disabled_by(webhook, answer, now):
             values |= {"enabled": False, "disabled_reason": disabled}
     async with res.db.begin(workspace_id) as session:
         await webhooks.change(session, workspace_id, webhook.id, values)
@@ -206,12 +215,10 @@ async def _note(
     return answer.is_accepted
 
 
-def _disabled_by(webhook: Webhook, answer: WebhookAnswer, now: datetime, res: Resources) -> str | None:
+def _disabled_by(webhook: Webhook, answer: WebhookAnswer, now: datetime) -> str | None:
     """Why nothing is sent to it any more after this answer; None: it is tried again."""
     if answer.status == GONE:
         return "The receiver answered 410 Gone."
-    limit = timedelta(hours=res.settings.webhook_disable_after_h)
-    if webhook.failing_since is not None and now - webhook.failing_since >= limit:
-        hours = res.settings.webhook_disable_after_h
-        return f"Every delivery failed for {hours:g} hours (LOXODON_WEBHOOK_DISABLE_AFTER_H). {answer.error}"
+    if webhook.failing_since is not None and now - webhook.failing_since >= DISABLE_AFTER:
+        return f"Every delivery failed for {DISABLE_AFTER // timedelta(hours=1)} hours. {answer.error}"
     return None

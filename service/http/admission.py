@@ -11,6 +11,12 @@ from service.domain.errors import TooManyRequests, Unavailable
 from service.kit.fair_gate import RETRY_AFTER_S, FairGate, RequestPlace
 from service.kit.settings import Settings
 
+WAITING = 57
+"""Requests that wait for a place; one more gets 429 or 503. 64 clients of one workspace are not refused."""
+
+PATIENCE_S = 10.0
+"""The longest wait for a place."""
+
 SHARE = 0.75
 """Share of the places that one workspace may use, even when it is alone: others could not wait for it to leave one."""
 
@@ -26,10 +32,9 @@ class Admission:
     """The gates that requests with a valid key pass."""
 
     def __init__(self, settings: Settings) -> None:
-        at_once, waiting = settings.requests_at_once, settings.requests_waiting
-        self._patience_s = settings.queue_timeout_s
-        self._gate = FairGate(at_once, share=max(1, int(at_once * SHARE)), waiting=waiting)
-        self._large = FairGate(LARGE_AT_ONCE, share=1, waiting=waiting)
+        at_once = settings.pool_size
+        self._gate = FairGate(at_once, share=max(1, int(at_once * SHARE)), waiting=WAITING)
+        self._large = FairGate(LARGE_AT_ONCE, share=1, waiting=WAITING)
         self._most_bytes = BODIES * settings.max_body_bytes
         self._bytes: Counter[UUID] = Counter()
 
@@ -37,7 +42,7 @@ class Admission:
         """A place to run; raises TooManyRequests or Unavailable."""
         gates = (self._large, self._gate) if body_bytes > LARGE_BYTES else (self._gate,)
         place = RequestPlace(workspace, gates)
-        await place.take(patience_s=self._patience_s)
+        await place.take(patience_s=PATIENCE_S)
         return place
 
     @property

@@ -20,7 +20,6 @@ from fastapi.security import APIKeyHeader, APIKeyQuery, HTTPBearer
 from service.access.statements import keys
 from service.access.token_signing import caller_of, looks_like_token
 from service.domain.access import Caller, Right
-from service.domain.ageing import decaying_below
 from service.domain.errors import Forbidden, InvalidInput, PiiRejected, RateLimited, Unauthenticated
 from service.domain.scope import Scope, ScopeMatch
 from service.domain.sizes import MAX_NAME
@@ -227,7 +226,6 @@ async def resources(request: Request) -> Resources:
     if known is None:
         base: Resources = request.app.state.resources.latest()
         known = request.state.resources = base.of_workspace(dict(identified(request).settings))
-        decaying_below.set(known.settings.ageing.decaying_below)
     return known
 
 
@@ -371,6 +369,9 @@ def session_of(request: Request) -> str | None:
 MODELS_SHARE = 0.85
 """Share of a request's time for model calls: their results still have to be embedded and written."""
 
+MODEL_CALLS, MODEL_TOKENS = 32, 60_000
+"""What one request may use of the language model: a batch of a hundred texts needs a tenth of it."""
+
 TECHNIQUES_SHARE = 0.6
 """Share of a search's time for the language model; after that the query is embedded as it is."""
 
@@ -386,6 +387,6 @@ def budget(res: Resources, *, within_s: float | None = None) -> Iterator[Budget]
     deadline_s, overall_deadline_s = settings.request_deadline_s * MODELS_SHARE, None
     if within_s is not None:
         deadline_s, overall_deadline_s = min(deadline_s, within_s * TECHNIQUES_SHARE), within_s * MODELS_SHARE
-    limits = Limits(settings.llm_max_calls, settings.llm_max_request_tokens, deadline_s, overall_deadline_s)
+    limits = Limits(MODEL_CALLS, MODEL_TOKENS, deadline_s, overall_deadline_s)
     with spending(limits) as found:
         yield found

@@ -160,7 +160,7 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
         ),
         "deadline_exceeded": ErrorHelp(
             "503",
-            "A search or recall took longer than LOXODON_SEARCH_DEADLINE_S, or any request longer than "
+            "A search or recall took longer than 15 s, or any request longer than "
             "LOXODON_REQUEST_DEADLINE_S. Nothing was written",
             "Repeat later, or ask for less; send less at once, or store with Prefer: respond-async",
         ),

@@ -57,6 +57,12 @@ OPEN = frozenset(
 )
 """Paths that need no key (docs/decisions/021-open-routes.md)."""
 
+BODY_TIMEOUT_S = 20.0
+"""A body that takes longer is refused with 408: the largest, 4 MB, needs 200 kB/s."""
+
+BODY_BYTES_PER_S = 10_000
+"""What a body must bring each second after the first five; a phone on a bad network does."""
+
 
 def is_open(path: str) -> bool:
     return path in OPEN or path.startswith("/docs/assets/")
@@ -75,7 +81,7 @@ class RequestMiddleware:
 
     def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
         self._app = app
-        self._limits = BodyLimits(settings.max_body_bytes, settings.body_timeout_s, settings.body_min_bytes_per_s)
+        self._limits = BodyLimits(settings.max_body_bytes, BODY_TIMEOUT_S, BODY_BYTES_PER_S)
         self._deadline_s = settings.request_deadline_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -123,7 +129,7 @@ class RequestMiddleware:
         announced = 0 if request.method in WITHOUT_BODY else announced_bytes(request.scope)
         self._limits.check(announced)
         size = self._limits.max_bytes if announced is None else announced
-        if costs := of_request(request.app.state.resources.settings, caller, size):
+        if costs := of_request(request.app.state.resources.settings, caller):
             await request.app.state.budgets.spend(request.scope, workspace, costs)
         with admission.holding(workspace, size):
             body = await self._limits.read(receive) if announced != 0 else b""

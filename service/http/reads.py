@@ -52,6 +52,9 @@ def page_limit(limit: int, res: Resources, *, given: bool) -> int:
 ReadOn = Annotated[str | None, Query(max_length=100)]
 """The cursor of a list that is paged by offset."""
 
+DEADLINE_S = 15.0
+"""A whole search or recall, models included; then 503."""
+
 DISCONNECT_CHECK_S = 0.25
 """When a search starts to check whether its client is still connected; quick searches skip the check."""
 
@@ -85,10 +88,9 @@ async def in_time(res: Resources, request: Request) -> AsyncIterator[None]:
     """`budget` with the deadline of a search: models are skipped once their share of the time is used up. Raises
     DeadlineExceeded after the deadline and ClientGone if the client has disconnected; the running statement is
     cancelled."""
-    deadline_s = res.settings.search_deadline_s
-    with budget(res, within_s=deadline_s):
+    with budget(res, within_s=DEADLINE_S):
         try:
-            async with asyncio.timeout(deadline_s) as limit:
+            async with asyncio.timeout(DEADLINE_S) as limit:
                 watch = _DisconnectWatch(request, limit)
                 try:
                     yield
@@ -99,7 +101,7 @@ async def in_time(res: Resources, request: Request) -> AsyncIterator[None]:
                 raise
             if watch.disconnected:
                 raise ClientGone("The client disconnected before the search was done.") from None
-            detail = f"The search took longer than {deadline_s:g} s (LOXODON_SEARCH_DEADLINE_S) and was cancelled."
+            detail = f"The search took longer than {DEADLINE_S:g} s and was cancelled."
             raise DeadlineExceeded(detail, retry_after_s=1.0) from None
 
 

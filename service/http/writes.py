@@ -30,6 +30,8 @@ from service.runtime.statements import idempotency
 from service.runtime.statements.idempotency import Replay
 
 MAX_KEY_CHARS = 255
+KEPT_S = 86_400.0
+"""How long an Idempotency-Key gets its first answer again: no client retries longer than a day."""
 
 KeyHeader = Annotated[
     Annotated[str, AfterValidator(header_text), Secretless] | None,
@@ -123,14 +125,12 @@ async def _key(request: Request, given: str, caller: Caller) -> IdempotencyKey:
     """The key, and a fingerprint of method, path, query and body. Blanks and key order in the JSON do not matter."""
     if not given.strip():
         raise InvalidInput("Idempotency-Key must not be blank.", field="Idempotency-Key")
-    res, sent = await resources(request), await _sent(request)
+    sent = await _sent(request)
     body = "" if sent is None else json.dumps(sent, sort_keys=True, separators=(",", ":"))
     query = sorted((name, value) for name, value in request.query_params.multi_items() if name != "api_key")
     lines = (request.method, request.url.path, *(f"{name}={value}" for name, value in query), body)
     fingerprint = hmac.new(given.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
-    return IdempotencyKey(
-        stored_name(caller, given), fingerprint, res.settings.idempotency_ttl_s, _owner(request, caller, sent)
-    )
+    return IdempotencyKey(stored_name(caller, given), fingerprint, KEPT_S, _owner(request, caller, sent))
 
 
 def stored_name(caller: Caller, given: str) -> str:

@@ -260,8 +260,7 @@ async def _recalled(session: Session, draft: Draft, res: Resources) -> Sequence[
     """What the assistant may have repeated; nothing for a fact in the user's own words."""
     if not _fact(draft).by_assistant:
         return ()
-    limit = max(ECHO_CANDIDATES, res.settings.dedup_candidates)
-    return (await decide.find_neighbours(session, draft, res, limit=limit)).neighbours
+    return (await decide.find_neighbours(session, draft, res, limit=ECHO_CANDIDATES)).neighbours
 
 
 async def _with_decision(draft: Draft, decision: Decision, res: Resources) -> Draft:

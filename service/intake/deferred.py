@@ -42,7 +42,7 @@ async def accept(conversation: ConversationDraft, res: Resources, request: Write
     operation_id = uuid7()
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
-        job = NewJob("ingest", payload={"operation_id": str(operation_id)}, max_attempts=res.settings.job_max_attempts)
+        job = NewJob("ingest", payload={"operation_id": str(operation_id)})
         payload = to_json(replace(conversation, drafts=redacted), instruction)
         await operations.add(session, scope.workspace_id, operation_id, KIND, payload)
         await queue.enqueue(session, scope.workspace_id, [job])

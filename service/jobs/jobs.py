@@ -15,7 +15,7 @@ from uuid import UUID
 from service.domain.access import Caller, Right
 from service.domain.audit import Operation
 from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
-from service.domain.job import NOTHING, WORKSPACE_JOBS, JobName, JobState, Payload, SystemJobName, WorkspaceJobName
+from service.domain.job import NOTHING, JobName, JobState, Payload, SystemJobName, WorkspaceJobName
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.postgres.engine import Session
@@ -149,14 +149,9 @@ def _payload(name: JobName, ids: Mapping[str, str | None], *, system: bool) -> P
 
 def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> tuple[float, datetime | None] | None:
     """Seconds between the runs of a job that each workspace has, and when the next is due; else None."""
-    found = {str(each): of for each, of in WORKSPACE_JOBS.items()}.get(name)
-    if found is None:
+    interval_s = 60 * float(getattr(res.settings.job_intervals_min, name, 0))
+    if not interval_s:
         return None
-    setting, wanted_by = found
-    rules = getattr(res.settings, setting)
-    if wanted_by is not None and not getattr(rules, wanted_by):
-        return None
-    interval_s = 60 * float(getattr(rules, f"{name}_interval_min"))
     return interval_s, runs[0].created_at + timedelta(seconds=interval_s) if runs else None
 
 

@@ -29,13 +29,10 @@ from pydantic import (
 )
 
 from service.domain.ageing import Ageing
-from service.domain.consolidation import Consolidation
-from service.domain.fact import Certainty
 from service.domain.job import JobIntervals
 from service.domain.model_budget import ModelBudget, lower
-from service.domain.patterns import Patterns
 from service.domain.promotion import Promoting
-from service.domain.ranking import Factors, Fusion, Ranking, RecallWeights, Techniques, Weights
+from service.domain.ranking import Factors, Ranking, RecallWeights, Techniques, Weights
 from service.kit import postgres_url
 
 PREFIX = "LOXODON_"
@@ -67,17 +64,16 @@ OTHERS = frozenset({"LOXODON_PG_BIN", "LOXODON_API_PASSWORD", "LOXODON_JOBS_PASS
 
 PER_WORKSPACE = frozenset(
     {
-        "ageing", "audit_level", "certainty", "classifier_use_llm", "consolidation", "content_limits",
-        "contradiction_policy", "custom_prompts", "dedup_candidates", "dedup_exact", "dedup_near",
-        "expired_factor", "graph_enabled", "include_shared", "key_kb_per_s", "key_requests_per_s",
-        "memory_retention_days", "model_budget", "patterns", "promoting", "recall_relation_limit",
-        "recall_weights", "recency_half_life_days", "reinforce", "search_diversity", "search_factors",
-        "search_fusion", "search_rerank", "search_techniques", "search_weights", "timezone", "working_ttl_s",
+        "ageing", "audit_level", "classifier_use_llm", "content_limits", "contradiction_policy", "custom_prompts",
+        "dedup_exact", "dedup_near", "expired_factor", "graph_enabled", "include_shared", "job_intervals_min",
+        "key_requests_per_s", "memory_retention_days", "model_budget", "promoting", "recall_relation_limit",
+        "recall_weights", "reinforce", "search_factors", "search_rerank", "search_techniques", "search_weights",
+        "timezone", "working_ttl_s",
     }
 )  # fmt: skip
 
 
-LIMITS = frozenset({"key_kb_per_s", "key_requests_per_s", "memory_retention_days", "model_budget"})
+LIMITS = frozenset({"key_requests_per_s", "memory_retention_days", "model_budget"})
 """Of these the lower counts, the service's or the workspace's own."""
 
 GRANTED = "granted"
@@ -184,25 +180,11 @@ class Settings(BaseModel):
     )  # embedded Postgres, first key
     bootstrap_api_key: FirstSecret | None = None  # made once, with every right; revoking it lasts
     max_body_bytes: int = Field(4_000_000, ge=1_000)  # a 5 MB body is refused with 413
-    body_timeout_s: float = Field(20.0, gt=0, le=600)  # a body that took longer is refused with 408
-    body_min_bytes_per_s: int = Field(10_000, ge=1)  # so many have to come a second, after the first five seconds
-    max_connections: int = Field(800, ge=1)  # of a process, with a good key; with more of them requests get 503
-    streams_per_key: int = Field(4, ge=1)  # streams of changes that a key has open in a process; then 429
-    streams: int = Field(200, ge=1)  # of all keys together; then 503
     webhook_networks: Networks = ()  # private ones that webhooks may reach, over http too: 10.0.0.0/8, between commas
-    webhook_timeout_s: float = Field(10.0, gt=0, le=60)  # a receiver that has not answered by then has failed
-    webhook_attempts: int = Field(30, ge=1, le=1_000)  # of one delivery; then it is dead
-    webhook_disable_after_h: float = Field(72.0, gt=0)  # a webhook that only failed for so long is switched off
     trusted_proxies: str = "127.0.0.1"  # addresses whose X-Forwarded-For is believed, between commas; * is all
     failed_keys_per_min: int = Field(100, ge=0)  # wrong keys an address may send to a process, then 429; 0 is no limit
     key_requests_per_s: float = Field(0.0, ge=0)  # of each key, over all processes; 0 is no limit
-    key_kb_per_s: float = Field(0.0, ge=0)  # kilobytes of bodies, of each key
     workspace_requests_per_s: float = Field(0.0, ge=0)  # of all keys of a workspace together
-    workspace_kb_per_s: float = Field(0.0, ge=0)  # kilobytes of bodies, of a workspace
-    budget_burst_s: float = Field(10.0, ge=1, le=3_600)  # the budgets above for so many seconds may come at once
-    requests_at_once: int = Field(10, ge=1, le=1_000)  # that run in a process, three quarters of them of one workspace
-    requests_waiting: int = Field(57, ge=1)  # for a place; then 429 or 503. 64 clients of a workspace are not refused
-    queue_timeout_s: float = Field(10.0, gt=0)  # longest wait for a place
     request_deadline_s: float = Field(
         24.0, gt=0, le=600
     )  # a whole request that wrote nothing yet; then 503. Below the 25 s that clients wait
@@ -235,8 +217,6 @@ class Settings(BaseModel):
     pooler: Literal["none", "transaction"] = "none"  # PgBouncer in transaction mode: unnamed statements
     pool_size: int = Field(10, ge=1, le=200)  # connections per process
     pool_timeout_s: float = Field(5.0, gt=0)  # wait for a free connection, then 503
-    lock_timeout_s: float = Field(5.0, gt=0)  # wait for a scope lock, then 503
-    statement_timeout_s: float = Field(20.0, gt=0)  # a slower statement is cancelled, then 503
     vector_partitions: int = Field(1, ge=1, le=64)  # read by the first migration only; 16 from 200 workspaces on
 
     # -- embedder: recorded by the first start, changed by re-embedding only
@@ -251,10 +231,6 @@ class Settings(BaseModel):
         384  # of a hosted model; the local one has 384
     )
     embedder_threads: int = Field(2, ge=1, le=64)  # CPU threads of the local model
-    embedder_queue: int = Field(256, ge=1)  # texts waiting for the local model; beyond that 503
-    embedder_window: int = Field(256, ge=32, le=512)  # word pieces per window of a long text
-    embedder_timeout_s: float = Field(10.0, gt=0)  # one batch of a hosted embedder, retries included
-    embedding_cache_entries: int = Field(2_000, ge=0)  # per process; 384 float32 are 1.5 kB
 
     # -- llm: off without a key
     llm_provider: str | None = None  # else the first provider with a key; `none` keeps it off
@@ -264,19 +240,12 @@ class Settings(BaseModel):
     llm_temperature: float = Field(0.0, ge=0, le=2)  # of every task but classification
     llm_max_tokens: int = Field(2_000, ge=16)  # longest answer
     llm_timeout_s: float = Field(20.0, gt=0)  # one request, retries included
-    llm_attempt_timeout_s: float = Field(
-        12.0, gt=0
-    )  # one attempt of it: after one that hangs there is time for another
     llm_concurrency: int = Field(32, ge=1, le=1_000)  # requests in flight per process; more wait for a free slot
-    llm_max_calls: int = Field(32, ge=1)  # calls one request may make
-    llm_max_request_tokens: int = Field(60_000, ge=100)  # tokens one request may use
     model_budget: Annotated[ModelBudget, BeforeValidator(_parse_json)] = ModelBudget()  # JSON: of a workspace and day
     llm_retry_transient: bool = True  # also retry time-outs and 5xx
-    llm_cache_ttl_s: float = Field(86_400.0, ge=0)  # answers to identical requests
     extraction_model: str | None = None  # instead of llm_model when facts are extracted
     decision_model: str | None = None  # instead of llm_model when neighbours are judged
     classifier_model: str | None = None  # instead of llm_model when types are named
-    certainty: Annotated[Certainty, BeforeValidator(_parse_json)] = Certainty()  # JSON: what the model's labels count
     classifier_use_llm: bool = True  # off: a text no pattern matches is Context
     openai_api_key: SecretStr | None = None  # switches the LLM on
     anthropic_api_key: SecretStr | None = None  # switches the LLM on
@@ -292,41 +261,26 @@ class Settings(BaseModel):
     contradiction_policy: Annotated[
         Literal["in_place", "supersede", "prefer_old", "flag_review"], BeforeValidator(_policy)
     ] = "in_place"  # what becomes of the memory that a new fact contradicts; prefer_new is another word for in_place
-    dedup_candidates: int = Field(5, ge=1, le=50)  # neighbours that are compared
     content_limits: Literal["open", "strict"] = "open"  # strict refuses content above the hard limit
     content_soft_limit: int = Field(500, ge=1)  # characters; above it a warning
     content_hard_limit: int = Field(2_000, ge=1)  # characters; refused above it under limits=strict
-    content_long_limit: int = Field(10_000, ge=1)  # characters; a second warning, embeddings suffer
     timezone: Zone = "UTC"  # IANA name for requests that give none
     include_shared: bool = False  # reads see what the workspace shares, unless a request says otherwise
-    batch_max_items: int = Field(100, ge=1, le=1_000)  # items of POST /v1/memories/batch
-    messages_max_items: int = Field(500, ge=1, le=5_000)  # messages of one request
 
     # -- working memory
     working_ttl_s: int = Field(3_600, ge=1, le=604_800)  # how long a note is held that names no time of its own
-    working_max_items: int = Field(256, ge=1, le=10_000)  # named values a session keeps; the least recently used goes
     working_max_turns: int = Field(100, ge=1, le=10_000)  # turns a session keeps; the oldest goes
-    working_max_thoughts: int = Field(100, ge=1, le=10_000)  # thoughts a session keeps; the oldest goes
-    working_value_bytes: int = Field(65_536, ge=100, le=1_048_576)  # one value as JSON; a larger one is refused
 
     # -- reading
     max_page_size: int = Field(1_000, ge=1)  # largest `limit`
-    exact_scope_rows: int = Field(20_000, ge=0)  # up to here a scope is scanned exactly (docs/retrieval.md)
-    binary_scope_rows: int = Field(150_000, ge=0)  # up to here every binary quantisation is read; beyond, the graph
     expired_factor: float = Field(0.7, gt=0, le=1)  # on the score of an expired memory
-    recency_half_life_days: float = Field(30.0, gt=0, le=36_500)  # after it a memory is half as recent
-    search_fusion: Fusion = "weighted"  # how signals are made comparable: weighted, zscore, rrf
     search_weights: Annotated[Weights, BeforeValidator(_parse_json)] = Weights()  # JSON: what each signal counts
     search_factors: Annotated[Factors, BeforeValidator(_parse_json)] = Factors()  # JSON: what the sum is multiplied by
     search_techniques: Annotated[Techniques, BeforeValidator(_parse_json)] = (
         Techniques()
     )  # JSON: which techniques a search uses
-    search_deadline_s: float = Field(15.0, gt=0, le=600)  # a whole search or recall, models included; then 503
-    technique_timeout_s: float = Field(5.0, gt=0)  # then a technique does without the language model
-    search_diversity: float = Field(0.0, ge=0, le=1)  # how much a hit loses for repeating one above it
     search_rerank: bool = False  # let the reranker, if there is one, look at the first hits
     search_rate_per_s: float = Field(0.0, ge=0)  # searches of each key, over all processes; 0 is no limit
-    search_burst: int = Field(50, ge=1)  # how many may come at once before the rate counts
     reinforce: bool = True  # searches count as uses of what they found
     recall_weights: Annotated[RecallWeights, BeforeValidator(_parse_json)] = RecallWeights()  # JSON: of recall's parts
     recall_relation_limit: int = Field(5, ge=0, le=50)  # memories shown with a hit that it is tied to
@@ -337,9 +291,6 @@ class Settings(BaseModel):
     rerank_api: Literal["tei", "cohere", "jina"] = "tei"  # whose request the server understands
     rerank_api_key: SecretStr | None = None  # sent as a bearer token
     rerank_model: str | None = None  # named in the request where the wire has a place for it
-    rerank_candidates: int = Field(50, ge=2, le=500)  # first hits that are looked at again
-    rerank_weight: float = Field(0.8, ge=0, le=1)  # the reranker's share of the score
-    rerank_timeout_s: float = Field(5.0, gt=0)  # then the fused order stands
 
     # -- graph
     graph_enabled: bool = True  # whether jobs draw relations and associations; entities are found either way
@@ -354,22 +305,16 @@ class Settings(BaseModel):
     memory_retention_days: int | None = Field(None, ge=1)  # days from storing to removal; None keeps memories
     history_retention_days: int = Field(3_650, ge=1)  # older partitions are dropped
     invocation_retention_days: int = Field(365, ge=1)  # older partitions of the tools' log are dropped; totals stay
-    idempotency_ttl_s: float = Field(86_400.0, gt=0)  # how long an Idempotency-Key gets its first answer again
     worker_concurrency: int = Field(4, ge=1, le=64)  # jobs a worker runs at once
     worker_poll_s: float = Field(2.0, gt=0)  # how often a worker looks when nothing wakes it
     worker_host: str = "127.0.0.1"  # where the worker's health and metrics are served; 0.0.0.0 for every interface
     worker_port: int | None = Field(None, ge=1, le=65535)  # TCP port of the same; None serves none
     job_lease_s: float = Field(60.0, gt=1)  # a job whose worker is silent this long is given to another
-    job_max_attempts: int = Field(3, ge=1)  # then the job is dead, for a person to look at
     job_backoff_s: float = Field(2.0, ge=0)  # wait before a second attempt, doubled with each attempt
-    job_retention_days: int = Field(7, ge=1)  # finished jobs are kept this long
-    job_intervals_min: Annotated[JobIntervals, BeforeValidator(_parse_json)] = JobIntervals()  # JSON, by job
+    job_intervals_min: Annotated[JobIntervals, BeforeValidator(_parse_json)] = JobIntervals()  # JSON: by job
+    maintenance_interval_min: float = Field(1_440, ge=1, le=44_640)  # between clean-ups, and looks after partitions
     ageing: Annotated[Ageing, BeforeValidator(_parse_json)] = Ageing()  # JSON: how memories and entities age
-    consolidation: Annotated[Consolidation, BeforeValidator(_parse_json)] = Consolidation()  # JSON: when facts are read
-    patterns: Annotated[Patterns, BeforeValidator(_parse_json)] = Patterns()  # JSON: which strategies are learned
     promoting: Annotated[Promoting, BeforeValidator(_parse_json)] = Promoting()  # JSON: what becomes known everywhere
-    embed_batch: int = Field(20, ge=1)  # late vectors made in one call
-    version: Literal["v1.0", "v1.1"] = "v1.1"  # accepted, both answer alike
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
@@ -435,12 +380,9 @@ class Settings(BaseModel):
     def ranking(self) -> Ranking:
         """How searches rank unless a request says otherwise."""
         return Ranking(
-            self.search_fusion,
-            self.search_weights,
-            self.search_factors,
-            self.search_techniques,
-            self.search_diversity,
-            self.search_rerank,
-            self.recency_half_life_days,
-            self.expired_factor,
+            weights=self.search_weights,
+            factors=self.search_factors,
+            techniques=self.search_techniques,
+            rerank=self.search_rerank,
+            expired_factor=self.expired_factor,
         )

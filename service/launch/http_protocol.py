@@ -3,7 +3,7 @@ be, and how many connections may wait for one. What follows the head is limited 
 (service/http/request_body.py).
 
 Connections that wait for a head, and have shown no good key, cost little and do not count against
-LOXODON_MAX_CONNECTIONS: closing them at once would only make a flood open them again at once. When one too many comes,
+the limit of connections: closing them at once would only make a flood open them again at once. When one too many comes,
 the oldest of the address that has most of them is closed; when one too many sends a head, one without a good key. So
 whoever has a key, or asks /livez, is answered.
 """
@@ -26,7 +26,7 @@ HEAD_S = 10.0
 
 HEAD_BYTES = 64 * 1024
 WAITING = 4
-"""Connections that may wait, for each of LOXODON_MAX_CONNECTIONS; one address may have half of all."""
+"""Connections that may wait, for each one that the limit allows; one address may have half of all."""
 
 OTHER_FILES = 300
 ALWAYS_ANSWERED = b"/livez"

@@ -19,6 +19,8 @@ MAIN = "service.app.main"
 APP = f"{MAIN}:app_from_env"
 HTTP = "service.launch.http_protocol:BoundedHttp"
 DRAIN_MARGIN_S = 1  # a request at its deadline still answers
+MAX_CONNECTIONS = 800
+"""Connections with a request and a good key in one process; each costs some 50 kB, more get 503."""
 
 
 def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None, reload: bool = False) -> int:
@@ -44,7 +46,7 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
         "server_header": False,
         "http": HTTP,
         "ws": "none",
-        "limit_concurrency": settings.max_connections,
+        "limit_concurrency": MAX_CONNECTIONS,
         "forwarded_allow_ips": settings.trusted_proxies,
         "timeout_graceful_shutdown": int(settings.request_deadline_s) + DRAIN_MARGIN_S,
     }

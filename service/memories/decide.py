@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from service.domain import scope_size
 from service.domain.decision import UNJUDGED, Action, Decision, Edit, Evidence, MergedText, Neighbour, Reason
 from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError, PiiRejected
@@ -25,6 +26,9 @@ from service.runtime.transactions import Stale
 from service.understanding import decisions
 from service.understanding.compare import differs
 from service.understanding.judge import judge
+
+CANDIDATES = 5
+"""The nearest memories that a text is compared with: further ones are hardly ever about the same."""
 
 MERGE_FAILED = "merge_failed: a merged text could not be kept, the new text was added as it is."
 
@@ -51,14 +55,14 @@ async def decide(draft: Draft, res: Resources) -> Draft:
 
 
 async def find_neighbours(session: Session, draft: Draft, res: Resources, *, limit: int | None = None) -> Neighbours:
-    """An equal memory, else the `limit` nearest ones, as many as the setting `dedup_candidates` says when None."""
+    """An equal memory, else the `limit` nearest ones, CANDIDATES of them when None."""
     return await deduplication.find_neighbours(
         session,
         draft,
         generation=res.generation,
         similarity=res.embedder.similarity,
-        limit=limit or res.settings.dedup_candidates,
-        exact_rows=res.settings.exact_scope_rows,
+        limit=limit or CANDIDATES,
+        exact_rows=scope_size.EXACT_ROWS,
     )
 
 
@@ -69,8 +73,8 @@ async def find_neighbours_of_many(session: Session, drafts: Sequence[Draft], res
         drafts,
         generation=res.generation,
         similarity=res.embedder.similarity,
-        limit=res.settings.dedup_candidates,
-        exact_rows=res.settings.exact_scope_rows,
+        limit=CANDIDATES,
+        exact_rows=scope_size.EXACT_ROWS,
     )
 
 

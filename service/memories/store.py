@@ -125,7 +125,7 @@ async def _decided_together(session: Session, texts: Sequence[NewText], res: Res
 def _beside_each_other(texts: Sequence[NewText], near: Mapping[UUID, Neighbours], res: Resources) -> list[Draft]:
     """Each text with the nearest of the database and of the texts before it, which count as if they were stored."""
     vectors = np.stack([each.draft.vector for each in texts if each.draft.vector is not None])
-    cosines, limit = vectors @ vectors.T, res.settings.dedup_candidates
+    cosines, limit = vectors @ vectors.T, decide.CANDIDATES
     drafts = []
     for place, each in enumerate(texts):
         if each.id not in near:

@@ -323,10 +323,9 @@ def follow_up(
     memory_id: UUID, res: Resources, *, embed: bool, enrich: bool = True, payload: Payload = NOTHING
 ) -> list[NewJob]:
     """The jobs after a write: enrichment with what is known already, and the vector if it is missing."""
-    attempts = res.settings.job_max_attempts
-    jobs = [NewJob("enrich", memory_id=memory_id, max_attempts=attempts, payload=payload)] if enrich else []
+    jobs = [NewJob("enrich", memory_id=memory_id, payload=payload)] if enrich else []
     if embed:
-        jobs.append(NewJob("embed", memory_id=memory_id, max_attempts=attempts, priority=EMBED_PRIORITY))
+        jobs.append(NewJob("embed", memory_id=memory_id, priority=EMBED_PRIORITY))
     return jobs
 
 

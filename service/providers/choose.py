@@ -18,10 +18,16 @@ from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm
 from service.providers.presets import Endpoint, canonical, choose_embedder
 from service.providers.protocols import Embedder, Llm, Vector
-from service.providers.reranker import HttpReranker, Reranker
+from service.providers.reranker import RERANK_TIMEOUT_S, HttpReranker, Reranker
 from service.providers.retry import RetryPolicy
 
 LOCAL_MODEL = "local:snowflake-arctic-embed-s-int8"
+
+EMBEDDER_TIMEOUT_S = 10.0
+"""One batch of a hosted embedder, retries included."""
+
+LLM_ATTEMPT_S = 12.0
+"""One attempt at a request to the language model: after one that hangs there is time for another."""
 
 
 def embedder_model(settings: Settings) -> str:
@@ -67,14 +73,12 @@ def _open_embedder(settings: Settings, endpoint: Endpoint | None, dimension: int
         return open_local(
             settings.embedder_model_dir,
             threads=settings.embedder_threads,
-            max_queue=settings.embedder_queue,
-            window=settings.embedder_window,
         )
     return OpenAiEmbedder(
         endpoint,
         dimension,
-        options=ClientOptions(timeout_s=settings.embedder_timeout_s, retries=_retries(settings)),
-        deadline_s=settings.embedder_timeout_s,
+        options=ClientOptions(timeout_s=EMBEDDER_TIMEOUT_S, retries=_retries(settings)),
+        deadline_s=EMBEDDER_TIMEOUT_S,
     )
 
 
@@ -83,7 +87,7 @@ def open_llm(settings: Settings) -> Llm | None:
     endpoint = llm_endpoint(settings)
     if endpoint is None:
         return None
-    attempt_s = min(settings.llm_attempt_timeout_s, settings.llm_timeout_s)
+    attempt_s = min(LLM_ATTEMPT_S, settings.llm_timeout_s)
     options = ClientOptions(timeout_s=attempt_s, concurrency=settings.llm_concurrency, retries=_retries(settings))
     return MeteredLlm(OpenAiLlm(endpoint, options))
 
@@ -97,7 +101,7 @@ def open_reranker(settings: Settings) -> Reranker | None:
         api=settings.rerank_api,
         model=settings.rerank_model,
         api_key=secret(settings.rerank_api_key),
-        timeout_s=settings.rerank_timeout_s,
+        timeout_s=RERANK_TIMEOUT_S,
     )
 
 

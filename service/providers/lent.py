@@ -34,9 +34,9 @@ class LentEmbedder(CalibratedEmbedder):
     dimension = DIMENSION
     calibration = CALIBRATION
 
-    def __init__(self, model_dir: Path | None, *, threads: int, max_queue: int, window: int) -> None:
+    def __init__(self, model_dir: Path | None, *, threads: int) -> None:
         folder = model_dir.absolute() if model_dir is not None else None
-        self._load = pickle.dumps(((folder,), {"threads": threads, "max_queue": max_queue, "window": window}))
+        self._load = pickle.dumps(((folder,), {"threads": threads}))
         self._process: Process | None = None
         self._turn = asyncio.Lock()
         self._used_at = 0.0

@@ -43,6 +43,12 @@ DIMENSION: Final = 384
 QUERY_PREFIX: Final = "Represent this sentence for searching relevant passages: "
 CLS, SEP = 101, 102
 
+MAX_QUEUE: Final = 256
+"""Texts that wait for the model; beyond that 503."""
+
+WINDOW: Final = 256
+"""Word pieces in a window of a long text: twice as many take more than twice as long, and find no better."""
+
 MAX_WINDOWS: Final = 16
 """About 3,000 words, 1 to 3 s of one core. A longer text is read in this many windows spread evenly over it."""
 
@@ -123,7 +129,9 @@ class LocalEmbedder(CalibratedEmbedder):
         self._closed = False
 
     @classmethod
-    def load(cls, model_dir: Path | None, *, threads: int, max_queue: int, window: int) -> LocalEmbedder:
+    def load(
+        cls, model_dir: Path | None, *, threads: int, max_queue: int = MAX_QUEUE, window: int = WINDOW
+    ) -> LocalEmbedder:
         """A ready embedder after about 1 s of hashing and loading; blocks, raises EmbeddingError.
 
         `model_dir`: None for the installed wheel. `max_queue`: texts that may wait. `window`: word pieces, 32..512.

@@ -20,6 +20,9 @@ from service.observability import tracing
 if TYPE_CHECKING:
     import httpx2
 
+RERANK_TIMEOUT_S = 5.0
+"""Then the order of the search stands."""
+
 MAX_CHARS = 4_000
 """Characters of one text: the models read some 512 to 8,192 word pieces and cut the rest off themselves."""
 

@@ -142,9 +142,7 @@ async def runs(session: Session, workspace_id: UUID, *, limit: int) -> list[RunR
 ENSURE_PARTITIONS = text("SELECT ensure_partitions(:upto)")
 DROP_PARTITIONS = text("SELECT drop_partitions(:parent, :older_than)")
 CLEAN_UP = text("SELECT * FROM clean_up(:at, :job_days, :embedding_days, :history_days, :batch)")
-FIND_UNAGED = text("""
-    SELECT workspace_id FROM find_unaged(:name, :setting, :interval_min, CAST(:wanted_by AS text), :wanted)
-""")
+FIND_UNAGED = text("SELECT workspace_id FROM find_unaged(:name, :interval_min)")
 FIND_OUTLIVED = text("SELECT * FROM find_outlived(:at, CAST(:retention_days AS integer), :limit)")
 
 # has_table_privilege does not know MAINTAIN before Postgres 17
@@ -183,19 +181,10 @@ async def drop_partitions(session: Session, parent: str, older_than: datetime) -
     return int(await session.scalar(DROP_PARTITIONS, {"parent": parent, "older_than": older_than}) or 0)
 
 
-async def unaged(
-    session: Session,
-    name: JobName,
-    setting: str,
-    interval_min: float,
-    *,
-    wanted_by: str | None = None,
-    wanted: bool = True,
-) -> list[UUID]:
-    """Workspaces where a job is due that runs for each of them, and switched on by `wanted_by`, if it has such a switch
-    in the object `setting` of their settings; what they do not say themselves is `interval_min` and `wanted`."""
-    values = {"name": name, "setting": setting, "interval_min": interval_min, "wanted_by": wanted_by, "wanted": wanted}
-    return list(await session.scalars(FIND_UNAGED, values))
+async def unaged(session: Session, name: JobName, interval_min: float) -> list[UUID]:
+    """Workspaces where a job is due that runs for each of them; `interval_min` where they have no interval of their
+    own. 0 switches it off."""
+    return list(await session.scalars(FIND_UNAGED, {"name": name, "interval_min": interval_min}))
 
 
 async def outlived(

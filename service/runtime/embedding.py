@@ -29,6 +29,9 @@ from service.runtime.statements.generations import Generation
 
 log = structlog.get_logger(__name__)
 
+CACHED_VECTORS = 2_000
+"""In memory, of each process: 384 float32 are 1.5 kB."""
+
 LOOK_S = 2.0
 CLOSED_AFTER_S = 300.0
 """What began with an embedder may go on with it for so long: a request 24 s, most jobs five minutes. A longer job fails
@@ -71,7 +74,7 @@ class ActiveEmbedder:
             if self._now is not None:
                 self._old.append((time.monotonic() + CLOSED_AFTER_S, self._now, self._opened[-1]))
                 log.info("generation_changed", generation=current.number, embedder=str(current))
-            self._now = OpenGeneration(current, cached(opened, self._settings, self._database))
+            self._now = OpenGeneration(current, cached(opened, self._database))
             self._opened.append(opened)
         self._tell(difference(self._settings, current, generations.in_state(found, "building"), self._opened[-1]))
 
@@ -131,11 +134,11 @@ async def active_embedder(
         await found.close()
 
 
-def cached(embedder: Embedder, settings: Settings, database: Database) -> CachedEmbedder:
+def cached(embedder: Embedder, database: Database) -> CachedEmbedder:
     """The embedder with its caches: the table only for one behind a network, the local one is as fast."""
     store = None if embedder.model.startswith("local:") else VectorTable(database)
     wall = partial(walls.own_name, "")
-    return CachedEmbedder(embedder, entries=settings.embedding_cache_entries, store=store, wall=wall)
+    return CachedEmbedder(embedder, entries=CACHED_VECTORS, store=store, wall=wall)
 
 
 async def noted(database: Database, settings: Settings) -> str | None:

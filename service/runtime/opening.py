@@ -62,8 +62,6 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
             await app_access(settings, role),
             pool_size=settings.pool_size,
             pool_timeout_s=settings.pool_timeout_s,
-            lock_timeout_s=settings.lock_timeout_s,
-            statement_timeout_s=settings.statement_timeout_s,
         )
         stack.push_async_callback(database.close)
         await _check(database, role)

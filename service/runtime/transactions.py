@@ -90,9 +90,7 @@ async def start_operation(
     operation_id = uuid7()
     await operations.add(session, workspace_id, operation_id, kind, details)
     await operations.advance(session, workspace_id, operation_id, {"done": 0, "total": total})
-    job = NewJob(
-        "forget_scope", payload={"operation_id": str(operation_id)}, max_attempts=res.settings.job_max_attempts
-    )
+    job = NewJob("forget_scope", payload={"operation_id": str(operation_id)})
     await queue.enqueue(session, workspace_id, [job])
     return operation_id
 

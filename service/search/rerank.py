@@ -19,10 +19,17 @@ from service.domain.clock import elapsed_ms
 from service.domain.errors import ProviderError, RerankError
 from service.domain.query import Query, TechniqueUse
 from service.providers.budget import overall_remaining_s
+from service.providers.reranker import RERANK_TIMEOUT_S
 from service.runtime.resources import Resources
 from service.search import fusion, prompts
 from service.search.fusion import Ranked
 from service.understanding import model_calls
+
+CANDIDATES = 50
+"""Hits that a reranker is shown."""
+
+WEIGHT = 0.8
+"""The reranker's share of the score."""
 
 MAX_FOR_LLM = 20
 """Hits that a language model is shown: it judges longer lists worse, and slowly."""
@@ -38,7 +45,7 @@ class _Scores(BaseModel):
 
 def wanted(query: Query, res: Resources) -> int:
     """Returns how many hits a reranker is shown; 0 when none is wanted or configured."""
-    return res.settings.rerank_candidates if query.ranking.rerank and _provider(res) is not None else 0
+    return CANDIDATES if query.ranking.rerank and _provider(res) is not None else 0
 
 
 async def reranked(
@@ -51,7 +58,7 @@ async def reranked(
         RERANKS.labels("none").inc()
         warning = "rerank_unavailable: no reranker is configured, so the order is the search's."
         return list(ranked), TechniqueUse(0.0, 0, "skipped: no reranker is configured"), (warning,)
-    shown = [hit for hit in ranked if hit.key in texts][: res.settings.rerank_candidates]
+    shown = [hit for hit in ranked if hit.key in texts][:CANDIDATES]
     ask = _by_http if provider == "http" else _by_llm
     try:
         relevance = await ask(query, shown, texts, res) if shown else {}
@@ -60,9 +67,8 @@ async def reranked(
         warning = "rerank_failed: the reranker did not answer, so the order is the search's."
         return list(ranked), TechniqueUse(elapsed_ms(began), 0, f"failed: {exc.code}"), (warning,)
     RERANKS.labels("done").inc()
-    weight = res.settings.rerank_weight
     return (
-        fusion.blend(ranked, relevance, weight),
+        fusion.blend(ranked, relevance, WEIGHT),
         TechniqueUse(elapsed_ms(began), len(relevance), f"by {provider}"),
         (),
     )
@@ -91,7 +97,7 @@ async def _by_llm(
 ) -> dict[Hashable, float]:
     shown = shown[:MAX_FOR_LLM]
     request = prompts.rerank(query.text, [texts[hit.key][:LLM_CHARS] for hit in shown])
-    request = replace(request, deadline_s=min(request.deadline_s, res.settings.rerank_timeout_s))
+    request = replace(request, deadline_s=min(request.deadline_s, RERANK_TIMEOUT_S))
     reply, _ = await model_calls.complete_as(res, query.scope.workspace_id, request, _Scores)
     found: dict[Hashable, float] = {}
     for entry in reply.scores:

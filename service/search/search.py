@@ -21,7 +21,7 @@ from uuid import UUID
 import numpy as np
 from prometheus_client import Histogram
 
-from service.domain import column_ranges, filter_keys
+from service.domain import column_ranges, filter_keys, scope_size
 from service.domain.clock import Stopwatch
 from service.domain.errors import EmbeddingError
 from service.domain.memory import Hit, LaterStatement, Memory, ScoreTerm, memory_of
@@ -258,7 +258,7 @@ def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
         goal_scope=_goal_scope(query),
         conditions=visibility.conditions("m", query, now),
         generation=res.generation,
-        exact_rows=res.settings.exact_scope_rows,
+        exact_rows=scope_size.EXACT_ROWS,
         filter_keys=filter_keys.needed(query.narrow),
         column_ranges=column_ranges.needed(query.narrow, query.window),
         tags=query.tags,
@@ -288,7 +288,7 @@ async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSumma
 
 async def _part_summary(part: Condition, of_turns: Condition, query: Query, res: Resources) -> ScopeSummary:
     """How large one part is and who speaks there, remembered for some seconds."""
-    count_to = max(res.settings.exact_scope_rows, res.settings.binary_scope_rows)
+    count_to = max(scope_size.EXACT_ROWS, scope_size.BINARY_ROWS)
     key = (part.sql, repr(part.values), count_to, walls.current())
     kept_until, known = res.scope_summaries.get(key, (0.0, None))
     fresh = known is not None and time.monotonic() < kept_until
@@ -381,7 +381,7 @@ def _wider(prepared: PreparedSearch) -> PreparedSearch:
 async def _measured(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
     query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
     with tracing.span("candidates"):
-        found = await candidates.find(session, plan, prepared.scope_rows, binary_rows=res.settings.binary_scope_rows)
+        found = await candidates.find(session, plan, prepared.scope_rows, binary_rows=scope_size.BINARY_ROWS)
     stopwatch.lap("candidates")
     with tracing.span("entities"):
         entities = await _entities(session, prepared)
@@ -423,7 +423,7 @@ async def _turns(
         generation=res.generation,
         candidate_limit=plan.arm_limit,
         newest=0 if plan.vector is not None else plan.limit,
-        exact_rows=max(res.settings.exact_scope_rows, 1),
+        exact_rows=max(scope_size.EXACT_ROWS, 1),
         beside=found,
     )
     spoken = features.chosen(spoken, signals.asking_share(spoken.ids, spoken.phrasing) < 1)

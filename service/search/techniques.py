@@ -40,6 +40,9 @@ from service.runtime.resources import Resources
 from service.search import prompts
 from service.understanding import model_calls
 
+TIMEOUT_S = 5.0
+"""After it a technique does without the language model."""
+
 MAX_STATEMENTS = 3
 MAX_CHARS = 1_000
 """What a model adds is cut to this length before it is embedded; a longer query does not count as a request."""
@@ -202,8 +205,8 @@ async def _imagined(query: Query, res: Resources) -> tuple[list[CleanText], Tech
 
 
 async def _complete(query: Query, ask: LlmRequest, shape: type[Shape], res: Resources) -> Shape:
-    """The model's answer within technique_timeout_s, as a search is waiting for it. Raises LlmError."""
-    soon = replace(ask, deadline_s=min(ask.deadline_s, res.settings.technique_timeout_s))
+    """The model's answer within TIMEOUT_S, as a search is waiting for it. Raises LlmError."""
+    soon = replace(ask, deadline_s=min(ask.deadline_s, TIMEOUT_S))
     return (await model_calls.complete_as(res, query.scope.workspace_id, soon, shape))[0]
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
+from service.domain import scope_size
 from service.domain.clock import Stopwatch
 from service.domain.conversation import TurnHit
 from service.domain.query import Query
@@ -83,7 +84,7 @@ async def ranked(session: Session, prepared: PreparedTurnSearch, res: Resources,
         generation=res.generation,
         candidate_limit=max(MIN_CANDIDATES, 2 * query.limit),
         newest=query.limit,
-        exact_rows=max(res.settings.exact_scope_rows, 1),
+        exact_rows=max(scope_size.EXACT_ROWS, 1),
     )
     context = signals.query_context(query, text.parsed, prepared.now, text.term_ids, found, EntityMatches())
     context = replace(context, time_span=signals.time_span(text.parsed, features))

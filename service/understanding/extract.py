@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from service.domain.errors import AnswerCut, UnusableAnswer
-from service.domain.fact import Certainty, Fact
+from service.domain.fact import Fact
 from service.language.talk import keeping
 from service.providers.protocols import LlmReply
 from service.runtime.resources import Resources
@@ -42,10 +42,7 @@ async def from_messages(
     """The facts that the model finds; raises LlmError when it fails, or when nothing of its answer can be used."""
     assert res.llm is not None, "the caller asks only where there is a model"
     prompt = prompts.extract(sources, instruction or res.settings.custom_prompts.fact_extraction)
-    certainty = res.settings.certainty
-    read_out, reply = await model_calls.complete_read(
-        res, workspace_id, prompt, lambda text: _read(text, sources, certainty)
-    )
+    read_out, reply = await model_calls.complete_read(res, workspace_id, prompt, lambda text: _read(text, sources))
     name = model_calls.named(res, prompt.task)
     if reply.truncated and (read_out is None or not read_out.facts):
         raise AnswerCut(f"The answer of {name} was cut off.")
@@ -61,10 +58,10 @@ async def from_messages(
     return Extracted(kept.facts, reply.model or res.llm.model, warnings, why, reply.truncated)
 
 
-def _read(text: str, sources: SourceTurns, certainty: Certainty) -> ReadOut | None:
+def _read(text: str, sources: SourceTurns) -> ReadOut | None:
     """What the answer holds; None where it cannot be read. Prose is an empty list where it says that there is nothing
     and repeats nothing of the messages: "found no job in Bergen" may be a fact."""
-    found = read(text, sources.zone, sources.known, certainty)
+    found = read(text, sources.zone, sources.known)
     if found is None and says_nothing(text):
         said = frozenset().union(*(content_words(each.text) for each in sources.messages))
         return None if said & content_words(text) else ReadOut(())

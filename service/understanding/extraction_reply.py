@@ -10,12 +10,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from service.domain import moments
 from service.domain.entity import NamedEntity
-from service.domain.fact import Certainty, Comparison, Fact, NamedRelation
+from service.domain.fact import Comparison, Fact, NamedRelation
 from service.domain.kinds import MemoryType
 from service.domain.temporal import TemporalTag
 from service.domain.text import CleanText
@@ -23,7 +24,8 @@ from service.providers.json_reply import THOUGHTS, as_list, readings
 
 MAX_FACT_CHARS = 2_000
 MAX_DESCRIPTION_CHARS = 300
-CERTAINTY = Certainty()
+CERTAINTY = MappingProxyType({"explicit": 0.95, "implied": 0.85, "inferred": 0.70, "uncertain": 0.50})
+"""The confidence that a model's label gives a fact."""
 
 TEXT_KEYS = ("text", "fact", "memory", "claim", "content", "data")
 
@@ -46,12 +48,12 @@ class ReadOut:
     unreadable: int = 0
 
 
-def read(text: str, zone: ZoneInfo, known: Sequence[CleanText], certainty: Certainty = CERTAINTY) -> ReadOut | None:
+def read(text: str, zone: ZoneInfo, known: Sequence[CleanText]) -> ReadOut | None:
     """Facts in a model's answer; None when there is nothing that could be a list of them, or nothing in it is one.
     `known`: the memories that it was shown. A fact without a label counts as implied."""
     for value in readings(text):
         listed = _listed(value)
-        found = tuple(fact for each in listed or () if (fact := _fact(each, zone, known, certainty)) is not None)
+        found = tuple(fact for each in listed or () if (fact := _fact(each, zone, known)) is not None)
         if found or listed == []:
             return ReadOut(found, len(listed or ()) - len(found))
     return None
@@ -73,9 +75,9 @@ def _listed(value: object) -> list[Any] | None:
     return as_list(inner) if inner is value else inner if isinstance(inner, list) else None
 
 
-def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText], certainty: Certainty) -> Fact | None:
+def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None:
     if isinstance(value, str):
-        return Fact(CleanText(value.strip()), certainty.implied) if _usable(value) else None
+        return Fact(CleanText(value.strip()), CERTAINTY["implied"]) if _usable(value) else None
     if not isinstance(value, dict):
         return None
     text = next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), "")
@@ -89,7 +91,7 @@ def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText], certainty: Cer
     tag, kind, topics = value.get("temporal"), value.get("type"), value.get("categories")
     return Fact(
         text=CleanText(text.strip()),
-        confidence=getattr(certainty, label if label in Certainty.model_fields else "implied"),
+        confidence=CERTAINTY.get(label, CERTAINTY["implied"]),
         tag=TemporalTag(tag.lower()) if isinstance(tag, str) and tag.lower() in set(TemporalTag) else None,
         correction=value.get("correction") is True,
         message=None if place is None else place - 1,

@@ -19,6 +19,9 @@ from service.providers.protocols import Llm, LlmReply, LlmRequest
 from service.runtime.resources import Resources
 from service.runtime.statements.caches import AnswerTable
 
+ANSWERS_KEPT_S = 86_400.0
+"""How long the answer to a prompt is given to an equal one: a client that repeats does so within the day."""
+
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -28,7 +31,7 @@ async def complete(
 ) -> LlmReply:
     """The model's answer; raises LlmError. The caller has checked that there is a model. A `usable` answer is
     stored for the next equal prompt."""
-    store = AnswerTable(res.db, ttl_s=res.settings.llm_cache_ttl_s, clock=res.clock)
+    store = AnswerTable(res.db, ttl_s=ANSWERS_KEPT_S, clock=res.clock)
     return await CachedLlm(_metered(res, workspace_id), store, workspace_id, usable).complete(
         tuned(prompt, res.settings)
     )

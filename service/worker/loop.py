@@ -41,7 +41,7 @@ from service.worker import batches
 from service.worker.batches import Batch, ClaimGroup
 from service.worker.health_port import HealthPort, served
 from service.worker.recorder import JobRecorder, describe, ending_of_failure
-from service.worker.registry import TASKS, Task
+from service.worker.registry import DAILY, EMBED_BATCH, TASKS, Task
 from service.worker.timetable import LOOK_S, Timetable
 
 DRAIN_S = 20.0  # under the 30 s that Kubernetes waits
@@ -95,12 +95,14 @@ class Worker:
         self._tasks = {str(name): task for name, task in tasks.items()}
         self._settings = res.settings
         self._recorder = JobRecorder(res.db, self.name)
-        self._timetable = Timetable(res.db, self._tasks, res.settings.job_intervals_min.seconds)
+        self._timetable = Timetable(
+            res.db, self._tasks, dict.fromkeys(DAILY, 60.0 * self._settings.maintenance_interval_min)
+        )
         self._slots = asyncio.Semaphore(self._settings.worker_concurrency)
         self._running: dict[asyncio.Task[None], Batch] = {}
         self._freed = asyncio.Event()
         self._wakeup = res.wakeup.arrived
-        self._groups = deque(batches.claim_groups(self._tasks, self._settings.embed_batch))
+        self._groups = deque(batches.claim_groups(self._tasks, EMBED_BATCH))
         self._lanes: dict[ClaimGroup, Lane] = dict.fromkeys(self._groups, FIRST_LANE)
         self._pace_s = 1.0  # seconds a batch takes, smoothed
         self._draining = False

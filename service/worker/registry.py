@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from service.access import workspaces
 from service.cognition.jobs import patterns
-from service.domain.job import Counts, Job, JobIntervals, JobName, WorkspaceJobName
+from service.domain.job import SHORTEST_MIN, Counts, Job, JobName, WorkspaceJobName
 from service.erasure import forget_scope
 from service.feed import webhooks
 from service.intake.jobs import conversations
@@ -23,16 +23,19 @@ from service.upkeep.jobs import ageing, embed, promotion, reembed, upkeep
 
 Run = Callable[[Job, Resources], Awaitable[Counts | None]]
 RunMany = Callable[[Sequence[Job], Resources], Awaitable[Counts | None]]
-HOUR_S = 3_600.0
-EVERY_S = JobIntervals().seconds
-"""By name; the settings may say otherwise."""
+MINUTE_S, HOUR_S = 60.0, 3_600.0
+LOOK_S = SHORTEST_MIN * MINUTE_S
+"""How often the jobs of workspaces look where they are due."""
+
+EMBED_BATCH = 20
+"""Late vectors made in one call: a third of a second of the local model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """`interval_s`: also runs by itself, and with `at_start` whenever a worker starts.
 
-    `together` takes several first attempts in one call, at most `max_batch` (None: settings.embed_batch); an attempt
+    `together` takes several first attempts in one call, at most `max_batch` (None: EMBED_BATCH); an attempt
     after a failure goes to `run` alone, so that one bad job does not fail the others. `retry_alone`: when a batch
     failed, each of its jobs runs alone in this very attempt, else after its pause.
     `timeout_s`: a longer run is cancelled and has failed. `half`: takes at most half of a worker's slots, because
@@ -53,22 +56,22 @@ class Task:
 
 
 def _in_each(name: WorkspaceJobName, work: workspaces.Work) -> Task:
-    return Task(workspaces.in_each(name, work), interval_s=EVERY_S[name], timeout_s=HOUR_S)
+    return Task(workspaces.in_each(name, work), interval_s=LOOK_S, timeout_s=HOUR_S)
 
 
 TASKS: Mapping[JobName, Task] = MappingProxyType(
     {
-        "embed": Task(embed.run, interval_s=EVERY_S["embed"], together=embed.run_together, derives=True),
+        "embed": Task(embed.run, interval_s=5 * MINUTE_S, together=embed.run_together, derives=True),
         "enrich": Task(
             enrich.run, together=enrich.run_together, max_batch=enrich.TOGETHER, retry_alone=True, derives=True
         ),
         "ingest": Task(conversations.ingest),
-        "consolidate": Task(conversations.consolidate, interval_s=EVERY_S["consolidate"]),
+        "consolidate": Task(conversations.consolidate, interval_s=LOOK_S),
         "forget_scope": Task(forget_scope.run, timeout_s=HOUR_S),
-        "count_terms": Task(upkeep.count_terms, interval_s=EVERY_S["count_terms"], at_start=True, timeout_s=HOUR_S),
-        "audit_partitions": Task(upkeep.keep_partitions, interval_s=EVERY_S["audit_partitions"], at_start=True),
-        "cleanup": Task(upkeep.clean_up, interval_s=EVERY_S["cleanup"]),
-        "sweep_working": Task(upkeep.sweep_working_memory, interval_s=EVERY_S["sweep_working"]),
+        "count_terms": Task(upkeep.count_terms, interval_s=5 * MINUTE_S, at_start=True, timeout_s=HOUR_S),
+        "audit_partitions": Task(upkeep.keep_partitions, interval_s=24 * HOUR_S, at_start=True),
+        "cleanup": Task(upkeep.clean_up, interval_s=24 * HOUR_S),
+        "sweep_working": Task(upkeep.sweep_working_memory, interval_s=5 * MINUTE_S),
         "vacuum": Task(upkeep.vacuum, timeout_s=HOUR_S),
         "relevance": _in_each("relevance", ageing.relevance),
         "decay": _in_each("decay", ageing.decay),
@@ -76,7 +79,10 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "forget": _in_each("forget", ageing.forget),
         "patterns": _in_each("patterns", patterns.patterns),
         "promote": _in_each("promote", promotion.promote),
-        "reembed": Task(reembed.run, interval_s=EVERY_S["reembed"], timeout_s=24 * HOUR_S),
+        "reembed": Task(reembed.run, interval_s=24 * HOUR_S, timeout_s=24 * HOUR_S),
         "deliver_webhook": Task(webhooks.run, timeout_s=120.0, half=True),
     }
 )
+
+DAILY = ("audit_partitions", "cleanup")
+"""Those whose interval an operator may set (maintenance_interval_min)."""

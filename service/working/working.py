@@ -18,6 +18,12 @@ from service.runtime import pii
 from service.runtime.resources import Resources
 from service.working.statements import working
 
+MAX_ITEMS, MAX_THOUGHTS = 256, 100
+"""What a session keeps of each; of more the least recently used, or the oldest, goes."""
+
+MAX_VALUE_BYTES = 65_536
+"""Of one value as JSON; a larger one belongs in a store of its own."""
+
 ONLY = ""
 """The key of kinds with one entry per session."""
 
@@ -35,7 +41,7 @@ async def put(
     """The entry, and whether its key was new. Raises TooLarge, PiiRejected, or PreconditionFailed when the stored
     version is not the one expected."""
     field = "value" if kind is WorkingKind.ITEM else str(kind)
-    _check_size(value, field, res)
+    _check_size(value, field)
     clean = await pii.clean_json(value, field, res, key=key)
     async with _locked(scope, res) as session:
         there = await working.find(session, scope, kind, key, now=res.clock())
@@ -46,7 +52,7 @@ async def put(
 
 async def push_thought(scope: WorkingScope, thought: str, res: Resources, *, ttl_s: int | None = None) -> WorkingEntry:
     """Adds a thought. Raises TooLarge or PiiRejected."""
-    _check_size(thought, "thought", res)
+    _check_size(thought, "thought")
     clean = await pii.clean_words(thought, "thought", res)
     async with _locked(scope, res) as session:
         limits = limits_of(WorkingKind.THOUGHT, res, ttl_s)
@@ -64,7 +70,7 @@ async def add_turn(
     ttl_s: int | None = None,
 ) -> WorkingEntry:
     """Adds a turn. Raises TooLarge or PiiRejected."""
-    _check_size(content, "content", res)
+    _check_size(content, "content")
     clean, _ = await pii.clean(content, "content", res)
     turn = WorkingTurn(role, clean, name, timestamp)
     async with res.db.begin(scope.workspace_id) as session:
@@ -136,9 +142,9 @@ def limits_of(kind: WorkingKind, res: Resources, ttl_s: int | None = None) -> Wo
     """The limits of a kind under these settings; `ttl_s` replaces the configured time to live."""
     settings = res.settings
     max_entries = {
-        WorkingKind.ITEM: settings.working_max_items,
+        WorkingKind.ITEM: MAX_ITEMS,
         WorkingKind.TURN: settings.working_max_turns,
-        WorkingKind.THOUGHT: settings.working_max_thoughts,
+        WorkingKind.THOUGHT: MAX_THOUGHTS,
     }.get(kind, 1)
     return WorkingLimits(res.clock(), ttl_s if ttl_s is not None else settings.working_ttl_s, max_entries)
 
@@ -160,7 +166,6 @@ def _check_version(there: WorkingEntry | None, expected: Expected | None) -> Non
         raise PreconditionFailed("It has changed since, or is gone: read it again.", field="If-Match")
 
 
-def _check_size(value: Any, field: str, res: Resources) -> None:
-    most = res.settings.working_value_bytes
-    if len(json.dumps(value, ensure_ascii=False).encode()) > most:
-        raise TooLarge(f"{field}: as JSON at most {most} bytes are stored.", field=field)
+def _check_size(value: Any, field: str) -> None:
+    if len(json.dumps(value, ensure_ascii=False).encode()) > MAX_VALUE_BYTES:
+        raise TooLarge(f"{field}: as JSON at most {MAX_VALUE_BYTES} bytes are stored.", field=field)

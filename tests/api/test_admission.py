@@ -16,7 +16,7 @@ from httpx2 import AsyncClient
 
 from service.access.statements import keys
 from service.domain.errors import RateLimited
-from service.http import request_body
+from service.http import middleware, request_body
 from service.http.deps import UNKNOWN_S, KeyRing
 from service.launch import http_protocol
 from service.postgres.engine import Database
@@ -165,10 +165,9 @@ async def test_a_body_that_trickles_in_is_given_up(
         assert (await answer)[0] == 408
 
 
-async def test_the_error_of_a_slow_body(resources: Resources, tenant: Tenant) -> None:
-    settings = resources.settings.model_copy(update={"body_timeout_s": 0.05})
-
-    async with serving(replace(resources, settings=settings)) as app:
+async def test_the_error_of_a_slow_body(resources: Resources, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(middleware, "BODY_TIMEOUT_S", 0.05)
+    async with serving(replace(resources)) as app:
         status, body, _ = await asked(app, head(MEMORIES, tenant.key, Content_Length=16), b"{")
     assert status == 408
     assert b'"code":"request_timeout"' in body

@@ -314,7 +314,7 @@ async def test_streams_are_few_and_end_with_their_key_and_the_process(
     async with listening(app) as at, contextlib.AsyncExitStack() as open_streams:
         running = [
             await open_streams.enter_async_context(stream(at, made["api_key"]))
-            for _ in range(resources.settings.streams_per_key)
+            for _ in range(change_stream.STREAMS_PER_KEY)
         ]
         async with stream(at, made["api_key"]) as refused:
             assert (refused.status_code, "retry-after" in refused.headers) == (429, True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -27,14 +28,18 @@ TALK = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def quiet_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversations, "QUIET", timedelta(0))
+
+
 async def keep(client: AsyncClient, user_id: str = "alice", **more: Any) -> None:
     answer = await client.post("/v1/memories", json={"messages": TALK, "user_id": user_id, "infer": False, **more})
     assert answer.status_code == 201, answer.text
 
 
 async def consolidate(client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, **scope: str) -> int:
-    """Runs it over what is quiet at once; returns how many conversations it read."""
-    await client.patch("/v1/workspaces/current", json={"settings": {"consolidation": {"quiet_min": 0}}})
+    """Runs it; returns how many conversations it read."""
     assert (await client.post("/v1/jobs/consolidate/run", params=scope)).status_code == 202
     assert await work(resources, tables, tenant.workspace_id, "consolidate") == 1
     return await work(resources, tables, tenant.workspace_id, "consolidate")
@@ -93,8 +98,9 @@ async def test_what_was_read_is_not_read_again(
 
 
 async def test_a_talk_that_goes_on_is_left_alone(
-    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
+    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(conversations, "QUIET", timedelta(minutes=10))
     await keep(client)
     await client.post("/v1/jobs/consolidate/run")
     await work(resources, tables, tenant.workspace_id, "consolidate")
@@ -115,7 +121,6 @@ async def test_two_runs_at_once_queue_a_conversation_once(
     client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
 ) -> None:
     await keep(client)
-    await client.patch("/v1/workspaces/current", json={"settings": {"consolidation": {"quiet_min": 0}}})
     [row] = await tables.fetch("SELECT gen_random_uuid() AS id")
     job = Job(tenant.workspace_id, row["id"], "consolidate", None, {}, 1, 1, "test")
     counts = await asyncio.gather(*(conversations.consolidate(job, resources) for _ in range(4)))
@@ -173,10 +178,10 @@ async def test_by_the_clock_turns_are_read_and_not_what_was_kept_as_it_was(
         return bool(started), await work(resources, tables, tenant.workspace_id, "consolidate")
 
     async def configure(**own: Any) -> None:
-        await client.patch("/v1/workspaces/current", json={"settings": {"consolidation": {"quiet_min": 0, **own}}})
+        await client.patch("/v1/workspaces/current", json={"settings": {"job_intervals_min": own}})
 
     await store(client, "Rows on the lake")
-    await configure(auto_consolidate=False)
+    await configure(consolidate=0)
     await said(client, await opened(client, "talk", user_id="alice"), "I work as a nurse in Bergen.")
     assert await by_the_clock() == (False, 0)
     await configure()

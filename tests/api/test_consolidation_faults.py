@@ -8,6 +8,7 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
+from service.intake.jobs import conversations
 from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
@@ -118,7 +120,9 @@ def hurried(settings: Settings) -> Settings:
 
 
 @pytest.fixture
-async def kept(resources: Resources, tenant: Tenant, tables: Tables, hurried: Settings) -> AsyncIterator[Kept]:
+async def kept(
+    resources: Resources, tenant: Tenant, tables: Tables, hurried: Settings, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Kept]:
     model = FaultyModel()
     await tables.fetch(
         "UPDATE job SET state = 'dead', finished_at = now() WHERE kind = 'consolidate' AND state = 'ready'"
@@ -127,7 +131,7 @@ async def kept(resources: Resources, tenant: Tenant, tables: Tables, hurried: Se
         messages = [{"role": "user", "content": said} for said in SAID]
         body = {"messages": messages, "user_id": "ann", "infer": False}
         assert (await setup.client.post("/v1/memories", json=body)).status_code == 201
-        await setup.client.patch("/v1/workspaces/current", json={"settings": {"consolidation": {"quiet_min": 0}}})
+        monkeypatch.setattr(conversations, "QUIET", timedelta(0))
         assert (await setup.client.post("/v1/jobs/consolidate/run")).status_code == 202
         yield Kept(model, setup, tables, tenant)
 

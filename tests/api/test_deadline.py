@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service.domain.text import CleanText
+from service.http import reads
 from service.providers.budget import MeteredLlm
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import LlmReply, LlmRequest, Vector
@@ -30,9 +31,10 @@ QUESTION = {"query": "Where do the boats lie?", "user_id": "alice"}
 
 @asynccontextmanager
 async def soon(resources: Resources, tenant: Tenant, **more: Any) -> AsyncIterator[AsyncClient]:
-    own = resources.settings.model_copy(update={"search_deadline_s": DEADLINE_S})
-    async with serving(replace(resources, settings=own, **more)) as app, client_of(app, tenant.key) as client:
-        yield client
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reads, "DEADLINE_S", DEADLINE_S)
+        async with serving(replace(resources, **more)) as app, client_of(app, tenant.key) as client:
+            yield client
 
 
 class Mute(AngleEmbedder):
@@ -106,8 +108,7 @@ async def test_a_search_ends_when_its_client_has_left(
     resources: Resources, tenant: Tenant, tables: Tables, path: str
 ) -> None:
     """Else the searches of those who gave up keep the others waiting."""
-    own = resources.settings.model_copy(update={"search_deadline_s": 15.0})
-    async with serving(replace(resources, settings=own)) as app, client_of(app, tenant.key) as client:
+    async with serving(replace(resources)) as app, client_of(app, tenant.key) as client:
         await store(client, "The boats lie at the pier")
         await tables.fetch("BEGIN")
         await tables.fetch("LOCK TABLE memory, turn IN ACCESS EXCLUSIVE MODE")

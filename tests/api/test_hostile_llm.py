@@ -12,8 +12,10 @@ from httpx2 import AsyncClient
 
 from service.domain.errors import LlmError
 from service.domain.job import Job
+from service.http import deps
 from service.intake.jobs import conversations
 from service.kit.settings import Settings
+from service.providers import choose
 from service.runtime.resources import Resources
 from tests.api.conftest import Tables
 from tests.api.conversing import answer, events, known
@@ -43,8 +45,14 @@ HANG_S = 30.0
 @pytest.fixture(scope="session")
 def hasty(settings: Settings) -> Settings:
     """Short deadlines, so that a hang need not be waited for; one object, so that its application is made once."""
-    hurried = {"request_deadline_s": DEADLINE_S, "llm_timeout_s": 2.4, "llm_attempt_timeout_s": 0.8}
-    return settings.model_copy(update={**hurried, "llm_max_request_tokens": 10_000_000})
+    hurried = {"request_deadline_s": DEADLINE_S, "llm_timeout_s": 2.4}
+    return settings.model_copy(update=hurried)
+
+
+@pytest.fixture(autouse=True)
+def soon_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choose, "LLM_ATTEMPT_S", 0.8)
+    monkeypatch.setattr(deps, "MODEL_TOKENS", 10_000_000)
 
 
 @pytest.fixture
@@ -130,9 +138,10 @@ async def test_a_hang_ends_in_time_and_the_messages_are_curated_later(
 
 
 async def test_after_one_hang_there_is_time_for_another_attempt(
-    resources: Resources, tenant: Tenant, settings: Settings
+    resources: Resources, tenant: Tenant, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hurried = {"llm_timeout_s": 3.0, "llm_attempt_timeout_s": 0.3}
+    monkeypatch.setattr(choose, "LLM_ATTEMPT_S", 0.3)
+    hurried = {"llm_timeout_s": 3.0}
     async with with_scripted_model(resources, tenant, MIND, settings.model_copy(update=hurried)) as scripted:
         client, server = scripted.client, scripted.server
         server.chat.reply(["never read"], delay_s=HANG_S)

@@ -197,16 +197,18 @@ async def test_ageing_runs_by_request_for_the_workspace_or_for_one_user(
 async def test_how_a_workspace_ages_is_its_setting(client: AsyncClient) -> None:
     for ageing, field in (
         ({"kept_per_day": 0}, "settings.ageing.kept_per_day"),
-        ({"relevance_interval_min": 1}, "settings.ageing.relevance_interval_min"),
         ({"speed": 1}, "settings.ageing.speed"),
     ):
         refused = await client.patch("/v1/workspaces/current", json={"settings": {"ageing": ageing}})
         assert (refused.status_code, refused.json()["field"]) == (400, field)
-    changed = await client.patch("/v1/workspaces/current", json={"settings": {"ageing": {"forget_interval_min": 30}}})
+    assert (await client.get("/v1/jobs/forget")).json()["interval_s"] is None, "it is off"
+    own = {"ageing": {"kept_per_day": 0.9}, "job_intervals_min": {"forget": 30, "decay": 0}}
+    changed = await client.patch("/v1/workspaces/current", json={"settings": own})
     assert changed.status_code == 200, changed.text
     jobs = (await client.get("/v1/config")).json()["jobs"]
-    assert (jobs["ageing"]["forget_interval_min"], jobs["ageing"]["kept_per_day"]) == (30, 0.95)
-    assert (await client.get("/v1/jobs/forget")).json()["interval_s"] is None, "auto_archive is off"
+    assert (jobs["ageing"]["kept_per_day"], jobs["job_intervals_min"]["relevance"]) == (0.9, 60)
+    intervals = [(await client.get(f"/v1/jobs/{name}")).json()["interval_s"] for name in ("forget", "decay")]
+    assert intervals == [1_800, None]
 
 
 async def test_many_jobs_are_tried_again_at_once(

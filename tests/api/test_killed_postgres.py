@@ -36,7 +36,7 @@ async def test_no_answer_but_503(resources: Resources, embedder: AngleEmbedder, 
             await asyncio.to_thread(migrate.upgrade, login_url(url, OWNER), settings)
             await generations.record_first(url, AngleEmbedder.model, embedder.dimension)
             async for database in open_as(url, APP):
-                embed = cached(embedder, settings, database)
+                embed = cached(embedder, database)
                 tenant = await new_tenant(database)
                 served = serving(replace(resources, db=database, embedder=embed))
                 async with served as app, client_of(app, tenant.key) as client:

@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
+from service.domain import scope_size
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.search.statements import exact
@@ -57,15 +58,20 @@ class SearchClient:
 
 @pytest.fixture(params=[("exact", 20_000, 0), ("binary", 5, 150_000), ("hnsw", 5, 0)], ids=lambda param: param[0])
 async def asked(
-    request: pytest.FixtureRequest, resources: Resources, tenant: Tenant, embedder: AngleEmbedder
+    request: pytest.FixtureRequest,
+    resources: Resources,
+    tenant: Tenant,
+    embedder: AngleEmbedder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[SearchClient]:
     """A user with many notes, looked at row by row or by index."""
     path, exact_rows, binary_rows = request.param
-    own = resources.settings.model_copy(update={"exact_scope_rows": exact_rows, "binary_scope_rows": binary_rows})
+    monkeypatch.setattr(scope_size, "EXACT_ROWS", exact_rows)
+    monkeypatch.setattr(scope_size, "BINARY_ROWS", binary_rows)
     notes = [f"Note {number} about nothing in particular" for number in range(NEARER)]
     for number, note in enumerate(notes):
         embedder.place(note, 0.5 + number / 1_000, side=2)
-    async with serving(replace(resources, settings=own)) as app, client_of(app, tenant.key) as client:
+    async with serving(replace(resources)) as app, client_of(app, tenant.key) as client:
         for start in range(0, NEARER, 100):
             items = [{"content": note, "dedup": False, **USER} for note in notes[start : start + 100]]
             answer = await client.post("/v1/memories/batch", json={"items": items})

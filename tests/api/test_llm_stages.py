@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
+from service.http.deps import MODEL_CALLS
 from service.providers.budget import MeteredLlm
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm
@@ -311,6 +312,6 @@ async def test_the_same_question_is_asked_once(client: AsyncClient, provider: Pr
 
 
 async def test_a_budget_of_calls(client: AsyncClient, provider: Provider, resources: Resources, tenant: Tenant) -> None:
-    assert resources.settings.llm_max_calls == 32
+    assert MODEL_CALLS == 32
     result = await store(client, UNTYPED)
     assert result["usage"]["llm_calls"] == 2

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
+import pytest
 from httpx2 import AsyncClient
 
+from service.memories import decide
 from service.runtime.resources import Resources
 from tests.api.conftest import Tables, client_of, serving
 from tests.api.helpers import store
@@ -73,14 +74,19 @@ async def test_facts_of_one_conversation(client: AsyncClient, tables: Tables, ow
 
 
 async def test_a_batch_with_a_text_that_may_outdate_something(
-    resources: Resources, embedder: AngleEmbedder, tenant: Tenant, tables: Tables, owner_url: str
+    resources: Resources,
+    embedder: AngleEmbedder,
+    tenant: Tenant,
+    tables: Tables,
+    owner_url: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     news = ["Iris drives a Skoda now.", "Iris works at Initech now."]
     for axis, text in enumerate(news):
         embedder.place(text, 0.9, axis=axis, side=3)
         embedder.place(text.replace("Skoda now", "Fiat").replace("Initech now", "Acme"), 1.0, axis=axis, side=3)
-    nearest_only = resources.settings.model_copy(update={"dedup_candidates": 1})  # else each sees all of so few
-    async with serving(replace(resources, settings=nearest_only)) as app, client_of(app, tenant.key) as client:
+    monkeypatch.setattr(decide, "CANDIDATES", 1)  # else each sees all of so few
+    async with serving(resources) as app, client_of(app, tenant.key) as client:
         car = await store(client, "Iris drives a Fiat.", **IRIS)
         job = await store(client, "Iris works at Acme.", **IRIS)
         assert car < job

@@ -35,7 +35,7 @@ async def behind_proxy(
 ) -> AsyncIterator[AsyncClient]:
     """A client of a service that reaches Postgres through the proxy."""
     async for database in open_as(proxy.url, APP):
-        embed = cached(embedder, resources.settings, database)
+        embed = cached(embedder, database)
         async with serving(replace(resources, db=database, embedder=embed)) as app:
             async with client_of(app, tenant.key) as found:
                 yield found

@@ -156,7 +156,7 @@ class PartlyDown(AngleEmbedder):
 async def test_a_fact_without_a_vector_is_kept_and_gets_one(
     resources: Resources, tenant: Tenant, tables: Tables
 ) -> None:
-    moody = cached(PartlyDown(resources.embedder.dimension), resources.settings, resources.db)
+    moody = cached(PartlyDown(resources.embedder.dimension), resources.db)
     async with with_scripted_model(replace(resources, embedder=moody), tenant, ConversationScript()) as scripted:
         scripted.server.chat.reply({"facts": ["User plays the cello"]})
         found = await answer(scripted.client, [message("I play the cello.")])

@@ -20,7 +20,7 @@ import pytest
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
-from service.domain import column_ranges, filter_keys, filters
+from service.domain import column_ranges, filter_keys, filters, scope_size
 from service.domain.query import Narrow, Query, ScopeId, Window
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText, content_hash
@@ -422,11 +422,11 @@ async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
     clock.now = NOW
     embedder.down = down
     monkeypatch.setattr("service.search.statements.candidates.PREFILTER_ROWS", prefilter_rows)
-    rows = {"exact_scope_rows": exact_rows, "binary_scope_rows": binary_rows}
-    settings = resources.settings.model_copy(update=rows)
+    monkeypatch.setattr(scope_size, "EXACT_ROWS", exact_rows)
+    monkeypatch.setattr(scope_size, "BINARY_ROWS", binary_rows)
     dice = random.Random(exact_rows)
     paths: set[str] = set()
-    async with serving(replace(resources, settings=settings)) as app, client_of(app, tenant.key) as client:
+    async with serving(replace(resources)) as app, client_of(app, tenant.key) as client:
         for number in range(SEARCHES):
             case, limit = (make_case(dice), dice.choice([1, 3, 10, 100])) if number % 10 else (WIDEST, 10)
             question = " ".join(dice.sample([*WORDS, "slack", "last week", "-1", "Zenobia"], 2))

@@ -11,6 +11,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
+from service.access import budgets
 from service.domain.model_budget import ModelBudget
 from service.kit.settings import LIMITS, PER_WORKSPACE, Settings
 from service.memories import forget
@@ -89,8 +90,11 @@ async def test_an_operator_raises_a_limit_and_an_admin_lowers_it_again(resources
         assert (await budget(admin))["hard_tokens"] == 200_000
 
 
-async def test_a_key_keeps_the_pace_of_the_service(resources: Resources, tenant: Tenant) -> None:
-    async with workspace(resources, tenant, key_requests_per_s=0.05, budget_burst_s=60.0) as (_, admin):
+async def test_a_key_keeps_the_pace_of_the_service(
+    resources: Resources, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budgets, "BURST_S", 60.0)
+    async with workspace(resources, tenant, key_requests_per_s=0.05) as (_, admin):
         await set_own(admin, key_requests_per_s=1_000)
         assert [(await admin.get("/v1/whoami")).status_code for _ in range(4)] == [200, 200, 429, 429]
 

@@ -100,8 +100,6 @@ async def test_the_audit_has_every_figure_and_threshold(
     assert (entry["promoted_from_channel"], entry["promotion_confidence"]) == ("atlas", 0.9)
     assert (entry["promotion_access_count"], entry["promotion_conversation_count"]) == (7, 3)
     assert entry["config_snapshot"]["promoting"] == {
-        "auto_promote": True,
-        "promote_interval_min": 60,
         "min_confidence": 0.85,
         "min_access_count": 3,
         "min_conversations": 2,

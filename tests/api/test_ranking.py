@@ -14,6 +14,7 @@ import pytest
 from httpx2 import AsyncClient
 from prometheus_client import REGISTRY
 
+from service.access import budgets
 from service.runtime.resources import Resources
 from service.search.statements.plan import MIN_ARM_LIMIT
 from service.search.techniques import GENERIC_REQUESTS
@@ -126,19 +127,17 @@ async def test_a_workspace_has_weights_of_its_own(
     """Deployment, workspace, request; the later one wins, field by field."""
     settings = {
         "search_weights": only(text_vector=1),
-        "search_fusion": "rrf",
         "search_factors": {"importance": 1.0},
         "search_techniques": {"hybrid": False},
-        "search_diversity": 0.1,
     }
     answer = await boats.patch("/v1/workspaces/current", json={"settings": settings})
     assert answer.status_code == 200, answer.text
     found = await ask(boats, explain=True)
     first = found["results"][0]
     assert first["explain"]["terms"].keys() == {"text_vector"}
-    assert {"importance", "diversity"} <= first["explain"]["factors"].keys()
+    assert "importance" in first["explain"]["factors"]
     assert "hybrid" not in found["metrics"]["techniques"]
-    found = await ask(boats, explain=True, weights={"declarative": 1}, techniques={"hybrid": True}, diversity=0)
+    found = await ask(boats, explain=True, weights={"declarative": 1}, techniques={"hybrid": True})
     assert found["results"][0]["explain"]["terms"].keys() == {"text_vector", "declarative"}
     assert "hybrid" in found["metrics"]["techniques"]
     await store(other_client, embedder, "The boat is in Wismar.", 0.5)
@@ -166,7 +165,7 @@ async def test_what_cannot_be_asked_is_named(client: AsyncClient, asked: dict[st
     assert (answer.status_code, answer.json()["field"]) == (400, field)
 
 
-@pytest.mark.parametrize("wanted", [{"search_weights": {"rare": -1}}, {"search_fusion": 1}, {"search_factors": []}])
+@pytest.mark.parametrize("wanted", [{"search_weights": {"rare": -1}}, {"search_techniques": 1}, {"search_factors": []}])
 async def test_a_workspace_cannot_set_what_cannot_be(client: AsyncClient, wanted: dict[str, Any]) -> None:
     answer = await client.patch("/v1/workspaces/current", json={"settings": wanted})
     assert answer.status_code == 400
@@ -586,9 +585,12 @@ async def test_a_listing_adds_up_too(client: AsyncClient, embedder: AngleEmbedde
 
 
 @pytest.fixture
-async def counting(resources: Resources, tenant: Tenant) -> AsyncIterator[tuple[AsyncClient, Any]]:
+async def counting(
+    resources: Resources, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[AsyncClient, Any]]:
     """A client of an application that counts uses, and the application."""
-    settings = resources.settings.model_copy(update={"reinforce": True, "search_rate_per_s": 0.001, "search_burst": 4})
+    monkeypatch.setattr(budgets, "SEARCH_BURST", 4)
+    settings = resources.settings.model_copy(update={"reinforce": True, "search_rate_per_s": 0.001})
     async with serving(replace(resources, settings=settings)) as app, client_of(app, tenant.key) as client:
         yield client, app
 

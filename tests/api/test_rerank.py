@@ -42,9 +42,11 @@ async def notes(client: AsyncClient, embedder: AngleEmbedder) -> AsyncClient:
 
 
 @asynccontextmanager
-async def reranking(resources: Resources, tenant: Tenant, url: str, **settings: Any) -> AsyncIterator[AsyncClient]:
-    changed = resources.settings.model_copy(update={"rerank_provider": "http", "rerank_url": url, **settings})
-    reranker = HttpReranker(url, timeout_s=changed.rerank_timeout_s)
+async def reranking(
+    resources: Resources, tenant: Tenant, url: str, timeout_s: float = 5.0
+) -> AsyncIterator[AsyncClient]:
+    changed = resources.settings.model_copy(update={"rerank_provider": "http", "rerank_url": url})
+    reranker = HttpReranker(url, timeout_s=timeout_s)
     async with (
         serving(replace(resources, settings=changed, reranker=reranker)) as app,
         client_of(app, tenant.key) as client,
@@ -95,7 +97,7 @@ async def test_the_fused_order_stands_when_it_fails(
     notes: AsyncClient, resources: Resources, tenant: Tenant, answer: ScriptedAnswer
 ) -> None:
     with HttpServer(lambda _: answer) as server:
-        async with reranking(resources, tenant, f"http://127.0.0.1:{server.port}/", rerank_timeout_s=0.2) as client:
+        async with reranking(resources, tenant, f"http://127.0.0.1:{server.port}/", timeout_s=0.2) as client:
             plain = await search(client)
             found = await search(client, rerank=True)
     assert found["results"] == plain["results"]

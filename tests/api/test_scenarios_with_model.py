@@ -259,7 +259,7 @@ class Moody(AngleEmbedder):
 
 
 async def test_one_fact_of_three_cannot_be_embedded(resources: Resources, tenant: Tenant) -> None:
-    moody = cached(Moody(resources.embedder.dimension), resources.settings, resources.db)
+    moody = cached(Moody(resources.embedder.dimension), resources.db)
     async with with_scripted_model(replace(resources, embedder=moody), tenant, MIND) as scripted:
         client = scripted.client
         told = await answer(client, THREE)

@@ -18,6 +18,7 @@ import pytest
 from sqlalchemy import event
 
 from bench.superuser import login_url, new_database
+from service.domain import scope_size
 from service.kit.settings import Settings
 from service.postgres import migrate, vectors
 from service.postgres.engine import Database
@@ -211,7 +212,7 @@ async def test_hot_reads_are_planned_alike_whatever_was_analysed(
 
 
 async def test_plans_are_steady_again_after_a_walk_of_the_graph(
-    resources: Resources, heard: tuple[Database, Listener], own_url: str
+    resources: Resources, heard: tuple[Database, Listener], own_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database, listener = heard
     tenant = await new_tenant(database)
@@ -219,8 +220,8 @@ async def test_plans_are_steady_again_after_a_walk_of_the_graph(
     await vectors.register(connection)
     await connection.execute(FILL, tenant.workspace_id, TEXTS, NAMES, resources.embedder.dimension)
     await connection.close()
-    few = resources.settings.model_copy(update={"exact_scope_rows": TEXTS // 4})
-    res = replace(resources, db=database, settings=few)
+    monkeypatch.setattr(scope_size, "EXACT_ROWS", TEXTS // 4)
+    res = replace(resources, db=database)
     async with serving(res) as app, client_of(app, tenant.key) as client:
         answer = await client.post("/v1/memories/search", json={"user_id": "ann", "query": ASKED})
         assert answer.is_success, answer.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -10,10 +9,11 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
+from service.domain import scope_size
 from service.domain.job import Job
 from service.runtime.resources import Resources
 from service.upkeep.jobs import embed
-from tests.api.conftest import Tables, client_of, serving
+from tests.api.conftest import Tables
 from tests.api.helpers import opened, said
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
@@ -128,7 +128,12 @@ async def test_bad_requests_name_the_field(client: AsyncClient) -> None:
 
 
 async def test_turns_beyond_the_exact_limit_are_found_through_the_index(
-    client: AsyncClient, resources: Resources, tenant: Tenant, embedder: AngleEmbedder, clock: SetClock
+    client: AsyncClient,
+    resources: Resources,
+    tenant: Tenant,
+    embedder: AngleEmbedder,
+    clock: SetClock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     embedder.place("What about water?", 1.0)
     embedder.place("The lake was cold", 0.95)
@@ -137,10 +142,8 @@ async def test_turns_beyond_the_exact_limit_are_found_through_the_index(
     for number in range(12):
         clock.forward(minutes=1)
         await said(client, there, f"Filler {number}")
-    small = {"exact_scope_rows": 5}
-    base = resources.settings.model_copy(update=small)
-    async with serving(replace(resources, settings=base)) as app, client_of(app, tenant.key) as narrow:
-        assert [each["id"] for each in await found(narrow, "What about water?", limit=1)] == [old]
+    monkeypatch.setattr(scope_size, "EXACT_ROWS", 5)
+    assert [each["id"] for each in await found(client, "What about water?", limit=1)] == [old]
 
 
 async def test_turns_of_curated_messages_get_their_vectors_from_a_job(

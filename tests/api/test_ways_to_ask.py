@@ -10,6 +10,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
+from service.access import budgets
 from service.runtime.resources import Resources
 from tests.api.conftest import client_of, serving
 from tests.api.helpers import opened, said, store
@@ -20,9 +21,10 @@ ALICE = {"user_id": "alice"}
 
 
 @pytest.fixture
-async def slow(resources: Resources, tenant: Tenant) -> AsyncIterator[AsyncClient]:
+async def slow(resources: Resources, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[AsyncClient]:
     """A client whose key may ask once in a long while."""
-    settings = resources.settings.model_copy(update={"search_rate_per_s": 0.001, "search_burst": 1})
+    monkeypatch.setattr(budgets, "SEARCH_BURST", 1)
+    settings = resources.settings.model_copy(update={"search_rate_per_s": 0.001})
     async with serving(replace(resources, settings=settings)) as app, client_of(app, tenant.key) as client:
         yield client
 

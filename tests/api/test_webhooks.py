@@ -21,7 +21,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service.domain.clock import system_clock
-from service.feed import webhook_sender
+from service.feed import webhook_sender, webhooks
 from service.feed.webhooks import deliver, dispatch
 from service.kit.settings import Settings
 from service.postgres.engine import Database
@@ -36,8 +36,6 @@ from tests.fakes.http_server import Cut, HttpRequest, HttpServer, ScriptedAnswer
 NEAR = ("127.0.0.0/8",)
 QUICK = {
     "webhook_networks": NEAR,
-    "webhook_timeout_s": 0.5,
-    "webhook_attempts": 3,
     "worker_poll_s": 0.05,
     "job_backoff_s": 0.05,
 }
@@ -62,6 +60,12 @@ class Receiver:
     @property
     def told(self) -> list[tuple[str, str]]:
         return [(each.json["type"], each.json["data"].get("memory_id")) for each in self.got]
+
+
+@pytest.fixture(autouse=True)
+def soon_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhooks, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(webhooks, "ATTEMPTS", 3)
 
 
 @pytest.fixture
@@ -277,11 +281,16 @@ async def test_one_delivery_of_a_webhook_is_under_way_and_the_log_is_told_of_cha
 
 
 async def test_slow_receivers_hold_half_of_the_slots(
-    near: AsyncClient, receiver: Receiver, resources: Resources, worker_database: Database, quick: Settings
+    near: AsyncClient,
+    receiver: Receiver,
+    resources: Resources,
+    worker_database: Database,
+    quick: Settings,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     begun: list[float] = []
     at_once: list[int] = []
-    settings = Settings.model_validate({**quick.model_dump(), "webhook_timeout_s": 5})
+    monkeypatch.setattr(webhooks, "TIMEOUT_S", 5)
 
     def slowly(_: HttpRequest) -> ScriptedAnswer:
         begun.append(time.monotonic())
@@ -291,9 +300,9 @@ async def test_slow_receivers_hold_half_of_the_slots(
     receiver.how = slowly
     hooks = [await created(near, receiver) for _ in range(6)]
     await store(near, "Rows across the lake at dawn")
-    async with sending(resources, worker_database, settings):
+    async with sending(resources, worker_database, quick):
         await until(lambda: len(receiver.got) == len(hooks))
-    assert settings.worker_concurrency == 4
+    assert quick.worker_concurrency == 4
     assert max(at_once) <= 2
 
 

@@ -149,19 +149,20 @@ async def test_a_session_is_of_its_user_agent_channel_and_conversation(
     assert (await client.get(f"{HOME}/items/cart", params=ALICE)).json()["value"] == "alice's"
 
 
-async def test_the_least_recently_used_value_goes(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
-    few = replace(resources, settings=resources.settings.model_copy(update={"working_max_items": 3}))
-    async with serving(few) as app, client_of(app, tenant.key) as client:
-        for key in ("a", "b", "c"):
-            clock.forward(seconds=1)
-            await put(client, key, 1)
+async def test_the_least_recently_used_value_goes(
+    client: AsyncClient, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.working.working.MAX_ITEMS", 3)
+    for key in ("a", "b", "c"):
         clock.forward(seconds=1)
-        await client.get(f"{HOME}/items/a", params=ALICE)
-        clock.forward(seconds=1)
-        await put(client, "d", 1)
-        assert set((await client.get(HOME, params=ALICE)).json()["items"]) == {"a", "c", "d"}
-        await put(client, "elsewhere", 1, home="/v1/working/other")
-        assert set((await client.get(HOME, params=ALICE)).json()["items"]) == {"a", "c", "d"}
+        await put(client, key, 1)
+    clock.forward(seconds=1)
+    await client.get(f"{HOME}/items/a", params=ALICE)
+    clock.forward(seconds=1)
+    await put(client, "d", 1)
+    assert set((await client.get(HOME, params=ALICE)).json()["items"]) == {"a", "c", "d"}
+    await put(client, "elsewhere", 1, home="/v1/working/other")
+    assert set((await client.get(HOME, params=ALICE)).json()["items"]) == {"a", "c", "d"}
 
 
 async def test_the_size_of_the_table_is_a_metric(client: AsyncClient) -> None:

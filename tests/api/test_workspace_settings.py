@@ -9,12 +9,8 @@ from uuid import UUID
 import pytest
 from httpx2 import AsyncClient
 
-from service.runtime.resources import Resources
 from tests.api.conftest import Tables
-from tests.api.conversing import tell
 from tests.api.helpers import opened, said, store
-from tests.api.scripted_model import ConversationScript, with_scripted_model
-from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 
 
@@ -56,25 +52,6 @@ async def test_factors_of_the_present_and_the_past(client: AsyncClient, tables: 
     assert sorted(hit["explain"]["factors"]["temporal_tag"] for hit in found) == [0.5, 1.5]
 
 
-async def test_from_when_on_a_memory_is_decaying(client: AsyncClient, tables: Tables) -> None:
-    memory_id = await store(client, "Rows on the lake")
-    await tables.fetch("UPDATE memory SET enriched_at = now() WHERE id = $1", UUID(memory_id))
-    await tables.fetch("UPDATE memory_stat SET relevance = 0.4 WHERE memory_id = $1", UUID(memory_id))
-    for below, state in ((0.25, "active"), (0.5, "decaying")):
-        await configured(client, ageing={"decaying_below": below})
-        assert (await client.get(f"/v1/memories/{memory_id}")).json()["lifecycle_state"] == state
-
-
-async def test_what_a_models_labels_count(resources: Resources, tenant: Tenant) -> None:
-    fact = {"text": "User rows on the lake", "certainty": "explicit"}
-    mind = ConversationScript({"lake": [fact]}, {})
-    async with with_scripted_model(resources, tenant, mind) as scripted:
-        await configured(scripted.client, certainty={"explicit": 0.6})
-        [result] = await tell(scripted.client, "I row on the lake")
-        read = (await scripted.client.get(f"/v1/memories/{result['id']}")).json()
-    assert read["fact_confidence"] == 0.6
-
-
 async def test_prefer_new_is_in_place(client: AsyncClient) -> None:
     await configured(client, contradiction_policy="prefer_new")
     assert (await client.get("/v1/config")).json()["dedup"]["contradiction_policy"] == "in_place"
@@ -87,8 +64,9 @@ async def test_prefer_new_is_in_place(client: AsyncClient) -> None:
         ({"recall_weights": {"turn": 1}}, "settings.recall_weights.turn"),
         ({"recall_weights": dict.fromkeys(("turns", "facts", "entities", "strategies", "recency"), 0)}, None),
         ({"search_factors": {"past_factor": 0}}, "settings.search_factors.past_factor"),
-        ({"certainty": {"explicit": 1.1}}, "settings.certainty.explicit"),
-        ({"ageing": {"decaying_below": "low"}}, "settings.ageing.decaying_below"),
+        ({"job_intervals_min": {"decay": 5}}, "settings.job_intervals_min.decay"),
+        ({"ageing": {"kept_per_day": "low"}}, "settings.ageing.kept_per_day"),
+        ({"version": "v1.0"}, "settings.version"),
         ({"ageing": {"conversation_archive_days": 0}}, "settings.ageing.conversation_archive_days"),
         ({"contradiction_policy": "prefer_newest"}, "settings.contradiction_policy"),
         ({"port": 1}, "settings.port"),

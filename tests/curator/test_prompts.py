@@ -124,7 +124,7 @@ def test_a_model_is_told_when_each_was_said() -> None:
 
 
 def test_certainties() -> None:
-    assert CERTAINTY.model_dump() == {"explicit": 0.95, "implied": 0.85, "inferred": 0.70, "uncertain": 0.50}
+    assert CERTAINTY == {"explicit": 0.95, "implied": 0.85, "inferred": 0.70, "uncertain": 0.50}
 
 
 def test_only_the_first_1000_characters_at_temperature_03() -> None:

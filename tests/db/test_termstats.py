@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
 from sqlalchemy import text
 
-from service.domain import bm25
+from service.domain import bm25, scope_size
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
@@ -46,10 +45,14 @@ async def _counted(database: Database, workspace: UUID) -> list[tuple[int, int, 
         return [(row.term, row.texts, row.contexts) for row in rows]
 
 
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workspaces of at least 20 memories are large here."""
+    monkeypatch.setattr(scope_size, "EXACT_ROWS", 40)
+
+
 async def _run(res: Resources) -> None:  # noqa: F811
-    # workspaces of at least 20 memories are large here
-    settings = res.settings.model_copy(update={"exact_scope_rows": 40})
-    await upkeep.count_terms(job_for(NIL_WORKSPACE, None, "count_terms"), replace(res, settings=settings))
+    await upkeep.count_terms(job_for(NIL_WORKSPACE, None, "count_terms"), res)
 
 
 async def test_the_job_counts_large_workspaces(

@@ -269,7 +269,7 @@ async def test_each_workspace_is_aged_when_it_is_due(
     for space in (workspace, stranger.workspace_id):
         await remember(database, space, "Rows a red boat")
     async with database.begin(stranger.workspace_id) as session:
-        own = {"ageing": {"relevance_interval_min": 15, "auto_archive": True}}
+        own = {"job_intervals_min": {"relevance": 15, "forget": 1_440}}
         await keys.change_workspace(session, stranger.workspace_id, name=None, settings=own)
 
     async def runs(space: UUID, name: str) -> int:

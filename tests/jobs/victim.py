@@ -9,12 +9,14 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import cast
 from uuid import uuid4
 
 from bench.superuser import login_url
 from service.domain.job import Job, JobName
+from service.intake.jobs import conversations
 from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.postgres.rights import find_access
@@ -47,6 +49,7 @@ async def main(url: str, kind: str, behaviour: str, folder: Path, model_url: str
     )
     embedder = CachedEmbedder(AngleEmbedder(DIMENSION), entries=0)
     res = Resources(database, embedder, 1, open_llm(settings), settings, Wakeup(url))
+    conversations.QUIET = timedelta(0)
     name = cast(JobName, kind)
     task = replace(TASKS[name], interval_s=None, at_start=False) if behaviour == "real" else Task(run)
     await Worker(res, {name: task}).run(stop)

@@ -145,7 +145,7 @@ async def test_working_memory_stores_replaces_and_forgets(verbs: Verbs) -> None:
     with pytest.raises(NotFound):
         await working.read(scope, WorkingKind.ITEM, "cart", verbs.res)
     with pytest.raises(TooLarge):
-        await working.push_thought(scope, "x" * verbs.res.settings.working_value_bytes, verbs.res)
+        await working.push_thought(scope, "x" * working.MAX_VALUE_BYTES, verbs.res)
 
 
 async def test_the_goal_of_a_session_must_be_of_its_user(verbs: Verbs) -> None:

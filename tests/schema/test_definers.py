@@ -116,7 +116,7 @@ async def test_queue_depth_is_a_number_and_nothing_else(database: Database, tena
         "find_outlived(now(), 1, 1)",
         "find_large_workspaces(1)",
         "find_webhooks(1)",
-        "find_unaged('relevance', 'ageing', 60, NULL, true)",
+        "find_unaged('relevance', 60)",
         "count_common_terms(1)",
         "claim_jobs('x', '{}', 1, 1, gen_random_uuid(), '')",
     ],

@@ -9,6 +9,8 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import Field
 
+from service import __version__
+from service.domain import scope_size, sizes
 from service.domain.access import Right
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
 from service.domain.relation import RelationType
@@ -139,7 +141,7 @@ class GuidanceResponse(ResponseModel):
 
 SECTIONS: Mapping[str, Sequence[str]] = MappingProxyType(
     {
-        "vector_store": ("vector_partitions", "exact_scope_rows", "binary_scope_rows", "database_url", "pool_size"),
+        "vector_store": ("vector_partitions", "database_url", "pool_size"),
         "llm": ("llm_", "extraction_model", "decision_model", "classifier_model", "classifier_use_llm", "model_budget"),
         "embedder": ("embedder_", "embedding_"),
         "graph_store": ("graph_", "similar_to_", "occurred_before_window_s"),
@@ -152,10 +154,10 @@ SECTIONS: Mapping[str, Sequence[str]] = MappingProxyType(
         ),
         "dedup": ("dedup_", "contradiction_policy"),
         "content": ("content_", "timezone"),
-        "search": ("search_", "rerank_", "recall_", "expired_factor", "recency_half_life_days", "reinforce"),
-        "limits": ("max_body_bytes", "max_page_size", "batch_max_items", "messages_max_items", "request_deadline_s"),
+        "search": ("search_", "rerank_", "recall_", "expired_factor", "reinforce"),
+        "limits": ("max_body_bytes", "max_page_size", "request_deadline_s"),
         "working": ("working_",),
-        "jobs": ("worker_", "job_", "embed_batch", "ageing", "patterns", "promoting"),
+        "jobs": ("worker_", "job_", "maintenance_", "ageing", "promoting"),
     }
 )
 """Settings by section of the configuration; the rest goes into `service`."""
@@ -216,14 +218,16 @@ async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
     shown = res.settings.model_dump(mode="json")  # pydantic masks secrets
     if not caller.may(Right.OPERATOR):
         shown |= dict.fromkeys(name for name in shown if name in WHERE or name.endswith(("_url", "_dir", "_file")))
-    version, custom_prompts = shown.pop("version"), shown.pop("custom_prompts")
+    custom_prompts = shown.pop("custom_prompts")
     sections = {name: _take(shown, wanted) for name, wanted in SECTIONS.items()}
     dimension = res.embedder.dimension
     sections["vector_store"] |= {"provider": "pgvector", "collection_name": "memories", "dimension": dimension}
+    sections["vector_store"] |= {"exact_scope_rows": scope_size.EXACT_ROWS, "binary_scope_rows": scope_size.BINARY_ROWS}
+    sections["limits"] |= {"batch_max_items": sizes.MAX_BATCH_ITEMS, "messages_max_items": sizes.MESSAGES_AT_ONCE}
     sections["llm"] |= {"active": res.llm.model if res.llm else None}
     sections["embedder"] |= {"active": res.embedder.model, "dimensions": dimension}
     sections["graph_store"] |= {"provider": "postgres"}
-    return ConfigResponse(version=version, custom_prompts=custom_prompts, **sections, service=shown)
+    return ConfigResponse(version=__version__, custom_prompts=custom_prompts, **sections, service=shown)
 
 
 def _take(settings: dict[str, Any], wanted: Sequence[str]) -> dict[str, Any]:

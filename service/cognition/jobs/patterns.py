@@ -30,12 +30,18 @@ FIRST = UUID(int=0)
 OVERLAP = timedelta(minutes=10)
 """A memory written while the last run read is looked at by the next."""
 
+QUIET = timedelta(minutes=30)
+"""After its last tool a conversation has ended, as far as anybody can tell."""
+
+MIN_CONVERSATIONS = 2
+"""In how many a sequence of tools must have worked: once may be luck."""
+
 AT_ONCE = 100
 
 
 async def patterns(job: Job, res: Resources) -> Counts:
     """Learns strategies from conversations that are over and not marked yet, and marks them."""
-    quiet_since = res.clock() - timedelta(minutes=res.settings.patterns.quiet_min)
+    quiet_since = res.clock() - QUIET
     ids, context = asdict(workspaces.scope_of(job)), workspaces.context_of(job)
     seen = learned = 0
     last: UUID | None = FIRST
@@ -98,7 +104,7 @@ async def _learn(
     are new."""
     new = 0
     for each in [own for own in uses if own.conversation_id == conversation.id]:
-        for shared in sharing(each, uses, at_least=res.settings.patterns.min_conversations):
+        for shared in sharing(each, uses, at_least=MIN_CONVERSATIONS):
             if shared.is_counted:
                 continue
             wanted = NewStrategy(

@@ -32,6 +32,9 @@ HEARTBEAT_S = 15.0
 """Proxies commonly close an idle connection after a minute."""
 
 RETRY_MS = 2_000
+STREAMS_PER_KEY, STREAMS = 4, 200
+"""Streams that a process has open, of one key and in all: each looks for changes every second."""
+
 HEAD = f"retry: {RETRY_MS}\n\n".encode()
 HEARTBEAT = b": nothing new\n\n"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -42,19 +45,17 @@ Tell = Callable[[FeedEntry, FeedPlace], bytes]
 class OpenStreams:
     """Counts the open streams of this process, by key."""
 
-    def __init__(self, *, per_key: int, in_all: int) -> None:
-        self._per_key = per_key
-        self._in_all = in_all
+    def __init__(self) -> None:
         self._open: Counter[UUID] = Counter()
 
     def check(self, key: UUID) -> None:
         """Raises TooManyRequests, or Unavailable if other keys use them all."""
-        if self._open[key] >= self._per_key:
+        if self._open[key] >= STREAMS_PER_KEY:
             raise TooManyRequests(
-                f"This key has reached its limit of {self._per_key} open streams (LOXODON_STREAMS_PER_KEY).",
+                f"This key has reached its limit of {STREAMS_PER_KEY} open streams.",
                 retry_after_s=RETRY_MS / 1_000,
             )
-        if self._open.total() >= self._in_all:
+        if self._open.total() >= STREAMS:
             raise Unavailable("The service has reached its limit of open streams.", retry_after_s=RETRY_MS / 1_000)
 
     @contextmanager

@@ -37,6 +37,9 @@ from service.runtime.resources import Resources
 from service.runtime.statements import caches
 from service.runtime.statements.idempotency import Replay
 
+QUIET = timedelta(minutes=10)
+"""After its last turn a conversation is read: what is said next may change what was meant."""
+
 NO_MESSAGES = filters.read({"field": "turn_index", "operator": "eq", "value": None})
 """A fact is compared with facts: beside the message that it was read from it would be no news."""
 
@@ -151,13 +154,12 @@ async def _curate_once(job: Job, wanted: ConversationDraft, res: Resources, key:
 async def _queue(job: Job, res: Resources) -> Counts:
     """A job for each conversation of the run's scope that is quiet and has unread turns."""
     own = await workspaces.with_own_settings(job, res)
-    quiet = timedelta(minutes=own.settings.consolidation.quiet_min)
     owner, queued = asdict(workspaces.scope_of(job)), 0
     kept, batch = job.payload.get("by") != "schedule", AT_ONCE  # who sends infer=false wants nothing concluded unasked
     last: UUID | None = NIL_WORKSPACE
     while last is not None:
         async with own.db.begin(job.workspace_id) as session:
-            found = await unread.find(session, job.workspace_id, owner, after=last, quiet=quiet, kept=kept, batch=batch)
+            found = await unread.find(session, job.workspace_id, owner, after=last, quiet=QUIET, kept=kept, batch=batch)
             await queue.enqueue(session, job.workspace_id, [_job_of(each, own) for each in found])
             queued += len(found)
         last = found[-1].conversation_id if len(found) == batch else None

@@ -123,9 +123,9 @@ async def store_memories(
 ) -> StoreBatchResponse:
     """A failing item does not stop the others; each has its own status. With an Idempotency-Key every item has the key
     `key:index`, so repeating the batch completes what is missing."""
-    if len(body.items) > res.settings.batch_max_items:
+    if len(body.items) > sizes.MAX_BATCH_ITEMS:
         raise InvalidInput(
-            f"items: {len(body.items)} were sent, the maximum is {res.settings.batch_max_items}.",
+            f"items: {len(body.items)} were sent, the maximum is {sizes.MAX_BATCH_ITEMS}.",
             field="items",
         )
     sizes.check_texts("items", (text for one in body.items for text in sent_texts(one)))

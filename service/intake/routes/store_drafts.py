@@ -80,7 +80,7 @@ def _texts(body: StoreRequest, res: Resources) -> tuple[list[tuple[str, Speech]]
     messages = body.messages or []
     if isinstance(messages, str):
         messages = [MessageInput(role="user", content=messages, name=None, timestamp=None)]
-    limit = res.settings.messages_max_items
+    limit = sizes.MESSAGES_AT_ONCE
     if len(messages) > limit:
         raise InvalidInput(f"messages: {len(messages)} were sent, the maximum is {limit}.", field="messages")
     texts: list[tuple[str, Speech]] = []

@@ -13,7 +13,7 @@ from service.domain.access import Caller
 from service.domain.errors import InvalidInput, ServiceError
 from service.domain.request import StoredAnswer, WriteContext
 from service.domain.scope import Scope
-from service.domain.sizes import check_texts
+from service.domain.sizes import MAX_BATCH_ITEMS, check_texts
 from service.http import cursors, errors
 from service.http.deps import Changer, Deleter, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
@@ -121,9 +121,9 @@ async def patch_memories(
 ) -> PatchMemoriesResponse:
     """Each item is its own transaction; a failing one does not stop the others. With an Idempotency-Key every item has
     the key `key:index`, so repeating the batch completes what is missing."""
-    if len(body.items) > res.settings.batch_max_items:
+    if len(body.items) > MAX_BATCH_ITEMS:
         raise InvalidInput(
-            f"items: {len(body.items)} were sent, the maximum is {res.settings.batch_max_items}.",
+            f"items: {len(body.items)} were sent, the maximum is {MAX_BATCH_ITEMS}.",
             field="items",
         )
     check_texts("items", (one.content or "" for one in body.items))

@@ -13,6 +13,9 @@ from service.runtime.pii import clean
 from service.runtime.resources import Resources
 from service.understanding import model_calls, prompts
 
+LONG_CHARS = 10_000
+"""Above it one vector no longer stands for the whole text; a second warning says so."""
+
 
 async def check(draft: Draft, res: Resources) -> Draft:
     """The draft with warnings about its length and form; raises TooLarge beyond the hard limit under strict limits."""
@@ -34,8 +37,8 @@ def length_warnings(text: str, *, strict: bool, settings: Settings) -> tuple[str
     warnings = []
     if length > settings.content_soft_limit:
         warnings.append(f"long_content: {length} characters; memories of 150 to 300 are found best.")
-    if length > settings.content_long_limit:
-        warnings.append(f"very_long_content: above {settings.content_long_limit} characters embeddings lose detail.")
+    if length > LONG_CHARS:
+        warnings.append(f"very_long_content: above {LONG_CHARS} characters embeddings lose detail.")
     return tuple(warnings)
 
 

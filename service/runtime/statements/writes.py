@@ -309,12 +309,7 @@ THRESHOLDS: Mapping[Operation, frozenset[str]] = {
     "delete_entity": frozenset({"ageing"}),
     "optimize": frozenset({"ageing"}),
     "promote": frozenset({"promoting"}),
-    "retrieve": frozenset(
-        {"expired_factor", "recency_half_life_days", "search_factors", "search_fusion", "search_techniques"}
-        | {"search_weights"}
-    ),
-    "strategy_add": frozenset({"patterns"}),
-    "strategy_reinforce": frozenset({"patterns"}),
+    "retrieve": frozenset({"expired_factor", "search_factors", "search_techniques", "search_weights"}),
 }
 """The settings that an operation goes by, beside those that every entry tells."""
 

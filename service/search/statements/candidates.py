@@ -2,9 +2,9 @@
 
 | rows of the scope | strategy | file |
 |---|---|---|
-| up to `exact_scope_rows` | every row is read | exact.py |
+| up to EXACT_ROWS | every row is read | exact.py |
 | more, but few meet the conditions | these few are looked up, then read | prefilter.py, exact.py |
-| up to `binary_scope_rows` | the binary quantisation of every vector is read | approximate.py |
+| up to BINARY_ROWS | the binary quantisation of every vector is read | approximate.py |
 | more | the HNSW graph is walked | approximate.py |
 """
 

@@ -1,6 +1,6 @@
 """Document frequencies of terms in large workspaces, and which terms of a query open candidates there.
 
-In a scope of up to `exact_scope_rows` rows the search itself counts terms. Above, table `term_stat` says in how many
+In a scope of up to EXACT_ROWS rows the search itself counts terms. Above, table `term_stat` says in how many
 texts, and contexts, of the workspace a term occurred when the job last counted; it knows the more frequent terms only.
 Counts are smoothed with those of all workspaces, so a term that a young workspace has hardly used is not taken for rare
 when everybody uses it (docs/decisions/013-bm25.md).

@@ -78,7 +78,7 @@ async def update_workspace(
     body: UpdateWorkspaceRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> WorkspaceResponse:
     """`settings` replaces the workspace's own settings; other processes pick them up within seconds. A limit
-    (`model_budget`, `memory_retention_days`, `key_requests_per_s`, `key_kb_per_s`) can only be lowered below the
+    (`model_budget`, `memory_retention_days`, `key_requests_per_s`) can only be lowered below the
     service's, except by a key with the right `operator`; such limits are shown as `granted`."""
     settings = None
     if body.settings is not None:

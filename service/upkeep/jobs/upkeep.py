@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import timedelta
 
+from service.domain import scope_size
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
 from service.memories.forget import remove_outlived
@@ -18,6 +19,7 @@ from service.search.statements import term_statistics
 from service.working.statements import working
 
 BATCH = 5_000  # rows of one table per transaction: some 50 ms
+JOB_DAYS = 7  # a finished job is of interest to whoever looks for what went wrong last week
 EMBEDDING_DAYS = 30  # a cached vector only saves time; texts that come again come within days
 PARTITIONS_AHEAD = timedelta(days=7)  # the job runs daily: a week without a worker still finds its partitions
 TERM_COUNTS_GOOD_FOR_S = 3_540.0
@@ -34,7 +36,7 @@ async def clean_up(_job: Job, res: Resources) -> Counts:
             removed = await schedule.clean_up(
                 session,
                 res.clock(),
-                job_days=res.settings.job_retention_days,
+                job_days=JOB_DAYS,
                 embedding_days=EMBEDDING_DAYS,
                 history_days=res.settings.history_retention_days,
                 batch=BATCH,
@@ -80,7 +82,7 @@ async def count_terms(_job: Job, res: Resources) -> Counts | None:
     begins at half the size at which counts are used, so that they exist by then: without them all words weigh the same.
     A transaction per workspace, some seconds for a million memories.
     """
-    minimum = max(1, res.settings.exact_scope_rows // 2)
+    minimum = max(1, scope_size.EXACT_ROWS // 2)
     async with res.db.read(NIL_WORKSPACE) as session:
         large = await term_statistics.large_workspaces(session, minimum)
     counted = terms = 0

@@ -17,7 +17,7 @@ from uuid import UUID
 
 from sqlalchemy import TextClause, text
 
-from service.domain.ageing import Ageing, AgeingScope
+from service.domain.ageing import INFERRED_AT_MOST, Ageing, AgeingScope
 from service.postgres.engine import Session
 
 BATCH = 5_000
@@ -182,7 +182,7 @@ async def age(
         "use_boost": rules.use_boost,
         "recency_boost": rules.recency_boost,
         "stale_days": rules.stale_after_days,
-        "inferred_at_most": rules.inferred_at_most,
+        "inferred_at_most": INFERRED_AT_MOST,
         **scope.values,
     }
     wanted = statement.compile().params.keys()

@@ -18,7 +18,7 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 from sqlalchemy.dialects.postgresql import JSONB
 
-from service.domain.ageing import decaying_below
+from service.domain.ageing import DECAYING_BELOW
 from service.domain.optimization import PAIRS, IndexSize, Section, StorageReport, TableSize, WalkPlace
 from service.postgres.engine import Session
 from service.postgres.scopes import typed
@@ -232,7 +232,7 @@ async def _rows(
         "workspace": workspace_id,
         "now": now,
         "nil": UUID(int=0),
-        "decaying_below": decaying_below.get(),
+        "decaying_below": DECAYING_BELOW,
     }
     query = statement(section, among=among)
     given = {name: known[name] for name in query.compile().params}

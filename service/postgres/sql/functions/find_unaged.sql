@@ -1,19 +1,15 @@
--- Workspaces with memories or conversations in which the job of this name did not begin within its interval, as the object `setting` of
--- their settings says it, else `interval_min`. With `wanted_by`, the name of a switch there, only those where it is on; `wanted`
--- is what it is where a workspace does not say. `consolidate` only where there are turns whose facts are not read yet.
-CREATE OR REPLACE FUNCTION find_unaged(
-    job_name text, setting text, interval_min double precision, wanted_by text, wanted boolean)
+-- Workspaces with memories or conversations in which the job of this name did not begin within its interval: that of their own settings,
+-- else `interval_min`, where 0 switches the job off. `consolidate` only where there are turns whose facts are not read yet.
+CREATE OR REPLACE FUNCTION find_unaged(job_name text, interval_min double precision)
 RETURNS TABLE (workspace_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
     SELECT w.workspace_id
     FROM workspace w CROSS JOIN LATERAL (
-        SELECT coalesce((w.settings #>> ARRAY[setting, job_name || '_interval_min'])::double precision, interval_min)
-                   AS minutes,
-               wanted_by IS NULL OR coalesce((w.settings #>> ARRAY[setting, wanted_by])::boolean, wanted) AS is_on
+        SELECT coalesce((w.settings #>> ARRAY['job_intervals_min', job_name])::double precision, interval_min) AS minutes
     ) own
-    WHERE own.is_on
+    WHERE own.minutes > 0
       AND (EXISTS (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id)
            OR EXISTS (SELECT FROM conversation c WHERE c.workspace_id = w.workspace_id))
       AND (job_name <> 'consolidate'
@@ -25,5 +21,5 @@ AS $$
     ORDER BY w.workspace_id
 $$;
 
-REVOKE EXECUTE ON FUNCTION find_unaged(text, text, double precision, text, boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION find_unaged(text, text, double precision, text, boolean) TO loxodon_worker;
+REVOKE EXECUTE ON FUNCTION find_unaged(text, double precision) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_unaged(text, double precision) TO loxodon_worker;
