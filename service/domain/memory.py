@@ -11,18 +11,11 @@ from uuid import UUID
 from service.domain.ageing import DECAYING_BELOW
 from service.domain.conversation import Turn
 from service.domain.decision import Action
-from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
+from service.domain.draft import Dedup, Draft, EmbeddingStatus
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.scope import Scope
 from service.domain.temporal import Temporal
 from service.domain.text import content_hash
-
-ACTION_OF = {
-    DedupAction.STORED_NEW: Action.ADD,
-    DedupAction.UPDATED_EXISTING: Action.UPDATE,
-    DedupAction.DUPLICATE_EXACT: Action.NONE,
-}
-
 
 HitSource = Literal["memory", "turn"]
 MemoryState = Literal["live", "deleted"]

@@ -7,14 +7,14 @@ already, or that came earlier in the same request, is not stored twice: its turn
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from uuid import UUID
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from uuid_utils.compat import uuid7
 
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
-from service.domain.memory import ACTION_OF, Outcome, StoreResult
+from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.episodes import turns
@@ -28,7 +28,7 @@ from service.memories.stages.stages import RECORD, run_all
 from service.memories.statements import deduplication, sources
 from service.memories.statements.sources import SourceLink
 from service.memories.store import until_it_holds
-from service.postgres import direct
+from service.postgres.direct import InsertBatch
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.runtime.statements.writes import PlacedMemory
@@ -88,11 +88,14 @@ async def _write(
     """Writes turns and memories; Stale when the first turn does not come at place `expected`."""
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
-        places = await _turns(session, conversation, drafts, res)
+        batch = InsertBatch(session)
+        places = await _turns(session, conversation, drafts, res, batch)
         if expected is not None and places[0].index != expected:
             raise Stale
         outcomes, placed = await _known_and_new(session, scope, drafts, places)
-        await write.add(session, placed, res)
+        await write.add(session, placed, res, batch=batch)
+        batch.add(write.audit_rows(scope, outcomes, request, res))
+        await batch.flush()
         for each in outcomes:
             if each.event is Action.NONE and each.memory_id:
                 await write.prolong(session, scope, each.memory_id, each.draft.given.expires_at, res)
@@ -102,40 +105,41 @@ async def _write(
             if each.memory_id
         ]
         await sources.link(session, scope, links)
-        await write.audit(session, scope, outcomes, request, res)
         await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes)), request)
     return outcomes
 
 
 async def _turns(
-    session: Session, conversation: ConversationDraft, drafts: Sequence[Draft], res: Resources
+    session: Session, conversation: ConversationDraft, drafts: Sequence[Draft], res: Resources, batch: InsertBatch
 ) -> list[StoredTurn]:
     scope = conversation.scope
     new_turns = [_turn(draft) for draft in drafts]
     stored, rows = await conversations.append_turns(
         session, scope, conversation.external_id, new_turns, generation=res.generation
     )
-    await direct.insert(session, *rows)
+    batch.add(*rows)
     await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, new_turns)
     return stored
 
 
 async def _known_and_new(
-    session: Session, scope: Scope, drafts: Sequence[Draft], places: Sequence[StoredTurn]
+    session: Session, scope: Scope, drafts: Sequence[Draft], places: Sequence[StoredTurn] = ()
 ) -> tuple[list[Outcome], list[PlacedMemory]]:
-    """The outcome of each message, and the memories to add. Under the scope lock, so what is read stays true."""
+    """The outcome of each message, and the memories to add. Under the scope lock what is read stays true."""
     hashes = {draft.hash for draft in drafts if draft.options.dedup}
     known = await deduplication.with_hashes(session, scope, sorted(hashes), now=drafts[0].received_at) if hashes else {}
     outcomes, placed = [], []
-    for draft, place in zip(drafts, places, strict=True):
+    for draft, place in zip_longest(drafts, places):
+        turn = (place.conversation_id, place.index) if place else (None, None)
         there = known.get(draft.hash) if draft.options.dedup else None
         if there is None:
             new = draft.finish(uuid7())
-            placed.append(PlacedMemory(new, place.conversation_id, place.index))
-            known[draft.hash] = (new.id, new.text)
-            outcomes.append(_outcome(draft, new.id, new.text, Dedup(DedupAction.STORED_NEW), place))
+            placed.append(PlacedMemory(new, *turn))
+            there = known[draft.hash] = (new.id, new.text)
+            event, dedup = Action.ADD, Dedup(DedupAction.STORED_NEW)
         else:
-            outcomes.append(_outcome(draft, *there, Dedup(DedupAction.DUPLICATE_EXACT, there[0], 1.0), place))
+            event, dedup = Action.NONE, Dedup(DedupAction.DUPLICATE_EXACT, there[0], 1.0)
+        outcomes.append(Outcome(draft, event, dedup, *there, None, *turn))
     return outcomes, placed
 
 
@@ -145,21 +149,13 @@ def _turn(draft: Draft) -> NewTurn:
     return NewTurn(draft.speech.role, draft.speech.speaker, draft.clean, draft.timestamp, vector)
 
 
-def _outcome(draft: Draft, memory_id: UUID, text: str, dedup: Dedup, place: StoredTurn) -> Outcome:
-    return Outcome(draft, ACTION_OF[dedup.action], dedup, memory_id, text, None, place.conversation_id, place.index)
-
-
 async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> list[Outcome]:
     """What would be stored: not texts that are there already, or came earlier among these."""
-    hashes = sorted({draft.hash for draft in drafts if draft.options.dedup})
     async with res.db.read(scope.workspace_id) as session:
-        known = await deduplication.with_hashes(session, scope, hashes, now=drafts[0].received_at) if hashes else {}
-    there: dict[str, UUID | None] = {digest: found[0] for digest, found in known.items()}
-    outcomes = []
-    for draft in drafts:
-        known_one = draft.options.dedup and draft.hash in there
-        memory_id = there.get(draft.hash) if known_one else None
-        dedup = Dedup(DedupAction.DUPLICATE_EXACT, memory_id, 1.0) if known_one else Dedup(DedupAction.STORED_NEW)
-        there.setdefault(draft.hash, None)
-        outcomes.append(Outcome(draft, ACTION_OF[dedup.action], dedup, memory_id, draft.clean))
-    return outcomes
+        outcomes, placed = await _known_and_new(session, scope, drafts)
+    new = {each.memory.id for each in placed}
+    return [_without_id(each) if each.memory_id in new else each for each in outcomes]
+
+
+def _without_id(outcome: Outcome) -> Outcome:
+    return replace(outcome, memory_id=None, dedup=replace(outcome.dedup, existing_id=None))

@@ -370,10 +370,3 @@ def audit_rows(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext,
         for outcome in outcomes
     ]
     return writes.audit_rows(entries)
-
-
-async def audit(
-    session: Session, scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources
-) -> None:
-    """Inserts the audit entries of the outcomes."""
-    await direct.insert(session, audit_rows(scope, outcomes, request, res))
