@@ -162,7 +162,7 @@ def of_search(settings: Settings, caller: Caller) -> list[Cost]:
 
 
 def rate_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
-    """RateLimit-Policy (so many in so many seconds) and RateLimit (what remains, seconds until it is all there again)
+    """RateLimit-Policy (quota and window in seconds) and RateLimit (what remains, seconds until it is fully restored)
     of the budgets that the request spent from, as the IETF's draft has them."""
     spent: list[tuple[TokenBucket, Purse]] = scope["state"].get("budgets", [])
     if not spent:

@@ -63,7 +63,7 @@ class WriteBehind(ABC):
         return lost
 
     async def flush(self) -> None:
-        """The same as `write`, one at a time. What is buffered came from many requests, so it stands behind no wall."""
+        """Calls `write`, one at a time and without a wall, as the buffer comes from many requests."""
         async with self._writing:
             with walls.apart():
                 await self.write()

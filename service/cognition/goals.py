@@ -1,7 +1,7 @@
 """Setting, changing, closing and deleting goals.
 
 Texts are redacted and embedded before the transaction. The transaction then writes the goal, its edges, its vector, an
-entry of its history, the audit entry and the answer. Whatever changes edges first takes the workspace's edge lock, so
+entry of its history, the audit entry and the answer. Every change of edges first takes the workspace's edge lock, so
 that two requests cannot close a cycle together.
 """
 
@@ -96,7 +96,7 @@ async def revise_goal(
     *,
     expected: Expected | None = None,
 ) -> GoalDetails:
-    """The goal with the given fields changed; a field that is given as it was is no change. `status` can only become
+    """The goal with the given fields changed; an unchanged value is not a change. `status` can only become
     active again, for a goal that is blocked. Raises NotFound, Conflict for a cycle or a goal that is over, or
     PreconditionFailed."""
     values: dict[str, Any] = {str(name): value for name, value in given.items()}

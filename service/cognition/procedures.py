@@ -2,7 +2,7 @@
 
 Texts and payloads are redacted and embedded before the transaction. A strategy that is already known (same tools, same
 type of task, and the same text or nearly so) is reinforced instead of stored twice: the comparison runs before the
-transaction, and again under the scope's lock with the strategies that were added meanwhile.
+transaction, and again under the scope's lock with the strategies added since.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> Lear
 
 
 async def _strategy(new: NewStrategy, res: Resources) -> Strategy:
-    """The strategy as it is stored when none equal to it is known."""
+    """The new strategy, if no equal one is known."""
     description = await pii.clean_words(new.description, "description", res)
     pattern = new.context_pattern
     return Strategy(

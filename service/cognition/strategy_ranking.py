@@ -1,6 +1,6 @@
 """Ranks strategies for a task by similarity times smoothed success rate.
 
-What is close to the task but failed each time comes behind what is a little less close and works.
+A strategy that is close to the task but always failed ranks below one that is a little less close and works.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def within(
     channels: Sequence[str] = (),
     task_type: str | None = None,
 ) -> list[StrategyMatch]:
-    """The same in the caller's transaction, with the vector of the task; None without an embedder."""
+    """Ranks in the caller's transaction, with the vector of the task, None without an embedder."""
     candidates = await strategies.nearest(
         session,
         scope,

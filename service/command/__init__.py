@@ -1,1 +1,1 @@
-"""What the `loxodon` command does beside starting the service."""
+"""Subcommands of `loxodon` other than starting the service."""

@@ -103,7 +103,7 @@ def begin(folder: Path) -> None:
     if (folder / MANIFEST).exists():
         raise CommandError(f"{folder} holds a finished export. Name a folder that is not there yet.")
     folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o700)  # whatever the umask: every memory is in there
+    folder.chmod(0o700)  # regardless of the umask: every memory is in there
     left = list(folder.iterdir())
     if any(not each.name.endswith((SUFFIX, ".new")) for each in left):
         raise CommandError(f"{folder} holds other files. Name a folder that is not there yet.")

@@ -138,7 +138,7 @@ def doctor(
         typer.Option(
             metavar="A B",
             help="Say what differs instead: each a Postgres URL, the folder of an export, a data folder, or here; "
-            "#WORKSPACE behind it names one workspace.",
+            "Append #WORKSPACE for one workspace.",
         ),
     ] = None,
 ) -> None:
@@ -162,7 +162,7 @@ def doctor(
 def reembed(
     rollback: Annotated[bool, typer.Option("--rollback", help="Go back to the vectors of before.")] = False,
     drop_old: Annotated[bool, typer.Option("--drop-old", help="Delete the vectors that are not in use.")] = False,
-    again: Annotated[bool, typer.Option("--again", help="Make all vectors anew with the embedder in use.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Compute all vectors again with the embedder in use.")] = False,
 ) -> None:
     """Change over to the embedder that the settings name: its vectors are made by the worker while searches go on."""
     from service.launch import reembed

@@ -29,7 +29,7 @@ from service.runtime.statements.generations import Generation
 HERE = "here"
 SIDES = (
     "Each side is a Postgres URL, the folder of an export, a data folder of an embedded Postgres, or `here` for the "
-    "configured database; #WORKSPACE behind a database names one workspace of it."
+    "configured database; Append #WORKSPACE to a database for one workspace of it."
 )
 
 

@@ -245,7 +245,7 @@ def _automem(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
     for each in document.get("relationships", ()):
         source, target = ids.get(each["source_id"]), ids.get(each["target_id"])
         if source is None or target is None or source == target:
-            report.note("relations to what is no memory here")
+            report.note("relations to what is not a memory here")
         elif each["type"] not in EDGE_TYPES:
             report.note(f"relations of the type {each['type']}")
         else:
@@ -278,7 +278,7 @@ def _automem_memory(found: Fields, owner: Owner, report: Report) -> Iterator[Rec
         begins = None
     for name in ("relevance_score", "access_count", "summary"):
         if found.get(name):
-            report.note(f"{name}: counted and made anew here")
+            report.note(f"{name}: computed again here")
     yield from _memory(
         owner,
         report,
@@ -307,7 +307,7 @@ TIMES = ("timestamp", "updated_at", "last_accessed", "expires_at", "t_valid", "t
 def _memory(
     owner: Owner, report: Report, *, id: Any, content: Any, whose: Mapping[str, Any], metadata: Fields, **more: Any
 ) -> Iterator[Record]:
-    """A store request for one memory, stored as it is; none without a text or an owner."""
+    """A store request for one memory, stored verbatim; none without a text or an owner."""
     ids = owner.of(whose)
     if not isinstance(content, str) or not content.strip():
         report.note("memories without a text", id)
@@ -341,7 +341,7 @@ def _uuid(id: Any, content: str) -> str:
 
 
 def _time(value: Any) -> str | None:
-    """ISO 8601 with a zone, UTC where none is named; None for what is no time."""
+    """ISO 8601 with a zone, UTC by default; None for anything else."""
     try:
         return moments.parsed(value).isoformat()
     except ValueError:
@@ -379,7 +379,7 @@ def _document(path: Path) -> Any:
     try:
         return json.loads("".join(_text(path)))
     except (OSError, EOFError, ValueError) as exc:
-        raise CommandError(f"{path} is no JSON that can be read: {exc}.") from exc
+        raise CommandError(f"{path} is not valid JSON: {exc}.") from exc
 
 
 COPY = re.compile(r'^COPY [\w."]+ \((?P<columns>[^)]*)\) FROM stdin;$')
@@ -400,7 +400,7 @@ def _objects(path: Path, lists: tuple[str, ...]) -> Iterator[Fields]:
                 try:
                     yield json.loads(line)
                 except ValueError as exc:
-                    raise CommandError(f"{path}, line {number}, is no JSON: {exc}.") from exc
+                    raise CommandError(f"{path}, line {number}, is not valid JSON: {exc}.") from exc
     else:
         found = _document(path)
         if isinstance(found, dict):

@@ -26,7 +26,7 @@ from service.postgres.engine import Access, Database
 from service.postgres.readiness import EXPECTED_REVISION
 
 BATCH_ROWS, BATCH_CHARS = 1_000, 4_000_000
-"""A transaction writes at most so much: memory stays small, and little is done twice after a crash."""
+"""Maximum size of a transaction: memory stays small, and little is repeated after a crash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ async def import_export(
     url: str, folder: Path, named: str | None, *, advance: Advance, announce: Callable[[UUID, str], None]
 ) -> Imported:
     """Writes an export into the workspace with this id or name, by default the one with the export's own id, which is
-    made where it is not there; `announce` is told the first key of one that is made, at once.
+    created if missing; `announce` is called with the first key of a new one, at once.
 
     All files are checked before anything is written. Raises CommandError, StoreUnavailable."""
     manifest = archive.read(folder)

@@ -24,7 +24,7 @@ OfSystem = Annotated[bool, typer.Option("--system", help="Jobs of the whole serv
 def list_jobs(
     state: Annotated[list[str] | None, typer.Option(help="queued, running, failed, dead, done or cancelled.")] = None,
     name: Annotated[str | None, typer.Option(help="Only jobs with this name.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest first.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of jobs, newest first.")] = 100,
     system: OfSystem = False,
     as_json: AsJson = False,
 ) -> None:

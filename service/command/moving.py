@@ -22,7 +22,7 @@ def export(
     vectors: Annotated[bool, typer.Option("--vectors/--no-vectors", help="Without them they are made again.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Write a workspace into a folder, whole and as it is at one moment, while the service goes on."""
+    """Write a whole workspace into a folder, as of one moment, while the service runs."""
     import asyncio
 
     from service.command import export

@@ -20,7 +20,7 @@ URL, KEY = "LOXODON_URL", "LOXODON_API_KEY"
 TIMEOUT_S = 60.0
 BUSY = frozenset({429, 503})
 TRIES, WAIT_S = 30, 1.0
-"""A command that sends much is patient: it waits as long as the server says, or a second, so many times."""
+"""Number of attempts of a command that sends much; between them it waits as long as the server says, or a second."""
 
 
 class Api:
@@ -45,7 +45,7 @@ class Api:
         return self._call("DELETE", path)
 
     def send(self, method: str, path: str, body: Any, *, idempotency_key: str | None = None) -> dict[str, Any]:
-        """The same, waiting while the server is busy."""
+        """Sends a request, waiting while the server is busy."""
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else None
         return self._call(method, path, tries=TRIES, json=body, headers=headers)
 

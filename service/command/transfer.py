@@ -31,8 +31,8 @@ Connection = Any  # asyncpg has no types
 LEFT_OUT: Mapping[str, str] = {
     "workspace": "its id, name and settings stand in the manifest",
     "api_key": "secrets do not travel: the target gives keys of its own",
-    "erased_memory": "tells followers of the change feed what to forget; the feed of another database begins anew",
-    "webhook": "has a secret, and its receiver would be told by two services",
+    "erased_memory": "tells followers of the change feed what to forget; another database has a new feed",
+    "webhook": "has a secret, and its receiver would get changes from two services",
     "webhook_delivery": "belongs to its webhook",
     "job_run": "tells when jobs ran at the place where they ran",
     "budget": "what is left of a minute's requests",
@@ -54,7 +54,7 @@ ONLY: Mapping[str, str] = {
     "operation": "t.kind <> 'import'",
 }
 
-# What stands in a line instead of the column. A job that runs is begun anew at the other place.
+# Values that replace columns. A running job starts again at the other place.
 INSTEAD: Mapping[tuple[str, str], str] = {
     ("job", "state"): "CASE t.state WHEN 'running' THEN 'ready' ELSE t.state END",
     ("job", "worker"): "CASE t.state WHEN 'dead' THEN t.worker END",

@@ -28,7 +28,7 @@ SESSION_SETTINGS = {
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[Any]:
     """A connection to a database whose schema this version knows. Raises StoreUnavailable or SchemaMismatch, and
-    CommandError for what goes wrong meanwhile: the database stops, the disk is full."""
+    CommandError for failures: the database stops, the disk is full."""
     with rights.usable(url):
         connection = await asyncpg.connect(postgres_url.libpq(url), server_settings=SESSION_SETTINGS)
     try:

@@ -362,7 +362,7 @@ async def _associated(sent: Mapping[str, Any], caller: Caller, res: Resources, w
 
 @router.get("/memories/{id}/related")
 async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, note: AuditReadOf) -> dict[str, Any]:
-    """The nearest first, then the strongest."""
+    """Nearest first, then strongest."""
     asked, start = request.query_params, await one(caller, id, res)
     named = [each.upper() for each in automem_words.words(asked.getlist("relationship_types"))]
     types = tuple(RelationType(each) for each in named if each in set(RelationType))

@@ -51,7 +51,7 @@ NOT_OFFERED: Final[Mapping[str, str]] = {
 
 def stored(sent: Mapping[str, Any], dimension: int, where: str = "") -> tuple[dict[str, Any], list[str]]:
     """The body of POST /v1/memories for a memory of AutoMem, and warnings; raises InvalidInput. Every text is kept,
-    also beside one that says nearly the same, as AutoMem does. `where`: stands before the names of fields."""
+    even if a similar one exists, as AutoMem does. `where`: stands before the names of fields."""
     if not isinstance(sent.get("content"), str) or not sent["content"].strip():
         raise InvalidInput(f"{where}content: is missing.", field=f"{where}content")
     body = present(sent, "content", "tags", "metadata", "timestamp", "t_valid", "t_invalid", *NEW_SYSTEM)
@@ -63,7 +63,7 @@ def stored(sent: Mapping[str, Any], dimension: int, where: str = "") -> tuple[di
         if is_uuid(sent["id"]):
             body["id"] = sent["id"]
         else:
-            warnings.append("id: is no UUID; the memory has got one.")
+            warnings.append("id: is not a UUID; the memory has been given one.")
     if isinstance(vector := sent.get("embedding"), list) and vector:
         if len(vector) == dimension:
             body["embedding"] = vector
@@ -207,7 +207,7 @@ def relation_item(found: ConnectedMemoryItem) -> dict[str, Any]:
 
 
 def analysis(found: Sequence[Memory]) -> dict[str, Any]:
-    """Counts over the memories; patterns and preferences are not told."""
+    """Counts over the memories, without patterns and preferences."""
     types: dict[str, list[float]] = defaultdict(list)
     hours: dict[str, list[float]] = defaultdict(list)
     names: Counter[str] = Counter()

@@ -115,10 +115,10 @@ async def numbered_page(
     skip: int,
     limit: int,
 ) -> NumberedPage:
-    """The memories of a scope behind the first `skip`, and how many there are; raises InvalidInput beyond
+    """The memories of a scope after the first `skip`, and how many there are; raises InvalidInput beyond
     MOST_PAGED."""
     if skip + limit > MOST_PAGED:
-        detail = f"page: ends behind {MOST_PAGED:,} memories; read on with GET /v1/memories, which has a cursor."
+        detail = f"page: ends after {MOST_PAGED:,} memories; continue with GET /v1/memories, which has a cursor."
         raise InvalidInput(detail, field="page")
     note = AuditRead(request)
     scope = listed(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)

@@ -374,7 +374,7 @@ async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, writ
 
 @router.get("/v1/entities")
 async def entities(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
-    """Users, agents and runs that have memories; apps are not told apart."""
+    """Users, agents and runs that have memories; apps are not distinguished."""
     found: list[ScopeItem] = []
     cursor: str | None = None
     while len(found) < MOST_ENTITIES:
@@ -409,7 +409,7 @@ async def delete_entity(
 ) -> Any:
     only(request, "org_id", "project_id", "source", "api_key")
     if type not in ("user", "agent", "run"):
-        raise InvalidInput("type: is user, agent or run; apps are not told apart here.", field="type")
+        raise InvalidInput("type: must be user, agent or run; apps are not distinguished.", field="type")
     return send(await _forgotten({f"{type}_id": name}, "Entity deleted successfully.", caller, res, write))
 
 
@@ -435,7 +435,7 @@ async def get_project(org: str, project: str, request: Request, caller: CallerOf
 
 
 def _around(request: Request, page: int, *, more: bool) -> dict[str, str | None]:
-    """The addresses of the pages behind and before a page."""
+    """The URLs of the next and the previous page."""
     return {
         "next": str(request.url.include_query_params(page=page + 1)) if more else None,
         "previous": str(request.url.include_query_params(page=page - 1)) if page > 1 else None,

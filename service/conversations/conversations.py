@@ -66,7 +66,7 @@ async def change(
     *,
     expected: Expected | None = None,
 ) -> Conversation:
-    """The conversation as it is afterwards. Raises NotFound, PreconditionFailed or PiiRejected."""
+    """The conversation after the change. Raises NotFound, PreconditionFailed or PiiRejected."""
     title = None if changes.title is None else await pii.clean_words(changes.title, "title", res)
     metadata, _ = await pii.clean_object(changes.metadata or {}, "metadata", res)
     clean = replace(changes, title=title, metadata=metadata)

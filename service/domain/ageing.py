@@ -52,7 +52,7 @@ class Ageing(BaseModel):
 
     @property
     def confidence_loss_per_week(self) -> float:
-        """The same of confidence, by the week."""
+        """The weekly decay of confidence."""
         return -math.log(self.confidence_kept_per_week)
 
 

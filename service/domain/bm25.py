@@ -36,7 +36,7 @@ IDF_SQL: Final = "ln(1 + ({texts} - {frequency} + 0.5) / ({frequency} + 0.5))"
 
 
 def length_norm(length: int, average_length: float) -> float:
-    """K1 times the length norm of a text of so many terms: the denominator of its term weights, without tf."""
+    """K1 times the length norm of a text of this length: the denominator of its term weights, without tf."""
     return K1 * (1 - B + B * math.sqrt(length / average_length))
 
 
@@ -46,5 +46,5 @@ def term_weight(frequency: int, norm: float) -> float:
 
 
 def idf(texts: float, frequency: float) -> float:
-    """The weight, > 0, of a term that occurs in `frequency` of so many texts."""
+    """The weight, > 0, of a term that occurs in `frequency` of this many texts."""
     return math.log1p((max(texts, frequency) - frequency + 0.5) / (frequency + 0.5))

@@ -203,7 +203,7 @@ class Draft:
 
     @property
     def clean(self) -> CleanText:
-        """The text after redaction; only stages behind PII may ask."""
+        """The text after redaction; only for stages after PII."""
         assert self.text is not None, "the PII stage has not run"
         return self.text
 

@@ -36,7 +36,7 @@ PLURALS: Mapping[str, str] = {
 
 
 def type_name(given: str) -> str:
-    """The type as it is stored: `People` becomes `person`."""
+    """The type in stored form: `People` becomes `person`."""
     plain = " ".join(given.casefold().split())
     return PLURALS.get(plain, plain)
 
@@ -68,7 +68,7 @@ class EntityOwner:
 
 @dataclass(frozen=True, slots=True)
 class NamedEntity:
-    """A name as it is written, its type, and what a model says it is."""
+    """A name as written, its type, and a model's description of it."""
 
     name: str
     type: str

@@ -11,7 +11,7 @@
     ├── NotFound              no such row in the caller's workspace
     ├── Conflict              the request collides with what is stored
     │   └── IdempotencyMismatch
-    ├── PlaceLost             the feed cannot be read on from there
+    ├── PlaceLost             the feed cannot be continued from there
     ├── PreconditionFailed    If-Match names another version
     ├── RequestTimeout        the body came too slowly
     ├── TooManyRequests       as many of the workspace's requests wait already as may

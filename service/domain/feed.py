@@ -42,7 +42,7 @@ FEED_START = FeedPosition()
 @dataclass(frozen=True, slots=True)
 class FeedPlace:
     """How far a reader has come: all up to `at`, as of `moment`, in the tables named by `source`, which a restore from
-    a dump makes anew."""
+    a dump creates again."""
 
     source: str
     at: FeedPosition
@@ -84,7 +84,7 @@ class FeedPage:
 
 
 def kind_of(before: MemoryState | None, after: MemoryState | None) -> ChangeKind | None:
-    """What a reader is told of a change between two states; None for one that it does not see."""
+    """The kind of a change between two states, as seen by a reader; None if not visible."""
     was = None if before is None or before.hidden else before
     now = None if after is None or after.hidden else after
     if now is None:

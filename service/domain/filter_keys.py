@@ -196,7 +196,7 @@ def _ranges(checks: Sequence[Check]) -> list[KeyGroup]:
 
 
 def _place(value: object) -> tuple[RangeKind, float] | None:
-    """The kind of values that are compared with this one, and its place among them; None for a text that is no time."""
+    """The kind of values compared with this one, and its place among them; None for a text that is not a time."""
     if isinstance(value, str):
         moment = iso_time(value)
         return None if moment is None else ("time", moment.timestamp())

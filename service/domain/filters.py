@@ -33,7 +33,7 @@ MAX_PARTS: Final = 100
 """Members of one AND or OR."""
 
 MAX_VALUES: Final = 1_000
-"""Values behind every in and nin of a filter together."""
+"""Total number of values of all in and nin of a filter."""
 
 MAX_JSON_VALUES: Final = 10_000
 """Values of any kind in the JSON of a filter. No filter within the other limits has more, and to read one that has
@@ -168,7 +168,7 @@ Filter = Check | AllOf | AnyOf | Not
 
 
 def read(raw: Mapping[str, Any], where: str = "filters") -> Filter:
-    """The tree behind its JSON form; raises InvalidInput naming the path inside it."""
+    """Parses the JSON form of a filter; raises InvalidInput naming the path inside it."""
     return _Reader().node(raw, where, 0)
 
 
@@ -204,7 +204,7 @@ def with_texts(tree: Filter, change: Callable[[str], str]) -> Filter:
 
 
 def field_of(name: str) -> Field | None:
-    """The field behind a name, None for a path that leads nowhere: `metadata.a.b` or `a.b` is b inside a. Keys hold
+    """The field with this name, None for a path that leads nowhere: `metadata.a.b` or `a.b` is b inside a. Keys hold
     dots at their ends and in a row ("e.g.", "a..b"), so single steps may be empty."""
     known = ALIASES.get(name, name)
     if known in FIELDS:
@@ -280,7 +280,7 @@ class _Reader:
             raise _bad(f"{where}.{key}", f"a filter has icontains {MAX_PATTERNS} times at most")
         self._values += len(raw["value"]) if isinstance(raw["value"], list) else 0
         if self._values > MAX_VALUES:
-            raise _bad(f"{where}.value", f"a filter has at most {MAX_VALUES} values behind in and nin")
+            raise _bad(f"{where}.value", f"a filter has at most {MAX_VALUES} values in all in and nin")
         return Check(field, operator, _value(raw["value"], field, operator, f"{where}.value"))
 
 
@@ -363,7 +363,7 @@ def _moment(text: str) -> datetime | None:
 
 
 def uuid_or_none(text: str) -> UUID | None:
-    """None for what is no UUID."""
+    """The UUID, None for any other text."""
     try:
         return UUID(text)
     except ValueError:

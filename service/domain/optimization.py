@@ -24,7 +24,7 @@ REMEDIES: Final[dict[Section, Remedy]] = {
 }
 
 UNDOABLE: Final[frozenset[Remedy]] = frozenset({"join", "retire", "archive"})
-"""The others: an entity that is removed is made anew when a text names it; what a job does is not taken back."""
+"""Not undoable: a removed entity is created again when a text names it; effects of a job stay."""
 
 PAIRS: Final[frozenset[Section]] = frozenset({"duplicates", "contradictions"})
 """Findings about two memories, of which one is kept."""
@@ -71,7 +71,7 @@ class CleanupFinding:
 
 @dataclass(frozen=True, slots=True)
 class WalkPlace:
-    """Where a section goes on: behind the last pair of ids that was looked at; `second` is nil where there is none."""
+    """Where a section continues: after the last pair of ids examined; `second` is nil for findings of one id."""
 
     first: UUID
     second: UUID

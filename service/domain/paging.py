@@ -21,7 +21,7 @@ class SortOrder:
 
 @dataclass(frozen=True, slots=True)
 class PageKey:
-    """A row's place in the order; the next page starts behind the last one's."""
+    """A row's place in the order; the next page starts after the last one's."""
 
     key: SortValue
     id: UUID

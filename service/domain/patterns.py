@@ -8,7 +8,7 @@ from itertools import groupby
 from uuid import UUID
 
 MIN_STEPS, MAX_STEPS = 2, 20
-"""One tool alone is no way of doing something; of a longer sequence nobody can tell what mattered."""
+"""A single tool is not a procedure; in a longer sequence it is unclear what mattered."""
 
 
 @dataclass(frozen=True, slots=True)

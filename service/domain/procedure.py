@@ -51,7 +51,7 @@ class ToolTotals:
 
 @dataclass(frozen=True, slots=True)
 class ToolStats(ToolTotals):
-    """The same over selected uses. p50, p95: interpolated; None when no latency is known."""
+    """Totals over selected uses. p50, p95: interpolated; None if no latency is known."""
 
     p50_latency_ms: float | None
     p95_latency_ms: float | None

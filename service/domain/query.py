@@ -64,12 +64,12 @@ ANSWERABLE = 0.5
 
 
 def is_answerable(answer_probability: float | None) -> bool | None:
-    """Whether there rather is an answer than not; None where it cannot be told."""
+    """Whether there probably is an answer; None if unknown."""
     return None if answer_probability is None else answer_probability >= ANSWERABLE
 
 
 def is_probable(answer_probability: float | None, min_probability: float) -> bool:
-    """Whether a hit is kept; one of which it cannot be told is."""
+    """Whether a hit is kept; one without a probability is."""
     return answer_probability is None or answer_probability >= min_probability
 
 

@@ -69,8 +69,8 @@ class Scope:
 
     @property
     def lock_name(self) -> str:
-        """The text behind the advisory lock of one write: one lock per user, else per agent, else per run, and one for
-        what is shared."""
+        """The name of the advisory lock of a write: one lock per user, else per agent, else per run, and one for shared
+        memories."""
         for letter, owner in (("u", self.user_id), ("a", self.agent_id), ("r", self.run_id)):
             if owner is not None:
                 return f"{self.workspace_id}|{letter}:{owner}"

@@ -1,4 +1,4 @@
-"""Webhooks: addresses that are told of changes, and the deliveries to them."""
+"""Webhooks, which receive changes, and the deliveries to them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ MAX_WEBHOOKS = 20
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """`events`: what it is told; none: everything. `failing_since`: every delivery since then has failed, `failures` of
-    them; before `retry_at` none is tried, because the last one failed or is under way. `position`, `seq`: up to
-    where in the change feed deliveries have been made."""
+    """`events`: what it receives; none: everything. `failing_since`: every delivery since has failed, `failures` of
+    them; none is tried before `retry_at`, because the last one failed or is in progress. `position`, `seq`: the place
+    in the change feed up to which deliveries exist."""
 
     id: UUID
     url: str

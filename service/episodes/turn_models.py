@@ -19,10 +19,10 @@ from service.http.schemas import (
 
 
 class WithdrawnSpanItem(ResponseModel):
-    """A part of a turn that is no longer so."""
+    """A part of a turn that is no longer true."""
 
     start: int = Field(description="The first character of it in `content`, from 0")
-    end: int = Field(description="The character behind it")
+    end: int = Field(description="Index after its last character")
     reason: Literal["deleted", "expired", "updated", "superseded"] = Field(description="What became of its memory")
     memory_id: Id | None = Field(description="UUID of the memory that rested on it; null: none did")
     replaced_by: Id | None = Field(description="UUID of the memory that says what is so now; null: none does")
@@ -54,11 +54,11 @@ class TurnResponse(ResponseModel):
     timestamp: Time = Field(description="When it was said")
     user_id: OfUser
     agent_id: OfAgent
-    run_id: str | None = Field(description="The same as external_id; null: not known")
+    run_id: str | None = Field(description="Equal to external_id; null: not known")
     channel: OfChannel
     archived: bool = Field(description="Whether its conversation is archived")
     embedding: Literal["stored", "queued"] = Field(
-        description="stored, or queued: found by its words until its vector is made"
+        description="stored, or queued: found by its words until its vector is computed"
     )
     created_at: Time = Field(description="When it was stored")
 

@@ -64,7 +64,7 @@ class TurnOutcome:
 
 
 async def store(conversation: Conversation, given: IncomingTurn, res: Resources, request: WriteContext) -> TurnOutcome:
-    """Stores one turn. Raises PiiRejected, NotFound when the conversation was deleted meanwhile, or Conflict."""
+    """Stores one turn. Raises PiiRejected, NotFound if the conversation has been deleted, or Conflict."""
     text, in_text = await pii.clean(given.text, "content", res)
     metadata, in_metadata = await pii.clean_object(given.metadata, "metadata", res)
     redactions = pii.add_up((*in_text, *in_metadata))

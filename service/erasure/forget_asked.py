@@ -129,7 +129,7 @@ async def carry_out(
 
 
 def previews(asked: Sequence[AskedToForget], messages: Sequence[Draft]) -> list[Outcome]:
-    """The same for a dry run."""
+    """The outcomes of a dry run."""
     return [
         one for each in asked if each.plan is not None for one in _outcomes(messages[each.message], each.plan, None)
     ]

@@ -83,7 +83,7 @@ class _Texts:
         return self.turns[key].role in ASSISTANT_ROLES
 
     def joined(self, keys: Iterable[Key]) -> list[ForgetText[Key]]:
-        """The texts that are compared: a memory as it is, a turn as it is shown."""
+        """The texts to compare: of a memory its text, of a turn its visible text."""
         return [
             ForgetText(
                 key,
@@ -171,7 +171,7 @@ async def by_ids(wanted: ForgetScope, ids: Sequence[UUID], res: Resources) -> Fo
         ]
         chosen += _past_versions(there.values(), {each.id for each in chosen})
         if not chosen:
-            return ForgetPlan("nothing", "There is no memory with these ids in this scope.")
+            return ForgetPlan("nothing", "No memory of this scope has one of these ids.")
         return await _with_sources(session, wanted, ForgetPlan("ids", EXPLANATIONS["ids"], tuple(chosen)))
 
 

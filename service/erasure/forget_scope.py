@@ -133,7 +133,7 @@ async def empty_workspace(workspace_id: UUID, res: Resources, request: WriteCont
 async def _reset_next_batch(
     operation: OperationRecord, workspace_id: UUID, after: UUID | None, res: Resources
 ) -> UUID | None:
-    """The same for the memories of a reset."""
+    """Deletes the next batch of memories of a reset."""
     upto = datetime.fromisoformat(operation.request["upto"])
     async with res.db.begin(workspace_id) as session:
         deleted = await purge.remove_memories(session, workspace_id, upto, after=after, batch=RESET_BATCH)

@@ -13,7 +13,7 @@ from service.runtime.resources import Resources
 
 
 async def read_on(workspace_id: UUID, after: FeedPlace | None, res: Resources, *, limit: int) -> FeedPage:
-    """At most `limit` changes behind `after`; None begins at the oldest that is kept. Raises PlaceLost."""
+    """At most `limit` changes after `after`; None starts at the oldest one kept. Raises PlaceLost."""
     async with res.db.read(workspace_id, generic_plans=True) as session:
         source = await feed.source(session)
         if after is not None:
@@ -25,7 +25,7 @@ async def read_on(workspace_id: UUID, after: FeedPlace | None, res: Resources, *
 
 
 async def from_now(workspace_id: UUID, res: Resources) -> FeedPage:
-    """No changes, and the place behind all there are."""
+    """No changes, and the place after all existing ones."""
     async with res.db.read(workspace_id, generic_plans=True) as session:
         source = await feed.source(session)
         newest = await feed.newest(session, workspace_id)
@@ -33,7 +33,7 @@ async def from_now(workspace_id: UUID, res: Resources) -> FeedPage:
 
 
 def _check(after: FeedPlace, source: FeedSource, res: Resources) -> None:
-    """Raises PlaceLost for a place in other tables, or one behind which changes may have been dropped."""
+    """Raises PlaceLost for a place in other tables, or one after which changes may have been dropped."""
     if after.source != source.source or after.at.position >= source.next:
         raise PlaceLost(
             "after: comes from before the database was restored. Begin with after=now, and read all memories again.",

@@ -74,14 +74,14 @@ def _inner(found: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 
 def fault_of(url: str, networks: Sequence[str]) -> str | None:
-    """What is wrong with the address as it is written, before any look-up; None: nothing."""
+    """What is wrong with the URL, before name resolution; None: nothing."""
     from yarl import URL
 
     try:
         parts = URL(url)
         host, port = (parts.raw_host or "").rstrip("."), parts.port
     except ValueError:
-        return "is no URL such as https://example.com/hook"
+        return "is not a URL such as https://example.com/hook"
     if parts.scheme not in ("https", "http") or not host or port == 0:
         return "must be a URL such as https://example.com/hook"
     if parts.user is not None or parts.password is not None:

@@ -1,6 +1,6 @@
 """Webhooks: making deliveries out of the change feed, and sending them.
 
-A delivery keeps which change it tells, not what that says: this is read when it is sent, so what was erased meanwhile
+A delivery refers to a change; its contents are read when it is sent, so what was erased in between
 is not sent. It is signed as the Standard Webhooks specification does it: an HMAC-SHA256 over id, time and body.
 """
 
@@ -81,7 +81,7 @@ def told(entry: FeedEntry) -> dict[str, Any]:
 
 
 async def dispatch(res: Resources, *, at_most: int = 100) -> int:
-    """Makes a delivery for each change that webhooks have not been told, and a job for each webhook; returns how many.
+    """Creates a delivery for each change not sent to webhooks yet, and a job for each webhook; returns how many.
     The place of a webhook moves on in the same transaction, so none is made twice or left out."""
     async with res.db.read() as session:
         due = await webhooks.find_due(session, limit=at_most)
@@ -187,7 +187,7 @@ async def _send(
 async def _note(
     workspace_id: UUID, webhook: Webhook, delivery: WebhookDelivery, answer: WebhookAnswer, res: Resources
 ) -> bool:
-    """Whether it was accepted. The log is told when a webhook begins to fail, recovers or is switched off."""
+    """Whether it was accepted. Logs when a webhook starts to fail, recovers or is disabled."""
     now, error = res.clock(), answer.error
     wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(webhook.failures, 20))
     is_last = delivery.attempts + 1 >= ATTEMPTS

@@ -30,7 +30,7 @@ def of_name(name: str, known: Iterable[str]) -> str:
 
 
 def of_field(model: Any, where: Sequence[int | str]) -> str:
-    """The same for a field of a body. `model`: the type of the body; `where`: the path, the field's name last."""
+    """A suggestion for a field of a body. `model`: the type of the body; `where`: the path, ending in the name."""
     *outside, name = where
     here = _models(model)
     for part in outside:

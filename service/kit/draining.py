@@ -1,4 +1,4 @@
-"""Whether this process has been told to end: answers that would go on for ever end themselves then."""
+"""Whether this process is shutting down, so that endless responses end."""
 
 from __future__ import annotations
 

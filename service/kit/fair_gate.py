@@ -1,8 +1,7 @@
-"""Lets so many in at a time, and tenants in turn, so that none waits behind the many requests of another.
+"""Concurrency limiter, round-robin by tenant, so that none waits for the many requests of another.
 
-The same gate stands before requests (service/http/admission.py), the local embedder and the threads for CPU work. A
-request that waits for a service outside, such as a language model, gives its place to others meanwhile. See
-docs/decisions/047-admission.md.
+Used for requests (service/http/admission.py), the local embedder and the threads for CPU work. A request that waits for
+an external service, such as a language model, gives its place to others. See docs/decisions/047-admission.md.
 """
 
 from __future__ import annotations
@@ -229,7 +228,7 @@ def leave() -> None:
 
 @asynccontextmanager
 async def outside() -> AsyncIterator[None]:
-    """For waiting on a service elsewhere: others have the place meanwhile."""
+    """Gives the place to others while waiting for another service."""
     place = _place.get()
     if place is None:
         yield

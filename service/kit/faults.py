@@ -1,4 +1,4 @@
-"""What may be told of an unexpected error: its class, its place in the service, and what the database calls it.
+"""Loggable facts about an unexpected error: its class, its location in the service, and the database's codes.
 
 Never its message, which may quote a memory.
 """
@@ -14,7 +14,7 @@ SERVICE = Path(__file__).parents[1]
 MOST_FRAMES = 12
 """The innermost ones; those of the framework around them say nothing."""
 
-TOLD = ("sqlstate", "schema_name", "table_name", "column_name", "constraint_name")
+DIAGNOSTICS = ("sqlstate", "schema_name", "table_name", "column_name", "constraint_name")
 """What a database error says without quoting a value."""
 
 
@@ -42,7 +42,7 @@ def classes(error: BaseException) -> str:
 def details(error: BaseException) -> dict[str, str]:
     """What the database says of it; empty for other errors."""
     for each in _chain(error):
-        found = {name: value for name in TOLD if isinstance(value := getattr(each, name, None), str)}
+        found = {name: value for name in DIAGNOSTICS if isinstance(value := getattr(each, name, None), str)}
         if found:
             return found
     return {}

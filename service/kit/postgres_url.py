@@ -25,7 +25,7 @@ IN_DSN = frozenset({*FILES, "sslpassword", "sslnegotiation", "ssl_min_protocol_v
 ARGUMENTS = frozenset(
     {"host", "port", "timeout", "command_timeout", "passfile", "target_session_attrs", "krbsrvname", "gsslib"}
 )
-"""What asyncpg takes beside, by the same name."""
+"""Further parameters that asyncpg takes by the same name."""
 
 
 def normal(given: str, *, least: LeastTls = "prefer", ca_file: Path | None = None) -> str:
@@ -59,7 +59,7 @@ def normal(given: str, *, least: LeastTls = "prefer", ca_file: Path | None = Non
 
 
 def libpq(given: str, *, hide_password: bool = False) -> str:
-    """The same URL as libpq writes it."""
+    """The URL in libpq's form."""
     from sqlalchemy import make_url
 
     url = make_url(given)
@@ -101,7 +101,7 @@ def _check(mode: str, tls: Mapping[str, str]) -> None:
         raise ValueError(f"has an sslmode that is not one of {', '.join(MODES)}")
     for name in FILES:
         if name in tls and not Path(tls[name]).is_file():
-            raise ValueError(f"names {tls[name]} as {name}, and there is no such file")
+            raise ValueError(f"names {tls[name]} as {name}, which does not exist")
     if mode.startswith("verify") and "sslrootcert" not in tls:
         raise ValueError(
             f"has sslmode={mode}, which needs the file of a certificate authority: sslrootcert in the URL, or "

@@ -1,4 +1,4 @@
-"""Threads for the rules that read long texts, so that the event loop goes on meanwhile.
+"""Threads for the rules that read long texts, so that they do not block the event loop.
 
 A rule needs some milliseconds of CPU for 1,000 characters, whatever they are (`make hostile`), so nothing has to be
 stopped. docs/decisions/049-rules-in-threads.md

@@ -29,7 +29,7 @@ _CAPITALISED: Final = re.compile(r"\b[A-Z\u00c0-\u00de][\w\u2019'-]+")
 
 
 def kind(question: str) -> Kind | None:
-    """What the answer holds; None where that cannot be told."""
+    """What the answer contains; None if unknown."""
     if _ASKS_NAME.search(question):
         return "name"
     return "figure" if _ASKS_FIGURE.search(question) else None

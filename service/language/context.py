@@ -53,7 +53,7 @@ def embedded(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
 
 
 def affected(turn_index: int) -> range:
-    """Returns the turns whose context holds this turn: all are written anew when it changes or is erased."""
+    """Returns the turns whose context contains this turn: all are rewritten when it changes or is erased."""
     return range(turn_index, turn_index + PRECEDING + 1)
 
 
@@ -82,7 +82,7 @@ _YOURS: Final = frozenset({"you", "your", "yours", "yourself", "yourselves", "ya
 def first_person(text: str) -> float:
     """Returns whether a text speaks of its speaker or of whom it is said to, 0..1; 0.5 where it says neither. English.
 
-    "You'll be an awesome mom!" tells of the other one, whoever is named in the question. 5 µs for 130 characters.
+    "You'll be an awesome mom!" is about the other one, no matter who is named in the question. 5 µs for 130 characters.
     """
     words = _WORD.findall(text.lower())
     mine, yours = sum(word in _MINE for word in words), sum(word in _YOURS for word in words)

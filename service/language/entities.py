@@ -35,7 +35,7 @@ _NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class EntitySpan:
-    """A name as it is usually written, its type (lower-case singular) and the half-open span it was read from."""
+    """A name as usually written, its type (lower-case singular) and the half-open span it was read from."""
 
     name: str
     type: str

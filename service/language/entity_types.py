@@ -1,6 +1,6 @@
 """Types of capitalised names: person, place, technology, and others.
 
-Evidence in falling order: a listed name, a word inside the run ("Lake", "Inc"), a word beside it ("the Zephyr
+Evidence in falling order: a listed name, a word inside the run ("Lake", "Inc"), a word next to it ("the Zephyr
 library", "my sister Ines", "works at"), the spelling (FastAPI, GPT-4o, NASA), then the words themselves.
 """
 
@@ -35,7 +35,7 @@ def of(sentence: list[Token], start: int, end: int) -> str:
 
 
 def _before(sentence: list[Token], start: int) -> str:
-    """The words ahead of the run, lower-cased, one blank behind each, up to the last comma."""
+    """The words before the run, lower-cased, each followed by a blank, from the last comma."""
     words_before = []
     for token in reversed(sentence[max(0, start - _WINDOW) : start + 1]):
         words_before.append(token.lower)

@@ -1,4 +1,4 @@
-"""Words beside, inside or in the place of a capitalised name that tell its type.
+"""Words next to, inside or instead of a capitalised name that show its type.
 
 Names that no structure shows are few: tools and technologies, which are often written small ("postgres", "pytest") or
 are ordinary words ("Go", "Slack"). The latter count only with a capital.
@@ -45,7 +45,7 @@ NAMES = _names(_ANY_CASE)
 """Lower-case name to its usual spelling and type."""
 
 CAPITAL_NAMES = _names(_CAPITAL_ONLY)
-"""The same for names that are ordinary words without their capital."""
+"""As above, for names that are ordinary words without their capital."""
 
 # Capitalised by spelling rule, not because they name a thing; and roles that a transcript starts its lines with.
 PLAIN_CAPITALS = wordlists.words("""
@@ -93,7 +93,7 @@ FIRST_WORDS: dict[str, str] = {
     for word in words.split()
 }
 
-# What stands right before or behind a name, lower-cased, and what it makes of it.
+# Words directly before or after a name, lower-cased, and the type they give it.
 NOUNS: dict[str, str] = {
     word: kind
     for kind, words in {

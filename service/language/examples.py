@@ -41,7 +41,7 @@ def share(text: str, pattern: str) -> float | None:
 
 
 def shares(pairs: Sequence[tuple[str, str]]) -> list[float | None]:
-    """The same for many pairs of a text and a pattern."""
+    """The share for many pairs of a text and a pattern."""
     return [share(text, pattern) for text, pattern in pairs]
 
 

@@ -266,7 +266,7 @@ def _place_of(name: Name, text: ForgetText[Key]) -> int | None:
         if tuple(word.key for word in here) != name:
             continue
         if len(name) == 1 and not here[0].is_capital and at and words[at - 1].key in _DETERMINERS:
-            continue  # "a falcon" is no Falcon
+            continue  # "a falcon" is not Falcon
         if len(name) == 1 and is_common(name[0]) and here[0].raw.upper() != here[0].raw.lower():
             following = words[at + 1].key if at + 1 < len(words) else ""
             if not here[0].is_capital or (at == 0 and following in _NO_NAME_BEFORE):

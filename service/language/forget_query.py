@@ -43,7 +43,7 @@ GENERIC: Final = wordlists.words("""
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """An identifier with the word before it in the query, which a short number needs beside it in a text, too."""
+    """An identifier with the word before it in the query, which a short number needs in a text, too."""
 
     word: Word
     label: str | None = None
@@ -93,7 +93,7 @@ def names_in(text: str) -> list[Name]:
 
 
 def _identifiers(found: Sequence[Word], *, named: bool) -> tuple[Labelled, ...]:
-    """The identifiers of the query; with a name beside them numbers of few digits only describe."""
+    """The identifiers of the query; along with a name, numbers of few digits only describe."""
     wanted = []
     for at, word in enumerate(found):
         if word.kind == "word" or (word.kind in ("number", "code") and identifiers.is_weak(word)):
@@ -113,7 +113,7 @@ Phrase = tuple[Name, int, int]
 
 
 def _phrases(text: str, found: Sequence[Word], is_name: Callable[[str], bool]) -> Iterator[Phrase]:
-    """Neighbouring words that make a name. A common word belongs to one only beside a word that is none."""
+    """Adjacent words that form a name. A common word belongs to one only next to an uncommon word."""
     letters = [word for word in found if word.kind == "word" and word.key not in FUNCTION_WORDS]
     shouted = (
         len(letters) > 1 and all(word.is_capital for word in letters) and any(is_common(word.key) for word in letters)
@@ -145,7 +145,7 @@ def _goes_on(text: str, before: Word, word: Word) -> bool:
 
 
 def _name_part(word: Word, *, first: bool, is_name: Callable[[str], bool], shouted: bool) -> bool | None:
-    """True: a word of a name; False: one only beside such a word; None: none."""
+    """True: a word of a name; False: only next to such a word; None: never."""
     if word.kind != "word" or word.key in FUNCTION_WORDS or not any(map(str.isalpha, word.key)):
         return None
     if _has_no_case(word.raw):

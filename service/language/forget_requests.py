@@ -1,6 +1,6 @@
 """Requests to forget in what a user says: "Please forget that I have a cat", "Bitte speichere meine Adresse nicht".
 
-Only an order to whoever keeps the memories counts: not "Don't forget to call", "I forgot my keys", "Forget it", nor
+Only an order to the keeper of the memories counts: not "Don't forget to call", "I forgot my keys", "Forget it", nor
 what is quoted or pasted. An order is a verb with nothing before it but politeness, or, in German and Dutch, with
 nothing after it; which words its object means is another matter (forget_query.py). Pure.
 """
@@ -126,7 +126,7 @@ _QUOTE: Final = "\"'\u201c\u2018\u00ab>`"
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 
 MOST_CHARS: Final = 500
-"""A longer sentence tells something; it is no order."""
+"""A longer sentence states something and is not an order."""
 
 _GAP: Final = 20
 """Characters before a sentence in which a quote or a colon would stand."""
@@ -138,7 +138,7 @@ def find(text: str) -> list[ForgetWish]:
 
 
 def masked(text: str, spans: list[tuple[int, int]]) -> str:
-    """The text with blanks in the place of the spans: requests, which are no facts, and what they mean."""
+    """The text with the spans blanked out: requests, which are not facts, and what they refer to."""
     for start, end in spans:
         text = text[:start] + " " * (end - start) + text[end:]
     return text

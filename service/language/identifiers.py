@@ -100,7 +100,7 @@ def same(one: Word, other: Word) -> bool:
 
 
 def is_weak(word: Word) -> bool:
-    """Whether a word with digits tells a time or an amount, and so is no identifier."""
+    """Whether a word with digits is a time or an amount, and not an identifier."""
     return bool(_WEAK.fullmatch(folded(word.raw)))
 
 

@@ -63,7 +63,7 @@ class Filled:
 
 
 def fillings(sentence: str, speaker: str | None) -> list[Filled]:
-    """The slots that a sentence fills and says nothing else beside. `speaker`: who says it, None for nobody in
+    """The slots that a sentence fills, if it says nothing else. `speaker`: who says it, None for nobody in
     particular."""
     bare = _LEAD.sub("", sentence).strip()
     found = []

@@ -47,7 +47,7 @@ _SILENT = frozenset({"do", "does", "did"})
 
 
 def statement(question: str) -> str | None:
-    """Returns the question as a statement without its answer; None when it is no question or no rule fits."""
+    """Returns the question as a statement without its answer; None if it is not a question or no rule fits."""
     text = _POLITE.sub("", question.strip()).strip()
     asks = text.endswith("?") or text != question.strip()
     text = text.rstrip("?!. ")

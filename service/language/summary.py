@@ -11,7 +11,7 @@ _ELLIPSIS = "…"
 def first_sentence(text: str, max_chars: int = MAX_CHARS) -> str:
     """Returns the first sentence, at most `max_chars` characters (at least 1), "" for a blank text.
 
-    A longer sentence is cut behind a whole word and ends in "…", which counts.
+    A longer sentence is cut after a whole word and ends in "…", which counts.
     """
     spans = sentences.split(text)
     if not spans:
@@ -21,7 +21,7 @@ def first_sentence(text: str, max_chars: int = MAX_CHARS) -> str:
 
 
 def shortened(sentence: str, max_chars: int) -> str:
-    """Returns at most `max_chars` characters of it, cut behind a whole word."""
+    """Returns at most `max_chars` characters of it, cut after a whole word."""
     if len(sentence) <= max_chars:
         return sentence
     room = max_chars - len(_ELLIPSIS)

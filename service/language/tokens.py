@@ -15,5 +15,5 @@ def estimate(text: str) -> int:
 
 
 def of_bytes(count: int) -> int:
-    """Returns the same for so many bytes of UTF-8; 0 for none."""
+    """Returns the estimate for this many bytes of UTF-8; 0 for none."""
     return -(-count // BYTES_PER_TOKEN)

@@ -1,6 +1,6 @@
 """The values in a text, by kind: times, dates, weekdays, amounts, addresses, versions, names and figures.
 
-Two values are of one kind when one can stand in the place of the other: "14:20" and "16:20", "Tuesday" and "Thursday",
+Two values are of one kind if one can replace the other: "14:20" and "16:20", "Tuesday" and "Thursday",
 "54 euros" and "47 euros", "Hendriks" and "Hendrikx".
 """
 

@@ -1,6 +1,6 @@
 """`loxodon backup` and `restore`: the embedded database as a whole, copied while it runs.
 
-pg_basebackup copies the files and the write-ahead log that was written meanwhile: as it began, so it is consistent when
+pg_basebackup copies the files and the write-ahead log written during the copy: as it began, so it is consistent when
 it ends. Restored, the server replays that log at its first start.
 
     <folder>/base.tar.gz, pg_wal.tar.gz, backup_manifest    as pg_basebackup writes them
@@ -67,7 +67,7 @@ def restore(settings: Settings, folder: Path, advance: Advance = lambda *_: None
     """Makes the embedded database in LOXODON_DATA_DIR, which must have none, from a backup; it is verified, started
     once and stopped. Raises LaunchError, and then leaves no database there."""
     if not (folder / BASE).is_file() or not (folder / MANIFEST).is_file():
-        raise LaunchError(f"{folder} is no backup: it lacks {BASE} or {MANIFEST}.")
+        raise LaunchError(f"{folder} is not a backup: it lacks {BASE} or {MANIFEST}.")
     target = settings.data_dir.absolute()
     cluster = target / "postgres"
     if cluster.exists():

@@ -63,7 +63,7 @@ def _locales(major: int) -> list[list[str]]:
 
 
 def written_pid(cluster: Path) -> int | None:
-    """The first line of postmaster.pid, None when there is no file or no number in it."""
+    """The first line of postmaster.pid, None without a file or a number in it."""
     lines = _pid_lines(cluster)
     return int(lines[0]) if lines and lines[0].strip().isdigit() else None
 

@@ -5,7 +5,7 @@ be, and how many connections may wait for one. What follows the head is limited 
 Connections that wait for a head, and have shown no good key, cost little and do not count against
 the limit of connections: closing them at once would only make a flood open them again at once. When one too many comes,
 the oldest of the address that has most of them is closed; when one too many sends a head, one without a good key. So
-whoever has a key, or asks /livez, is answered.
+requests with a key or to /livez are answered.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The listening TCP socket of the API, and where commands reach the service.
 
 The supervisor binds it once and passes it to every API process it starts. So a busy port is reported before anything
-runs, nobody can take the port during a restart, and clients that connect meanwhile wait instead of being refused.
+runs, nobody can take the port during a restart, and clients that connect then wait instead of being refused.
 """
 
 from __future__ import annotations

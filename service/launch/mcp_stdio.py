@@ -56,7 +56,7 @@ def _asking(client: httpx2.AsyncClient, url: str) -> Ask:
         try:
             return RestAnswer(found.status_code, found.json())
         except ValueError:
-            detail = f"What answers at {url} is no Loxodon: it sent no JSON."
+            detail = f"The server at {url} is not Loxodon: it did not send JSON."
             return RestAnswer(502, {"code": "http_error", "detail": detail})
 
     return ask

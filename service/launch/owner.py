@@ -1,4 +1,4 @@
-"""The configured database, for commands that a person runs beside the service."""
+"""The configured database, for commands that a person runs alongside the service."""
 
 from __future__ import annotations
 

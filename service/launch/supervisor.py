@@ -88,7 +88,7 @@ class ChildProcess:
 
 
 class GaveUp(LaunchError):
-    """A program dies as fast as it is restarted, and never ran well."""
+    """A program exits as fast as it is restarted, and never ran properly."""
 
 
 class Stopped(Exception):
@@ -156,7 +156,7 @@ class Supervisor:
         program.start()
 
     def run_once(self, program: Program) -> int:
-        """The exit code of a program that ends by itself; the others are kept alive meanwhile."""
+        """Waits for a program that ends by itself, keeping the others alive; returns its exit code."""
         self._check_stopping()
         program.start()
         try:
@@ -167,7 +167,7 @@ class Supervisor:
             program.stop()
 
     def wait_until(self, condition: Callable[[], bool], *, timeout_s: float) -> bool:
-        """True as soon as the condition holds, False after `timeout_s`; keeps the programs alive meanwhile."""
+        """Keeps the programs alive until the condition holds; False after `timeout_s`."""
         deadline = self._clock() + timeout_s
         while not condition():
             if self._clock() > deadline:

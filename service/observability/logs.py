@@ -25,7 +25,7 @@ QUIET = (
 """Libraries whose chatter would quote requests, and the pool that says at each stop what it does."""
 
 FROM_LIBRARY = structlog.stdlib.ExtraAdder(["frames"])
-"""What a line of the standard library's loggers may bring beside its words."""
+"""Extra fields that a line of the standard library's loggers may have."""
 
 
 SHORT_ID = 12

@@ -120,7 +120,7 @@ def span(name: str, kind: Kind = "INTERNAL", attributes: Attributes = NOTHING) -
 
 
 def traced(name: str) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
-    """The same around an asynchronous function."""
+    """A span around an asynchronous function."""
 
     def around(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         @wraps(function)

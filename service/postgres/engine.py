@@ -322,7 +322,7 @@ class Database:
         began = time.perf_counter()
         try:
             return await TimedConnection(self.engine)
-        except (sqlalchemy.exc.DBAPIError, asyncpg.PostgresError) as exc:  # whatever keeps us out
+        except (sqlalchemy.exc.DBAPIError, asyncpg.PostgresError) as exc:  # for whatever reason
             raise _unavailable("unreachable") from exc
         finally:
             self._waiting -= 1
@@ -457,7 +457,7 @@ def _unavailable(reason: str) -> StoreUnavailable:
 
 
 def connect_arguments(access: Access) -> dict[str, Any]:
-    """Arguments for asyncpg. Behind a pooler in transaction mode: unnamed statements and no start-up settings."""
+    """Arguments for asyncpg. With a pooler in transaction mode: unnamed statements and no start-up settings."""
     if access.pooled:
         return {
             "statement_cache_size": 0,

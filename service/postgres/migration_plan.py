@@ -187,9 +187,9 @@ def _stops(step: LockingStep) -> bool:
 
 def _advice(waits: Sequence[LockingStep]) -> str:
     if not waits:
-        return "Requests can go on meanwhile: what locks a table out is done at once, or gives up and can be repeated."
+        return "Requests can continue: statements that lock a table are short, or give up and can be repeated."
     tables = ", ".join(sorted({str(step.table) for step in waits}))
-    return f"Requests wait for {tables} meanwhile: choose a quiet hour."
+    return f"Requests wait for {tables} during this step: choose a quiet hour."
 
 
 def duration(seconds: float) -> str:

@@ -88,7 +88,7 @@ async def _check(database: Database, session: Session) -> int:
 async def _revision(session: Session) -> SchemaRevision:
     try:
         row = (await session.execute(REVISION)).one_or_none()
-    except ProgrammingError as exc:  # there is no such function
+    except ProgrammingError as exc:  # the function does not exist
         raise mismatch(NO_SCHEMA, NO_SCHEMA) from exc
     if row is None:
         raise mismatch(NO_SCHEMA, NO_SCHEMA)

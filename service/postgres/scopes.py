@@ -77,7 +77,7 @@ class Condition:
 
     @property
     def clause(self) -> TextClause:
-        """The same for a Core statement."""
+        """The condition for a Core statement."""
         return typed(text(self.sql)).bindparams(**self.values)
 
 

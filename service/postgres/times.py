@@ -1,4 +1,4 @@
-"""Times on a connection: none of them is infinite, whatever a row holds."""
+"""The codec for times on a connection, none of which is infinite."""
 
 from __future__ import annotations
 

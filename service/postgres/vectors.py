@@ -29,7 +29,7 @@ def exact_distance(embedding: str = "v.embedding") -> str:
 
 
 def graph_distance(dimension: int, other: str = ":query_vector") -> str:
-    """The same as the HNSW graph of a generation is indexed by: an ORDER BY of it walks the graph."""
+    """The distance that the HNSW graph of a generation is built on; an ORDER BY of it walks the graph."""
     return f"v.embedding::halfvec({int(dimension)}) <=> CAST({other} AS halfvec({int(dimension)}))"
 
 

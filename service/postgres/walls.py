@@ -1,4 +1,4 @@
-"""The wall that the transactions of a request stand behind.
+"""The wall of a request's transactions.
 
 A key made for one user must not reach another's rows, whatever a route asks for. So the wall is no parameter of a verb
 that could be forgotten: it is set once, with the caller, and each transaction opened afterwards takes the role

@@ -37,13 +37,13 @@ class VectorStore(Protocol):
         ...
 
     async def put_many(self, owner: UUID, model: str, vectors: Mapping[bytes, Vector]) -> None:
-        """Stores them; an existing entry stays as it is."""
+        """Stores them; an existing entry is kept."""
         ...
 
 
 class CachedEmbedder:
     """An embedder with a cache. `entries` bounds the level in the process (384 dimensions are 1.5 kB each). `wall`: the
-    name of the wall that the caller stands behind, empty without one."""
+    name of the caller's wall, empty without one."""
 
     def __init__(
         self, embedder: Embedder, *, entries: int, store: VectorStore | None = None, wall: Callable[[], str] = str
@@ -72,7 +72,7 @@ class CachedEmbedder:
         return self._embedder.similarity(cosine)
 
     def query_similarity(self, cosine: float) -> float:
-        """The same for a query and a stored text."""
+        """The embedder's calibrated cosine of a query and a stored text, 0..1."""
         return self._embedder.query_similarity(cosine)
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:

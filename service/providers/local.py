@@ -186,7 +186,7 @@ class LocalEmbedder(CalibratedEmbedder):
             if self._closed:
                 raise EmbeddingError("The embedder is shutting down.") from failed.exceptions[0]
             raise EmbeddingError("The local model failed.") from failed.exceptions[0]
-        if len(vectors) < len(texts):  # close() cancelled what was waiting, and a cancelled task is no error to a group
+        if len(vectors) < len(texts):  # close() cancelled waiting tasks, which a group does not report as errors
             raise EmbeddingError("The embedder is shutting down.")
         return [vectors[at] for at in range(len(texts))]
 

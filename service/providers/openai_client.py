@@ -62,7 +62,7 @@ class ClientOptions:
 
 
 RawResponse = tuple[int, Mapping[str, str], bytes]
-"""Status, headers and content of a response, whatever the status."""
+"""Status, headers and content of a response with any status."""
 
 
 class AcceptedFields:
@@ -219,9 +219,9 @@ def _error_fields(content: bytes) -> tuple[str | None, str | None, str]:
     found = found[0] if isinstance(found, list) and found else found
     found = found.get("error", found) if isinstance(found, dict) else None
     found = found if isinstance(found, dict) else {"message": found}
-    told = found.get("message") or found.get("detail") or ""
+    message = found.get("message") or found.get("detail") or ""
     code, parameter = (each if isinstance(each, str) else None for each in (found.get("code"), found.get("param")))
-    return code, parameter, told if isinstance(told, str) else json.dumps(told)
+    return code, parameter, message if isinstance(message, str) else json.dumps(message)
 
 
 def without_keys(message: str, key: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Embedding models behind an OpenAI-compatible server.
+"""Embedding models on an OpenAI-compatible server.
 
 Texts go in batches and every answer is checked: a server that returns too few vectors, too many, or vectors of another
 length would otherwise store a memory under the vector of another.
@@ -38,7 +38,7 @@ class EmbeddingsResponse(BaseModel):
 
 
 class OpenAiEmbedder(CalibratedEmbedder):
-    """An embedding model behind an endpoint; implements `protocols.Embedder`. `deadline_s` bounds one batch."""
+    """An embedding model at an endpoint; implements `protocols.Embedder`. `deadline_s` bounds one batch."""
 
     def __init__(
         self,

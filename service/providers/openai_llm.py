@@ -1,4 +1,4 @@
-"""Chat models behind an OpenAI-compatible server.
+"""Chat models on an OpenAI-compatible server.
 
 An answer is text or tool calls. An empty answer, a refusal or an unreadable body is an LlmError, never an empty reply:
 "no answer" must not look like "nothing to remember".
@@ -57,7 +57,7 @@ class ChatCompletion(BaseModel):
 
 
 class OpenAiLlm:
-    """A chat model behind an endpoint; implements `protocols.Llm`."""
+    """A chat model at an endpoint; implements `protocols.Llm`."""
 
     def __init__(self, endpoint: Endpoint, options: ClientOptions | None = None) -> None:
         self._endpoint = endpoint
@@ -121,7 +121,7 @@ def _count_tokens(usage: _Usage | None, provider: str, model: str) -> None:
 def response_format(mode: JsonMode, task: str, schema: Mapping[str, object]) -> dict[str, object] | None:
     """The request's `response_format`; None where the server has no JSON mode and the answer is parsed out of the text.
 
-    A schema whose root is no object is put under the key `items`, since the API allows objects only;
+    A schema whose root is not an object is put under the key `items`, since the API allows objects only;
     `json_reply.as_list` takes it out again.
     """
     if mode is JsonMode.NONE:

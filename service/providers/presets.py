@@ -250,7 +250,7 @@ def _named(name: str, kind: str) -> Preset:
 
 def _implied(*, api_key: str | None, base_url: str | None, keys: Mapping[str, str]) -> Preset | None:
     if api_key or (base_url and keys.get(OPENAI.name)):
-        return OPENAI  # the default provider, also behind another URL
+        return OPENAI  # the default provider, also at another URL
     if base_url:
         return CUSTOM  # never with the key of a vendor that was not named
     return next((preset for preset in BY_KEY if keys.get(preset.name)), None)

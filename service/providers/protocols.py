@@ -41,7 +41,7 @@ class Embedder(Protocol):
         ...
 
     def query_similarity(self, cosine: float) -> float:
-        """The same for the cosine of a query and a stored text, which some models put on another scale."""
+        """The calibrated cosine of a query and a stored text, for which some models use another scale."""
         ...
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:

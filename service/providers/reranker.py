@@ -40,7 +40,7 @@ class Reranker(Protocol):
 
 
 class HttpReranker:
-    """A reranker behind a URL; implements `Reranker`. `timeout_s` bounds the whole exchange."""
+    """A reranker at a URL; implements `Reranker`. `timeout_s` bounds the whole exchange."""
 
     def __init__(
         self,

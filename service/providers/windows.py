@@ -1,7 +1,7 @@
 """One vector for a text longer than an embedding model's window.
 
 The text is cut into windows and the mean of their vectors, weighted by length, stands for it: otherwise everything
-behind the first window would be invisible to search. Pure.
+after the first window would be invisible to search. Pure.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ async def enqueue(session: Session, workspace_id: UUID, jobs: Sequence[NewJob]) 
 async def claim(
     session: Session, worker: str, kinds: Sequence[str], limit: int, lease_s: float, *, after: Lane = FIRST_LANE
 ) -> list[Job]:
-    """At most `limit` due jobs, lane by lane, from the lane behind `after` on, so that each lane has its turn.
+    """At most `limit` due jobs, lane by lane, starting with the lane after `after`, so that each lane has its turn.
 
     Also frees jobs whose lease ran out: to be claimed again, or dead after their last attempt. As loxodon_worker only.
     """
@@ -216,7 +216,7 @@ NOTIFY = f"BEGIN; SET LOCAL synchronous_commit = off; NOTIFY {CHANNEL}; COMMIT"
 """NOTIFY takes a transaction number, so its COMMIT would wait for the disk; there is nothing to keep."""
 
 NOTIFY_INTERVAL_S = 0.25
-"""Jobs that come meanwhile are claimed, run and finished together, which halves their cost."""
+"""Jobs that arrive in this time are claimed, run and finished together, which halves their cost."""
 
 FIRST_NOTIFICATION_S = 1.0
 CONNECT_S = 5.0

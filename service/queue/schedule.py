@@ -118,13 +118,13 @@ async def request(
     session: Session, workspace_id: UUID, name: JobName, payload: Payload = NOTHING, *, reason: RunReason = "request"
 ) -> UUID:
     """The id of a run of `name` that will begin soon: one that is already queued with this payload, or a new one."""
-    told = {"workspace": workspace_id, "name": name, "payload": json.dumps(dict(payload))}
-    waiting: UUID | None = await session.scalar(WAITING, told)
+    values = {"workspace": workspace_id, "name": name, "payload": json.dumps(dict(payload))}
+    waiting: UUID | None = await session.scalar(WAITING, values)
     if waiting is not None:
         return waiting
     run = uuid7()
     max_attempts = LONG_MAX_ATTEMPTS if name == "reembed" else MAX_ATTEMPTS
-    await session.execute(REQUEST, {**told, "id": run, "max_attempts": max_attempts, "reason": reason})
+    await session.execute(REQUEST, {**values, "id": run, "max_attempts": max_attempts, "reason": reason})
     return run
 
 

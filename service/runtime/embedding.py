@@ -65,7 +65,7 @@ class ActiveEmbedder:
         return self._now
 
     async def look(self) -> None:
-        """Takes over what is active now. Raises StoreUnavailable; then all stays as it is."""
+        """Switches to the active generation. Raises StoreUnavailable, changing nothing."""
         found = await generations.listed(self._database)
         current = generations.in_state(found, "active")
         assert current is not None, "listed() has seen one"
@@ -135,7 +135,7 @@ async def active_embedder(
 
 
 def cached(embedder: Embedder, database: Database) -> CachedEmbedder:
-    """The embedder with its caches: the table only for one behind a network, the local one is as fast."""
+    """The embedder with its caches; the table only for a remote one, as the local embedder is as fast."""
     store = None if embedder.model.startswith("local:") else VectorTable(database)
     wall = partial(walls.own_name, "")
     return CachedEmbedder(embedder, entries=CACHED_VECTORS, store=store, wall=wall)

@@ -110,7 +110,7 @@ IDLE_S = 30.0
 LOOK_S = 5.0
 
 EndIdle = Callable[[float], Awaitable[int]]
-"""Ends the processes that were unused for so many seconds, and returns how many there were."""
+"""Ends the processes that have been idle for this many seconds, and returns their number."""
 
 
 @asynccontextmanager

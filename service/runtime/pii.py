@@ -45,7 +45,7 @@ async def clean(text: str, field: str, res: Resources) -> tuple[CleanText, tuple
 
 
 async def clean_words(text: str, field: str, res: Resources) -> CleanText:
-    """The same for a query or a title: "password" alone is a topic there, not a secret that was announced."""
+    """The redacted text of a query or a title, in which "password" alone is a topic and does not announce a secret."""
     found, _ = await _scanned(field, detection.redact_json, text, res)
     return CleanText(str(found))
 

@@ -19,7 +19,7 @@ from service.queue.queue import Wakeup
 from service.runtime.embedding import ActiveEmbedder
 
 ScopeKey = tuple[str, str, int, Wall]
-"""A part of a scope as SQL, its values, how far rows are counted, and the wall that this was behind."""
+"""A part of a scope as SQL, its values, up to how many rows are counted, and the wall."""
 """A scope with its channels, and up to how many rows it is counted. What is remembered of it holds until a moment of
 the monotonic clock."""
 
@@ -52,12 +52,12 @@ class Resources:
     model_status: ModelStatus = field(default_factory=ModelStatus)
 
     def latest(self) -> Resources:
-        """The same with the vectors that are in use now. What begins takes them, and keeps them to its end."""
+        """These resources with the vector generation that is active now. Requests keep the one they started with."""
         if self.active is None or self.active.now.generation.number == self.generation:
             return self
         now = self.active.now
         return replace(self, embedder=now.embedder, generation=now.generation.number)
 
     def of_workspace(self, overrides: dict[str, Any]) -> Resources:
-        """The same resources under a workspace's own settings."""
+        """These resources with a workspace's own settings."""
         return replace(self, settings=self.settings.for_workspace(overrides)) if overrides else self

@@ -42,8 +42,8 @@ async def write_transaction(scope: Scope, res: Resources, request: WriteContext)
 async def scopes_transaction(
     workspace_id: UUID, wanted: Iterable[Scope], res: Resources, request: WriteContext, *, owner: Scope | None = None
 ) -> AsyncIterator[Session]:
-    """The same in several scopes of a workspace, whose locks are taken in the order of their names. `owner`: whose data
-    the stored answer holds."""
+    """A transaction in several scopes of a workspace, whose locks are taken in the order of their names. `owner`: whose
+    data the stored response contains."""
     by_name: dict[str, Scope] = {}
     for each in wanted:
         check_share(each, request)
@@ -140,7 +140,7 @@ def check_share(scope: Scope, request: WriteContext) -> None:
 
 
 async def check_share_of(session: Session, workspace_id: UUID, ids: Sequence[UUID], request: WriteContext) -> None:
-    """The same for memories by their ids."""
+    """`check_share` for memories by their ids."""
     if not request.may_share and await writes.are_any_shared(session, workspace_id, ids):
         check_share(Scope(workspace_id), request)
 
@@ -150,7 +150,7 @@ def missing() -> NotFound:
 
 
 def memory_id(text: str) -> UUID:
-    """The id; NotFound for anything that is no UUID, because no memory has such an id."""
+    """The id; raises NotFound for anything that is not a UUID."""
     try:
         return UUID(text)
     except ValueError:

@@ -54,7 +54,7 @@ COEFFICIENTS: Final = (6.44, -13.26, 1.84, -1.34, -28.68, 2.32)
 """Of nearness, said by others, said, unsaid, lacking and standing out; bench/answers.py fits them on our own texts."""
 
 MAX_LACKING, MAX_READ, NEXT = 0.15, 30, 5
-"""What holds nothing that is asked for lacks so much at most; so many texts are read for it; so many are the next."""
+"""Greatest deduction for a text without anything that is asked for; number of texts read for it; and of the next."""
 
 SCARCITY, MANY_TEXTS = 1.3, 10
 """What each halving of the number of texts adds, divided by ln 2, below so many."""
@@ -123,9 +123,9 @@ def assess(found: Statements, parsed: ParsedQuery, unsaid: float, texts: int) ->
         _lacking(less_fit, found.texts, parsed),
         float(nearest[0] - nearest[1:].mean()) if len(nearest) > 1 else 0.0,
     )
-    told = INTERCEPT + scarcity(texts) + sum(map(mul, COEFFICIENTS, measures))
+    log_odds = INTERCEPT + scarcity(texts) + sum(map(mul, COEFFICIENTS, measures))
     known = zip(found.keys, less_fit.tolist(), strict=True)
-    return Answerability(_logistic(told), {key: less for key, less in known if not math.isnan(less)}, measures)
+    return Answerability(_logistic(log_odds), {key: less for key, less in known if not math.isnan(less)}, measures)
 
 
 def scarcity(texts: int) -> float:
@@ -155,7 +155,7 @@ def of_memories(
     columns: Columns,
     cosines: Mapping[UUID, float | None],
 ) -> Answerability | None:
-    """The same for the candidates of a search of memories. `cosines`: to the vector of the question as it was asked."""
+    """The answerability from the candidates of a search of memories. `cosines`: to the vector of the original query."""
     found = Statements(
         measured.ids,
         np.array([cosines[each] for each in measured.ids], dtype=np.float64),

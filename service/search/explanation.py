@@ -47,7 +47,7 @@ async def explain(
         found = features.joined(await features.read(session, plan, [memory_id], context.idf, wanted), found, wanted)
     ranked = signals.fused(signals.columns(found, context), context)
     place = next((at for at, each in enumerate(ranked, 1) if each.key == memory_id), None)
-    if place is None:  # it went away meanwhile
+    if place is None:  # it has just been deleted
         return Explanation(memory_id, found=False, place=None, reasons=("unknown",))
     hit = ranked[place - 1]
     if hit.score < query.min_score:

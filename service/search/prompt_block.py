@@ -50,7 +50,7 @@ class PromptLine:
 
 @dataclass(frozen=True, slots=True)
 class PromptPiece:
-    """Lines that are taken or left as a whole. `group`: of which a caller may want only so many."""
+    """Lines that are included or omitted as a whole. `group`: a caller may limit the number per group."""
 
     part: str
     score: float
@@ -118,7 +118,7 @@ def pack(pieces: Sequence[PromptPiece], block: PromptBlock) -> list[PromptPiece]
 
 
 def cap_groups(pieces: Sequence[PromptPiece], most: int | None) -> list[PromptPiece]:
-    """Returns the pieces, best first, at most so many of each group; None for all."""
+    """Returns the pieces, best first, up to a number per group; None for all."""
     seen: dict[Hashable, int] = {}
     kept = []
     for piece in sorted(pieces, key=lambda each: -each.score):
@@ -142,7 +142,7 @@ def spoken(turn: Turn, text: str | None = None) -> str:
 
 
 def fact(memory: Memory, score: float, day: date, marks: str = "", order: tuple[object, ...] = ()) -> PromptPiece:
-    """Returns the line of a memory. `marks`: of what is over or has a later word."""
+    """Returns the line of a memory. `marks`: whether it is no longer valid or has later statements."""
     text = f"- {one_line(memory.text)} ({day}){marks}"
     return PromptPiece("facts", score, (PromptLine(memory.id, text, (*order, memory.timestamp, str(memory.id))),))
 

@@ -201,7 +201,7 @@ def _names(text: str, speakers: Iterable[str]) -> list[tuple[int, int, str]]:
 def _user_names(text: str, user_id: str | None) -> list[tuple[int, int]]:
     """Spans that name the user whose memories are searched, when the id is a name (alice, alice.smith@example.com) and
     the query asks for more than that. All of the memories are about the user and few say the name: those few would
-    come first whatever is asked ("Where does Alice live?")."""
+    come first in any question ("Where does Alice live?")."""
     words = _NAME_SEPARATORS.split((user_id or "").split("@")[0])
     if not all(word.isalpha() and len(word) > 1 and not _ordinary(word) for word in words):
         return []

@@ -33,7 +33,7 @@ from service.search.statements import recall_context
 from service.search.turn_search import RankedTurns
 
 ANSWERS: frozenset[PartName] = frozenset({"turns", "facts", "entities"})
-"""The parts that answer a question; the others hold whatever is asked."""
+"""The parts that answer the question; the others do not depend on it."""
 
 MAX_GOALS = 20
 MAX_STRATEGIES = 5

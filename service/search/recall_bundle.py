@@ -164,7 +164,7 @@ class _Lines:
         return prompt_block.fact(memory, score, self.day(memory.timestamp), self.marks(hit), topic)
 
     def marks(self, hit: Hit) -> str:
-        """What is over, and what was said later about the same thing."""
+        """Marks for facts that are no longer valid or have later statements."""
         memory, later = hit.memory, self.results.later.get(hit.memory.id)
         marks = []
         if memory.t_invalid is not None and memory.t_invalid <= self.now:

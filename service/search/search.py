@@ -64,17 +64,17 @@ from service.search.statements.turn_candidates import TurnContext, TurnQuery
 from service.search.techniques import AddedTexts, QueryVectors
 
 SUMMARY_KEPT_S: Final = 10.0
-"""A scope's size and speakers are looked up again after so long: a new speaker may be missing meanwhile, and what
+"""How long a scope's size and speakers are cached: a new speaker may be missing until then, and what
 another process stored as the first turn of a scope."""
 
 MAX_SUMMARIES: Final = 1_000
 
 MAX_WIDENED: Final = 64
-"""Candidates are looked for anew, four times as many, where the page is short because messages gave way to their facts;
-at most so many times the wanted hits."""
+"""Candidates are searched again, four times as many, if the page is short because messages gave way to their facts; up
+to this multiple of the wanted hits."""
 
 DIVERSITY_OVERFETCH: Final = 4
-"""With diversity, so many times the wanted hits are looked at."""
+"""With diversity, this multiple of the wanted hits is considered."""
 
 MAX_DIVERSIFIED: Final = 50
 """Hits that are chosen one by one with diversity: each is compared with all that are left."""
@@ -413,7 +413,7 @@ async def _measured(session: Session, prepared: PreparedSearch, res: Resources) 
 async def _turns(
     session: Session, prepared: PreparedSearch, found: Candidates, res: Resources
 ) -> tuple[Candidates, Features, list[TurnContext]]:
-    """The candidates with the turns that may answer beside them, the features of those, and the context that their
+    """The candidates with the turns that may answer, too, the features of those, and the context that their
     turns give to memories. A turn that only asks answers nothing."""
     query, plan = prepared.query, prepared.plan
     found, spoken, contexts = await turn_candidates.read(
@@ -431,7 +431,7 @@ async def _turns(
 
 
 async def _recorded(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
-    """The same of the memories as they were recorded at a moment."""
+    """Candidates and features of memories as recorded at a moment."""
     query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
     there = RecordedScope(query.scope, prepared.now, plan.conditions, query.channels)
     texts = await past_texts.read(session, there, plan, res)
@@ -470,8 +470,8 @@ async def _without_told(session: Session, query: Query, found: Mapping[UUID, Mem
     facts = [key for key, each in said.items() if key not in messages and each.conversation_id in messages.values()]
     if not (messages and facts) or query.as_of is not None:
         return found
-    told = await sources.told(session, query.scope.workspace_id, facts, list(messages))
-    return {key: each for key, each in found.items() if key not in told}
+    stated = await sources.told(session, query.scope.workspace_id, facts, list(messages))
+    return {key: each for key, each in found.items() if key not in stated}
 
 
 async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:

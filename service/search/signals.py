@@ -380,7 +380,7 @@ _asking, _first_person = _Remembered(question_share), _Remembered(first_person)
 
 
 def asking_share(ids: Sequence[UUID], texts: Sequence[str | None]) -> Column:
-    """Returns the share of each text that asks, 0..1; 0 where there is no text."""
+    """Returns the share of each text that asks, 0..1; 0 without a text."""
     possible = [text if text and ("?" in text or not text.isascii()) else None for text in texts]
     return _column(_asking, ids, possible, 0.0)
 

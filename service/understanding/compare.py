@@ -2,8 +2,8 @@
 
 Nothing ends by meaning. An older statement ends only where the newer one names its value and says that it is over
 ("no longer X", "from X to Y", "Y instead of X"), states its exact opposite, fills the same slot of one value with
-another value of the same kind, or corrects what was just said. An older text that says more than what is over is never
-ended, only marked, like everything that is merely likely to be outdated.
+another value of the same kind, or corrects what was just said. An older text that says more than what has ended is
+only marked, never ended, like everything that is merely likely to be outdated.
 
 Pure; both were said about one scope, and the order of the two is known.
 """
@@ -25,7 +25,7 @@ from service.language.talk import answers
 from service.understanding import outdating
 
 ABOUT_ONE_THING = 0.55
-"""Similarity from which a change told in other words is likely to be about the older statement."""
+"""Similarity from which a change in other words is likely to be about the older statement."""
 
 NEAR = 0.70
 """Below this similarity two texts never count as the same; no model is asked about them either."""
@@ -40,11 +40,11 @@ MOST_STATEMENTS = 2
 """Sentences of a text up to which it is marked by what is likely: with longer ones other things are meant too often."""
 
 MOST_EXTRAS = 4
-"""Words of a statement beside those that are over, from which on it says more than that."""
+"""Number of words in addition to those that have ended, from which a statement says more than that."""
 
 
 class LinkKind(StrEnum):
-    """SAME: nothing new. ENDS: the older is no longer so. UNSURE: it may be no longer so."""
+    """SAME: nothing new. ENDS: the older is no longer true. UNSURE: it may no longer be true."""
 
     SAME = "same"
     ENDS = "ends"
@@ -208,7 +208,7 @@ def relate(
 
 
 def relate_each(pairs: Sequence[tuple[str, str, float]]) -> list[FactLink | None]:
-    """The same for pairs of a newer text and an older one with their similarity."""
+    """Relates pairs of a newer and an older text with their similarity."""
     return [relate(newer, older, similarity) for newer, older, similarity in pairs]
 
 
@@ -424,7 +424,7 @@ def _elided(context: str) -> re.Pattern[str]:
 
 
 def _link(old: Spoken, ended: Sequence[tuple[int, Reason, bool]]) -> FactLink:
-    """The end of the older text, of one of its sentences, or a mark where a sentence says more than what is over."""
+    """The end of the older text, of one of its sentences, or a mark if a sentence says more than what has ended."""
     places = {place for place, _, _ in ended}
     _, reason, by_slot = ended[0]
     if any(_says_more(old.statements[place]) for place in places):

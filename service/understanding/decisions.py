@@ -28,7 +28,7 @@ CALLS_AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class ShownStatement:
-    """A statement with the memories that it is decided beside, nearest first."""
+    """A statement with the memories to decide it by, nearest first."""
 
     statement: Statement
     shown: tuple[Neighbour, ...]

@@ -1,4 +1,4 @@
-"""Facts held against the conversation they were taken from.
+"""Checks facts against the conversation they were extracted from.
 
 A model's fact that claims more than was said gives way to the message itself, where that is worth keeping; of one that
 is kept, every part is checked: speaker, message, times, names. What cannot be checked is left to the rules.

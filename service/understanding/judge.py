@@ -89,7 +89,7 @@ def _judged(statement: Statement, known: Sequence[Neighbour], related: Sequence[
 
 
 def contradicts(statement: Statement, memory: Neighbour) -> bool:
-    """Whether the memory cannot stay as it is beside the statement, whichever of the two was said later."""
+    """Whether the memory contradicts the statement, whichever of the two was said later."""
     found = _related(statement, memory)
     return found is not None and found.link.kind is LinkKind.ENDS
 
@@ -135,7 +135,7 @@ def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit
     ends = [each for each in related if each.link.kind is LinkKind.ENDS and each.link.text is None]
     later = [each for each in ends if each.later]
     before = _ended(statement, ends)
-    if later and not _is_over(statement):  # what was over when it was said stays true beside what held later
+    if later and not _is_over(statement):  # what had ended when it was said stays true along with what held later
         following = min(later, key=lambda each: _holds_from(each.memory))
         previous = before[0].memory if before else None
         return (Edit(Action.NONE, following.memory, earlier=True, previous=previous),), [Reason.EARLIER]

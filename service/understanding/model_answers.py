@@ -125,7 +125,7 @@ def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Edit 
 
 
 def _target(given: Any, shown: Sequence[Neighbour]) -> Neighbour | None:
-    """The memory behind a local number; models also echo it in brackets, as a string, or give a full id."""
+    """The memory with a local number; models also echo it in brackets, as a string, or give a full id."""
     if isinstance(given, bool) or not isinstance(given, str | int | float):
         return None
     word = str(given).strip("[]#. ").removesuffix(".0")
@@ -137,7 +137,7 @@ ACTION_KEYS = ("event", "action", "operation", "op")
 
 
 def _action(value: Any) -> Action | None:
-    """What an entry wants to be done; None when it is no operation."""
+    """The operation of an entry; None for anything else."""
     names = (value[key] for key in ACTION_KEYS if isinstance(value.get(key), str)) if isinstance(value, dict) else ()
     name = next(iter(names), "").upper()
     return Action(name) if name in set(Action) else None
@@ -156,7 +156,7 @@ def _listed(answer: str) -> list[Any] | None:
 
 
 def _meaningful(operations: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """NONE beside another action says nothing."""
+    """Drops NONE next to another action."""
     real = tuple(each for each in operations if each.action is not Action.NONE)
     return real or operations[:1]
 

@@ -62,7 +62,7 @@ def tuned(prompt: LlmRequest, settings: Settings) -> LlmRequest:
 
 
 async def complete_uncached(res: Resources, workspace_id: UUID, prompt: LlmRequest) -> LlmReply:
-    """The same without the cache, for a prompt that will hardly be sent again."""
+    """Completes a prompt without the cache, as it will hardly be sent again."""
     return await _metered(res, workspace_id).complete(tuned(prompt, res.settings))
 
 

@@ -1,4 +1,4 @@
-"""What a model's facts are held against: the messages, the turns before them, who speaks, and what is known.
+"""The sources that a model's facts are checked against: messages, earlier turns, speakers, and known facts.
 
 A model gives texts. Where one came from is read off the sentence that shares most of its content words; a tie goes to
 the message that the model named, then to the user, then to the later message.

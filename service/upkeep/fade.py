@@ -28,7 +28,7 @@ ARCHIVED_AT_ONCE = 100  # in one transaction, under the lock of their scope: som
 async def archive_faded(
     workspace_id: UUID, which: AgeingScope, after: UUID, res: Resources, request: WriteContext
 ) -> tuple[int, UUID | None]:
-    """Archives the next memories whose relevance has faded; returns how many, and the id to go on behind, None at the
+    """Archives the next memories whose relevance has faded; returns how many, and the id to continue after, None at the
     end."""
     async with res.db.read(workspace_id) as session:
         ids = await fading.faded(session, workspace_id, res.settings.ageing, which, after=after, batch=ARCHIVED_AT_ONCE)

@@ -36,7 +36,7 @@ CONTRADICTED: Final[Mapping[str, str]] = {
 async def report(
     workspace_id: UUID, section: Section, res: Resources, *, after: WalkPlace, limit: int
 ) -> SectionReport:
-    """The findings of a section behind a place, in the order of their ids; of duplicates none that has a memory in
+    """The findings of a section after a place, in the order of their ids; of duplicates none that has a memory in
     common with an earlier one of the page, for it is another one once that is joined."""
     most = COMPARED_AT_ONCE if section == "duplicates" else limit
     async with res.db.read(workspace_id) as session:
@@ -44,7 +44,7 @@ async def report(
         there = await _memories_of(session, workspace_id, section, walked.candidates)
     if section == "duplicates":
         return await _duplicates(walked, there, res, limit)
-    shown = tuple(_told(section, each, there) for each in _present(section, walked.candidates, there))
+    shown = tuple(_describe(section, each, there) for each in _present(section, walked.candidates, there))
     rest = walked.candidates[-1].place if walked.total > len(walked.candidates) else walked.last
     return SectionReport(section, shown, walked.total, walked.last is None, rest)
 
@@ -59,8 +59,8 @@ async def chosen(
         there = await _memories_of(session, workspace_id, section, candidates)
     if section == "duplicates":
         return {each.change: each for each in (await _redundant(candidates, there, res)).values()}
-    told = [_told(section, each, there) for each in _present(section, candidates, there)]
-    return {each.change: each for each in told}
+    described = [_describe(section, each, there) for each in _present(section, candidates, there)]
+    return {each.change: each for each in described}
 
 
 async def storage(res: Resources, *, limit: int) -> StorageReport:
@@ -149,7 +149,7 @@ def _start(memory: Memory) -> str:
     return memory.text[:SHOWN_CHARS]
 
 
-def _told(section: Section, found: Candidate, there: Mapping[UUID, Memory]) -> CleanupFinding:
+def _describe(section: Section, found: Candidate, there: Mapping[UUID, Memory]) -> CleanupFinding:
     """Any finding but a duplicate, with its reason."""
     change = CleanupChange(section, found.id, found.version, found.kept_id, found.kept_version)
     detail = found.detail

@@ -28,9 +28,7 @@ from service.runtime.transactions import append_audit, scopes_transaction, store
 from service.upkeep.optimization_report import WITHOUT_MEMORIES, began, chosen, ids_of
 from service.upkeep.statements import findings
 
-CHANGED = (
-    "{id} has changed since it was looked at, or is no such finding any more. Nothing was done: read the report again."
-)
+CHANGED = "{id} has changed since the report, or is no longer such a finding. Nothing was done: read the report again."
 OVER = "{id} is not decided here: {reason}"
 
 
@@ -86,7 +84,7 @@ async def _confirmed(workspace_id: UUID, changes: Sequence[CleanupChange], res: 
 
 
 async def _check(session: Session, workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources) -> None:
-    """The same under the locks. Texts are not compared again: a memory of the same version has the same text."""
+    """Checks the changes under the locks. Texts are not compared again: an equal version has an equal text."""
     for section, own in _by_section(changes).items():
         found = await findings.among(session, workspace_id, section, ids_of(own), now=res.clock())
         known = {frozenset({(each.id, each.version), (each.kept_id, each.kept_version)}) for each in found}

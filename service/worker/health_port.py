@@ -23,7 +23,7 @@ REQUEST_S = 5.0
 """How long a request may take to come, and its answer to be taken."""
 
 HEAD_BYTES = 16 * 1024
-CONNECTIONS = 100  # of more the oldest gives way, so a probe is answered whoever else holds the port
+CONNECTIONS = 100  # above it the oldest is closed, so that a probe is always answered
 READY_TIMEOUT_S = 2.0
 ALIVE = ("/livez", "/healthz")
 

@@ -124,7 +124,7 @@ class Worker:
             await self._drain()
         finally:
             await _end_all(*background_tasks, *self._running)
-            with suppress(Exception):  # behind what the writer has under way, so nothing is written twice
+            with suppress(Exception):  # after the writer's pending work, so nothing is written twice
                 await asyncio.wait_for(self._recorder.flush_all(), FINAL_FLUSH_S)
             await _end_all(writer)
 
@@ -284,7 +284,7 @@ class Worker:
             self._wakeup.set()
 
     async def _dispatch(self) -> None:
-        """Makes jobs of what webhooks are to be told, where this worker does them."""
+        """Creates jobs for changes to send to webhooks, if this worker runs them."""
         if "deliver_webhook" in self._tasks and await webhooks.dispatch(self._res.latest()):
             self._wakeup.set()
 
@@ -313,7 +313,7 @@ class Worker:
 
 
 async def carry_out(task: Task, batch: Batch, res: Resources) -> Counts | None:
-    """Runs the jobs of a batch, behind the wall of the request that asked for it."""
+    """Runs the jobs of a batch, within the wall of the request that caused it."""
     with walls.apart():
         if not task.derives:
             walls.stand_behind(batch[0].wall)

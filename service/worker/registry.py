@@ -41,7 +41,7 @@ class Task:
     `timeout_s`: a longer run is cancelled and has failed. `half`: takes at most half of a worker's slots, because
     somebody else says how long it runs.
     `derives`: makes what belongs to a row, such as its vector, whoever wrote it. All others do what a request asked
-    for, behind the wall of that request, and each alone.
+    for, within the wall of that request, and each alone.
     """
 
     run: Run

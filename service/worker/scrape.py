@@ -28,10 +28,10 @@ from service.working.statements import working
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
 KEPT_S = 5.0
-"""How long a look at the database is served again: monitors ask every 15 to 60 s, each of several replicas."""
+"""How long figures of the database are cached: monitors scrape every 15 to 60 s, each of several replicas."""
 
 TABLES_KEPT_S = 30.0
-"""The same for the sizes of tables, which only VACUUM and ANALYZE change."""
+"""How long sizes of tables are cached, which only VACUUM and ANALYZE change."""
 
 LOOK_S = 3.0
 """The longest look; a monitor mostly waits 10 s."""

@@ -129,7 +129,7 @@ async def clear(scope: WorkingScope, res: Resources) -> int:
 async def remove(
     scope: WorkingScope, kind: WorkingKind, key: str, res: Resources, *, expected: Expected | None = None
 ) -> None:
-    """Raises NotFound when there is no such entry, or PreconditionFailed."""
+    """Raises NotFound if there is no such entry, or PreconditionFailed."""
     async with _locked(scope, res) as session:
         there = await working.find(session, scope, kind, key, now=res.clock())
         if there is None:

@@ -254,7 +254,7 @@ def test_what_locks_nothing_is_counted_only() -> None:
 def test_a_wait_is_told() -> None:
     found = revision_of("0009", "x", "ALTER TABLE memory ALTER COLUMN x TYPE bigint", SIZES)
     told = described(migration_plan.Plan("0008", "0009", (found,)))
-    assert "Requests wait for memory meanwhile: choose a quiet hour." in told
+    assert "Requests wait for memory during this step: choose a quiet hour." in told
     assert "about 2 minutes" in told
 
 

@@ -1747,7 +1747,7 @@ class WhoAmIResponse(TypedDict):
 
 
 class WithdrawnSpanItem(TypedDict):
-    """A part of a turn that is no longer so."""
+    """A part of a turn that is no longer true."""
 
     start: int
     end: int

@@ -20,7 +20,7 @@ from service.postgres.tables import AUDIT_LOG
 async def page(
     session: Session, workspace_id: UUID, filters: AuditFilter, *, after: tuple[datetime, UUID] | None, limit: int
 ) -> list[AuditRecord]:
-    """Entries, newest first, behind the key `after`. Each filter but that of the memory has an index with the time."""
+    """Entries, newest first, after the key `after`. Each filter but that of the memory has an index with the time."""
     columns = (AUDIT_LOG.c[field.name] for field in fields(AuditRecord))
     query = select(*columns).where(AUDIT_LOG.c.workspace_id == workspace_id, *_conditions(filters))
     if after is not None:

@@ -36,7 +36,7 @@ TAKE = text("""
 
 @dataclass(frozen=True, slots=True)
 class TokenBucket:
-    """So many of a unit a second, and so many at once. `subject`: the key, or the workspace for all of its keys."""
+    """A rate in units per second, and a burst. `subject`: the key, or the workspace for all of its keys."""
 
     subject: UUID
     unit: str
@@ -53,7 +53,7 @@ class Grant:
 
 
 async def take(database: Database, workspace_id: UUID, wanted: Sequence[tuple[TokenBucket, float]]) -> list[Grant]:
-    """Takes up to so many tokens of each, in the order given, in one transaction."""
+    """Takes up to the given number of tokens from each, in the order given, in one transaction."""
     granted: dict[TokenBucket, Grant] = {}
     async with database.begin(workspace_id, generic_plans=True) as session:
         for each, count in sorted(wanted, key=lambda pair: (pair[0].subject, pair[0].unit)):  # one order of locks

@@ -59,7 +59,7 @@ def new_secret() -> str:
 
 
 async def find(database: Database, secret: str) -> Caller | None:
-    """The caller behind a secret; None when unknown or revoked. Expiry is the caller's to check against its clock."""
+    """The caller with this secret; None when unknown or revoked. Expiry is the caller's to check against its clock."""
     async with database.read() as session:
         row = (await session.execute(FIND, {"hash": digest(secret)})).one_or_none()
     return _caller(row) if row is not None else None
@@ -75,7 +75,7 @@ def _caller(row: Any) -> Caller:
 
 
 async def find_by_id(database: Database, workspace_id: UUID, key_id: UUID) -> Caller | None:
-    """The same for a key by its id, of which a signed token speaks; without the end of an old secret."""
+    """The caller for the id of a key, as in a signed token; the expiry of an old secret does not apply."""
     async with database.read(workspace_id) as session:
         row = (await session.execute(FIND_BY_ID, {"workspace": workspace_id, "id": key_id})).one_or_none()
     return _caller(row) if row is not None else None
@@ -170,7 +170,7 @@ async def change(session: Session, workspace_id: UUID, key_id: UUID, key: NewKey
 
 async def rotate(session: Session, workspace_id: UUID, key_id: UUID, old_until: datetime | None) -> str:
     """A new secret of a key; the one it has until now stays valid until `old_until` (None: it ends). The hash of each
-    stays, so that the first key is known by any secret it ever had, and not made anew."""
+    stays, so that the first key is known by any secret it ever had, and not created again."""
     secret = new_secret()
     values = {
         "key_hash": digest(secret),

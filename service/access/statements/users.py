@@ -31,7 +31,7 @@ COUNT_BY_KIND: dict[OwnerKind, TextClause] = {kind: text(COUNT_OWNERS.format(kin
 async def owners(
     session: Session, workspace_id: UUID, kind: OwnerKind, *, after: str | None, limit: int, now: datetime
 ) -> list[OwnerUsage]:
-    """The users, agents or runs of a workspace that have memories, by id, behind `after`."""
+    """The users, agents or runs of a workspace that have memories, by id, after `after`."""
     values = {"workspace": workspace_id, "after": after, "limit": limit, "now": now}
     return [OwnerUsage(kind, *row) for row in await session.execute(COUNT_BY_KIND[kind], values)]
 
@@ -66,7 +66,7 @@ COUNT_CHANNELS = text("""
 async def channels(
     session: Session, scope: Scope, *, after: str | None, limit: int, now: datetime
 ) -> list[ChannelUsage]:
-    """Channels by name, behind `after`, of the given user, agent and run (none: of the whole workspace)."""
+    """Channels by name, after `after`, of the given user, agent and run (none: of the whole workspace)."""
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     values = {"workspace": scope.workspace_id, **ids, "after": after, "limit": limit, "now": now}
     return [ChannelUsage(*row) for row in await session.execute(COUNT_CHANNELS, values)]

@@ -119,6 +119,6 @@ async def _learn(
             )
             try:
                 new += (await learn(wanted, res, context)).is_new
-            except (NotFound, InvalidInput):  # erased meanwhile, or a name that must not be stored
+            except (NotFound, InvalidInput):  # just erased, or a name that must not be stored
                 continue
     return new

@@ -173,7 +173,7 @@ async def lock_scopes(session: Session, workspace_id: UUID, ids: Collection[UUID
 async def lock_memory_scopes(
     session: Session, workspace_id: UUID, ids: Collection[UUID], *, now: datetime
 ) -> dict[UUID, Scope]:
-    """The same for memories that have not expired."""
+    """The scopes of the memories that exist and have not expired, locked like goals in `lock_scopes`."""
     expires_at = MEMORY.c.expires_at
     return await _lock_scopes(session, MEMORY, workspace_id, ids, expires_at.is_(None) | (expires_at > now))
 
@@ -236,7 +236,7 @@ async def append_history(
 
 
 async def history(session: Session, workspace_id: UUID, goal_id: UUID, *, skip: int, limit: int) -> list[GoalChange]:
-    """The changes behind the first `skip`, oldest first."""
+    """The changes after the first `skip`, oldest first."""
     here = GOAL_HISTORY.c.workspace_id == workspace_id, GOAL_HISTORY.c.goal_id == goal_id
     columns = GOAL_HISTORY.c.version, GOAL_HISTORY.c.event, GOAL_HISTORY.c.changes, GOAL_HISTORY.c.recorded_at
     query = select(*columns).where(*here).order_by(GOAL_HISTORY.c.version).offset(skip).limit(limit)

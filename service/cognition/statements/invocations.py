@@ -54,7 +54,7 @@ async def add(session: Session, new: Invocation) -> tuple[int, datetime]:
 async def page(
     session: Session, scope: Scope, wanted: InvocationFilter, *, after: tuple[datetime, int] | None, limit: int
 ) -> list[Invocation]:
-    """Invocations of a scope by time of recording, newest first, from behind `after` (recorded_at, id)."""
+    """Invocations of a scope by time of recording, newest first, after `after` (recorded_at, id)."""
     query = select(*TOOL_INVOCATION.c).where(*_conditions(scope, wanted))
     key = TOOL_INVOCATION.c.recorded_at, TOOL_INVOCATION.c.id
     if after is not None:

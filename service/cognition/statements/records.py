@@ -40,7 +40,7 @@ async def newest(
     after: tuple[datetime, UUID] | None,
     limit: int,
 ) -> list[Made]:
-    """What `make` makes of the rows, newest first, from behind the keyset position `after` (created_at, id)."""
+    """The rows converted by `make`, newest first, after the keyset position `after` (created_at, id)."""
     key = table.c.created_at, table.c.id
     if after is not None:
         query = query.where(tuple_(*key) < tuple_(*after))
@@ -64,7 +64,7 @@ async def remove(session: Session, table: TableClause, workspace_id: UUID, recor
 
 
 async def erase(session: Session, table: TableClause, scope: Scope, channel: str | None) -> int:
-    """The same for all records that have every given id (and the channel, if one is given); returns their number."""
+    """Deletes all records that have every given id (and the channel, if one is given); returns their number."""
     here = scopes.owned(table.name, scope, channel).clause
     ids = list(await session.scalars(delete(table).where(here).returning(table.c.id)))
     await idempotency.forget_answers_about(session, scope.workspace_id, ids)

@@ -104,7 +104,7 @@ async def nearest_same_task(
     tool_sequence: Sequence[str],
     task_type: str | None,
 ) -> list[tuple[Strategy, float | None]]:
-    """The same among strategies of exactly this scope and channel, with exactly these tools and this type of task."""
+    """Searches strategies of exactly this scope and channel, with exactly these tools and this type of task."""
     same_task = STRATEGY.c.task_type.is_not_distinct_from(task_type)
     where = [scopes.exactly("strategy", scope).clause, STRATEGY.c.tool_sequence == list(tool_sequence), same_task]
     return await _nearest(session, where, vector, generation=generation, limit=limit)
@@ -161,7 +161,7 @@ async def add(session: Session, new: Strategy, vector: Vector | None, *, generat
 
 
 async def reinforce(session: Session, workspace_id: UUID, strategy_id: UUID, *, success: bool, at: datetime) -> bool:
-    """Counts one more success or failure. False when there is no such strategy."""
+    """Adds one success or failure. False if the strategy does not exist."""
     counter = STRATEGY.c.success_count if success else STRATEGY.c.failure_count
     changed = update(STRATEGY).where(STRATEGY.c.workspace_id == workspace_id, STRATEGY.c.id == strategy_id)
     changed = changed.values(

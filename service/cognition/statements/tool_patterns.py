@@ -21,7 +21,7 @@ from service.postgres.engine import Session
 MAX_PEERS = 1_000
 """Conversations of an owner, the newest, that one is compared with."""
 
-# What is over: quiet, and without an open goal. A goal belongs to a conversation by its run.
+# Conversations that have ended: quiet, and without an open goal. A goal belongs to a conversation by its run.
 OPEN_GOAL = """
     EXISTS (SELECT FROM goal g WHERE g.workspace_id = c.workspace_id AND g.run_id = c.external_id
             AND g.user_id IS NOT DISTINCT FROM c.user_id AND g.status IN ('active', 'blocked'))

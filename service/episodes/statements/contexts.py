@@ -174,7 +174,7 @@ async def enqueue(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> 
 
 
 async def enqueue_conversations(session: Session, workspace_id: UUID, conversations: Sequence[UUID]) -> None:
-    """The same for every turn of these conversations."""
+    """Enqueues these jobs for every turn of the conversations."""
     values = {"workspace": workspace_id, "conversations": list(conversations)}
     await enqueue(session, workspace_id, list(await session.scalars(OF_CONVERSATIONS, values)))
 

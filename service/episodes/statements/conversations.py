@@ -133,7 +133,7 @@ def new_external_id() -> str:
 async def insert_turn(
     session: Session, conversation: Conversation, new: NewTurn, index: int, *, generation: int
 ) -> StoredTurn:
-    """Adds one turn at a free index; the conversation's next index lies behind it. Under the scope lock."""
+    """Adds one turn at a free index and moves the conversation's next index after it. Under the scope lock."""
     place = StoredTurn(uuid7(), conversation.id, index)
     await session.execute(
         update(CONVERSATION)
@@ -327,7 +327,7 @@ async def page(
     consolidated: bool | None = None,
     mentions: Condition | None = None,
 ) -> list[Conversation]:
-    """Conversations of a scope, the newest first, behind the key `after`."""
+    """Conversations of a scope, newest first, after the key `after`."""
     named = {"user_id": scope.user_id, "agent_id": scope.agent_id, "external_id": scope.run_id}
     given = [CONVERSATION.c[name] == value for name, value in named.items() if value is not None]
     query = select(*COLUMNS).where(
@@ -366,7 +366,7 @@ async def change(
     return _conversation(row)
 
 
-# An archive is no change of the conversation: it keeps the time of its last one.
+# Archiving is not a change of the conversation: it keeps the time of the last one.
 ARCHIVE_IDLE = text("""
     UPDATE conversation c SET archived = true, version = c.version + 1
     WHERE c.workspace_id = :workspace AND c.id IN (

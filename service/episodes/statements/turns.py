@@ -139,7 +139,7 @@ def new_rows(scope: Scope, turns: Sequence[tuple[NewTurn, StoredTurn]], *, gener
 async def page(
     session: Session, workspace_id: UUID, conversation_id: UUID, *, after: int | None = None, limit: int
 ) -> list[Turn]:
-    """Turns of a conversation in their order, behind index `after`."""
+    """Turns of a conversation in order, after index `after`."""
     query = _select().where(TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id)
     if after is not None:
         query = query.where(TURN.c.turn_index > after)
@@ -159,7 +159,7 @@ async def latest(
 
 
 async def recent(session: Session, wanted: TurnFilter, *, skip: int = 0, limit: int) -> list[Turn]:
-    """The latest of these turns by their timestamp, newest first, behind the first `skip`."""
+    """The latest of these turns by their timestamp, newest first, after the first `skip`."""
     query = _select().where((wanted.place("turn") & wanted.rows("turn")).clause)
     order = TURN.c.timestamp.desc(), TURN.c.conversation_id, TURN.c.turn_index.desc()
     return await direct.page(session, query.order_by(*order).offset(skip).limit(limit), None, _turn)
@@ -198,7 +198,7 @@ async def unembedded(
 async def store_vectors(
     session: Session, workspace_id: UUID, vectors: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
 ) -> int:
-    """How many turns got their vector, which comes with the text it was made of. Those that were deleted meanwhile,
+    """Stores vectors, each with the text it was computed from; returns how many turns got theirs. Deleted ones,
     show another text, or have a vector already get none."""
     locked = select(TURN.c.id).where(TURN.c.workspace_id == workspace_id, TURN.c.id.in_(vectors)).order_by(TURN.c.id)
     there = list(await session.scalars(locked.with_for_update(key_share=True)))

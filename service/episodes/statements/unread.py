@@ -68,7 +68,7 @@ async def find(
     kept: bool,
     batch: int,
 ) -> list[UnreadTurns]:
-    """At most `batch` conversations behind the id `after`; `owner`: user_id, agent_id and run_id, None for any;
+    """At most `batch` conversations after the id `after`; `owner`: user_id, agent_id and run_id, None for any;
     `quiet`: since their last turn was stored; `kept`: also messages that are memories word for word. One that has a job
     already is left out, also when that job is dead: a person decides about it. Another run that looks waits until the
     transaction ends, and sees the jobs of this one."""

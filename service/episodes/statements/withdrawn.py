@@ -140,7 +140,7 @@ async def add(
 
 
 async def add_to_present(session: Session, workspace_id: UUID, spans: Sequence[WithdrawnSpan]) -> None:
-    """The same for turns that may be gone by now, which are left out."""
+    """Adds spans, skipping turns that have been deleted."""
     here = {"workspace": workspace_id, "turns": sorted({each.turn_id for each in spans})}
     there = {row.id: len(row.content) for row in await direct.fetch(session, LOCK, here)}
     await add(
@@ -193,7 +193,7 @@ def hidden_of(spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -
 
 
 async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID], *, rewritten: bool = False) -> None:
-    """Writes anew what is shown of these turns. Locks them by ascending id; those that are gone are left out.
+    """Rewrites the visible text of these turns. Locks them by ascending id; deleted ones are skipped.
     `rewritten`: their own text changed as well."""
     wanted = {"workspace": workspace_id, "turns": sorted(turn_ids)}
     if not wanted["turns"]:

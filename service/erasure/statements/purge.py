@@ -46,7 +46,7 @@ TAKEN_OVER = text("""
 async def purge_scope(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
     """Rows removed or blanked by table, of all that has every given id (and the channel, if one is given)."""
     owned = scopes.owned("memory", scope, channel)
-    # whoever is changing one of them has to be done: what they add would be overlooked
+    # concurrent changes of them have to finish: what they add would be overlooked
     await session.execute(typed(text(LOCK_SCOPE.format(scope=owned.sql))), dict(owned.values))
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     counts = await activity.delete_activity(session, scope, channel)
@@ -65,8 +65,8 @@ async def purge_memories(
     turns: Sequence[UUID] = (),
     keep_turns: Sequence[UUID] = (),
 ) -> dict[str, int]:
-    """The same for memories, their past versions and promoted copies, the flagged memories that gave them their text,
-    the turns all of them came from (but for `keep_turns`), and these turns."""
+    """Rows removed or blanked by table, of memories, their past versions and promoted copies, the flagged memories that
+    gave them their text, the turns all of them came from (except `keep_turns`), and these turns."""
     anyone = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
     followed = await deletion.lock_with_followers(session, workspace_id, ids)
     values = {"workspace": workspace_id, "ids": list(ids), "action": decisions.TAKEN_OVER}
@@ -179,7 +179,7 @@ async def cancel_accepted(session: Session, workspace_id: UUID) -> None:
 async def remove_memories(
     session: Session, workspace_id: UUID, upto: datetime, *, after: UUID | None, batch: int
 ) -> list[UUID]:
-    """Deletes at most `batch` memories behind the id `after`, and returns their ids. No history is written: it goes as
+    """Deletes at most `batch` memories after the id `after`, and returns their ids. No history is written: it goes as
     well."""
     values = {"workspace": workspace_id, "upto": upto, "after": after, "batch": batch}
     ids = list(await session.scalars(NEXT_MEMORIES, values))

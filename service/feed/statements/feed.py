@@ -24,7 +24,7 @@ COLUMNS = (
     "tags", "categories", "metadata", "timestamp", "t_valid", "t_invalid", "expires_at", "archived", "version",
     "created_at", "updated_at",
 )  # fmt: skip
-"""What a change shows of a memory: what a caller wrote or decided. What use, age and jobs make of it is no change."""
+"""Columns of a memory in a change: what a caller wrote or decided. Effects of use, ageing and jobs are not changes."""
 
 TOLD_AS = {"content": "memory"}
 """A field of the answers that is not called as its column."""
@@ -32,7 +32,7 @@ TOLD_AS = {"content": "memory"}
 SETTLED = "(SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)"
 """The oldest transaction of the server that may still write, read once for a statement."""
 
-# Behind a wall there are no erasures: an id does not tell whose it was. ix_memory_history_position, pk_erased_memory.
+# With a wall there are no erasures: an id does not say whose it was. ix_memory_history_position, pk_erased_memory.
 ERASED = f"""
     UNION ALL
     (SELECT e.position, e.seq, e.memory_id, NULL, NULL::jsonb, e.erased_at, NULL, NULL, NULL FROM erased_memory e
@@ -90,7 +90,7 @@ WAITING = text(f"""
     ORDER BY h.position, h.seq LIMIT 1
 """)  # noqa: S608 - our own constant
 
-# A dump that is restored makes the table anew, in another server or in this one.
+# Restoring a dump creates a new table, on this server or another.
 SOURCE = text("""
     SELECT to_hex(system_identifier) || '.' || 'memory_history'::regclass::oid AS source, clock_timestamp() AS now,
            pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next
@@ -99,7 +99,7 @@ SOURCE = text("""
 
 PAGES: Mapping[bool, TextClause] = {False: text(PAGE.format(erased=ERASED)), True: text(PAGE.format(erased=""))}
 NEWESTS = {False: text(NEWEST.format(erased=NEWEST_ERASED)), True: text(NEWEST.format(erased=""))}
-"""By whether the transaction stands behind a wall."""
+"""By whether the transaction has a wall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ async def source(session: Session) -> FeedSource:
 async def entries(
     session: Session, workspace_id: UUID, after: FeedPosition, *, limit: int
 ) -> tuple[Sequence[FeedEntry], FeedPosition, bool]:
-    """The next changes behind `after` in order, without what readers do not see; the position of the last entry that
+    """The next changes after `after` in order, without what readers do not see; the position of the last entry that
     was looked at; and whether there may be more: they were `limit`, or as much as is read at once."""
     values = {"workspace": workspace_id, "position": after.position, "seq": after.seq, "limit": limit}
     rows = await direct.page(session, PAGES[bool(walls.current())], values, _placed)

@@ -59,12 +59,12 @@ def _delivery(row: Any) -> WebhookDelivery:
 
 
 async def find_due(session: Session, *, limit: int) -> list[tuple[UUID, UUID]]:
-    """Workspace and id of webhooks that something is to be told; for the worker."""
+    """Workspace and id of webhooks with changes to send; for the worker."""
     return [(row.workspace_id, row.id) for row in await session.execute(FIND, {"most": limit})]
 
 
 async def add(session: Session, workspace_id: UUID, values: Mapping[str, Any], after: FeedPosition) -> Webhook:
-    """A new webhook, which is told what comes behind `after`. `values`: url, description, events, secret."""
+    """A new webhook for changes after `after`. `values`: url, description, events, secret."""
     row = {"workspace_id": workspace_id, "id": uuid7(), "position": after.position, "seq": after.seq, **values}
     return _webhook((await session.execute(insert(WEBHOOK).returning(*COLUMNS), [row])).one())
 
@@ -110,7 +110,7 @@ async def schedule(session: Session, workspace_id: UUID, webhook_id: UUID, *, wa
 async def add_deliveries(
     session: Session, workspace_id: UUID, webhook_id: UUID, entries: Sequence[FeedEntry], end: FeedPosition
 ) -> None:
-    """A delivery for each entry, and the webhook's place behind `end`."""
+    """Inserts a delivery for each entry and moves the webhook to `end`."""
     rows = [
         {
             "workspace_id": workspace_id,
@@ -157,7 +157,7 @@ async def deliveries(
     before: UUID | None,
     limit: int,
 ) -> list[WebhookDelivery]:
-    """The newest first, behind the id `before`. Uses ix_webhook_delivery_webhook."""
+    """Newest first, before the id `before`. Uses ix_webhook_delivery_webhook."""
     query = select(*DELIVERY).where(_of(workspace_id, webhook_id)).order_by(WEBHOOK_DELIVERY.c.id.desc()).limit(limit)
     if state is not None:
         query = query.where(WEBHOOK_DELIVERY.c.state == state)

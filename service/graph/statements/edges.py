@@ -193,7 +193,7 @@ async def remove(
 async def of_memory(
     session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
 ) -> list[Relation]:
-    """The edges from and to a memory behind the first `skip`, the strongest first."""
+    """The edges from and to a memory after the first `skip`, strongest first."""
     columns = MEMORY_EDGE.c
     here = columns.workspace_id == workspace_id, or_(columns.source_id == memory_id, columns.target_id == memory_id)
     order = columns.strength.desc(), columns.source_id, columns.rel_type, columns.target_id

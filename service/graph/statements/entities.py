@@ -190,7 +190,7 @@ async def page(
     after: tuple[str, UUID] | None,
     limit: int,
 ) -> list[tuple[str, Entity]]:
-    """The next entities by name, each with the key that the page after it begins behind."""
+    """The next entities by name, each with the key that the next page starts after."""
     here = seen.rows
     if conversation_id is not None:
         mentions = MENTIONS.format(wanted="me.entity_id", given="t.conversation_id = :conversation")

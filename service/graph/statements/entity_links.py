@@ -54,7 +54,7 @@ INSERT = text("""
     ON CONFLICT (workspace_id, user_id, channel, name_key) DO NOTHING
 """)
 
-# A statement of its own, because ON CONFLICT DO NOTHING does not return rows that others committed meanwhile. Links of
+# A statement of its own, because ON CONFLICT DO NOTHING does not return rows that others have just committed. Links of
 # the same extractor to entities that the text no longer names are deleted; links of other extractors stay. By ascending
 # id, because a link locks its entity, and deleting entities locks them in the same order.
 LINK = text("""
@@ -88,7 +88,7 @@ LINK = text("""
 """)
 
 # Entities that only these memories name, and no caller wrote or related: they are deleted with the memories. Locked by
-# ascending id; a link that is made meanwhile waits for the lock and then finds no entity.
+# ascending id; a concurrent link waits for the lock and then finds no entity.
 LOCK_UNNAMED = text("""
     SELECT e.id FROM entity e
     WHERE e.workspace_id = :workspace AND e.extracted_by <> 'caller'
@@ -137,7 +137,7 @@ async def known(
 
 
 async def add(session: Session, workspace_id: UUID, mentions: Iterable[EntityMention]) -> None:
-    """Inserts the entities that do not exist yet, each as it is first mentioned; an existing one keeps its type."""
+    """Inserts the entities that do not exist yet, each as first mentioned; an existing one keeps its type."""
     new: dict[tuple[EntityOwner, str], EntityMention] = {}
     for each in mentions:
         new.setdefault((each.owner, key(each.named.name)), each)

@@ -48,7 +48,7 @@ LOCK_ENDS = text("""
     WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id FOR KEY SHARE
 """)
 
-# uq_entity_edge_…: one edge per pair and type, whatever its label
+# uq_entity_edge_…: one edge per pair and type, with any label
 PUT = statement(f"""
     INSERT INTO entity_edge AS e (workspace_id, id, source_id, rel_type, label, target_id, strength, confidence,
                                   properties, t_valid, t_invalid, extracted_by, updated_at)

@@ -2,7 +2,7 @@
 
 The mentions and edges of the absorbed entity move to the survivor, its names become aliases, its row is deleted. An
 edge that the survivor has already is not doubled: its evidence is added. `entity_merge.absorbed` keeps all of that as
-it was, so an undo is exact but for what was deleted meanwhile.
+it was, so an undo is exact except for what has been deleted since.
 
 Lock order: one merge of a user at a time, then the memories, the entities and the edges, each by ascending id.
 """

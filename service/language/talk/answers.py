@@ -7,7 +7,7 @@ import re
 from service.language import sentences, values
 
 MAX_CONTEXT_CHARS = 240
-"""Of what a message takes up, so much is put before it."""
+"""Maximum length of the text that a message refers to and that is put before it."""
 
 SHORT_WORDS, ANSWER_WORDS = 8, 25
 """Words of a message that may be no sentence, and of one that answers a question."""
@@ -59,7 +59,7 @@ _FINITE = re.compile(
 
 
 def takes_up(message: str) -> bool:
-    """Whether a message agrees, denies, chooses, corrects or is no sentence, so that it needs what was said before."""
+    """Whether a message agrees, denies, chooses, corrects or is not a sentence, so that it needs what precedes it."""
     return replies(message) or refers(message)
 
 

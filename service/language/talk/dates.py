@@ -72,7 +72,7 @@ def dated(text: str, said_at: datetime, zone: ZoneInfo) -> str:
 
 
 def without_dates(text: str) -> str:
-    """The text with blanks in the place of the dates that were added, so that no expression is read twice."""
+    """The text with added dates blanked out, so that no expression is read twice."""
     return ADDED.sub(lambda found: " " * len(found.group()), text)
 
 

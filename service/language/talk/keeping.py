@@ -143,7 +143,7 @@ def _states(sentence: str) -> bool:
 
 
 def is_about_the_memory(text: str) -> bool:
-    """Whether a text tells whoever keeps the memory what to do with it: that is no fact."""
+    """Whether a text instructs the keeper of the memory, which is not a fact."""
     return _ABOUT_MEMORY.search(text) is not None
 
 

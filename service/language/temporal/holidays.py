@@ -1,7 +1,7 @@
 """Dates of holidays.
 
 The holidays a US-English note-taker names, Easter by the Gregorian computus (Butcher's algorithm). A bare name counts
-only after a preposition or "last", "next", "this", or with a year: a Christmas tree is no date. "Easter weekend" and
+only after a preposition or "last", "next", "this", or with a year: a Christmas tree is not a date. "Easter weekend" and
 "the Christmas holidays" are the days around it, wherever they stand.
 """
 

@@ -17,7 +17,7 @@ from service.language.temporal.calendar import Interval, Lean
 class TimeContext:
     """A sentence, lower-cased and `raw`, and the reader's clock: `instant` is its UTC.
 
-    `asked`: it asks for what lies in a time, and is no note that says when.
+    `asked`: it asks for what lies in a time, and is not a note that says when.
     """
 
     text: str

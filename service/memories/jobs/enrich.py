@@ -83,7 +83,7 @@ async def run(job: Job, res: Resources) -> None:
 
 
 async def run_together(jobs: Sequence[Job], res: Resources) -> None:
-    """The same for the memories of several jobs of one workspace; of a memory with two jobs one after the other."""
+    """Enriches the memories of several jobs of one workspace; jobs of one memory run one after the other."""
     now, later = _one_each(jobs)
     if now:
         await _enrich(now, res)

@@ -43,12 +43,12 @@ class Finding:
 
 
 def placeholder(label: str) -> str:
-    """What stands in the place of a finding."""
+    """The replacement of a finding."""
     return f"[REDACTED:{label}]"
 
 
 def settle(text: str, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The same spans ascending and without overlap, placeholders cut out."""
+    """The spans in ascending order and without overlap, placeholders cut out."""
     merged: list[Finding] = []
     for found in sorted(findings, key=lambda item: (item.start, -item.end)):
         if merged and found.start < merged[-1].end:

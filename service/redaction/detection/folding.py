@@ -31,7 +31,7 @@ _UNSEEN = _MARKS | {"Cf"}  # joiners, marks of direction, soft hyphens, tags
 
 @lru_cache(maxsize=4_096)
 def _plain(char: str) -> str:
-    """What one character looks like: one character, or none when it is not seen beside others."""
+    """What a character looks like: one character, or none if it is invisible next to others."""
     compatible = unicodedata.normalize("NFKC", char)
     char = compatible if len(compatible) == 1 else char
     kind = unicodedata.category(char)

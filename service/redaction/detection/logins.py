@@ -64,7 +64,7 @@ _INNOCENT = re.compile(r"(?i)public|finger|sha-?\d|md5|hash|checksum|commit|dige
 
 
 def find(text: str) -> Iterator[Finding]:
-    """Passwords beside their user, in tables and lists; listed keys; addresses that open something."""
+    """Passwords next to their user, in tables and lists; listed keys; URLs that grant access."""
     if len(text) > 8:
         yield from _pairs(text)
         yield from _listed(text)

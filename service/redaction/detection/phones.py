@@ -57,7 +57,7 @@ def _is_phone(text: str, start: int, end: int) -> bool:
 
 
 def _is_part_of_a_name(text: str, start: int) -> bool:
-    """True behind a hyphen or slash that ties the digits to letters or digits: PO-123456, posts/123456."""
+    """True after a hyphen or slash that ties the digits to letters or digits: PO-123456, posts/123456."""
     return start >= 2 and text[start - 1] in "-/" and text[start - 2].isalnum()
 
 

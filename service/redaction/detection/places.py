@@ -1,4 +1,4 @@
-"""Secrets known by the place they stand in, whatever they look like.
+"""Recognises secrets by their context, whatever they look like.
 
 A credential word comes first (names.py); what follows says what kind of place it is. A field takes any value: `name=`,
 `"name": "`, an option, a parameter, an argument. Only what stands for a value (`$TOKEN`, `<your-key>`, a call, a
@@ -130,7 +130,7 @@ class _Place:
 
     kind: str  # a group of _SEPARATOR
     sign: str
-    strict: bool = False  # an option or a variable of the environment: whatever stands there is the value
+    strict: bool = False  # an option or an environment variable: anything there is the value
     foreign: bool = False
     next_line: bool = False
 
@@ -394,7 +394,7 @@ def _is_key(text: str, name: Name, place: _Place, value: _Value) -> bool:
 
 
 def _is_plain_key(text: str, name: Name, place: _Place, value: _Value, *, compound: bool, named: bool) -> bool:
-    """Words in the place of a key: they count where nothing but a value can stand."""
+    """Words instead of a key: they count where only a value can be."""
     body = value.body
     if value.quoted:
         return named or place.kind == "sign"
@@ -409,7 +409,7 @@ def _is_plain_key(text: str, name: Name, place: _Place, value: _Value, *, compou
 
 
 def _is_weak_key(text: str, name: Name, place: _Place, value: _Value, *, compound: bool) -> bool:
-    """Under a bare "key" a hash or a path is no secret: what stands there must look generated."""
+    """After a bare "key" a hash or a path is not a secret: the value must look generated."""
     body = value.body
     if any(map(str.isspace, body)):
         return False

@@ -108,7 +108,7 @@ def _after(offset: int, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
 
 
 def _blanked(text: str, found: tuple[Finding, ...]) -> str:
-    """The text with the findings struck out, at its old length: a phone number may stand right beside a card's."""
+    """The text with the findings struck out, at its old length: a phone number may be adjacent to a card number."""
     pieces, position = [], 0
     for item in found:
         pieces += [text[position : item.start], "\0" * (item.end - item.start)]

@@ -1,6 +1,6 @@
-"""Keys recognised by their own shape, whatever stands around them.
+"""Recognises keys by their own shape, in any context.
 
-`vendor_keys.py` has the shapes. A candidate must still have some disorder: `ghp_xxxxxxxx` in a manual is no secret.
+`vendor_keys.py` has the shapes. A candidate must still have some disorder: `ghp_xxxxxxxx` in a manual is not a secret.
 
 All patterns run over long unbroken runs only, which ordinary prose hardly has. Quantifiers are possessive or bounded,
 so that no text can make them slow.

@@ -67,7 +67,7 @@ def entropy_bits(value: str) -> float:
 
 
 def stands_for_something(value: str, *, quoted: bool = False) -> bool:
-    """True for a reference, a placeholder, a mask or a type: whatever is written instead of a secret."""
+    """True for what is written instead of a secret: a reference, a placeholder, a mask or a type."""
     return bool(
         not value
         or value.lower() in NOT_VALUES

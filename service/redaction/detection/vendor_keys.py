@@ -84,7 +84,7 @@ COMMON_PREFIXES: tuple[tuple[str, str, int], ...] = (
     (r"ZXlK|ZXlB|ZXdv|t1\.[\w-]{2,400}=*\.", _ANY, 60),
 )
 
-# Of a fixed length, or with words in the middle that nothing else has: found behind a letter, too, as in `pAKIA...`.
+# Of a fixed length, or with words in the middle that nothing else has: found after a letter, too, as in `pAKIA...`.
 UNMISTAKABLE: tuple[str, ...] = (
     r"lox_[\w-]{43}(?![\w-])",
     rf"gh[opusr]_{_WORD}{{36}}(?!\w)",
@@ -104,7 +104,7 @@ UNMISTAKABLE: tuple[str, ...] = (
     r"SG\.(?<![A-Z0-9]SG\.)[\w-]{22}\.[\w-]{43}(?![\w-])",
     r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}(?!\w)",
     r"sq0(?:atp|csp)-[\w-]{22,43}+(?![\w-])",
-    r"(?<!\d)\d{8,10}:A[A-H][\w-]{33}(?![\w-])",  # Telegram bot, behind `/bot` in an address
+    r"(?<!\d)\d{8,10}:A[A-H][\w-]{33}(?![\w-])",  # Telegram bot, after `/bot` in a URL
     r"AGE-SECRET-KEY-1(?<![A-Z0-9]AGE-SECRET-KEY-1)[A-Z0-9]{58}(?!\w)",
 )
 

@@ -113,7 +113,7 @@ class AnswerTable:
 
 
 def _own(prompt_sha256: bytes) -> str:
-    """The digest of a prompt behind the wall."""
+    """The digest of a prompt and the wall."""
     return hashlib.sha256(walls.own_name("").encode() + prompt_sha256).hexdigest()
 
 

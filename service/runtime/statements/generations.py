@@ -46,7 +46,7 @@ async def listed(database: Database) -> list[Generation]:
 
 
 async def listed_in(session: Session) -> list[Generation]:
-    """The same in the caller's transaction."""
+    """All generations, oldest first, in the caller's transaction."""
     table = EMBEDDING_GENERATION.c
     rows = await session.execute(
         select(table.generation, table.model, table.dimension, table.state).order_by(table.generation)

@@ -117,7 +117,7 @@ async def categories(session: Session, scope: Scope, *, limit: int) -> list[tupl
 async def count_uses(
     session: Session, workspace_id: UUID, memories: Mapping[UUID, Use], entities: Mapping[UUID, Use]
 ) -> None:
-    """Adds to the access counts of memories, then of entities; what was deleted meanwhile is skipped."""
+    """Adds to the access counts of memories, then of entities; deleted ones are skipped."""
     for statement, uses in ((COUNT_MEMORIES, memories), (COUNT_ENTITIES, entities)):
         if uses:
             ids = sorted(uses)

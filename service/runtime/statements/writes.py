@@ -178,7 +178,7 @@ async def release_expired(session: Session, workspace_id: UUID, hashes: Sequence
 
 
 def memory_rows(placed: Sequence[PlacedMemory], *, generation: int, now: datetime) -> tuple[NewRows, ...]:
-    """The rows of new memories. Writing them raises Conflict for an id that another scope took meanwhile (scopes do not
+    """The rows of new memories. Writing them raises Conflict for an id that another scope has taken (scopes do not
     wait for each other), or for an equal live row, which the scope lock makes rare."""
     memories = [(each, memory_values(each, now)) for each in placed]
     vectors = [
@@ -262,7 +262,7 @@ def text_values(new: NewMemory) -> dict[str, Any]:
 
 
 def mention_json(mention: Mention) -> dict[str, Any]:
-    """A temporal expression as it is stored."""
+    """A temporal expression in stored form."""
     return {
         "text": mention.text,
         "start": mention.start,
@@ -311,7 +311,7 @@ THRESHOLDS: Mapping[Operation, frozenset[str]] = {
     "promote": frozenset({"promoting"}),
     "retrieve": frozenset({"expired_factor", "search_factors", "search_techniques", "search_weights"}),
 }
-"""The settings that an operation goes by, beside those that every entry tells."""
+"""The settings of an operation, in addition to those in every entry."""
 
 
 def thresholds(settings: Settings, operation: Operation | None = None) -> dict[str, Any]:

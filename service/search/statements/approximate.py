@@ -51,7 +51,7 @@ MIN_FOUND_SHARE: Final[dict[VectorStrategy, float]] = {"binary": 1.0, "hnsw": 0.
 beyond where the search ended."""
 
 ARM_OVERFETCH: Final = 10
-"""The functions give so many times the arm's size, of which the conditions hide some."""
+"""The functions return this multiple of the arm's size, of which the conditions hide some."""
 
 # The nearest of a kind by binary distance that the conditions let through, compared exactly.
 BINARY: Final = """
@@ -83,7 +83,7 @@ WITH {known_ids}approximate AS MATERIALIZED (
 KNOWN_IDS: Final = "known AS MATERIALIZED (SELECT {ids} AS ids), "
 AMONG_KNOWN: Final = " AND ((SELECT ids IS NULL FROM known) OR v.memory_id IN (SELECT unnest(ids) FROM known))"
 
-# The exact scan starts from memory, so that rows without a vector are there too, behind all others. It looks up vectors
+# The exact scan starts from memory, so that rows without a vector are included, after all others. It looks up vectors
 # only for rows that the conditions let through (OFFSET 0): the planner takes these for hundreds of thousands, of which
 # the graph would have found enough, and would read all vectors of the scope.
 FALLBACK: Final = """fallback AS MATERIALIZED (

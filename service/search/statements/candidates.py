@@ -23,7 +23,7 @@ from service.search.statements import approximate, exact, prefilter
 from service.search.statements.plan import Candidates, SearchPlan
 
 PREFILTER_ROWS: Final = 2_000
-"""In a scope of so many rows, conditions that an index serves are looked up before all rows are read; in a smaller one
+"""From this size of a scope on, conditions that an index serves are looked up before reading all rows; in a smaller one
 the look-up costs as much as it saves."""
 
 MAX_SPEAKERS: Final = 200
@@ -58,7 +58,7 @@ def summary_statement(scope: str, turns: str) -> TextClause:
 
 
 async def find(session: Session, plan: SearchPlan, scope_rows: int, *, binary_rows: int) -> Candidates:
-    """The candidates of all arms, in a scope that had so many rows a few seconds ago. One that has outgrown
+    """The candidates of all arms, in a scope that had this many rows a few seconds ago. One that has outgrown
     `exact_rows` since then is searched as a large one."""
     if scope_rows >= PREFILTER_ROWS:
         few = await prefilter.few_rows(session, plan)

@@ -27,7 +27,7 @@ from service.postgres.vectors import Half
 from service.search.statements.plan import Candidates, SearchPlan
 
 CLOSE_SHARE: Final = 40
-"""In larger scopes one in so many rows is compared exactly."""
+"""In larger scopes one in this many rows is compared exactly."""
 
 MAX_COMPARED_TERMS: Final = 48
 """A query of more terms, a whole page, has them counted in the rows' lists of terms: 4,000 terms compared with each
@@ -168,9 +168,9 @@ ROW: Final = """
     FROM memory m WHERE {part}"""
 
 INDEXED_TERMS: Final = 120
-"""Of a text and its context with at most so many different terms, ix_memory_user_bm25 and _agent_bm25 hold all that is
-read by default; longer ones would not fit into an index entry and are found by ix_memory_user_many_terms and its
-likes."""
+"""With at most this many different terms of a text and its context, ix_memory_user_bm25 and _agent_bm25 cover all that
+is read by default; longer ones would not fit into an index entry and are found by ix_memory_user_many_terms and the
+like."""
 
 
 async def find(session: Session, plan: SearchPlan) -> Candidates | None:

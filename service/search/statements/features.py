@@ -52,7 +52,7 @@ ALWAYS: Mapping[str, str] = {
 }
 
 SHORT_TEXTS, SHORT_BYTES = "short_texts", 2_000
-"""A wanted feature that widens `phrasing` to all texts of up to so many bytes. Longer ones are documents rather than
+"""A wanted feature that widens `phrasing` to all texts of up to this many bytes. Longer ones are documents rather than
 messages, are stored out of line, and are too much to hand over for each candidate."""
 
 OPTIONAL: Mapping[str, str] = {
@@ -144,7 +144,7 @@ async def read(
 
 
 def of_columns(found: Mapping[str, Sequence[Any]]) -> Features:
-    """The same of columns that a statement gave under these names; none without a row."""
+    """Features from the columns of a statement; empty without a row."""
     numbers = {name: np.array(found.get(name, ()), dtype=np.float64) for name in NUMBERS}
     numbers["text_lexical"] = np.fmax(numbers["text_lexical"], 0.0)  # a text without terms: 0
     known: dict[str, Any] = {"ids": (), **found, **numbers}
@@ -165,7 +165,7 @@ def joined(memories: Features, more: Features, wanted: frozenset[str]) -> Featur
 
 
 def with_contexts(found: Features, contexts: Sequence[tuple[UUID, float, float | None]]) -> Features:
-    """The same, where memories without a context take the best of these."""
+    """The features, with the best of these for memories without a context."""
     best: dict[UUID, Column] = {}
     for each, *scores in contexts:
         best[each] = np.fmax(best.get(each, np.full(2, np.nan)), np.array(scores, dtype=np.float64))

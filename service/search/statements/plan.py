@@ -33,7 +33,7 @@ class SearchPlan:
     - goal_scope: the scope as a condition on `goal g`
     - conditions: what else a row must meet
     - filter_keys, column_ranges: what every row that meets them carries, for the indexes
-    - exact_rows: up to so many rows of a scope are read one by one
+    - exact_rows: scopes up to this size are read row by row
     - prefiltered: scope and vectors are those of a few rows whose ids were looked up first (prefilter.py)
     - terms: ids of the query's terms
     - vector: what is searched with, None without an embedder; original_vector: that of the query as it was sent, where

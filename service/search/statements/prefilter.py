@@ -29,8 +29,8 @@ MAX_FEW: Final = 5_000
 faster."""
 
 MAX_SCANNED: Final = 30_000
-"""Up to so many ids are looked up instead of scanning the scope: a look-up by key costs as much as reading four or five
-rows in sequence."""
+"""Maximum number of ids to look up instead of scanning the scope: a look-up by key costs as much as reading four or
+five rows in sequence."""
 
 # ix_memory_filter_keys. The keys are computed by the very function that is indexed, from what a row with them would
 # hold.

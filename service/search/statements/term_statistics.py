@@ -38,13 +38,13 @@ COMMON_SHARE: Final = 0.02
 """Terms in more than this share of the texts are common: they score, but open no candidates."""
 
 MAX_OPENED_ROWS: Final = 10_000
-"""Nor do the more frequent of the others as soon as the rarer open so many rows together: some 20 ms of work."""
+"""Nor do the more frequent of the others once the rarer ones open this many rows in total: some 20 ms of work."""
 
 MAX_COMPANION_TERMS: Final = 2
 """If only a common term is left, a row must also contain one of this many next rarest terms. With five, half as many
 rows were read as without."""
 
-# pk_term_stat; the policy `common` shows the rows of the nil workspace beside one's own.
+# pk_term_stat; the policy `common` shows the rows of the nil workspace along with one's own.
 READ = typed(
     text("""
     SELECT workspace_id = :workspace AS is_own, term, texts, contexts FROM term_stat
@@ -147,13 +147,13 @@ def _rarest_first(frequency: Mapping[int, float]) -> list[int]:
 
 
 async def counted_within(session: Session, workspace_id: UUID, seconds: float) -> bool:
-    """Were the workspace's terms counted within the last so many seconds?"""
+    """Whether the workspace's terms were counted within this many seconds."""
     values = {"workspace": workspace_id, "all_texts": ALL_TEXTS, "seconds": seconds}
     return bool(await session.scalar(COUNTED_WITHIN, values))
 
 
 async def count(session: Session, workspace_id: UUID) -> int:
-    """Counts the workspace's terms anew; returns how many have a row. Until the commit, readers see the former ones."""
+    """Recounts the workspace's terms; returns how many have a row. Until the commit, readers see the previous ones."""
     await session.execute(FORGET, {"workspace": workspace_id})
     values = {"workspace": workspace_id, "sampled": MAX_SAMPLED, "all_texts": ALL_TEXTS, "min_texts": MIN_TEXTS}
     return int((await session.execute(COUNT, values)).rowcount)
@@ -165,5 +165,5 @@ async def count_common(session: Session) -> int:
 
 
 async def large_workspaces(session: Session, minimum: int) -> list[UUID]:
-    """Workspaces of at least so many memories, as loxodon_worker."""
+    """Workspaces with at least this many memories, as loxodon_worker."""
     return list(await session.scalars(FIND_LARGE, {"minimum": minimum}))

@@ -91,7 +91,7 @@ async def page(
     now: datetime,
     nearest: tuple[Vector, int] | None = None,
 ) -> Sequence[TimelineEvent]:
-    """At most `limit` events of these kinds, the latest first, behind `after`; or those nearest to a vector of this
+    """At most `limit` events of these kinds, latest first, after `after`; or those nearest to a vector of this
     generation."""
     parts, values = list[str](), dict[str, Any](limit=limit)
     if nearest is not None:

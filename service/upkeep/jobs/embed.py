@@ -48,7 +48,7 @@ async def run(job: Job, res: Resources) -> Counts | None:
 
 
 async def run_together(jobs: Sequence[Job], res: Resources) -> None:
-    """Embeds the memories of `jobs` of one workspace. A text that changed meanwhile has a job of its own."""
+    """Embeds the memories of `jobs` of one workspace. A text that has changed has its own job."""
     workspace_id = jobs[0].workspace_id
     for conversation_id in {str(job.payload[TURNS_OF]) for job in jobs if TURNS_OF in job.payload}:
         await turns.embed_missing(workspace_id, UUID(conversation_id), res)
@@ -73,7 +73,7 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
 
 
 async def _contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> None:
-    """The contexts of turns whose neighbours changed. A text that changes meanwhile has a job of its own."""
+    """The contexts of turns whose neighbours changed. A text that changes has its own job."""
     async with res.db.read(workspace_id) as session:
         found = await contexts.texts_of(session, workspace_id, ids)
     if not found:

@@ -1,4 +1,4 @@
-"""Promotion by the clock: what was often used and told in several conversations of a project becomes known everywhere.
+"""Scheduled promotion: what was often used and said in several conversations of a project becomes known everywhere.
 
 Each memory is promoted by the verb of the route, in a transaction of its own, which looks at its figures again. It is
 noted with the memory, so a run that dies, is repeated or meets another one promotes nothing twice.

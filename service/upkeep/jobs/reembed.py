@@ -57,7 +57,7 @@ class Progress:
 
 async def run(job: Job, res: Resources) -> Counts | None:
     """Fills the generation that is being built and cuts over to it, or fills what the active one lacks, and does so
-    again where the next one was begun meanwhile."""
+    again if the next one has been started."""
     total: Counter[str] = Counter()
     found = await generations.listed(res.db)
     while len(found) > 1:

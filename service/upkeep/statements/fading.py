@@ -6,7 +6,7 @@ so nobody waits for a run but for the batch that it is writing. The numbers stan
 HOT; a row of `memory` is never written. Statements walk the primary keys from `after` on, and find the rows of the
 batch again by their places in the table (ctid): to look each up by its key twice more took a fifth of the time, and in
 a table that had just been filled, without statistics, a plan without the index once took a minute. A row that somebody
-changed meanwhile is not there any more, which is as good as locked.
+just changed is no longer there, which is as good as locked.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ async def age(
     now: datetime,
     after: UUID,
 ) -> AgedBatch:
-    """Runs RELEVANCE, MEMORY_SALIENCE, CONFIDENCE, ENTITY_SALIENCE or STALE over the batch behind `after`."""
+    """Runs RELEVANCE, MEMORY_SALIENCE, CONFIDENCE, ENTITY_SALIENCE or STALE over the batch after `after`."""
     known = {
         "workspace": workspace_id,
         "now": now,

@@ -1,6 +1,6 @@
 """What could be cleaned up, found in one bounded walk per section: by an index or a primary key, from a place on.
 
-Each walk reads at most LOOKED_AT rows, of pairs PAIRS_LOOKED_AT, whatever the workspace holds; its findings are
+Each walk reads at most LOOKED_AT rows, of pairs PAIRS_LOOKED_AT, in any workspace; its findings are
 counted, and the first of them are returned. Two memories are compared only where an edge or a review ties them already.
 The same statements check chosen ids again before something is done to them, so that nothing is done to what is no
 finding any more.
@@ -208,7 +208,7 @@ class Walked:
 async def walk(
     session: Session, workspace_id: UUID, section: Section, *, after: WalkPlace, limit: int, now: datetime
 ) -> Walked:
-    """The findings of a section behind a place."""
+    """The findings of a section after a place."""
     most = PAIRS_LOOKED_AT if section in PAIRS else LOOKED_AT
     values = {"first": after.first, "second": after.second, "limit": limit, "most": most}
     rows = await _rows(session, workspace_id, section, values, now=now, among=False)

@@ -1,6 +1,6 @@
-"""Vectors that a generation lacks: which texts have none, and storing them beside those of other generations.
+"""Vectors that a generation lacks: which texts have none, and storing them along with those of other generations.
 
-All statements walk a primary key from `after` on, in the transaction of one workspace. Whoever changes a text deletes
+All statements walk a primary key from `after` on, in the transaction of one workspace. A change of a text deletes
 its vectors of every generation, so a vector that is there is of the text as it is.
 """
 

@@ -67,7 +67,7 @@ WORKING = text("""
 
 @dataclass(frozen=True, slots=True)
 class VectorGraph:
-    """The graph of a table of vectors. `only`: which rows are in it, beside their generation."""
+    """The graph of a table of vectors. `only`: which rows of the generation are in it."""
 
     table: str
     is_partitioned: bool = False
@@ -113,7 +113,7 @@ async def begin(owner_url: str, model: str, dimension: int, *, again: bool = Fal
         if not building and not again and (current.model, current.dimension) == (model, dimension):
             raise Conflict(
                 f"The vectors are of {current} already, the embedder that the settings name. "
-                "`loxodon reembed --again` makes all of them anew."
+                "`loxodon reembed --again` computes all of them again."
             )
         wanted = building or await _kept_or_new(owner, found, model, dimension, current)
         await _make_graphs(owner, wanted)
@@ -179,7 +179,7 @@ async def _kept_or_new(
 
 
 async def _make_graphs(owner: AsyncConnection, generation: Generation) -> None:
-    """Graphs and CHECKs that are not there yet; what a killed run left half made is made anew."""
+    """Creates missing graphs and CHECKs, and repeats what a killed run left incomplete."""
     number = generation.number
     for graph in GRAPHS:
         tables = [graph.table]
