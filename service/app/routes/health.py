@@ -111,7 +111,7 @@ class Probe:
 WELL_OR_NOT: dict[int | str, dict[str, Any]] = {503: {"model": HealthResponse}}
 
 
-@router.get("/livez", operation_id="livez", summary="Check that the process is alive", response_model=HealthResponse)
+@router.get("/livez", summary="Check that the process is alive", response_model=HealthResponse)
 async def livez() -> Response:
     """Does not touch the database, so that a slow database does not get the process killed."""
     return JSONResponse({"status": "ok"})
@@ -131,13 +131,7 @@ async def livez() -> Response:
     response_model=HealthResponse,
     include_in_schema=False,
 )
-@router.get(
-    "/v1/health",
-    operation_id="health",
-    summary="Get the health of the service",
-    response_model=HealthResponse,
-    responses=WELL_OR_NOT,
-)
+@router.get("/v1/health", summary="Get the health of the service", response_model=HealthResponse, responses=WELL_OR_NOT)
 async def health(request: Request) -> Response:
     """200 if the database answers within 2 s and this version can read its schema, else 503. Needs no key. The reason
     is in the log and in `/v1/health/details`."""
@@ -160,11 +154,7 @@ async def health_details(request: Request, caller: Annotated[Caller, Depends(nee
 
 
 @router.get(
-    "/metrics",
-    operation_id="metrics",
-    summary="Prometheus metrics",
-    response_class=PlainTextResponse,
-    responses=errors.documented(401, 403),
+    "/metrics", summary="Prometheus metrics", response_class=PlainTextResponse, responses=errors.documented(401, 403)
 )
 async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
     """In the Prometheus text format, without workspaces or users as labels. Figures from the database are a few seconds

@@ -205,13 +205,7 @@ GUIDANCE = (
 )
 
 
-@router.get(
-    "/config",
-    operation_id="get_config",
-    summary="Get the settings in force",
-    response_model=ConfigResponse,
-    responses=errors.documented(401, 403),
-)
+@router.get("/config", summary="Get the settings in force", responses=errors.documented(401, 403))
 async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
     """The service's settings with the workspace's overrides, secrets masked. Addresses, networks and folders are null
     unless the key has the right `operator`."""
@@ -238,13 +232,7 @@ def _take(settings: dict[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
     return {name: settings.pop(name) for name in (*by_start, *by_name)}
 
 
-@router.get(
-    "/stats",
-    operation_id="get_stats",
-    summary="Count what is stored",
-    response_model=StatsResponse,
-    responses=errors.documented(401, 403, 503),
-)
+@router.get("/stats", summary="Count what is stored", responses=errors.keyed())
 async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     """Exact counts over the whole workspace, all users included."""
     async with res.db.read(caller.workspace_id) as session:
@@ -256,13 +244,7 @@ async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     return StatsResponse.of(found, name="memories", **more)
 
 
-@router.get(
-    "/stats/categories",
-    operation_id="get_category_stats",
-    summary="List the categories of a scope by use",
-    response_model=CategoryStatsResponse,
-    responses=errors.documented(400, 401, 403, 503),
-)
+@router.get("/stats/categories", summary="List the categories of a scope by use", responses=errors.keyed(400))
 async def get_category_stats(caller: Reader, scope: ReadScopeOf, res: ResourcesOf) -> CategoryStatsResponse:
     """The 100 most used categories of memories that are not archived."""
     async with res.db.read(caller.workspace_id) as session:
@@ -270,13 +252,7 @@ async def get_category_stats(caller: Reader, scope: ReadScopeOf, res: ResourcesO
     return CategoryStatsResponse(results=[CategoryItem(category=name, count=count) for name, count in found])
 
 
-@router.get(
-    "/reference/types",
-    operation_id="get_memory_types",
-    summary="List the memory types",
-    response_model=MemoryTypesResponse,
-    responses=errors.documented(401),
-)
+@router.get("/reference/types", summary="List the memory types", responses=errors.documented(401))
 async def get_memory_types(caller: CallerOf) -> MemoryTypesResponse:
     """What each type is for, and its typical importance."""
     return MemoryTypesResponse(
@@ -289,9 +265,7 @@ async def get_memory_types(caller: CallerOf) -> MemoryTypesResponse:
 
 @router.get(
     "/reference/relation-types",
-    operation_id="get_relation_types",
     summary="List the relation types of memories and entities",
-    response_model=RelationTypesResponse,
     responses=errors.documented(401),
 )
 async def get_relation_types(caller: CallerOf) -> RelationTypesResponse:
@@ -302,25 +276,13 @@ async def get_relation_types(caller: CallerOf) -> RelationTypesResponse:
     )
 
 
-@router.get(
-    "/reference/tag-conventions",
-    operation_id="get_tag_conventions",
-    summary="Suggested tags",
-    response_model=TagConventionsResponse,
-    responses=errors.documented(401),
-)
+@router.get("/reference/tag-conventions", summary="Suggested tags", responses=errors.documented(401))
 async def get_tag_conventions(caller: CallerOf) -> TagConventionsResponse:
     """Any tag is accepted; these are suggestions."""
     return TagConventionsResponse(results=[TagConventionItem(use=use, tags=tags) for use, tags in CONVENTIONS])
 
 
-@router.get(
-    "/reference/guidance",
-    operation_id="get_guidance",
-    summary="Get advice on what to store",
-    response_model=GuidanceResponse,
-    responses=errors.documented(401),
-)
+@router.get("/reference/guidance", summary="Get advice on what to store", responses=errors.documented(401))
 async def get_guidance(caller: CallerOf) -> GuidanceResponse:
     """Kinds of content with their typical importance. Store corrections by the user (0.9), architecture decisions with
     reasons (0.9), bug fixes with their root cause (0.7 to 0.8), patterns (0.7 to 0.9). Never store trivial edits, what

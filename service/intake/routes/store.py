@@ -57,13 +57,12 @@ second form of response here, every user of a generated client would have to tel
 
 @router.post(
     "",
-    operation_id="store_memory",
     summary="Store a text or a conversation",
     status_code=201,
     response_model=StoreResponse,
     responses={
         200: {"model": StoreResponse, "description": "Nothing new: a duplicate, an update, or a dry run"},
-        **errors.documented(400, 401, 403, 409, 413, 422, 503),
+        **errors.keyed(400, 409, 413, 422),
     },
 )
 async def store_memory(
@@ -111,13 +110,7 @@ async def _stored(
     return serialize(StoreResult(tuple(outcomes)))
 
 
-@router.post(
-    "/batch",
-    operation_id="store_memories",
-    summary="Store several texts",
-    response_model=StoreBatchResponse,
-    responses=errors.documented(400, 401, 403, 413, 503),
-)
+@router.post("/batch", summary="Store several texts", responses=errors.keyed(400, 413))
 async def store_memories(
     body: StoreBatchRequest, caller: Writer, res: ResourcesOf, write: BatchOf
 ) -> StoreBatchResponse:

@@ -49,13 +49,7 @@ router = APIRouter(prefix="/v1/memories/batch", tags=["memories"], route_class=J
 AT_ONCE = 4
 
 
-@router.post(
-    "/get",
-    operation_id="get_memories",
-    summary="Read memories by their ids",
-    response_model=MemoriesByIdResponse,
-    responses=errors.documented(400, 401, 403, 413, 503),
-)
+@router.post("/get", summary="Read memories by their ids", responses=errors.keyed(400, 413))
 async def get_memories(
     body: GetMemoriesRequest, caller: Reader, res: ResourcesOf, note: AuditReadOf
 ) -> MemoriesByIdResponse:
@@ -74,13 +68,7 @@ async def get_memories(
     return MemoriesByIdResponse(results=results, missing=missing, next_cursor=more)
 
 
-@router.post(
-    "/exists",
-    operation_id="memories_exist",
-    summary="Check which memories exist",
-    response_model=MemoriesExistResponse,
-    responses=errors.documented(400, 401, 403, 413, 503),
-)
+@router.post("/exists", summary="Check which memories exist", responses=errors.keyed(400, 413))
 async def memories_exist(body: MemoryIdsRequest, caller: Reader, res: ResourcesOf) -> MemoriesExistResponse:
     """Archived memories exist, expired ones do not."""
     known = _uuids(body.ids, res)
@@ -96,10 +84,9 @@ async def memories_exist(body: MemoryIdsRequest, caller: Reader, res: ResourcesO
 
 @router.post(
     "/delete",
-    operation_id="delete_memories_by_id",
     summary="Delete memories by their ids",
     response_model=DeletedMemoriesResponse,
-    responses=errors.documented(400, 401, 403, 413, 503),
+    responses=errors.keyed(400, 413),
 )
 async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Response:
     """In one transaction. An unknown id gets status 404 and does not stop the others."""
@@ -109,13 +96,7 @@ async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: Re
     return send(shown(await forget_many(caller.workspace_id, unique, res, write.answered_by(shown))))
 
 
-@router.post(
-    "/update",
-    operation_id="patch_memories",
-    summary="Change parts of several memories",
-    response_model=PatchMemoriesResponse,
-    responses=errors.documented(400, 401, 403, 413, 503),
-)
+@router.post("/update", summary="Change parts of several memories", responses=errors.keyed(400, 413))
 async def patch_memories(
     body: PatchMemoriesRequest, caller: Changer, res: ResourcesOf, write: BatchOf
 ) -> PatchMemoriesResponse:

@@ -33,8 +33,7 @@ router = APIRouter(prefix="/v1/recall", tags=["recall"], route_class=JsonRoute)
     "",
     operation_id="recall",
     summary="Recall what helps to answer",
-    response_model=RecallResponse,
-    responses=errors.documented(400, 401, 403, 413, 422, 429, 503),
+    responses=errors.keyed(400, 413, 422, 429),
     dependencies=RATE_LIMITED,
 )
 async def recall_bundle(

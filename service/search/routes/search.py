@@ -48,17 +48,10 @@ NOTHING_ASKED = "nothing_asked: the request has nothing but a time_query that wa
 Connected = Mapping[UUID, list[ConnectedMemoryItem]] | None
 """By hit; None unless requested."""
 
-RESPONSES = errors.documented(400, 401, 403, 413, 422, 429, 503)
+RESPONSES = errors.keyed(400, 413, 422, 429)
 
 
-@router.post(
-    "/search",
-    operation_id="search_memories",
-    summary="Search",
-    response_model=SearchResponse,
-    responses=RESPONSES,
-    dependencies=RATE_LIMITED,
-)
+@router.post("/search", summary="Search", response_model=SearchResponse, responses=RESPONSES, dependencies=RATE_LIMITED)
 async def search_memories(
     request: Request,
     body: SearchRequest,
@@ -72,7 +65,6 @@ async def search_memories(
 
 @router.get(
     "/search",
-    operation_id="search_memories_simple",
     summary="Search, simple form",
     response_model=SearchResponse,
     responses=RESPONSES,

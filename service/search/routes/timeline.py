@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from service.domain.errors import InvalidInput
 from service.domain.query import Window
@@ -15,7 +15,7 @@ from service.http.deps import Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.query_parameters import REPEATABLE, SplitAtCommas
 from service.http.reads import AuditReadOf, within_search_rate
-from service.http.schemas import Id, NextCursor, OfChannel, ResponseModel, Time
+from service.http.schemas import Id, NextCursor, OfChannel, ResponseModel, Time, example
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 from service.search.statements import timeline
@@ -28,23 +28,17 @@ router = APIRouter(prefix="/v1/timeline", tags=["recall"], route_class=JsonRoute
 class TimelineItem(ResponseModel):
     """A memory, a turn, a strategy or a goal with its time."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c",
-                    "memory_type": "semantic",
-                    "event_time": "2026-03-02T09:30:00+00:00",
-                    "summary": "Moved to Lisbon",
-                    "importance_score": 0.7,
-                    "access_count": 2,
-                    "last_accessed": "2026-03-05T18:00:00+00:00",
-                    "channel": "_global",
-                    "archived": False,
-                    "metadata": {},
-                }
-            ]
-        }
+    model_config = example(
+        id="0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c",
+        memory_type="semantic",
+        event_time="2026-03-02T09:30:00+00:00",
+        summary="Moved to Lisbon",
+        importance_score=0.7,
+        access_count=2,
+        last_accessed="2026-03-05T18:00:00+00:00",
+        channel="_global",
+        archived=False,
+        metadata={},
     )
 
     id: Id = Field(description="UUID of the memory, turn, strategy or goal")
@@ -72,13 +66,7 @@ class TimelinePage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get(
-    "",
-    operation_id="get_timeline",
-    summary="Read the timeline of a scope",
-    response_model=TimelinePage,
-    responses=errors.documented(400, 401, 403, 422, 429, 503),
-)
+@router.get("", summary="Read the timeline of a scope", responses=errors.keyed(400, 422, 429))
 async def get_timeline(
     request: Request,
     caller: Reader,
