@@ -4,7 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from service.domain.errors import TooLarge
 from service.kit.settings import PER_WORKSPACE, PREFIX, UNPREFIXED, Settings, SettingsError
+from service.memories.stages import size
+from service.providers import endpoints
+from service.providers.protocols import LlmRequest
+from service.understanding import model_calls
 
 DOCUMENT = (Path(__file__).parents[1] / "docs" / "configuration.md").read_text()
 
@@ -108,3 +113,30 @@ def test_what_is_read_or_belongs_to_others_is_not_misspelt() -> None:
     names = [PREFIX + name.upper() for name in Settings.model_fields]
     others = ["LOXODON_PG_BIN", "LOXODON_API_PASSWORD", "LLM_GATEWAY_SECRET", "OPENAI_ORG_ID", "PATH", "GEMINI_API_KEY"]
     assert Settings.misspelt(dict.fromkeys([*names, *UNPREFIXED.values(), *others], "x")) == []
+
+
+def test_limits_of_a_text() -> None:
+    few = Settings.model_validate({"content_soft_limit": 3, "content_hard_limit": 5})
+    assert size.length_warnings("abc", strict=True, settings=few) == ()
+    assert size.length_warnings("abcd", strict=True, settings=few)[0].startswith("long_content")
+    with pytest.raises(TooLarge, match="at most 5"):
+        size.length_warnings("abcdef", strict=True, settings=few)
+
+
+def test_keys_of_providers() -> None:
+    env = {"AZURE_OPENAI_API_KEY": "a", "EMBEDDER_PROVIDER": "openai", "EMBEDDER_API_KEY": "e"}
+    settings = Settings.from_env(env)
+    assert endpoints.keys(settings) == {"azure_openai": "a"}
+    endpoint = endpoints.embedder_endpoint(settings)
+    assert endpoint is not None
+    assert endpoint.api_key == "e"
+
+
+def test_a_prompt_is_held_to_what_is_set() -> None:
+    settings = Settings.model_validate({"llm_max_tokens": 16, "llm_timeout_s": 2})
+    asked = model_calls.tuned(LlmRequest("decide", "system", "user"), settings)
+    assert (asked.max_tokens, asked.deadline_s) == (16, 2)
+
+
+def test_a_removed_setting_is_named() -> None:
+    assert Settings.misspelt({"LOXODON_VERSION": "v1.0"})[0].startswith("LOXODON_VERSION is not a setting")
