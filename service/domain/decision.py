@@ -15,7 +15,7 @@ from service.domain.version import begins
 
 
 class Action(StrEnum):
-    """What is done to a memory. A curator's DELETE archives it, NONE leaves everything as it is."""
+    """What happens to a memory. A curator's DELETE archives it, NONE changes nothing."""
 
     ADD = "ADD"
     UPDATE = "UPDATE"

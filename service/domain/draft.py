@@ -27,7 +27,7 @@ from service.domain.version import begins
 
 
 class EmbeddingStatus(StrEnum):
-    """Where a memory's vector stands: kept, to be made by a job, or a stand-in while the provider is down."""
+    """State of a memory's vector: stored, queued for a job, or a stand-in while the provider is down."""
 
     STORED = "stored"
     QUEUED = "queued"
@@ -35,7 +35,7 @@ class EmbeddingStatus(StrEnum):
 
 
 class DedupAction(StrEnum):
-    """What became of the text next to its neighbours."""
+    """The outcome of deduplication."""
 
     DUPLICATE_EXACT = "duplicate_exact"
     UPDATED_EXISTING = "updated_existing"

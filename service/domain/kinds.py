@@ -33,7 +33,7 @@ TYPICAL_IMPORTANCE: Mapping[MemoryType, tuple[float, float]] = {
 
 
 class ClassificationSource(StrEnum):
-    """What a type was found by: the caller, patterns, a model, the rules' guess, or nothing."""
+    """How a type was determined: by the caller, patterns, a model, a guess of the rules, or not at all."""
 
     EXPLICIT = "explicit"
     REGEX = "regex"

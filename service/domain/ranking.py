@@ -28,8 +28,8 @@ class Weights(_Part):
 
     Chosen on LoCoMo's dev conversations, where halving or doubling any one of them moves recall@10 by less than 0.02.
     `rare` costs a little MRR there and is kept for ids and unusual names: with all words of the query it outweighs both
-    vectors, however far away they are. `text_lexical` is off: beside `context_lexical`, which is the same for a memory
-    that is no turn, it lowered MRR on every set. `time_alone` and `entity_alone` replace `time` and `entity` when the
+    vectors, however far away they are. `text_lexical` is off: along with `context_lexical`, which is equal for a memory
+    that is not a turn, it lowered MRR on every set. `time_alone` and `entity_alone` replace `time` and `entity` when the
     query asks for nothing else; `rare_alone` replaces `rare` when at most three texts (or one in fifty) contain a word
     of the query: then even a text about the past (factor 0.7) passes the nearest vector about the present (1.2). No
     labelled set has measured `tag` and `goal`; without an active goal the latter is not used.
@@ -37,27 +37,25 @@ class Weights(_Part):
 
     text_lexical: Weight = Field(default=0.0, description="BM25 score of the memory's text")
     context_lexical: Weight = Field(
-        default=0.9, description="The same of a turn together with the two before it; of the text where it is no turn"
+        default=0.9, description="BM25 score of a turn together with the two before it; for other memories, of the text"
     )
     text_vector: Weight = Field(default=0.9, description="Cosine similarity to the text")
     context_vector: Weight = Field(
-        default=0.9, description="The same to what the turn before asks and the turn with its speaker"
+        default=0.9, description="Cosine similarity to the turn with its speaker and the question of the turn before"
     )
-    speaker: Weight = Field(
-        default=0.5, description="Said by the role asked for; 0.6 of it when said by a speaker who is named"
-    )
+    speaker: Weight = Field(default=0.5, description="Said by the role asked for; 0.6 of it if said by a named speaker")
     declarative: Weight = Field(default=0.5, description="States something rather than asks")
-    first_person: Weight = Field(default=0.5, description="In the first person, where the query names a speaker")
+    first_person: Weight = Field(default=0.5, description="In the first person, if the query names a speaker")
     time: Weight = Field(default=1.0, description="Close to the time asked for")
-    time_alone: Weight = Field(default=4.0, description="The same when nothing but a time is asked for")
-    dated: Weight = Field(default=0.5, description="Mentions a time, where the query asks when")
+    time_alone: Weight = Field(default=4.0, description="Replaces time if nothing but a time is asked for")
+    dated: Weight = Field(default=0.5, description="Mentions a time, if the query asks when")
     rare: Weight = Field(default=1.5, description="Contains a rare name or id of the query")
     rare_alone: Weight = Field(
-        default=4.0, description="The same, or any rare word, when hardly any text has a word of the query"
+        default=4.0, description="Replaces rare, for any rare word, if hardly any text has a word of the query"
     )
     tag: Weight = Field(default=1.0, description="Has a wanted tag")
     entity: Weight = Field(default=0.3, description="Names an entity of the query")
-    entity_alone: Weight = Field(default=4.0, description="The same when nothing but an entity is asked for")
+    entity_alone: Weight = Field(default=4.0, description="Replaces entity if nothing but an entity is asked for")
     goal: Weight = Field(default=0.3, description="Linked to an active goal of the scope, or similar to one")
     coverage: Share = Field(
         default=0.6, description="Share of the highest possible BM25 score from which the lexical signals count fully"
@@ -71,19 +69,19 @@ class Factors(_Part):
     recency: Share = Field(default=0.0, description="Strength of age: half the lift after recency_half_life_days")
     salience: Share = Field(default=0.0, description="Strength of salience, which grows with use")
     temporal_tag: bool = Field(default=True, description="current_factor for the present, past_factor for the past")
-    current_factor: Multiplier = Field(default=1.2, description="Of a memory tagged current")
-    past_factor: Multiplier = Field(default=0.7, description="Of a memory tagged past")
-    validity: bool = Field(default=True, description="expired_factor (0.7) for what is no longer valid")
+    current_factor: Multiplier = Field(default=1.2, description="Factor for a memory tagged current")
+    past_factor: Multiplier = Field(default=0.7, description="Factor for a memory tagged past")
+    validity: bool = Field(default=True, description="expired_factor (0.7) for memories no longer valid")
 
 
 class RecallWeights(_Part):
     """Weights of the parts that compete for the token budget; only proportions matter."""
 
-    turns: Weight = Field(default=0.3, description="Of turns")
-    facts: Weight = Field(default=0.25, description="Of memories that are not turns")
-    entities: Weight = Field(default=0.2, description="Of entities that the query names")
-    strategies: Weight = Field(default=0.15, description="Of strategies that worked in similar tasks")
-    recency: Weight = Field(default=0.1, description="Of recency, added to the share of the part")
+    turns: Weight = Field(default=0.3, description="Share of turns")
+    facts: Weight = Field(default=0.25, description="Share of memories that are not turns")
+    entities: Weight = Field(default=0.2, description="Share of entities that the query names")
+    strategies: Weight = Field(default=0.15, description="Share of strategies that worked in similar tasks")
+    recency: Weight = Field(default=0.1, description="Share of recency, added to the share of the part")
 
     @model_validator(mode="after")
     def _something_counts(self) -> Self:

@@ -15,7 +15,7 @@ class TemporalType(StrEnum):
 
 
 class TemporalTag(StrEnum):
-    """Whether a fact speaks of now, of what was, or of what will be."""
+    """Whether a fact is about the present, the past or the future."""
 
     CURRENT = "current"
     PAST = "past"

@@ -27,7 +27,7 @@ class AcceptedResponse(TypedDict):
 
 
 Action: TypeAlias = Literal["ADD", "UPDATE", "DELETE", "NONE"]
-"""What is done to a memory. A curator's DELETE archives it, NONE leaves everything as it is.."""
+"""What happens to a memory. A curator's DELETE archives it, NONE changes nothing.."""
 
 
 class BatchItemError(TypedDict):
@@ -108,7 +108,7 @@ class ChangesPage(TypedDict):
 
 
 ClassificationSource: TypeAlias = Literal["explicit", "regex", "llm", "rules", "default"]
-"""What a type was found by: the caller, patterns, a model, the rules' guess, or nothing.."""
+"""How a type was determined: by the caller, patterns, a model, a guess of the rules, or not at all.."""
 
 
 class CompleteGoalRequest(TypedDict):
@@ -319,7 +319,7 @@ class DecisionResponse(TypedDict):
 
 
 DedupAction: TypeAlias = Literal["duplicate_exact", "updated_existing", "stored_new"]
-"""What became of the text next to its neighbours.."""
+"""The outcome of deduplication.."""
 
 
 class DedupOutcome(TypedDict):
@@ -363,7 +363,7 @@ class DeletedTalkResponse(TypedDict):
 
 
 EmbeddingStatus: TypeAlias = Literal["stored", "queued", "placeholder"]
-"""Where a memory's vector stands: kept, to be made by a job, or a stand-in while the provider is down.."""
+"""State of a memory's vector: stored, queued for a job, or a stand-in while the provider is down.."""
 
 
 class EntityPage(TypedDict):
@@ -1569,7 +1569,7 @@ class TemporalDetails(TypedDict):
 
 
 TemporalTag: TypeAlias = Literal["current", "past", "future"]
-"""Whether a fact speaks of now, of what was, or of what will be.."""
+"""Whether a fact is about the present, the past or the future.."""
 
 TemporalType: TypeAlias = Literal["persistent", "temporal"]
 """Persistent facts have no expiry, temporal ones do.."""
