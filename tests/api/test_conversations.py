@@ -11,7 +11,7 @@ from httpx2 import AsyncClient
 
 from service.domain.job import Job
 from service.runtime.resources import Resources
-from service.upkeep.jobs import ageing
+from service.worker.registry import TASKS
 from tests.api.conftest import Tables
 from tests.api.helpers import opened, said
 from tests.conftest import DIMENSION, SetClock, Tenant
@@ -154,10 +154,10 @@ async def test_idle_conversations_are_archived(
             days,
         )
     job = Job(tenant.workspace_id, uuid4(), "decay", None, {}, 1, 3, "test")
-    assert (await ageing.decay(job, resources) or {})["conversations_archived"] == 0
+    assert (await TASKS["decay"].run(job, resources) or {})["conversations_archived"] == 0
     own = {"settings": {"ageing": {"conversation_archive_days": 30}}}
     assert (await client.patch("/v1/workspaces/current", json=own)).status_code == 200
-    assert (await ageing.decay(job, resources) or {})["conversations_archived"] == 1
+    assert (await TASKS["decay"].run(job, resources) or {})["conversations_archived"] == 1
     listed = (await client.get("/v1/conversations", params={"user_id": "alice"})).json()["results"]
     assert [each["id"] for each in listed] == [used]
     read = (await client.get(f"/v1/conversations/{idle}")).json()
