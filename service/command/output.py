@@ -44,7 +44,7 @@ def show_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], *, emp
     for column in columns:
         table.add_column(column.replace("_", " "), overflow="fold", no_wrap=column == "id")  # it is copied
     for row in rows:
-        table.add_row(*(shown(row.get(column)) for column in columns))
+        table.add_row(*(format_value(row.get(column)) for column in columns))
     # a pipe has no width: nothing is folded there
     Console(width=None if sys.stdout.isatty() else 10_000, markup=False, highlight=False, soft_wrap=False).print(table)
 
@@ -53,10 +53,10 @@ def show_fields(found: Mapping[str, Any]) -> None:
     """A line for each field."""
     width = max((len(name) for name in found), default=0)
     for name, value in found.items():
-        print(f"{name.replace('_', ' '):<{width}}  {shown(value)}".rstrip())
+        print(f"{name.replace('_', ' '):<{width}}  {format_value(value)}".rstrip())
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """A value as a person reads it."""
     if value is None or value == []:
         return "-"

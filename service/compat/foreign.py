@@ -15,7 +15,7 @@ from service.domain.errors import InvalidInput
 from service.domain.memory import Memory
 from service.domain.paging import SortOrder
 from service.http import narrowing
-from service.http.deps import listed, read_scope
+from service.http.deps import list_scope, read_scope
 from service.http.json_body import JsonRoute
 from service.http.narrowing import NarrowingFields
 from service.http.reads import AuditRead
@@ -121,7 +121,7 @@ async def numbered_page(
         detail = f"page: ends after {MOST_PAGED:,} memories; continue with GET /v1/memories, which has a cursor."
         raise InvalidInput(detail, field="page")
     note = AuditRead(request)
-    scope = listed(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
+    scope = list_scope(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
     window, _ = await narrowing.window(body, res)
     rows = visibility.filtered("m", narrowing.narrow(body, scope), window, visible(scope, body, res.clock()))
     async with res.db.snapshot(caller.workspace_id) as session:

@@ -60,7 +60,7 @@ def sign(secret: str, message_id: str, moment: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(digest).decode()}"
 
 
-def told(entry: FeedEntry) -> dict[str, Any]:
+def payload_of(entry: FeedEntry) -> dict[str, Any]:
     """A change as JSON, with the fields of GET /v1/changes but the cursor."""
     memory = None
     if entry.memory is not None:
@@ -153,7 +153,7 @@ async def _deliver_next(workspace_id: UUID, webhook_id: UUID, res: Resources) ->
             return True
         busy_until = res.clock() + timedelta(seconds=TIMEOUT_S + MARGIN_S)
         await webhooks.change(session, workspace_id, webhook_id, {"retry_at": busy_until})
-    answer = await _send(webhook, str(delivery.id), entry.kind, entry.changed_at, told(entry), res)
+    answer = await _send(webhook, str(delivery.id), entry.kind, entry.changed_at, payload_of(entry), res)
     return await _note(workspace_id, webhook, delivery, answer, res)
 
 

@@ -305,13 +305,13 @@ async def _scope(
 ScopeOf = Annotated[Scope, Depends(_scope)]
 
 
-def listed(scope: Scope, caller: Caller, channel: str | None) -> Scope:
+def list_scope(scope: Scope, caller: Caller, channel: str | None) -> Scope:
     """The scope of a list: every channel unless the request or the key names one, as for deletions."""
     return replace(scope, every_channel=channel is None and caller.own_channel is None)
 
 
 async def _list_scope(scope: ScopeOf, caller: CallerOf, channel: ChannelName = None) -> Scope:
-    return listed(scope, caller, channel)
+    return list_scope(scope, caller, channel)
 
 
 ListScopeOf = Annotated[Scope, Depends(_list_scope)]
@@ -341,7 +341,7 @@ async def _read_scope(
         include_shared=include_shared,
         scope_match=scope_match,
     )
-    return listed(read_scope(caller, res, given, channel), caller, channel)
+    return list_scope(read_scope(caller, res, given, channel), caller, channel)
 
 
 ReadScopeOf = Annotated[Scope, Depends(_read_scope)]

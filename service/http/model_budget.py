@@ -35,10 +35,10 @@ class ModelBudgetItem(ResponseModel):
 
 async def read(caller: Caller, res: Resources) -> ModelBudgetItem | None:
     async with res.db.read(caller.workspace_id) as session:
-        return await shown(session, caller, res)
+        return await budget_item(session, caller, res)
 
 
-async def shown(session: Session, caller: Caller, res: Resources) -> ModelBudgetItem | None:
+async def budget_item(session: Session, caller: Caller, res: Resources) -> ModelBudgetItem | None:
     """None without a model, and for a key with a wall, as these figures cover the whole workspace."""
     if res.llm is None or caller.wall:
         return None

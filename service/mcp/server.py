@@ -128,7 +128,7 @@ class _Handlers:
     ) -> mcp_types.ListResourcesResult:
         ids = await self._inside_wall()
         try:
-            found = await documents.listed(self._ask, ids)
+            found = await documents.list_documents(self._ask, ids)
         except NotRead as exc:
             raise _refused(exc) from None
         return mcp_types.ListResourcesResult(

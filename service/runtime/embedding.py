@@ -66,9 +66,9 @@ class ActiveEmbedder:
 
     async def look(self) -> None:
         """Switches to the active generation. Raises StoreUnavailable, changing nothing."""
-        found = await generations.listed(self._database)
+        found = await generations.read_all(self._database)
         current = generations.in_state(found, "active")
-        assert current is not None, "listed() has seen one"
+        assert current is not None, "read_all() has seen one"
         if self._now is None or self._now.generation.number != current.number:
             opened = await self.open(current)
             if self._now is not None:
@@ -143,9 +143,9 @@ def cached(embedder: Embedder, database: Database) -> CachedEmbedder:
 
 async def noted(database: Database, settings: Settings) -> str | None:
     """The sentence about the embedder, without opening it. Raises StoreUnavailable."""
-    found = await generations.listed(database)
+    found = await generations.read_all(database)
     current = generations.in_state(found, "active")
-    assert current is not None, "listed() has seen one"
+    assert current is not None, "read_all() has seen one"
     return difference(settings, current, generations.in_state(found, "building"))
 
 

@@ -470,7 +470,7 @@ async def _without_told(session: Session, query: Query, found: Mapping[UUID, Mem
     facts = [key for key, each in said.items() if key not in messages and each.conversation_id in messages.values()]
     if not (messages and facts) or query.as_of is not None:
         return found
-    stated = await sources.told(session, query.scope.workspace_id, facts, list(messages))
+    stated = await sources.find_stated(session, query.scope.workspace_id, facts, list(messages))
     return {key: each for key, each in found.items() if key not in stated}
 
 

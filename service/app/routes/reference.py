@@ -238,7 +238,7 @@ async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     async with res.db.read(caller.workspace_id) as session:
         found = await stats.of_workspace(session, caller.workspace_id)
         dead_jobs = await overview.count_dead(session, caller.workspace_id)
-        budget = await model_budget.shown(session, caller, res)
+        budget = await model_budget.budget_item(session, caller, res)
     embedder = {"dimension": res.embedder.dimension, "embedder": res.embedder.model}
     more = {"count": found.memories, "dead_jobs": dead_jobs, "model_budget": budget, **embedder}
     return StatsResponse.of(found, name="memories", **more)

@@ -36,7 +36,7 @@ from service.http.deps import (
     RunId,
     ScopeOf,
     UserId,
-    listed,
+    list_scope,
     optional_scope,
     scope_of,
 )
@@ -89,7 +89,7 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     """By name. agent_id and run_id select entities that memories of that agent or run mention, conversation_id those
     that memories extracted from its turns mention."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
-    scope = listed(scope, caller, body.channel)
+    scope = list_scope(scope, caller, body.channel)
     after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None
     kind = type_name(body.type) if body.type else None
     found = await reading.list_entities(

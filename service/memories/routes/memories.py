@@ -21,7 +21,7 @@ from service.domain.request import StoredAnswer
 from service.domain.revision import Moment, Revision
 from service.domain.scope import Scope
 from service.http import cursors, errors, narrowing
-from service.http.deps import AgentId, Changer, ChannelName, Reader, ResourcesOf, RunId, UserId, listed, read_scope
+from service.http.deps import AgentId, Changer, ChannelName, Reader, ResourcesOf, RunId, UserId, list_scope, read_scope
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.query_parameters import NarrowingParameters, body_of
@@ -82,7 +82,7 @@ async def list_memories(
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     limit = page_limit(limit, res, given="limit" in request.query_params)
     body = body_of(narrowing.NarrowingFields, {**narrowed, **ids})
-    scope = listed(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
+    scope = list_scope(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
     ordered = SortOrder(sort, ascending=order == "asc")
     after = cursors.decode_place(cursor, ordered)
     window, warnings = await narrowing.window(body, res)

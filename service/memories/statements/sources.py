@@ -114,7 +114,9 @@ class SourceQuote:
     quote: str
 
 
-async def told(session: Session, workspace_id: UUID, facts: Sequence[UUID], messages: Sequence[UUID]) -> set[UUID]:
+async def find_stated(
+    session: Session, workspace_id: UUID, facts: Sequence[UUID], messages: Sequence[UUID]
+) -> set[UUID]:
     """Which of these messages one of the facts was read from."""
     values = {"workspace": workspace_id, "facts": list(facts), "messages": list(messages)}
     return {row.id for row in await direct.fetch(session, TOLD, values)}

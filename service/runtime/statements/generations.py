@@ -39,13 +39,13 @@ class Generation:
         return f"{self.model} ({self.dimension} dimensions)"
 
 
-async def listed(database: Database) -> list[Generation]:
+async def read_all(database: Database) -> list[Generation]:
     """All generations, the oldest first; raises StoreUnavailable before the first migration."""
     async with database.read() as session:
-        return await listed_in(session)
+        return await read_all_in(session)
 
 
-async def listed_in(session: Session) -> list[Generation]:
+async def read_all_in(session: Session) -> list[Generation]:
     """All generations, oldest first, in the caller's transaction."""
     table = EMBEDDING_GENERATION.c
     rows = await session.execute(
@@ -64,8 +64,8 @@ def in_state(found: list[Generation], state: GenerationState) -> Generation | No
 
 async def active(database: Database) -> Generation:
     """The generation that searches use; raises StoreUnavailable before the first migration."""
-    found = in_state(await listed(database), "active")
-    assert found is not None, "listed() has seen one"
+    found = in_state(await read_all(database), "active")
+    assert found is not None, "read_all() has seen one"
     return found
 
 

@@ -59,10 +59,10 @@ async def run(job: Job, res: Resources) -> Counts | None:
     """Fills the generation that is being built and cuts over to it, or fills what the active one lacks, and does so
     again if the next one has been started."""
     total: Counter[str] = Counter()
-    found = await generations.listed(res.db)
+    found = await generations.read_all(res.db)
     while len(found) > 1:
         total.update(await _run(job, found, res))
-        found = await generations.listed(res.db)
+        found = await generations.read_all(res.db)
         if generations.in_state(found, "building") is None:
             break
     return dict(total) or None
@@ -182,7 +182,7 @@ async def _walk(workspace_id: UUID, find: Find, store: Store, progress: Progress
 
 async def _check_wanted(session: Session, number: int) -> None:
     """Raises GivenUp when the generation is neither being built nor active."""
-    found = await generations.listed_in(session)
+    found = await generations.read_all_in(session)
     if not any(each.number == number and each.state in ("building", "active") for each in found):
         raise GivenUp
 

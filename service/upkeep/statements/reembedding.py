@@ -105,9 +105,9 @@ async def begin(owner_url: str, model: str, dimension: int, *, again: bool = Fal
     Raises Conflict where there is nothing to do, or another one is being built.
     """
     async with _alone(owner_url) as owner:
-        found = await generations.listed_in(owner)
+        found = await generations.read_all_in(owner)
         building, current = generations.in_state(found, "building"), generations.in_state(found, "active")
-        assert current is not None, "listed_in() has seen one"
+        assert current is not None, "read_all_in() has seen one"
         if building and (building.model, building.dimension) != (model, dimension):
             raise Conflict(f"Vectors of {building} are being made. Stop that first: `loxodon reembed --rollback`.")
         if not building and not again and (current.model, current.dimension) == (model, dimension):
@@ -128,9 +128,9 @@ async def roll_back(owner_url: str) -> tuple[Generation, Generation]:
     given up, else the last retired one is active again at once; a job makes the vectors that it lacks. Raises Conflict
     where none is kept."""
     async with _alone(owner_url) as owner, _transaction(owner):
-        found = await generations.listed_in(owner)
+        found = await generations.read_all_in(owner)
         building, current = generations.in_state(found, "building"), generations.in_state(found, "active")
-        assert current is not None, "listed_in() has seen one"
+        assert current is not None, "read_all_in() has seen one"
         if building:
             await owner.execute(MOVE, {"state": "retired", "number": building.number})
             return current, building
@@ -147,7 +147,7 @@ async def drop_retired(owner_url: str) -> list[Generation]:
     """The generations that are not kept any longer: their graphs are gone, and a job deletes their vectors. Raises
     Conflict while one is being built, or where none is kept."""
     async with _alone(owner_url) as owner:
-        found = await generations.listed_in(owner)
+        found = await generations.read_all_in(owner)
         if generations.in_state(found, "building"):
             raise Conflict("Vectors are being made, and searches use the old ones until then. Drop these afterwards.")
         old = [each for each in found if each.state in ("retired", "dropped")]  # of a run that was killed, too
