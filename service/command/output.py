@@ -61,7 +61,7 @@ def format_value(value: Any) -> str:
     if value is None or value == []:
         return "-"
     if isinstance(value, list):
-        return ", ".join(map(shown, value))
+        return ", ".join(map(format_value, value))
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, bool):
