@@ -109,7 +109,7 @@ async def test_nothing_is_deleted_that_was_not_named(client: AsyncClient) -> Non
     assert gone.json()["message"]
     assert await texts(client, run_id="r1") == ["Of bob"]
     left = await client.delete(f"{MEM0}/v2/entities/app/garden/")
-    refusal(left, 400, "apps are not told apart")
+    refusal(left, 400, "apps are not distinguished")
 
 
 FILTERS: tuple[tuple[dict[str, Any], list[str]], ...] = (
@@ -162,7 +162,7 @@ async def test_pages_of_several_users_do_not_overlap(client: AsyncClient) -> Non
     assert len(set(seen)) == 6
     assert found["next"] is None
     far = await client.post(f"{MEM0}/v3/memories/", params={"page": 900}, json={"filters": filters})
-    refusal(far, 400, "page: ends behind 10,000 memories")
+    refusal(far, 400, "page: ends after 10,000 memories")
 
 
 async def test_with_a_model_an_add_is_pending_until_its_event_is_done(resources: Resources, tenant: Tenant) -> None:

@@ -141,7 +141,7 @@ async def test_dumps_of_other_services(run: Run, tenant: Tenant, resources: Reso
 async def test_a_dump_that_cannot_be_read_is_refused(run: Run, tmp_path: Path) -> None:
     for name, content, said in (
         ("nothing", None, "is not there"),
-        ("half.json", '{"results": [', "no JSON that can be read"),
+        ("half.json", '{"results": [', "is not valid JSON"),
         ("number.json", "7", "holds no list"),
     ):
         if content is not None:
