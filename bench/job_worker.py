@@ -55,8 +55,7 @@ SETTINGS = Settings.model_validate(
     }
 )
 BATCH = 40
-ATTEMPTS = service.domain.job.MAX_ATTEMPTS = 20
-scope_size.EXACT_ROWS = 2  # so that a handful of texts is counted
+ATTEMPTS = 20
 
 
 class StableEmbedder:
@@ -182,6 +181,8 @@ def _die(death: Death) -> None:
 def small_batches() -> None:
     """In this process: deaths should fall between batches, and few memories be enough for several of them."""
     fading.BATCH = upkeep.BATCH = fade.ARCHIVED_AT_ONCE = forget_scope.RESET_BATCH = forget_scope.AT_ONCE = BATCH
+    service.domain.job.MAX_ATTEMPTS = ATTEMPTS
+    scope_size.EXACT_ROWS = 2  # so that a handful of texts is counted
     defaults = deletion.next_ids.__kwdefaults__
     assert defaults is not None, "its limit is a keyword"
     defaults["limit"] = BATCH

@@ -66,8 +66,7 @@ async def test_connections_in_use_stay(pool: Database) -> None:
 
 
 async def test_a_lent_embedder_gives_the_same_vectors() -> None:
-    options = {"threads": 2, "max_queue": 8, "window": 256}
-    lent, local = LentEmbedder(None, **options), LocalEmbedder.load(None, **options)
+    lent, local = LentEmbedder(None, threads=2), LocalEmbedder.load(None, threads=2)
     text = CleanText("Bob is allergic to peanuts")
     for _ in range(2):
         assert np.array_equal((await lent.embed([text]))[0], (await local.embed([text]))[0])

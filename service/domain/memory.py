@@ -15,7 +15,7 @@ from service.domain.draft import Dedup, Draft, EmbeddingStatus
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.scope import Scope
 from service.domain.temporal import Temporal
-from service.domain.text import content_hash
+from service.domain.text import CleanText, content_hash
 
 HitSource = Literal["memory", "turn"]
 MemoryState = Literal["live", "deleted"]
@@ -29,7 +29,7 @@ class Memory:
 
     id: UUID
     scope: Scope
-    text: str
+    text: CleanText
     hash: str
     kind: Classification
     importance: Importance

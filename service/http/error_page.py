@@ -86,7 +86,7 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
         ),
         "not_found": ErrorHelp(
             "404",
-            "There is no such thing in the key's workspace, or no such route",
+            "Nothing of that kind in the key's workspace, or no such route",
             "Do not repeat",
         ),
         "method_not_allowed": ErrorHelp(
@@ -112,7 +112,7 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
         "place_lost": ErrorHelp(
             "410",
             "The change feed cannot be read on from this after: the database was restored from a dump, or the "
-            "changes behind it are no longer kept",
+            "changes after it are no longer kept",
             "Begin with after=now, and read all memories again",
         ),
         "precondition_failed": ErrorHelp(
@@ -166,7 +166,7 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
         ),
         "client_gone": ErrorHelp(
             "503",
-            "The client closed the connection during a search; it stands in the log only",
+            "The client closed the connection during a search; it appears in the log only",
             "Nothing",
         ),
         "provider_error": ErrorHelp(

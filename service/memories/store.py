@@ -24,7 +24,6 @@ from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.errors import Conflict
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
-from service.domain.text import CleanText
 from service.kit.rule_threads import LONG_CHARS
 from service.memories import decide, edits, write
 from service.memories.stages.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, run, run_all, timed
@@ -203,7 +202,7 @@ async def _with_chosen_id(session: Session, draft: Draft) -> Draft | None:
         return None
     if there.scope != draft.scope:
         raise Conflict("A memory with this id exists in another scope.", field="id")
-    target = Neighbour(there.id, CleanText(there.text), there.hash, there.version, 0.0)
+    target = Neighbour(there.id, there.text, there.hash, there.version, 0.0)
     return replace(draft, decision=replace(decision, edits=(Edit(Action.UPDATE, target, draft.clean),)))
 
 

@@ -123,7 +123,11 @@ async def test_a_server_without_tls_is_refused(app_url: str) -> None:
     ("url", "settings", "says"),
     [
         (f"{AWAY}?sslmode=verify-full", {}, "needs the file of a certificate authority"),
-        (f"{AWAY}?sslmode=verify-full&sslrootcert=/nowhere.pem", {}, "/nowhere.pem as sslrootcert, and there is no"),
+        (
+            f"{AWAY}?sslmode=verify-full&sslrootcert=/nowhere.pem",
+            {},
+            "/nowhere.pem as sslrootcert, which does not exist",
+        ),
         (AWAY, {"LOXODON_DATABASE_TLS": "verify-full"}, "needs the file of a certificate authority"),
         (f"{AWAY}?sslmode=prefer", {"LOXODON_DATABASE_TLS": "require"}, "asks for require"),
         (f"{AWAY}?sslmode=require", {"LOXODON_DATABASE_TLS": "verify-full"}, "asks for verify-full"),
