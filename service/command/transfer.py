@@ -63,7 +63,7 @@ INSTEAD: Mapping[tuple[str, str], str] = {
 }
 
 GIVEN = frozenset({"workspace_id", "generation", "before_generation", "position"})
-"""Columns whose value the target gives. The position in the change feed is the number of a transaction of its own."""
+"""Columns that the target fills in. A position in the change feed, for example, is one of its transaction numbers."""
 
 OWN = {"memory": ("version_of",)}
 """Columns that lead to a row of the same table, which has to be there before."""

@@ -24,7 +24,7 @@ PAGE_BYTES: Final = 4_000_000
 """Bytes of one page of an answer. The row that passes it is the last one: a page has at least one."""
 
 MAX_BATCH_ITEMS: Final = 100
-"""Items of one batch: each is stored in a transaction of its own, and a client waits for all of them."""
+"""Items of one batch. The client waits until all of them are stored."""
 
 MESSAGES_AT_ONCE: Final = 500
 """Messages that one request may store."""

@@ -28,9 +28,9 @@ class EntityScope:
 
     @property
     def rows(self) -> Condition:
-        """The condition on `entity e`; uq_entity_… serves it where a user is given. An agent or a run has no entities
-        of its own: it sees what its memories name, and without a user also what callers made for no user. Shared
-        memories show the entities that they name."""
+        """The condition on `entity e`; uq_entity_… serves it where a user is given. Entities belong to
+        users: an agent or a run sees those that its memories name and, without a user, those that callers created
+        without one. Shared memories show the entities that they name."""
         here = Condition("e.workspace_id = :workspace", {"workspace": self.workspace_id})
         scope = self.scope
         if scope is None:

@@ -119,7 +119,7 @@ def parts(text: str) -> list[Part]:
 
 
 def remaining(text: str, gone: Container[int]) -> str:
-    """The text without the given parts; empty if none of its own sentences is left."""
+    """The text without the given parts; empty if only context would be left."""
     found = parts(text)
     if all(place in gone for place, part in enumerate(found) if not part.is_context):
         return ""

@@ -14,9 +14,8 @@ from service.postgres.roles import LOGINS, OWNER, WORKER
 
 @contextmanager
 def login_url(settings: Settings, role: str) -> Iterator[str]:
-    """The URL of the login of OWNER or WORKER, whom row-level security keeps in one workspace: that of its own variable
-    or DATABASE_URL; without them of the embedded server, the one that runs or one that is started for the block.
-    Raises LaunchError."""
+    """The URL for OWNER, or for WORKER, which row-level security keeps in one workspace: from its variable, else
+    DATABASE_URL, else the embedded server, which is started for the block if it does not run. Raises LaunchError."""
     own = {OWNER: settings.owner_database_url, WORKER: settings.worker_database_url}[role]
     named = own or settings.database_url
     if named is not None:

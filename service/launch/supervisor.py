@@ -44,7 +44,7 @@ class Program(Protocol):
 
 
 class ChildProcess:
-    """A command in a session of its own: Ctrl-C reaches only the supervisor, and its children end with it."""
+    """A command in a separate session: Ctrl-C reaches only the supervisor, whose children end with it."""
 
     def __init__(
         self,

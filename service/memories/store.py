@@ -232,7 +232,7 @@ Attempt = Callable[..., Awaitable[R]]
 
 
 async def until_it_holds(attempt: Attempt[R]) -> R:
-    """What `attempt` returns, which decides anew each time; with `last` it is to decide inside the lock."""
+    """The result of `attempt`, which makes a new decision each time; with `last` it decides inside the lock."""
     for _ in range(DECISIONS):
         try:
             return await attempt(last=False)

@@ -57,7 +57,7 @@ MAX_LACKING, MAX_READ, NEXT = 0.15, 30, 5
 """Greatest deduction for a text without anything that is asked for; number of texts read for it; and of the next."""
 
 SCARCITY, MANY_TEXTS = 1.3, 10
-"""What each halving of the number of texts adds, divided by ln 2, below so many."""
+"""SCARCITY * ln 2 is added for each halving of the number of texts below MANY_TEXTS."""
 
 HIT_INTERCEPT, HIT_LESS_FIT, HIT_PLACE = 1.21, -17.39, -2.08
 """Coefficients of a hit, where there is an answer; from the same."""

@@ -393,7 +393,7 @@ def models() -> list[type[BaseModel]]:
     """Every body and reply of ours."""
     found = set[type[BaseModel]]()
     for part in pkgutil.walk_packages(service.__path__, "service."):
-        if ".routes" not in part.name and not part.name.startswith("service.http"):
+        if not (".routes" in part.name or part.name.startswith("service.http") or part.name.endswith("_models")):
             continue
         for each in vars(importlib.import_module(part.name)).values():
             if isinstance(each, type) and issubclass(each, BaseModel) and each.__module__ == part.name:

@@ -54,7 +54,7 @@ INSERT = text("""
     ON CONFLICT (workspace_id, user_id, channel, name_key) DO NOTHING
 """)
 
-# A statement of its own, because ON CONFLICT DO NOTHING does not return rows that others have just committed. Links of
+# Separate, because ON CONFLICT DO NOTHING does not return rows that others have just committed. Links of
 # the same extractor to entities that the text no longer names are deleted; links of other extractors stay. By ascending
 # id, because a link locks its entity, and deleting entities locks them in the same order.
 LINK = text("""

@@ -51,7 +51,7 @@ DAY = timedelta(days=1)
 
 
 def dated(text: str, said_at: datetime, zone: ZoneInfo) -> str:
-    """The text with the date in brackets after each expression that has none of its own.
+    """The text with a date in brackets after each expression that does not name one.
 
     Only points in time and ranges with an end get one; "every Monday", "for three years" and "at 9:30" get none, nor
     does what may come again where no verb or plan says which one is meant ("I'm there Monday to Thursday").

@@ -22,11 +22,11 @@ from service.postgres.scopes import Condition, typed
 from service.postgres.vectors import Half, exact_distance, graph_distance
 
 MIN_CLOSE = 4
-"""Of the nearest by binary distance at least so many times an arm's size are compared exactly."""
+"""The minimum number of vectors compared exactly, as a multiple of the size of an arm of the search."""
 
 MAX_CLOSE = 800
-"""No more than so many are compared exactly: of the ten nearest in 3,000, 20,000 and 100,000 vectors all were among the
-first 200, 400 and 800 by binary distance (200 queries, 384 components)."""
+"""The maximum number of vectors compared exactly. All of the ten nearest in 3,000, 20,000 and 100,000 vectors were
+among the first 200, 400 and 800 by binary distance (200 queries, 384 components)."""
 
 
 OVERFETCH = 4
