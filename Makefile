@@ -41,11 +41,11 @@ test-thorough: install-dev ## the same tests with everything that CI has no time
 test-pg16: install-pg16 ## the same tests on Postgres 16
 	@LOXODON_PG_BIN="$(PG16_BIN)" $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
-golden: install-dev ## write tests/db/golden again, after a change of a search statement
-	@WRITE_GOLDEN=1 $(IN) -m pytest -q tests/db/test_golden.py
+golden: install-dev ## write tests/search/statements/golden again, after a change of a search statement
+	@WRITE_GOLDEN=1 $(IN) -m pytest -q tests/search/statements/test_golden.py
 
 openapi: install-dev ## write docs/openapi.json again, after a change of the API
-	@WRITE_OPENAPI=1 $(IN) -m pytest -q tests/api/test_openapi.py -k repository
+	@WRITE_OPENAPI=1 $(IN) -m pytest -q tests/app/test_openapi.py -k repository
 
 sdk: install-dev ## generate clients, check their types, walk with them (needs node for some): make sdk ARGS="openapi-typescript"
 	@$(IN) -m tests.sdk $(ARGS)
@@ -131,7 +131,7 @@ render: install-dev ## render deploy/kubernetes to build/kubernetes and validate
 image-steps: install-dev ## do what the Dockerfile does in a clean folder, and run its parts there (Linux, as root)
 	@$(IN) -m tests.deploy.image
 
-previous: install-dev ## tests of an earlier release on the schema of today: make previous FROM=v0.1.0 TESTS=tests/jobs
+previous: install-dev ## tests of an earlier release on the schema of today: make previous FROM=v0.1.0 TESTS=tests/worker
 	@test -n "$(FROM)" || { echo 'Name the release: make previous FROM=v0.1.0'; false; } $(OR_END)
 	@$(IN) -m bench.previous "$(FROM)" $(TESTS)
 

@@ -32,6 +32,9 @@ from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from tests.fakes.embedder import AngleEmbedder
 
+pytest_plugins = ("tests.support.application", "tests.support.verbs", "tests.support.workers")
+"""Fixtures for the routes, the verbs and the workers of any room."""
+
 # The same examples on every machine: a run says the same twice. `ARGS=--hypothesis-profile=explore` looks further.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("explore", deadline=None)

@@ -11,7 +11,7 @@ The score of a text is the sum over the terms of the query of `term_weight` (of 
 
 To change K1, B or an average length: edit it here. Stored weights (`memory.bm25`, `memory.context_bm25`, `turn.bm25`)
 keep the old values until the text is written again, so an existing database has to recompute them.
-To change the IDF: edit `idf` and `IDF_SQL` together; tests/db/test_bm25.py compares them.
+To change the IDF: edit `idf` and `IDF_SQL` together; tests/search/statements/test_bm25.py compares them.
 """
 
 from __future__ import annotations

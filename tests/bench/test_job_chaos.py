@@ -20,7 +20,7 @@ TRIED = OFTEN if not THOROUGH else (*OFTEN, "forget_scope", "relevance", "cleanu
 
 def test_every_job_is_disturbed() -> None:
     """A new name needs a case in bench/job_cases.py: a function that gives the job something to do. A new generation of
-    vectors concerns the whole service: tests/jobs/test_reembed.py kills its workers."""
+    vectors concerns the whole service: tests/upkeep/test_reembed.py kills its workers."""
     assert {case.split()[0] for case in job_cases.CASES} == set(TASKS) - {"reembed"}
 
 

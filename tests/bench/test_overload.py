@@ -1,4 +1,4 @@
-"""What `make overload` calls good. What the service does with a burst: tests/api/test_admission.py."""
+"""What `make overload` calls good. What the service does with a burst: tests/http/test_admission.py."""
 
 from __future__ import annotations
 

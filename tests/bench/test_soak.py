@@ -1,4 +1,4 @@
-"""What `make soak` calls flat. That its requests are answered as it expects: tests/api/test_soak_mix.py."""
+"""What `make soak` calls flat. That its requests are answered as it expects: tests/bench/test_soak_mix.py."""
 
 from __future__ import annotations
 

@@ -20,11 +20,11 @@ from service.postgres import migrate
 from service.postgres.roles import OWNER, WORKER
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
-from tests.api.conftest import serving
-from tests.api.listening import listening
 from tests.conftest import DIMENSION, Tenant
-from tests.db.test_doctor import WHOLE, Names
 from tests.fakes.embedder import AngleEmbedder
+from tests.postgres.test_doctor import WHOLE, Names
+from tests.support.application import serving
+from tests.support.listening import listening
 
 # What the doctor's rows leave out, and what is hard to carry: a JSON null beside an empty column, quotes and line
 # breaks, a past version whose id comes before that of its memory, times before the common era, numbers as they are.

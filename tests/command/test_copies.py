@@ -24,9 +24,9 @@ from service.postgres import migrate
 from service.postgres.roles import MIGRATE_LOGIN, OWNER
 from service.runtime.statements import generations
 from tests.conftest import DIMENSION
-from tests.db.test_doctor import WHOLE, Names
 from tests.fakes.embedder import AngleEmbedder
 from tests.launch.conftest import UNSAFE
+from tests.postgres.test_doctor import WHOLE, Names
 
 WRITES = """
 import asyncio, asyncpg, sys, uuid

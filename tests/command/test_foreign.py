@@ -17,9 +17,9 @@ from service.domain.kinds import MemoryType
 from service.http.schemas import RESERVED_METADATA
 from service.memories.routes.relations import RelationName
 from service.runtime.resources import Resources
-from tests.api.conftest import client_of, serving
 from tests.command.conftest import Run
 from tests.conftest import Tenant
+from tests.support.application import client_of, serving
 
 M = "0b7c8a52-3f6e-4a2b-9d0e-00000000000{}"
 TABLE = r"""--

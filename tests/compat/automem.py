@@ -1,6 +1,6 @@
 """AutoMem's contract over HTTP, call by call, from outside: what its clients send, and what they read.
 
-Run by tests/api/test_compat_automem.py in process, and by `make compat` against a started service.
+Run by tests/compat/test_automem.py in process, and by `make compat` against a started service.
 """
 
 from __future__ import annotations

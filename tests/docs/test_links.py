@@ -64,7 +64,7 @@ def test_modules_in_the_docs_exist() -> None:
 
 
 def test_tests_that_the_docs_name_exist() -> None:
-    """As in `tests/api/test_auth.py::test_whoami`."""
+    """As in `tests/access/test_auth.py::test_whoami`."""
     named = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
     missing = [
         f"{page.relative_to(ROOT)}: {file}::{test}"

@@ -91,7 +91,7 @@ async def find(session: Session, wanted: NearVectors) -> list[tuple[UUID, float]
 
 
 def statement(wanted: NearVectors) -> TextClause:
-    """The whole statement; tests/db/golden has it with the values filled in."""
+    """The whole statement; tests/search/statements/golden has it with the values filled in."""
     return _statement(wanted.scope.sql, wanted.rows.sql, len(wanted.vector), wanted.generation)
 
 

@@ -4,7 +4,7 @@
 -- docs/decisions/045-walls.md
 --
 -- What cannot be shown to lie inside is outside: a table without a column for an id is closed behind a wall of that id.
--- A new table stays closed until it is named here, and in tests/schema/test_walls.py.
+-- A new table stays closed until it is named here, and in tests/postgres/test_walls.py.
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     memory, memory_stat, memory_edge, memory_vector, memory_source, memory_entity,

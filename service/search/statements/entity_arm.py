@@ -106,7 +106,7 @@ async def find(session: Session, plan: SearchPlan, names: Sequence[str], *, now:
 
 
 def statement(plan: SearchPlan) -> TextClause:
-    """The whole statement; tests/db/golden has it with the values filled in."""
+    """The whole statement; tests/search/statements/golden has it with the values filled in."""
     return _statement(_owner(plan), plan.scope.sql, plan.conditions.sql)
 
 

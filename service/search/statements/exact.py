@@ -193,7 +193,7 @@ async def find(session: Session, plan: SearchPlan) -> Candidates | None:
 
 
 def statement(plan: SearchPlan) -> TextClause:
-    """The whole statement; tests/db/golden has it with the values filled in."""
+    """The whole statement; tests/search/statements/golden has it with the values filled in."""
     return _statement(
         tuple(part.sql for part in plan.scope.each),
         plan.vector_scope.source("memory_vector v"),

@@ -1,0 +1,150 @@
+"""Tokens for one end user: what they reach, when they end, and what a bad one is told."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import jwt
+import pytest
+from fastapi import FastAPI
+from httpx2 import AsyncClient
+
+from service.access.statements import keys
+from tests.conftest import SetClock
+from tests.support.application import client_of
+from tests.support.calls import store
+
+RIGHTS = ["memory:read", "memory:write"]
+
+
+async def a_key(client: AsyncClient, **more: Any) -> dict[str, str]:
+    body = {"name": "server", "rights": [*RIGHTS, "tokens"], **more}
+    answer = await client.post("/v1/api-keys", json=body)
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+async def minted(app: FastAPI, key: str, **body: Any) -> str:
+    async with client_of(app, key) as server:
+        answer = await server.post("/v1/tokens", json={"user_id": "alice", "rights": RIGHTS, **body})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["token"])
+
+
+async def test_a_token_reaches_its_user_and_nobody_else(client: AsyncClient, app: FastAPI) -> None:
+    bobs, own = await store(client, "Bob's clock", user_id="bob"), await store(client, "Alice's boat")
+    key = await a_key(client)
+    async with client_of(app, await minted(app, key["api_key"])) as alice:
+        who = (await alice.get("/v1/whoami")).json()
+        assert (who["user_id"], who["api_key_id"], who["rights"]) == ("alice", key["id"], RIGHTS)
+        assert who["expires_at"] == "2026-03-02T09:45:00+00:00"
+        assert (await alice.get(f"/v1/memories/{own}")).status_code == 200
+        assert (await alice.get(f"/v1/memories/{bobs}")).status_code == 404
+        assert (await alice.get("/v1/memories?user_id=bob")).status_code == 403
+        assert (await alice.delete(f"/v1/memories/{own}")).status_code == 403
+        assert (await alice.post("/v1/tokens", json={"rights": RIGHTS})).status_code == 403
+        headers = {"Authorization": "", "X-API-Key": alice.headers["Authorization"].removeprefix("Bearer ")}
+        assert (await alice.get(f"/v1/memories/{own}", headers=headers)).status_code == 200
+
+
+async def test_it_expires(client: AsyncClient, app: FastAPI, clock: SetClock) -> None:
+    token = await minted(app, (await a_key(client))["api_key"], expires_in_s=60)
+    async with client_of(app, token) as alice:
+        assert (await alice.get("/v1/memories")).status_code == 200
+        clock.forward(seconds=60)
+        late = await alice.get("/v1/memories")
+        assert (late.status_code, late.json()["detail"]) == (401, "The token has expired; ask for a new one.")
+
+
+async def test_it_ends_with_its_key(client: AsyncClient, app: FastAPI) -> None:
+    key = await a_key(client)
+    async with client_of(app, await minted(app, key["api_key"])) as alice:
+        assert (await alice.get("/v1/memories")).status_code == 200
+        assert (await client.delete(f"/v1/api-keys/{key['id']}")).status_code == 204
+        ended = await alice.get("/v1/memories")
+        assert (ended.status_code, "revoked" in ended.json()["detail"]) == (401, True)
+
+
+async def test_it_ends_with_the_expiry_of_its_key(client: AsyncClient, app: FastAPI, clock: SetClock) -> None:
+    key = await a_key(client, expires_at="2026-03-02T09:35:00Z")
+    async with client_of(app, await minted(app, key["api_key"])) as alice:
+        assert (await alice.get("/v1/whoami")).json()["expires_at"] == "2026-03-02T09:35:00+00:00"
+        clock.forward(minutes=5)
+        assert (await alice.get("/v1/memories")).status_code == 401
+
+
+async def test_it_survives_a_rotation_and_loses_what_the_key_loses(client: AsyncClient, app: FastAPI) -> None:
+    key = await a_key(client)
+    async with client_of(app, await minted(app, key["api_key"])) as alice:
+        assert (await client.post(f"/v1/api-keys/{key['id']}/rotate", json={})).status_code == 200
+        assert (await alice.get("/v1/memories")).status_code == 200
+        narrower = {"rights": ["memory:read", "tokens"]}
+        assert (await client.patch(f"/v1/api-keys/{key['id']}", json=narrower)).status_code == 200
+        assert (await alice.post("/v1/memories", json={"content": "x"})).status_code == 403
+        assert (await client.patch(f"/v1/api-keys/{key['id']}", json={"user_id": "bob"})).status_code == 200
+        assert (await alice.get("/v1/memories")).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({"rights": ["memory:read"]}, 400, "user_id"),
+        ({"user_id": "alice", "rights": []}, 400, "rights"),
+        ({"user_id": "alice", "rights": ["admin"]}, 400, "rights"),
+        ({"user_id": "alice", "rights": ["tokens"]}, 400, "rights"),
+        ({"user_id": "alice", "rights": ["memory:delete"]}, 403, "rights"),
+        ({"user_id": "alice", "rights": RIGHTS, "expires_in_s": 59}, 400, "expires_in_s"),
+        ({"user_id": "alice", "rights": RIGHTS, "expires_in_s": 3601}, 400, "expires_in_s"),
+    ],
+)
+async def test_refused(client: AsyncClient, app: FastAPI, body: Any, status: int, field: str) -> None:
+    async with client_of(app, (await a_key(client))["api_key"]) as server:
+        refused = await server.post("/v1/tokens", json=body)
+    assert (refused.status_code, refused.json()["field"]) == (status, field), refused.text
+
+
+async def test_minting_needs_the_right(client: AsyncClient, app: FastAPI) -> None:
+    key = await a_key(client, rights=RIGHTS)
+    async with client_of(app, key["api_key"]) as server:
+        assert (await server.post("/v1/tokens", json={"user_id": "a", "rights": RIGHTS})).status_code == 403
+
+
+async def test_a_walled_key_mints_inside_its_wall(client: AsyncClient, app: FastAPI) -> None:
+    key = await a_key(client, agent_id="guide", channels=["support", "sales"])
+    token = await minted(app, key["api_key"], channels=["support"])
+    async with client_of(app, token) as alice:
+        who = (await alice.get("/v1/whoami")).json()
+        assert (who["user_id"], who["agent_id"], who["channels"]) == ("alice", "guide", ["support"])
+    async with client_of(app, key["api_key"]) as server:
+        for field, outside in (("agent_id", "other"), ("channels", ["support", "other"])):
+            refused = await server.post("/v1/tokens", json={"user_id": "a", "rights": RIGHTS, field: outside})
+            assert (refused.status_code, refused.json()["field"]) == (403, field)
+
+
+async def test_forged_tokens(client: AsyncClient, app: FastAPI, anonymous: AsyncClient) -> None:
+    key = await a_key(client)
+    good = await minted(app, key["api_key"])
+    claims = jwt.decode(good, options={"verify_signature": False})
+    head, body, signature = good.split(".")
+    for forged in (
+        jwt.encode(claims, "x" * 48, algorithm="HS256"),
+        jwt.encode(claims, cast(Any, None), algorithm="none"),
+        jwt.encode(claims, app.state.tokens.secret, algorithm="HS512"),
+        jwt.encode({**claims, "exp": None}, app.state.tokens.secret, algorithm="HS256"),
+        jwt.encode({**claims, "iss": "other"}, app.state.tokens.secret, algorithm="HS256"),
+        f"{head}.{body}.",
+        f"{head}.{body}.{signature[:-4]}AAAA",
+        f"{head}..{signature}",
+        "eyJ..",
+        "eyJ." + "x" * 20_000 + ".y",
+    ):
+        refused = await anonymous.get("/v1/memories", headers={"Authorization": f"Bearer {forged}"})
+        assert (refused.status_code, "malformed" in refused.json()["detail"]) == (401, True), forged[:80]
+    other = jwt.encode({**claims, "key": claims["workspace"]}, app.state.tokens.secret, algorithm="HS256")
+    assert (await anonymous.get("/v1/memories", headers={"X-API-Key": other})).status_code == 401
+
+
+async def test_the_secret_is_made_once(app: FastAPI) -> None:
+    database = app.state.resources.db
+    first = await keys.token_secret(database, "a" * 64)
+    assert await keys.token_secret(database, "b" * 64) == first

@@ -1,0 +1,248 @@
+"""Keys that are made for one user, agent, run or some channels: what they reach, and that nothing else is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from fastapi import FastAPI
+from httpx2 import AsyncClient
+
+from service.domain.access import NO_WALL, Wall
+from service.memories import forget
+from service.postgres import walls
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from service.runtime.statements.caches import AnswerTable
+from tests.conftest import Tenant
+from tests.support.application import Tables, client_of
+from tests.support.tasks import work
+
+EVERYTHING = ["memory:read", "memory:write", "memory:delete", "memory:purge", "memory:admin"]
+
+
+async def walled(client: AsyncClient, **wall: Any) -> str:
+    body = {"name": "walled", "rights": EVERYTHING, **wall}
+    answer = await client.post("/v1/api-keys", json=body)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["api_key"])
+
+
+async def stored(client: AsyncClient, content: str, **scope: Any) -> str:
+    answer = await client.post("/v1/memories", json={"content": content, **scope})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["results"][0]["id"])
+
+
+async def test_a_key_made_for_one_user_reads_changes_and_deletes_nothing_of_another(
+    client: AsyncClient, app: FastAPI
+) -> None:
+    bobs = await stored(client, "Bob collects mechanical clocks", user_id="bob")
+    async with client_of(app, await walled(client, user_id="alice")) as alice:
+        assert (await alice.get(f"/v1/memories/{bobs}")).status_code == 404
+        assert (await alice.get(f"/v1/memories/{bobs}/history")).status_code == 404
+        assert (await alice.patch(f"/v1/memories/{bobs}", json={"content": "Nothing"})).status_code == 404
+        assert (await alice.delete(f"/v1/memories/{bobs}")).status_code == 404
+        assert (await alice.delete(f"/v1/memories/{bobs}?purge=true")).status_code == 404
+        found = await alice.post("/v1/memories/search", json={"query": "clocks", "user_id": "bob"})
+        assert (found.status_code, found.json()["field"]) == (403, "user_id")
+        assert (await alice.get("/v1/memories?user_id=bob")).status_code == 403
+        assert (await alice.get("/v1/memories?agent_id=clockmaker")).json()["results"] == []
+        refused = await alice.post("/v1/memories", json={"content": "Bob hates clocks", "user_id": "bob"})
+        assert (refused.status_code, refused.json()["field"]) == (403, "user_id")
+        assert (await alice.delete("/v1/memories?user_id=bob")).status_code == 403
+        counted = await alice.post("/v1/memories/exists", json={"ids": [bobs]})
+        assert bobs not in str(counted.json().get("existing", ""))
+    assert (await client.get(f"/v1/memories/{bobs}")).json()["memory"] == "Bob collects mechanical clocks"
+
+
+async def test_a_key_made_for_one_user_works_for_that_user(client: AsyncClient, app: FastAPI) -> None:
+    async with client_of(app, await walled(client, user_id="alice")) as alice:
+        own = await stored(alice, "Alice rows on the lake every Tuesday")
+        read = (await alice.get(f"/v1/memories/{own}")).json()
+        assert read["user_id"] == "alice"
+        found = await alice.post("/v1/memories/search", json={"query": "rowing on the lake"})
+        assert [each["id"] for each in found.json()["results"]] == [own]
+        changed = await alice.patch(f"/v1/memories/{own}", json={"content": "Alice rows on the lake on Fridays"})
+        assert changed.status_code == 200, changed.text
+        assert len((await alice.get(f"/v1/memories/{own}/history")).json()["results"]) == 2
+        said = {"messages": [{"role": "user", "content": "I moved to Lisbon."}], "run_id": "chat"}
+        assert (await alice.post("/v1/memories", json=said)).status_code in (200, 201)
+        assert (await alice.delete(f"/v1/memories/{own}")).status_code == 200
+        purged = await alice.delete("/v1/memories?purge=true")
+        assert purged.status_code == 200, purged.text
+    assert (await client.get("/v1/memories?user_id=alice")).json()["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("wall", "inside", "outside"),
+    [
+        ({"user_id": "alice"}, {"user_id": "alice", "agent_id": "x"}, {"agent_id": "x"}),
+        ({"agent_id": "guide"}, {"user_id": "bob", "agent_id": "guide"}, {"user_id": "bob"}),
+        ({"run_id": "r1"}, {"user_id": "bob", "run_id": "r1"}, {"user_id": "bob", "run_id": "r2"}),
+        (
+            {"channels": ["support", 'a "quoted" \\ one']},
+            {"user_id": "bob", "channel": 'a "quoted" \\ one'},
+            {"user_id": "bob", "channel": "_global"},
+        ),
+        (
+            {"user_id": "alice", "channels": ["support"]},
+            {"user_id": "alice", "channel": "support"},
+            {"user_id": "alice", "channel": "other"},
+        ),
+    ],
+)
+async def test_each_wall(client: AsyncClient, app: FastAPI, wall: Any, inside: Any, outside: Any) -> None:
+    here = await stored(client, "The heron is fed at noon", **inside)
+    there = await stored(client, "The heron is fed at night", **outside)
+    async with client_of(app, await walled(client, **wall)) as key:
+        assert (await key.get(f"/v1/memories/{here}")).status_code == 200
+        assert (await key.get(f"/v1/memories/{there}")).status_code == 404
+        assert (await key.delete(f"/v1/memories/{there}")).status_code == 404
+        assert (await key.patch(f"/v1/memories/{there}", json={"content": "x y"})).status_code == 404
+        scope = {"user_id": "bob"} if not set(wall) - {"channels"} else {}
+        found = await key.post(
+            "/v1/memories/search", json={"query": "heron", **scope, "channel": inside.get("channel")}
+        )
+        assert [each["id"] for each in found.json()["results"]] == [here], found.text
+        own = await stored(key, "The otter swims in the morning", **scope)
+        assert (await key.get(f"/v1/memories/{own}")).status_code == 200
+        assert (await key.delete(f"/v1/memories/{here}")).status_code == 200
+
+
+async def test_a_walled_key_holds_no_right_over_the_workspace(client: AsyncClient, app: FastAPI) -> None:
+    for right in ("admin", "operator", "audit:read", "metrics"):
+        body = {"name": "x", "rights": ["memory:read", right], "user_id": "alice"}
+        refused = await client.post("/v1/api-keys", json=body)
+        assert (refused.status_code, refused.json()["field"]) == (400, "rights"), refused.text
+    async with client_of(app, await walled(client, user_id="alice")) as alice:
+        assert (await alice.get("/v1/workspaces/current")).status_code == 403
+        assert (await alice.get("/v1/tools")).status_code == 403
+        assert (await alice.get("/v1/audit")).status_code == 403
+        assert (await alice.get("/v1/api-keys")).status_code == 403
+        assert (await alice.post("/v1/reset")).status_code == 403
+
+
+async def test_what_is_remembered_of_a_scope_stays_behind_its_wall(client: AsyncClient, app: FastAPI) -> None:
+    await stored(client, "The heron is fed at noon", user_id="bob", channel="_global")
+    await stored(client, "The otter is fed at night", user_id="bob", channel="support")
+    asked = {"query": "fed", "user_id": "bob", "channel": "support"}
+    assert len((await client.post("/v1/memories/search", json=asked)).json()["results"]) == 2
+    async with client_of(app, await walled(client, channels=["support"])) as key:
+        found = (await key.post("/v1/memories/search", json=asked)).json()["results"]
+        assert [each["memory"] for each in found] == ["The otter is fed at night"]
+    behind = {name[3] for name in app.state.resources.scope_summaries}
+    assert len(behind) == 2
+
+
+async def test_work_done_later_stays_inside(client: AsyncClient, app: FastAPI, tables: Tables, tenant: Tenant) -> None:
+    async with client_of(app, await walled(client, user_id="alice", channels=["support"])) as alice:
+        talk = {"messages": [{"role": "user", "content": "I keep bees."}], "infer": False, "run_id": "chat"}
+        accepted = await alice.post("/v1/memories", json=talk, headers={"Prefer": "respond-async"})
+        assert accepted.status_code == 202, accepted.text
+        operation = f"/v1/operations/{accepted.json()['operation_id']}"
+        assert await work(app.state.resources, tables, tenant.workspace_id, "ingest") == 1
+        assert (await alice.get(operation)).json()["status"] == "done", (await alice.get(operation)).text
+        [kept] = (await alice.get("/v1/memories")).json()["results"]
+        assert (kept["user_id"], kept["channel"]) == ("alice", "support")
+    async with client_of(app, await walled(client, user_id="bob")) as bob:
+        assert (await bob.get(operation)).status_code == 404
+
+
+async def test_an_idempotency_key_is_a_walls_own(client: AsyncClient, app: FastAPI) -> None:
+    headers = {"Idempotency-Key": "same"}
+    body = {"content": "Feeds the heron"}
+    first = await client.post("/v1/memories", json={**body, "user_id": "bob"}, headers=headers)
+    async with client_of(app, await walled(client, user_id="alice")) as alice:
+        own = await alice.post("/v1/memories", json=body, headers=headers)
+        again = await alice.post("/v1/memories", json=body, headers=headers)
+    assert (first.status_code, own.status_code, "Idempotency-Replayed" in own.headers) == (201, 201, False)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.json() == own.json()
+
+
+ATLAS = {"user_id": "alice", "channel": "atlas"}
+
+
+@pytest.mark.parametrize("purge", [False, True], ids=["deleted", "erased"])
+@pytest.mark.parametrize("by_id", [True, False], ids=["by id", "its channel"])
+async def test_what_a_key_deletes_is_gone_from_what_was_promoted_beyond_its_wall(
+    client: AsyncClient,
+    app: FastAPI,
+    resources: Resources,
+    worker_database: Database,
+    tables: Tables,
+    *,
+    purge: bool,
+    by_id: bool,
+) -> None:
+    heron = f"The heron is fed at {uuid4()}"
+    own = await stored(client, heron, **ATLAS)
+    both = await stored(client, "The crane is fed at noon", **ATLAS)
+    theirs = await stored(client, "The crane is fed at noon", user_id="alice", channel="borealis")
+    changed = await stored(client, "The stork is fed at night", **ATLAS)
+    copies = [await promoted(client, each) for each in (own, both, theirs, changed)]
+    assert copies[1] == copies[2]
+    await client.patch(f"/v1/memories/{copies[3]}", json={"content": "The stork is fed at six"})
+    async with client_of(app, await walled(client, channels=["atlas"])) as atlas:
+        assert (await atlas.get(f"/v1/memories/{copies[0]}")).status_code == 404
+        params = {"purge": str(purge).lower()}
+        if by_id:
+            for each in (own, both, changed):
+                assert (await atlas.delete(f"/v1/memories/{each}", params=params)).status_code in (200, 204)
+        else:
+            answer = await atlas.delete("/v1/memories", params={**params, **ATLAS})
+            assert answer.status_code == 200, answer.text
+    found = await client.post("/v1/memories/search", json={"query": "fed at", "user_id": "alice"})
+    left = {"The crane is fed at noon", "The stork is fed at six"}
+    assert {each["memory"] for each in found.json()["results"]} == left
+    assert (await client.get(f"/v1/memories/{copies[0]}")).status_code == 404
+    await forget.remove_outlived(replace(resources, db=worker_database))
+    there = await tables.fetch("SELECT id::text FROM memory WHERE id = ANY ($1::uuid[])", copies)
+    assert {row["id"] for row in there} == {copies[1], copies[3]}
+    if purge:
+        assert await tables.holding(heron) == []
+
+
+async def promoted(client: AsyncClient, memory_id: str) -> str:
+    answer = await client.post(f"/v1/memories/{memory_id}/promote")
+    assert answer.status_code in (200, 201), answer.text
+    return str(answer.json()["id"])
+
+
+async def test_what_others_have_stored_is_not_told_by_a_cache(client: AsyncClient, app: FastAPI) -> None:
+    text = f"Takes pills against gout {uuid4()}"
+    asked = {"content": text, "dry_run": True}
+
+    async def usage(key: str) -> tuple[int, int]:
+        async with client_of(app, key) as found:
+            used = (await found.post("/v1/memories", json=asked)).json()["usage"]
+            return used["embedded_texts"], used["cached"]
+
+    a, b = await walled(client, user_id="a"), await walled(client, user_id="b")
+    await stored(client, text, user_id="c")
+    assert [await usage(key) for key in (a, b, a, b)] == [(1, 0), (1, 0), (0, 1), (0, 1)]
+    same = await walled(client, user_id="a", rights=["memory:write"])
+    assert await usage(same) == (0, 1), "a wall is one, whichever key stands behind it"
+
+
+async def test_answers_of_a_model_are_kept_for_each_wall_and_erased_for_all(
+    client: AsyncClient, app: FastAPI, resources: Resources, tables: Tables, tenant: Tenant
+) -> None:
+    table = AnswerTable(resources.db, ttl_s=3_600, clock=resources.clock)
+    prompt = (tenant.workspace_id, "extract", "m", b"x" * 32)
+    behind = [NO_WALL, Wall(user_id="a"), Wall(user_id="b"), Wall(user_id="a", channels=("support",))]
+    for number, wall in enumerate(behind):
+        with walls.apart():
+            walls.stand_behind(wall)
+            assert await table.get(*prompt) is None
+            await table.put(*prompt, f"answer {number}")
+            assert await table.get(*prompt) == f"answer {number}"
+    assert (await tables.counts(tenant.workspace_id))["llm_cache"] == len(behind)
+    await stored(client, "Takes pills", user_id="a")
+    async with client_of(app, await walled(client, user_id="a")) as key:
+        assert (await key.delete("/v1/memories?purge=true")).status_code == 200
+    counts = await tables.counts(tenant.workspace_id)
+    assert (counts["llm_cache"], counts["embedding_cache"]) == (0, 0)

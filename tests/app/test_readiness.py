@@ -1,0 +1,176 @@
+"""Databases that are empty, behind or ahead of the code: what starts, what is served, and what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+
+from bench.superuser import login_url, new_database
+from service.access.statements import keys
+from service.app.routes.health import Probe
+from service.domain.errors import SchemaMismatch
+from service.kit.settings import Settings
+from service.postgres import migrate, readiness
+from service.postgres.engine import Database
+from service.postgres.readiness import AHEAD, EXPECTED_REVISION, SchemaRevision, write_refusal
+from service.postgres.rights import find_access
+from service.postgres.roles import APP, OWNER, WORKER
+from service.runtime.resources import Resources
+from service.runtime.statements import generations
+from tests.fakes.embedder import AngleEmbedder
+from tests.support.application import client_of, serving
+
+ADDITIVE = f"UPDATE alembic_version SET version_num = '{EXPECTED_REVISION + 1:04}'"
+BEHIND = f"UPDATE alembic_version SET version_num = '{EXPECTED_REVISION - 1:04}'"
+
+
+def newer(oldest_reader: int, oldest_writer: int) -> str:
+    """A migration of a later version."""
+    return f"""
+    {ADDITIVE};
+    CREATE OR REPLACE FUNCTION schema_revision()
+    RETURNS TABLE (revision integer, oldest_reader integer, oldest_writer integer)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp
+    AS 'SELECT version_num::integer, {oldest_reader}, {oldest_writer} FROM alembic_version'
+    """
+
+
+READ_ONLY = newer(EXPECTED_REVISION, EXPECTED_REVISION + 1)
+UNREADABLE = newer(EXPECTED_REVISION + 1, EXPECTED_REVISION + 1)
+
+
+def test_the_code_expects_the_newest_migration() -> None:
+    assert int(migrate.head()) == EXPECTED_REVISION
+
+
+@pytest.mark.parametrize(
+    ("revision", "oldest_reader", "says"),
+    [(4, 1, "migrate"), (7, 6, "cannot read"), (7, 7, "cannot read")],
+)
+def test_what_is_not_served(revision: int, oldest_reader: int, says: str) -> None:
+    with pytest.raises(SchemaMismatch, match=says):
+        write_refusal(SchemaRevision(revision, oldest_reader, 1), expected=5)
+
+
+def test_a_schema_that_only_gained_is_served() -> None:
+    assert write_refusal(SchemaRevision(5, 1, 1), expected=5) is None
+    assert write_refusal(SchemaRevision(7, 1, 5), expected=5) is None
+    assert "only serves reads" in (write_refusal(SchemaRevision(7, 5, 6), expected=5) or "")
+
+
+@pytest.fixture
+async def other(owner_url: str) -> AsyncIterator[tuple[str, asyncpg.Connection[Any]]]:
+    """A database of its own, empty: its URL, and a connection of the superuser."""
+    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    url = await new_database(owner_url, "revisions")
+    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+    yield url, connection
+    await connection.close()
+    await admin.execute("DROP DATABASE revisions WITH (FORCE)")
+    await admin.close()
+
+
+async def start(command: str, url: str) -> tuple[int | None, str]:
+    """How `python -m service <command>` ended, and what it printed."""
+    env = {
+        **os.environ,
+        "DATABASE_URL": login_url(url, APP),
+        "LOXODON_WORKER_DATABASE_URL": login_url(url, WORKER),
+        "LOXODON_OWNER_DATABASE_URL": login_url(url, OWNER),
+    }
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "service", command),
+        env=env,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        printed, _ = await asyncio.wait_for(process.communicate(), 60)
+    except TimeoutError:
+        process.kill()
+        printed, _ = await process.communicate()
+    return process.returncode, printed.decode()
+
+
+async def test_an_empty_database_ends_the_start_with_one_sentence(
+    other: tuple[str, asyncpg.Connection[Any]],
+) -> None:
+    code, printed = await start("api", other[0])
+    assert code == 1, printed
+    assert "has no schema" in printed
+    assert "loxodon migrate" in printed
+    assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize(
+    ("command", "change", "says"),
+    [
+        ("api", BEHIND, "loxodon migrate"),
+        ("migrate", ADDITIVE, "does not know"),
+        ("worker", READ_ONLY, "only serves reads"),
+    ],
+)
+async def test_another_revision_ends_the_start_with_one_sentence(
+    other: tuple[str, asyncpg.Connection[Any]], settings: Settings, command: str, change: str, says: str
+) -> None:
+    url, connection = other
+    await migrate.upgrade_async(login_url(url, OWNER), settings)
+    await connection.execute(change)
+    code, printed = await start(command, url)
+    assert code == 1, printed
+    assert says in printed
+    assert "Traceback" not in printed
+
+
+async def test_reads_of_a_database_that_is_ahead_are_served_and_writes_refused(
+    other: tuple[str, asyncpg.Connection[Any]], settings: Settings, resources: Resources
+) -> None:
+    url, connection = other
+    await migrate.upgrade_async(login_url(url, OWNER), settings)
+    await generations.record_first(url, AngleEmbedder.model, settings.embedding_dim)
+    database = Database.open(
+        await find_access(login_url(url, APP), wanted_role=APP, pooled=False), pool_size=2, pool_timeout_s=10
+    )
+    issued = await keys.create_workspace(database, "ahead", rights=keys.EVERY_RIGHT)
+    new = {"content": "Ada lives in Oslo.", "user_id": "ada"}
+    async with serving(replace(resources, db=database)) as app, client_of(app, issued.secret) as client:
+        assert (await client.post("/v1/memories", json=new)).status_code == 201
+        await connection.execute(READ_ONLY)
+        ready = await client.get("/readyz")
+        assert (ready.status_code, ready.json()) == (200, {"status": "ok"})
+        details = await client.get("/v1/health/details")
+        assert (details.status_code, details.json()["status"]) == (200, "ok")
+        assert "only serves reads" in details.json()["detail"]
+        refused = await client.post("/v1/memories", json=new)
+        assert (refused.status_code, refused.json()["code"]) == (503, "schema_mismatch")
+        assert refused.json()["detail"] == details.json()["detail"]
+        found = await client.post("/v1/memories/search", json={"query": "Where does Ada live?", "user_id": "ada"})
+        assert [each["memory"] for each in found.json()["results"]] == [new["content"]]
+        await connection.execute(UNREADABLE)
+        details = await client.get("/v1/health/details")
+        assert (details.status_code, details.json()["database"]) == (503, "up")
+        assert "cannot read" in details.json()["detail"]
+        app.state.probe = Probe(database)  # the old one still has what it saw a moment ago
+        for path in ("/readyz", "/v1/health"):
+            answer = await client.get(path)
+            assert (answer.status_code, answer.json()) == (503, {"status": "unavailable", "detail": AHEAD})
+        await connection.execute(BEHIND)
+        app.state.probe = Probe(database)
+        behind = await client.get("/readyz")
+        assert (behind.status_code, behind.json()["detail"]) == (503, readiness.BEHIND)
+        assert "loxodon migrate" in behind.json()["detail"]
+        assert (await client.get("/livez")).status_code == 200
+    await database.close()
+
+
+async def test_writes_are_taken_again_once_the_revisions_agree(database: Database) -> None:
+    database.write_refusal = "until the next look"
+    await readiness.check(database)
+    assert database.write_refusal is None

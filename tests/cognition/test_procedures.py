@@ -1,0 +1,467 @@
+"""Tool invocations recorded and counted; strategies learned once and found by how well they work."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from httpx2 import AsyncClient
+
+from service.domain.job import Job
+from service.domain.scope import NIL_WORKSPACE
+from service.runtime.resources import Resources
+from service.upkeep.jobs import upkeep
+from tests.conftest import SetClock, Tenant
+from tests.fakes.embedder import AngleEmbedder
+from tests.support.application import Tables, client_of
+
+ALICE = {"user_id": "alice"}
+USE: dict[str, Any] = {"tool_name": "search", "tool_input": {"q": "trains"}, "success": True, **ALICE}
+
+
+async def use(client: AsyncClient, **fields: Any) -> dict[str, Any]:
+    answer = await client.post("/v1/tool-invocations", json={**USE, **fields})
+    assert answer.status_code == 201, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def learn(client: AsyncClient, description: str, **fields: Any) -> dict[str, Any]:
+    answer = await client.post("/v1/strategies", json={"description": description, **ALICE, **fields})
+    assert answer.status_code in (200, 201), answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def find(client: AsyncClient, task: str, **params: Any) -> list[dict[str, Any]]:
+    answer = await client.get("/v1/strategies/search", params={"task": task, **ALICE, **params})
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.json()["results"]
+    return found
+
+
+async def talk(client: AsyncClient, name: str, **ids: str) -> str:
+    body = {"messages": [{"role": "user", "content": f"Hello {name}"}], "infer": False, "run_id": name}
+    answer = await client.post("/v1/memories", json={**body, **(ids or ALICE)})
+    found: str = answer.json()["results"][0]["conversation_id"]
+    return found
+
+
+# -- invocations --------------------------------------------------------------------------------------------------
+
+
+async def test_a_use_is_noted_with_all_its_parts(
+    client: AsyncClient, tables: Tables, tenant: Tenant, clock: SetClock
+) -> None:
+    conversation = await talk(client, "trip", **ALICE)
+    turn = str(await tables.value("SELECT id FROM turn WHERE workspace_id = $1", tenant.workspace_id))
+    body = {
+        "conversation_id": conversation,
+        "turn_id": turn,
+        "tool_name": "search",
+        "task_type": "travel",
+        "tool_input": {"to": "Bergen"},
+        "tool_output": [1, None],
+        "success": False,
+        "latency_ms": 12.5,
+        "error_message": "no seats",
+        "channel": "work",
+    }
+    answer = await client.post("/v1/tool-invocations", json=body)
+    assert answer.status_code == 201, answer.text
+    noted = answer.json()
+    assert (noted["user_id"], noted["run_id"], noted["channel"]) == ("alice", "trip", "work")
+    assert (noted["turn_index"], noted["timestamp"]) == (0, clock.now.isoformat())
+    [listed] = (await client.get("/v1/tool-invocations", params=ALICE)).json()["results"]
+    assert {name: listed[name] for name in body} == body
+    assert listed["id"] == noted["id"]
+
+
+async def test_the_tool_counts_in_the_same_transaction(client: AsyncClient) -> None:
+    many = [use(client, success=number % 4 != 0, latency_ms=number * 10) for number in range(1, 9)]
+    await asyncio.gather(*many, use(client, success=True))
+    await use(client, tool_name="book")
+    tools = {each["name"]: each for each in (await client.get("/v1/tools")).json()["results"]}
+    assert set(tools) == {"search", "book"}
+    assert (tools["search"]["usage_count"], tools["search"]["success_count"]) == (9, 7)
+    assert tools["search"]["avg_latency_ms"] == pytest.approx(45.0)
+    assert tools["book"]["avg_latency_ms"] is None
+    failed = await client.post("/v1/tool-invocations", json={**USE, "conversation_id": str(uuid4())})
+    assert (failed.status_code, failed.json()["field"]) == (404, "conversation_id")
+    assert (await client.get("/v1/tools", params={"limit": 1})).json()["results"][0]["name"] == "book"
+
+
+async def test_tools_are_read_page_by_page(client: AsyncClient) -> None:
+    for name in ("a", "b", "c"):
+        await use(client, tool_name=name)
+    first = (await client.get("/v1/tools", params={"limit": 2})).json()
+    second = (await client.get("/v1/tools", params={"cursor": first["next_cursor"]})).json()
+    assert [each["name"] for each in first["results"] + second["results"]] == ["a", "b", "c"]
+    uses = (await client.get("/v1/tool-invocations", params={**ALICE, "limit": 2})).json()
+    rest = (await client.get("/v1/tool-invocations", params={**ALICE, "cursor": uses["next_cursor"]})).json()
+    assert [each["tool_name"] for each in uses["results"] + rest["results"]] == ["c", "b", "a"]
+    assert rest["next_cursor"] is None
+    for path in ("/v1/tools?cursor=AAAA", "/v1/tool-invocations?user_id=alice&cursor=x"):
+        assert (await client.get(path)).status_code == 400, path
+
+
+async def test_stats_by_task_type_and_channel_with_percentiles(client: AsyncClient, clock: SetClock) -> None:
+    for number in range(1, 21):
+        await use(client, task_type="travel", latency_ms=number, success=number > 5)
+    await use(client, task_type="mail", channel="work", latency_ms=500)
+    await use(client, tool_name="book", task_type="travel", user_id="bob")
+
+    async def stats(**params: Any) -> dict[str, Any]:
+        answer = await client.get("/v1/tools/stats", params=params)
+        assert answer.status_code == 200, answer.text
+        return {each["name"]: each for each in answer.json()["results"]}
+
+    travel = (await stats(task_type="travel"))["search"]
+    assert (travel["usage_count"], travel["success_count"], travel["success_rate"]) == (20, 15, 0.75)
+    assert (travel["avg_latency_ms"], travel["p50_latency_ms"]) == (10.5, 10.5)
+    assert travel["p95_latency_ms"] == pytest.approx(19.05)
+    assert set(await stats(task_type="travel")) == {"search", "book"}
+    assert set(await stats(task_type="travel", user_id="bob")) == {"book"}
+    assert (await stats(channel="work"))["search"]["usage_count"] == 1
+    assert (await stats())["search"]["usage_count"] == 21
+    assert await stats(since=(clock.now + timedelta(hours=1)).isoformat()) == {}
+
+
+async def test_what_goes_into_tools_is_redacted(client: AsyncClient, tables: Tables) -> None:
+    secret = "olga.moe@example.org"
+    noted = await use(
+        client,
+        tool_input={"to": secret, "password": "hunter2hunter"},
+        tool_output=f"sent to {secret}",
+        error_message=f"{secret} bounced",
+    )
+    assert {each["label"] for each in noted["redactions"]} >= {"EMAIL"}
+    assert await tables.holding(secret) == []
+    assert await tables.holding("hunter2hunter") == []
+
+
+BAD_USES: list[tuple[dict[str, Any], str]] = [
+    ({"tool_name": None}, "tool_name"),
+    ({"tool_name": "t" * 101}, "tool_name"),
+    ({"tool_name": " "}, "tool_name"),
+    ({"success": 1}, "success"),
+    ({"latency_ms": -1}, "latency_ms"),
+    ({"latency_ms": "5"}, "latency_ms"),
+    ({"colour": 1}, "colour"),
+    ({"user_id": None}, "user_id"),
+    ({"turn_id": str(uuid4())}, "turn_id"),
+    ({"conversation_id": "trip"}, "conversation_id"),
+    ({"tool_input": "x" * 262_143}, "tool_input"),
+    ({"tool_output": {"k": "\x00"}}, "tool_output.k"),
+    ({"timestamp": "now"}, "timestamp"),
+]
+
+
+@pytest.mark.parametrize(("change", "field"), BAD_USES, ids=[str(list(row[0])) for row in BAD_USES])
+async def test_bad_uses_are_refused_by_name(
+    client: AsyncClient, tables: Tables, tenant: Tenant, change: Any, field: str
+) -> None:
+    answer = await client.post("/v1/tool-invocations", json={**USE, **change})
+    assert (answer.status_code, answer.json()["field"]) == (400, field), answer.text
+    assert await tables.value("SELECT count(*) FROM tool WHERE workspace_id = $1", tenant.workspace_id) == 0
+
+
+async def test_uses_of_others_are_unknown(client: AsyncClient, other_client: AsyncClient) -> None:
+    await use(client)
+    bobs = await talk(client, "bobs", user_id="bob")
+    theirs = await talk(other_client, "theirs", **ALICE)
+    for conversation in (bobs, theirs):
+        answer = await client.post("/v1/tool-invocations", json={**USE, "conversation_id": conversation})
+        assert (answer.status_code, answer.json()["field"]) == (404, "conversation_id")
+    mine = await talk(client, "mine", **ALICE)
+    wrong = await client.post("/v1/tool-invocations", json={**USE, "conversation_id": mine, "turn_id": str(uuid4())})
+    assert (wrong.status_code, wrong.json()["field"]) == (404, "turn_id")
+    assert (await client.get("/v1/tool-invocations", params={"user_id": "bob"})).json()["results"] == []
+    assert (await client.get("/v1/tool-invocations")).status_code == 400
+    for path in ("/v1/tools", "/v1/tools/stats", "/v1/tool-invocations?user_id=alice"):
+        assert (await other_client.get(path)).json()["results"] == [], path
+
+
+async def test_a_repeated_note_counts_once(client: AsyncClient) -> None:
+    key = {"Idempotency-Key": "note it once"}
+    first = await client.post("/v1/tool-invocations", json=USE, headers=key)
+    assert (await client.post("/v1/tool-invocations", json=USE, headers=key)).json() == first.json()
+    assert (await client.get("/v1/tools")).json()["results"][0]["usage_count"] == 1
+
+
+async def test_old_partitions_of_the_log_go_and_totals_stay(
+    client: AsyncClient, tables: Tables, tenant: Tenant, resources: Resources, worker_database: Any
+) -> None:
+    await use(client)
+    old = datetime(2023, 5, 10, tzinfo=UTC)
+    await tables.fetch(
+        "INSERT INTO tool_invocation (workspace_id, recorded_at, user_id, tool_name, tool_input, success) "
+        "VALUES ($1, $2, 'alice', 'search', '{}', true)",
+        tenant.workspace_id,
+        old,
+    )
+    where = "SELECT tableoid::regclass::text FROM tool_invocation WHERE workspace_id = $1 AND recorded_at = $2"
+    assert await tables.value(where, tenant.workspace_id, old) == "tool_invocation_default"
+    settings = resources.settings.model_copy(update={"invocation_retention_days": 30})
+    res = Resources(
+        worker_database,
+        resources.embedder,
+        1,
+        None,
+        settings,
+        resources.wakeup,
+        lambda: datetime.now(UTC),
+        resources.rules,
+    )
+    await upkeep.keep_partitions(Job(NIL_WORKSPACE, uuid4(), "audit_partitions", None, {}, 1, 3, "test"), res)
+    count = "SELECT count(*) FROM tool_invocation WHERE workspace_id = $1"
+    assert await tables.value(count, tenant.workspace_id) == 1
+    assert await tables.value("SELECT to_regclass('tool_invocation_202305')") is None
+
+
+# -- strategies ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_strategy_has_all_its_parts(
+    client: AsyncClient, tables: Tables, tenant: Tenant, clock: SetClock
+) -> None:
+    conversation = await talk(client, "trip", **ALICE)
+    made = await learn(
+        client,
+        "Look for night trains first",
+        context_pattern="A trip within the country",
+        task_type="travel",
+        tool_sequence=["search", "book", "search"],
+        from_conversation_id=conversation,
+        channel="work",
+    )
+    assert (made["event"], made["channel"], made["success_count"], made["failure_count"]) == ("ADD", "work", 1, 0)
+    assert made["tool_sequence"] == ["search", "book", "search"]
+    assert made["conversations"] == [{"conversation_id": conversation, "success": True}]
+    assert made["last_used_at"] == clock.now.isoformat()
+    read = await client.get(f"/v1/strategies/{made['id']}")
+    assert {**read.json(), "event": "ADD"} == made
+    assert read.headers["ETag"] == '"1"'
+    rows = await tables.fetch(
+        "SELECT tool_name FROM strategy_tool WHERE workspace_id = $1 ORDER BY place", tenant.workspace_id
+    )
+    assert [row["tool_name"] for row in rows] == ["search", "book", "search"]
+    listed = await client.get("/v1/strategies", params={**ALICE, "channel": "work", "tool_name": "book"})
+    assert [each["id"] for each in listed.json()["results"]] == [made["id"]]
+    for params in ({"task_type": "mail"}, {"tool_name": "mail"}, {"channel": "home"}):
+        found = await client.get("/v1/strategies", params={**ALICE, "channel": "work", **params})
+        assert found.json()["results"] == [], params
+
+
+async def test_what_is_as_good_as_known_is_reinforced(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    embedder.place("Look for night trains first", 1.0)
+    embedder.place("Look for the night trains first", 0.99)
+    embedder.place("Look for day trains first", 0.985)
+    first = await learn(client, "Look for night trains first", tool_sequence=["search"])
+    for number, words in enumerate(("look for NIGHT trains first", "Look for the night trains first"), start=2):
+        again = await learn(client, words, tool_sequence=["search"])
+        assert (again["event"], again["id"], again["success_count"]) == ("REINFORCE", first["id"], number), words
+    failed = await learn(client, "Look for night trains first", tool_sequence=["search"], success=False)
+    assert (failed["success_count"], failed["failure_count"], failed["success_rate"]) == (3, 1, 0.75)
+    for words, change in (
+        ("Look for day trains first", {"tool_sequence": ["search"]}),
+        ("Look for night trains first", {"tool_sequence": ["book"]}),
+        ("Look for night trains first", {"tool_sequence": ["search"], "task_type": "travel"}),
+        ("Look for night trains first", {"tool_sequence": ["search"], "channel": "work"}),
+        ("Look for night trains first", {"tool_sequence": ["search"], "user_id": "bob"}),
+    ):
+        assert (await learn(client, words, **change))["event"] == "ADD", change
+
+
+async def test_learned_by_many_at_once_it_is_one(client: AsyncClient) -> None:
+    found = await asyncio.gather(*(learn(client, "Look for night trains first") for _ in range(8)))
+    assert len({each["id"] for each in found}) == 1
+    assert sorted(each["event"] for each in found) == ["ADD"] + ["REINFORCE"] * 7
+    assert (await client.get(f"/v1/strategies/{found[0]['id']}")).json()["success_count"] == 8
+
+
+async def test_found_by_similarity_times_what_works(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    embedder.place("Plan a trip", 1.0)
+    embedder.place("near and bad", 0.9, side=1)
+    embedder.place("further and good", 0.7, side=2)
+    embedder.place("far and good", 0.2, side=3)
+    bad = await learn(client, "near and bad", success=False)
+    good = await learn(client, "further and good")
+    far = await learn(client, "far and good")
+    for _ in range(7):
+        await client.post(f"/v1/strategies/{bad['id']}/reinforce", json={"success": False})
+        await client.post(f"/v1/strategies/{good['id']}/reinforce", json={"success": True})
+    hits = await find(client, "Plan a trip")
+    assert [hit["id"] for hit in hits] == [good["id"], far["id"], bad["id"]]
+    assert hits[0]["smoothed_rate"] == pytest.approx(9 / 10)
+    assert hits[0]["similarity"] == pytest.approx(0.7, abs=0.001)
+    assert all(hit["score"] == pytest.approx(hit["similarity"] * hit["smoothed_rate"]) for hit in hits)
+    assert [hit["id"] for hit in await find(client, "Plan a trip", top_k=1)] == [good["id"]]
+    embedder.down = True
+    assert next(hit["id"] for hit in await find(client, "Another task")) == good["id"]
+
+
+async def test_channels_and_task_types(client: AsyncClient) -> None:
+    everywhere = await learn(client, "everywhere")
+    work = await learn(client, "at work", channel="work", task_type="mail")
+    home = await learn(client, "at home", channel="home")
+    await learn(client, "bob's", user_id="bob")
+
+    async def ids(**params: Any) -> set[str]:
+        return {hit["id"] for hit in await find(client, "Do it", **params)}
+
+    assert await ids() == {everywhere["id"]}
+    assert await ids(channel="work") == {everywhere["id"], work["id"]}
+    assert await ids(channels=["work", "home"]) == {everywhere["id"], work["id"], home["id"]}
+    assert await ids(channel="work", task_type="mail") == {work["id"]}
+
+
+async def test_reinforcing_counts_each_use(client: AsyncClient, clock: SetClock) -> None:
+    made = await learn(client, "Look for night trains first", success=None)
+    assert (made["success_rate"], made["last_used_at"]) == (None, None)
+    clock.forward(minutes=5)
+    conversation = await talk(client, "trip", **ALICE)
+    path = f"/v1/strategies/{made['id']}/reinforce"
+    answers = await asyncio.gather(*(client.post(path, json={"success": n % 4 > 0}) for n in range(8)))
+    assert {answer.status_code for answer in answers} == {200}
+    last = await client.post(path, json={"success": True, "conversation_id": conversation})
+    found = last.json()
+    assert (found["success_count"], found["failure_count"]) == (7, 2)
+    assert found["success_rate"] == pytest.approx(7 / 9)
+    assert found["last_used_at"] == clock.now.isoformat()
+    assert found["conversations"] == [{"conversation_id": conversation, "success": True}]
+    assert (await client.get(f"/v1/strategies/{made['id']}")).json() == found
+    key = {"Idempotency-Key": "once"}
+    for _ in range(2):
+        assert (await client.post(path, json={"success": True}, headers=key)).json()["success_count"] == 8
+
+
+async def test_strategies_of_others_are_unknown(client: AsyncClient, other_client: AsyncClient) -> None:
+    made = await learn(client, "Look for night trains first")
+    bobs = await talk(client, "bobs", user_id="bob")
+    path = f"/v1/strategies/{made['id']}"
+    for who, params in ((other_client, {}), (client, {"user_id": "bob"})):
+        assert (await who.get(path, params=params)).status_code == 404
+        assert (await who.post(f"{path}/reinforce", json={"success": True}, params=params)).status_code == 404
+        assert (await who.delete(path, params=params)).status_code == 404
+    assert await find(other_client, "trains") == []
+    for body, field in (
+        ({"success": True, "conversation_id": bobs}, "conversation_id"),
+        ({"success": True, "conversation_id": str(uuid4())}, "conversation_id"),
+    ):
+        answer = await client.post(f"{path}/reinforce", json=body)
+        assert (answer.status_code, answer.json()["field"]) == (404, field)
+    told = await client.post("/v1/strategies", json={"description": "x", **ALICE, "from_conversation_id": bobs})
+    assert (told.status_code, told.json()["field"]) == (404, "from_conversation_id")
+    for unknown in (str(uuid4()), "no-uuid"):
+        assert (await client.get(f"/v1/strategies/{unknown}")).status_code == 404
+        answer = await client.post(f"/v1/strategies/{unknown}/reinforce", json={"success": True})
+        assert answer.status_code == 404
+    assert (await client.get(path)).json()["success_count"] == 1
+
+
+BAD_STRATEGIES: list[tuple[dict[str, Any], str]] = [
+    ({"description": ""}, "description"),
+    ({"description": "a\x00"}, "description"),
+    ({"user_id": None}, "user_id"),
+    ({"tool_sequence": "search"}, "tool_sequence"),
+    ({"tool_sequence": ["s"] * 51}, "tool_sequence"),
+    ({"tool_sequence": [""]}, "tool_sequence[0]"),
+    ({"success": "yes"}, "success"),
+    ({"from_conversation_id": "trip"}, "from_conversation_id"),
+    ({"rate": 1}, "rate"),
+]
+
+
+@pytest.mark.parametrize(("change", "field"), BAD_STRATEGIES, ids=[str(list(row[0])) for row in BAD_STRATEGIES])
+async def test_bad_strategies_are_refused_by_name(client: AsyncClient, change: Any, field: str) -> None:
+    answer = await client.post("/v1/strategies", json={"description": "x", **ALICE, **change})
+    assert (answer.status_code, answer.json()["field"]) == (400, field), answer.text
+
+
+async def test_bad_questions_are_refused(client: AsyncClient) -> None:
+    for params in ({"task": ""}, {}, {"task": "x", "top_k": "0"}, {"task": "x", "top_k": "101"}):
+        answer = await client.get("/v1/strategies/search", params={**ALICE, **params})
+        assert answer.status_code == 400, params
+    assert (await client.get("/v1/strategies/search", params={"task": "x"})).json()["code"] == "scope_error"
+    made = await learn(client, "Look for night trains first")
+    answer = await client.post(f"/v1/strategies/{made['id']}/reinforce", json={"success": 1})
+    assert (answer.status_code, answer.json()["field"]) == (400, "success")
+
+
+async def test_secrets_in_strategies_are_cut_out(client: AsyncClient, embedder: AngleEmbedder, tables: Tables) -> None:
+    secret = "ivar.dal@example.org"
+    made = await learn(client, f"Ask {secret}", context_pattern=f"When {secret} is in")
+    assert made["description"] == "Ask [REDACTED:EMAIL]"
+    await find(client, f"Write to {secret}")
+    assert not any(secret in text for text in embedder.seen)
+    assert await tables.holding(secret) == []
+
+
+async def test_if_match_and_rights(client: AsyncClient, app: Any) -> None:
+    made = await learn(client, "Look for night trains first")
+    path = f"/v1/strategies/{made['id']}"
+    key = await client.post("/v1/api-keys", json={"name": "reader", "rights": ["memory:read"]})
+    async with client_of(app, key.json()["api_key"]) as reader:
+        assert (await reader.get(path)).status_code == 200
+        assert (await reader.post("/v1/strategies", json={"description": "x", **ALICE})).status_code == 403
+        assert (await reader.post("/v1/tool-invocations", json=USE)).status_code == 403
+        assert (await reader.delete(path)).status_code == 403
+    await client.post(f"{path}/reinforce", json={"success": True})
+    assert (await client.delete(path, headers={"If-Match": '"1"'})).status_code == 412
+    assert (await client.delete(path, headers={"If-Match": '"2"'})).json() == {"deleted": 1}
+    assert (await client.get(path)).status_code == 404
+
+
+# -- the end ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("purge", [False, True])
+async def test_a_users_procedures_go_with_the_user(
+    client: AsyncClient, other_client: AsyncClient, tables: Tables, purge: bool
+) -> None:
+    word = f"Flibbertigibbet{purge}"
+    await use(client, tool_input={"q": word}, tool_output=word)
+    made = await learn(client, f"Ask the {word}", context_pattern=word)
+    answer = await client.post(
+        f"/v1/strategies/{made['id']}/reinforce", json={"success": True}, headers={"Idempotency-Key": "k"}
+    )
+    assert word in answer.text
+    await use(client, user_id="bob")
+    bobs = await learn(client, "bob's", user_id="bob")
+    theirs = await learn(other_client, "theirs")
+    assert {"strategy", "tool_invocation", "idempotency"} <= set(await tables.holding(word))
+    assert (await client.delete("/v1/memories", params={**ALICE, "purge": purge})).status_code == 200
+    assert await tables.holding(word) == []
+    assert (await client.get("/v1/tool-invocations", params={"user_id": "bob"})).json()["results"]
+    assert (await client.get(f"/v1/strategies/{bobs['id']}")).status_code == 200
+    assert (await other_client.get(f"/v1/strategies/{theirs['id']}")).status_code == 200
+    assert (await client.get("/v1/tools")).json()["results"][0]["usage_count"] == 2, "the total names nobody"
+
+
+async def test_what_a_tool_got_from_an_erased_turn_goes_with_it(
+    client: AsyncClient, tables: Tables, tenant: Tenant
+) -> None:
+    conversation = await talk(client, "trip", **ALICE)
+    turn = await tables.value("SELECT id FROM turn WHERE workspace_id = $1", tenant.workspace_id)
+    await use(client, conversation_id=conversation, turn_id=str(turn), tool_input={"q": "Whatchamacallit"})
+    kept = await use(client, conversation_id=conversation)
+    memory = await tables.value("SELECT id FROM memory WHERE workspace_id = $1", tenant.workspace_id)
+    assert (await client.delete(f"/v1/memories/{memory}", params={"purge": True})).status_code == 200
+    assert await tables.holding("Whatchamacallit") == []
+    left = (await client.get("/v1/tool-invocations", params=ALICE)).json()["results"]
+    assert [each["id"] for each in left] == [kept["id"]]
+
+
+async def test_a_reset_takes_everything_learned(client: AsyncClient, other_client: AsyncClient) -> None:
+    await use(client)
+    made = await learn(client, "Look for night trains first")
+    await use(other_client)
+    await client.post("/v1/reset")
+    assert (await client.get(f"/v1/strategies/{made['id']}")).status_code == 404
+    assert (await client.get("/v1/tools")).json()["results"] == []
+    assert (await client.get("/v1/tool-invocations", params=ALICE)).json()["results"] == []
+    assert len((await other_client.get("/v1/tool-invocations", params=ALICE)).json()["results"]) == 1

@@ -1,0 +1,251 @@
+"""mem0's API beside its clients (make compat): keys, walls, the form of errors, retries, events, and whose memories."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from fastapi import FastAPI
+from httpx2 import AsyncClient, Response
+
+from service.runtime.resources import Resources
+from tests.conftest import Tenant
+from tests.fakes.llm import ScriptedLlm
+from tests.support.application import client_of, with_llm
+from tests.support.calls import listed, store
+from tests.support.judging import Judge
+
+MEM0 = "/v1/compat/mem0"
+
+
+async def added(client: AsyncClient, text: str, **fields: Any) -> dict[str, Any]:
+    body = {"messages": [{"role": "user", "content": text}], "infer": False, **fields}
+    answer = await client.post(f"{MEM0}/v3/memories/add/", json=body)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def texts(client: AsyncClient, **filters: Any) -> list[str]:
+    answer = await client.post(f"{MEM0}/v3/memories/", json={"filters": filters})
+    assert answer.status_code == 200, answer.text
+    return [each["memory"] for each in answer.json()["results"]]
+
+
+def refusal(answer: Response, status: int, words: str) -> None:
+    """One sentence in `detail`, as application/json: clients read it from nothing else."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert words in answer.json()["detail"], answer.text
+
+
+async def test_the_key_comes_as_a_token(app: FastAPI, tenant: Tenant, anonymous: AsyncClient) -> None:
+    headers = {"Authorization": f"Token {tenant.key}"}
+    found = (await anonymous.get(f"{MEM0}/v1/ping/", headers=headers)).json()
+    assert found["status"] == "ok"
+    assert found["org_id"] == found["project_id"] == str(tenant.workspace_id)
+    refusal(await anonymous.get(f"{MEM0}/v1/ping/", headers={"Authorization": "Token wrong"}), 401, "unknown")
+    refusal(await anonymous.get(f"{MEM0}/v1/ping/"), 401, "API key")
+    refusal(await anonymous.get(f"{MEM0}/v1/nothing/", headers=headers), 404, "no such route")
+
+
+async def test_what_is_added_is_the_workspaces_own(client: AsyncClient, other_client: AsyncClient) -> None:
+    """The same memories as through /v1, and nobody else's."""
+    made = (await added(client, "Keeps bees", user_id="alice", app_id="garden"))["results"][0]
+    assert (await client.get(f"/v1/memories/{made['id']}")).json()["memory"] == "Keeps bees"
+    assert made["id"] in await listed(client, user_id="alice")
+    there = await store(client, "Keeps goats")
+    assert (await client.get(f"{MEM0}/v1/memories/{there}/")).json()["memory"] == "Keeps goats"
+    shown = (await client.get(f"{MEM0}/v1/memories/{made['id']}/")).json()
+    assert (shown["app_id"], shown["metadata"]) == ("garden", {})
+    assert await texts(client, user_id="alice", app_id="garden") == ["Keeps bees"]
+    assert await texts(other_client, user_id="alice") == []
+    refusal(await other_client.get(f"{MEM0}/v1/memories/{there}/"), 404, "no memory")
+    refusal(await other_client.delete(f"{MEM0}/v1/memories/{there}/"), 404, "no memory")
+    assert (await other_client.get(f"{MEM0}/v1/entities/")).json()["count"] == 0
+
+
+async def test_a_key_for_one_user_stays_there(app: FastAPI, client: AsyncClient) -> None:
+    await added(client, "Bob's own", user_id="bob")
+    made = await client.post(
+        "/v1/api-keys", json={"name": "alice", "rights": ["memory:read", "memory:write"], "user_id": "alice"}
+    )
+    assert made.status_code == 201, made.text
+    async with client_of(app, made.json()["api_key"]) as hers:
+        await added(hers, "Alice's own")
+        assert await texts(hers) == ["Alice's own"]
+        refusal(await hers.post(f"{MEM0}/v3/memories/", json={"filters": {"user_id": "bob"}}), 403, "another")
+        refusal(await hers.delete(f"{MEM0}/v1/memories/", params={"user_id": "alice"}), 403, "memory:delete")
+        names = [each["name"] for each in (await hers.get(f"{MEM0}/v1/entities/")).json()["results"]]
+        assert names == ["alice"]
+
+
+async def test_a_repeated_add_is_done_once(client: AsyncClient) -> None:
+    body = {"messages": [{"role": "user", "content": "Parks in bay 12"}], "infer": False, "user_id": "alice"}
+    answers = [
+        await client.post(f"{MEM0}/v1/memories/", json=body, headers={"Idempotency-Key": "one"}) for _ in range(2)
+    ]
+    assert answers[0].json() == answers[1].json()
+    assert answers[1].headers["Idempotency-Replayed"] == "true"
+    assert await texts(client, user_id="alice") == ["Parks in bay 12"]
+
+
+async def test_nothing_is_deleted_that_was_not_named(client: AsyncClient) -> None:
+    for user in ("alice", "bob"):
+        await added(client, f"Of {user}", user_id=user, run_id="r1")
+    for query, words in (
+        ({}, "At least one of user_id"),
+        ({"user_id": "*"}, "everybody"),
+        ({"usr_id": "alice"}, "usr_id: is not a parameter"),
+        ({"user_id": "alice", "app_id": "x"}, "a deletion is limited"),
+        ({"filters": "{'user_id': 'alice', 'created_at': '2020'}"}, "a deletion is limited"),
+        ({"filters": "{'user_id': __import__('os')}"}, "must be an object of ids"),
+        ({"filters": "alice"}, "must be an object of ids"),
+    ):
+        refusal(await client.delete(f"{MEM0}/v1/memories/", params=query), 400, words)
+    assert len(await texts(client, run_id="r1")) == 2
+    gone = await client.delete(f"{MEM0}/v1/memories/", params={"filters": "{'user_id': 'alice'}"})
+    assert gone.json()["message"]
+    assert await texts(client, run_id="r1") == ["Of bob"]
+    left = await client.delete(f"{MEM0}/v2/entities/app/garden/")
+    refusal(left, 400, "apps are not distinguished")
+
+
+FILTERS: tuple[tuple[dict[str, Any], list[str]], ...] = (
+    ({"user_id": "alice"}, ["tea", "rye"]),
+    ({"AND": [{"user_id": "alice"}, {"categories": {"contains": "nothing"}}]}, []),
+    ({"user_id": {"in": ["alice", "bob"]}}, ["tea", "rye", "ale"]),
+    ({"OR": [{"user_id": "alice"}, {"user_id": "bob"}]}, ["tea", "rye", "ale"]),
+    ({"OR": [{"user_id": "bob"}, {"agent_id": "guide"}]}, ["rye", "ale"]),
+    ({"AND": [{"user_id": "alice"}, {"NOT": {"metadata": {"kind": "drink"}}}]}, ["rye"]),
+    ({"AND": [{"user_id": "alice"}, {"agent_id": "*"}]}, ["rye"]),
+    ({"AND": [{"user_id": "alice"}, {"OR": [{"keywords": {"icontains": "TEA"}}, {"kind": "ale"}]}]}, ["tea"]),
+    ({"user_id": "alice", "created_at": {"gte": "2020-01-01", "lt": "2999-01-01"}}, ["tea", "rye"]),
+    ({"AND": [{"user_id": "alice"}, {"user_id": "bob"}]}, []),
+)
+
+
+async def test_filters_choose_whose_memories_and_which(client: AsyncClient) -> None:
+    await added(client, "tea", user_id="alice", metadata={"kind": "drink"})
+    await added(client, "rye", user_id="alice", agent_id="guide")
+    await added(client, "ale", user_id="bob", metadata={"kind": "drink"})
+    for filters, expected in FILTERS:
+        assert sorted(await texts(client, **filters)) == sorted(expected), filters
+        body = {"query": "tea rye ale", "filters": filters}
+        hits = (await client.post(f"{MEM0}/v2/memories/search/", json=body)).json()["results"]
+        assert sorted(each["memory"] for each in hits) == sorted(expected), filters
+    for wrong, words in (
+        ({"OR": [{"user_id": "alice"}, {"created_at": {"gte": "2020-01-01"}}]}, "At least one of user_id"),
+        ({"OR": [{"user_id": "alice"}, {"AND": [{"user_id": "bob"}, {"agent_id": "x"}]}]}, "too many ways"),
+        ({"user_id": "alice", "kind": {"like": "x"}}, "operators are"),
+        ({"user_id": "alice", "OR": []}, "filters.OR: must be a list"),
+        ({"user_id": "alice", "OR": [{}]}, "empty condition"),
+    ):
+        refusal(await client.post(f"{MEM0}/v3/memories/", json={"filters": wrong}), 400, words)
+    refusal(await client.post(f"{MEM0}/v3/memories/", json={"filters": "alice"}), 400, "filters: must be an object")
+
+
+async def test_pages_of_several_users_do_not_overlap(client: AsyncClient) -> None:
+    for user in ("alice", "bob"):
+        for number in range(3):
+            await added(client, f"{user} {number}", user_id=user)
+    filters = {"user_id": {"in": ["alice", "bob"]}}
+    seen: list[str] = []
+    for page in (1, 2, 3):
+        answer = await client.post(
+            f"{MEM0}/v3/memories/", params={"page": page, "page_size": 2}, json={"filters": filters}
+        )
+        found = answer.json()
+        assert found["count"] == 6
+        seen += [each["id"] for each in found["results"]]
+    assert len(set(seen)) == 6
+    assert found["next"] is None
+    far = await client.post(f"{MEM0}/v3/memories/", params={"page": 900}, json={"filters": filters})
+    refusal(far, 400, "page: ends after 10,000 memories")
+
+
+async def test_with_a_model_an_add_is_pending_until_its_event_is_done(resources: Resources, tenant: Tenant) -> None:
+    talk = {"messages": "I moved to Lisbon last month.", "user_id": "alice"}
+    async with with_llm(resources, tenant, Judge()) as client:
+        found = (await client.post(f"{MEM0}/v3/memories/add/", json=talk)).json()
+        assert found["status"] == "PENDING"
+        event = (await client.get(f"{MEM0}/v1/event/{found['event_id']}/")).json()
+        assert (event["status"], event["event_type"], event["results"]) == ("PENDING", "ADD", [])
+        assert (await client.get(f"{MEM0}/v1/events/")).json()["results"][0]["id"] == found["event_id"]
+        refusal(await client.get(f"{MEM0}/v1/event/{uuid4()}/"), 404, "no event")
+
+
+async def test_these_routes_are_not_in_the_document(client: AsyncClient) -> None:
+    assert "compat" not in (await client.get("/openapi.json")).text
+
+
+@pytest.mark.parametrize("path", ["v1/exports", "v1/summary", "v2/profiles/settings", "api/v1/webhooks/projects/1"])
+async def test_what_is_not_offered_says_so(client: AsyncClient, path: str) -> None:
+    refusal(await client.post(f"{MEM0}/{path}/", json={}), 501, ".")
+
+
+OWN_NAMES = (
+    *("role", "channel", "speaker", "hash", "summary", "type", "importance", "timestamp", "version", "id"),
+    *("embedding", "archived", "session_id", "tags", "category", "priority", "a.b"),
+)
+
+
+@pytest.mark.parametrize("infer", [True, False])
+async def test_metadata_may_have_any_names(client: AsyncClient, infer: bool) -> None:
+    own = {name: f"own {name}" for name in OWN_NAMES}
+    add = {"messages": "I like tea.", "user_id": "alice", "metadata": own, "infer": infer}
+    made = (await client.post(f"{MEM0}/v3/memories/add/", json=add)).json()["results"]
+    await client.post(f"{MEM0}/v3/memories/add/", json={**add, "messages": "I like rye.", "metadata": {}})
+    [found] = [each for each in made if each["event"] == "ADD"]
+    assert (await client.get(f"{MEM0}/v1/memories/{found['id']}/")).json()["metadata"] == own
+    for name, value in own.items():
+        for wanted in (value, {"eq": value}, {"in": [value]}, {"ne": None}, {"icontains": "OWN"}):
+            filters = {"AND": [{"user_id": "alice"}, {name: wanted}]}
+            hits = (await client.post(f"{MEM0}/v2/memories/search/", json={"query": "tea", "filters": filters})).json()
+            assert [each["id"] for each in hits["results"]] == [found["id"]], (name, wanted)
+    changed = await client.put(f"{MEM0}/v1/memories/{found['id']}/", json={"metadata": {"type": "note", "id": 7}})
+    assert changed.json()["metadata"] == {**own, "type": "note", "id": 7}
+
+
+async def test_the_time_of_an_add_is_when_it_was_created(client: AsyncClient) -> None:
+    talk = [{"role": "user", "content": "I went to the dentist today.", "created_at": "2015-03-01T10:00:00Z"}]
+    for sent in ({"messages": "I like tea.", "timestamp": 1437716648}, {"messages": talk}, {"messages": "I like ale."}):
+        answer = await client.post(f"{MEM0}/v1/memories/", json={"user_id": "alice", **sent})
+        assert answer.status_code == 200, answer.text
+    listed = (await client.post(f"{MEM0}/v3/memories/", json={"filters": {"user_id": "alice"}})).json()["results"]
+    assert [each["created_at"][:10] for each in listed][1:] == ["2015-07-24", "2015-03-01"]
+    assert listed[1]["created_at"] == "2015-07-24T05:44:08+00:00"
+    assert "(1 March 2015)" in listed[2]["memory"]
+    assert await texts(client, user_id="alice", created_at={"lte": "2020-07-23"}) == [
+        each["memory"] for each in listed[1:]
+    ]
+    assert await texts(client, user_id="alice", timestamp={"lt": "2015-07-01"}) == [listed[2]["memory"]]
+    late = await client.post(f"{MEM0}/v2/memories/", json={"filters": {"user_id": "alice"}, "start_date": "2015-06-01"})
+    assert [each["memory"] for each in late.json()["results"]] == [each["memory"] for each in listed[:2]]
+
+
+@pytest.mark.parametrize("top_k", [0, -1])
+async def test_no_results_cannot_be_asked_for(client: AsyncClient, top_k: int) -> None:
+    answer = await client.post(
+        f"{MEM0}/v2/memories/search/", json={"query": "tea", "filters": {"user_id": "alice"}, "top_k": top_k}
+    )
+    refusal(answer, 400, "top_k: must be at least 1")
+    assert answer.json()["field"] == "top_k"
+
+
+async def test_the_project_has_the_name_of_the_workspace(client: AsyncClient) -> None:
+    assert (await client.patch("/v1/workspaces/current", json={"name": "Acme Ltd"})).status_code == 200
+    workspace = (await client.get(f"{MEM0}/v1/ping/")).json()["org_id"]
+    found = await client.get(f"{MEM0}/api/v1/orgs/organizations/{workspace}/projects/{workspace}/")
+    assert found.json()["name"] == "Acme Ltd"
+
+
+async def test_an_event_tells_that_the_model_failed(resources: Resources, tenant: Tenant) -> None:
+    async with with_llm(resources, tenant, ScriptedLlm(extract=None)) as client:
+        add = {"messages": "I like tea.", "user_id": "alice", "async_mode": False}
+        made = (await client.post(f"{MEM0}/v1/memories/", json=add)).json()
+        event = (await client.get(f"{MEM0}/v1/event/{made['event_id']}/")).json()
+        assert made["warnings"]
+        assert event["warnings"] == made["warnings"]
+        assert event["error"].startswith("llm_")

@@ -1,0 +1,45 @@
+"""Texts made to keep the rules busy: answered soon, while other requests go on."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+from httpx2 import AsyncClient, Response
+
+from bench.hostile_corpus import HostileText
+
+NEWLINES = HostileText("newlines", "\n", "I live in Oslo.", "Yes.").of_length(16_000)
+QUOTES = HostileText("quotes", "\u2018\u201c").of_length(100_000)
+LONGEST_S = 12.0
+"""Many times what they take on an idle machine; quadratic, the newlines alone took 50 s of CPU."""
+
+
+async def slowest_beside(client: AsyncClient, call: asyncio.Future[Response]) -> float:
+    """Seconds of the slowest small request, while a large one is served."""
+    worst = 0.0
+    while not call.done():
+        began = time.perf_counter()
+        assert (await client.get("/health")).status_code == 200
+        worst = max(worst, time.perf_counter() - began)
+        await asyncio.sleep(0.01)
+    return worst
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"messages": [{"role": "user", "content": NEWLINES}] * 12}, id="12 messages of newlines"),
+        pytest.param({"messages": [{"role": "user", "content": QUOTES}]}, id="alternating quotes"),
+        pytest.param({"content": QUOTES}, id="alternating quotes as content"),
+    ],
+)
+async def test_a_hostile_text_holds_up_nobody(client: AsyncClient, body: dict[str, object]) -> None:
+    began = time.perf_counter()
+    call = asyncio.ensure_future(client.post("/v1/memories", json={**body, "user_id": "ada"}))
+    beside = await slowest_beside(client, call)
+    answer = call.result()
+    assert answer.status_code in (200, 201), answer.text
+    assert time.perf_counter() - began < LONGEST_S
+    assert beside < 1.0, "the interpreter was held"

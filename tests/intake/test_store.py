@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import hashlib
+import json
+from uuid import uuid4
+
+import pytest
+from httpx2 import AsyncClient
+
+from tests.conftest import Tenant
+from tests.fakes.embedder import AngleEmbedder
+from tests.support.application import Tables
+
+
+async def test_a_text_is_stored_and_found_again(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    embedder.place("Prefers tea over coffee", 1.0)
+    embedder.place("what to drink", 0.8)
+    stored = await client.post("/v1/memories", json={"content": "Prefers tea over coffee", "user_id": "alice"})
+    assert stored.status_code == 201, stored.text
+    result = stored.json()["results"][0]
+    assert result["event"] == "ADD"
+    assert result["dedup"] == {"action": "stored_new", "existing_id": None, "similarity": None}
+    assert result["type"] == "Preference"
+
+    read = (await client.get(f"/v1/memories/{result['id']}")).json()
+    assert read["memory"] == "Prefers tea over coffee"
+    assert read["hash"] == hashlib.md5(b"Prefers tea over coffee").hexdigest()
+
+    found = (await client.get("/v1/memories/search", params={"q": "what to drink", "user_id": "alice"})).json()
+    assert [hit["id"] for hit in found["results"]] == [result["id"]]
+    assert found["results"][0]["similarity"] == pytest.approx(0.8, abs=5e-4)  # halves round
+    assert found["vector_path"] == "exact"
+
+
+async def test_an_equal_text_is_not_stored_twice(client: AsyncClient) -> None:
+    body = {"content": "Lives in Lisbon", "user_id": "alice"}
+    first = (await client.post("/v1/memories", json=body)).json()["results"][0]
+    again = await client.post("/v1/memories", json=body)
+    assert again.status_code == 200
+    assert again.json()["results"][0]["event"] == "NONE"
+    assert again.json()["results"][0]["id"] == first["id"]
+    assert again.json()["results"][0]["dedup"]["action"] == "duplicate_exact"
+    history = (await client.get(f"/v1/memories/{first['id']}/history")).json()["results"]
+    assert [entry["event"] for entry in history] == ["ADD"]
+
+
+async def test_a_duplicate_says_what_of_it_was_not_used(client: AsyncClient) -> None:
+    """Also under an id of the caller's choice: two memories with one text must not be."""
+    text = {"content": "Prefers rye bread", "user_id": "alice"}
+    known = (await client.post("/v1/memories", json={**text, "tags": ["food"]})).json()["results"][0]
+    assert known["warnings"] == []
+    again = {**text, "id": str(uuid4()), "tags": ["bread"], "metadata": {"from": "chat"}}
+    [found] = (await client.post("/v1/memories", json=again)).json()["results"]
+    assert (found["event"], found["id"]) == ("NONE", known["id"])
+    assert found["warnings"] == [
+        f"duplicate: memory {known['id']} says this already and stays as it is; id, tags and metadata of this request "
+        "were not used."
+    ]
+    read = (await client.get(f"/v1/memories/{known['id']}")).json()
+    assert (read["tags"], read["metadata"]) == (["food"], {})
+    assert (await client.get(f"/v1/memories/{again['id']}")).status_code == 404
+    [plain] = (await client.post("/v1/memories", json=text)).json()["results"]
+    assert plain["warnings"] == []
+
+
+async def test_an_update_by_id_to_a_text_that_is_known_says_so_too(client: AsyncClient) -> None:
+    texts = ["Prefers rye bread", "Sails on Sundays"]
+    one, other = [
+        (await client.post("/v1/memories", json={"content": text, "user_id": "alice"})).json()["results"][0]["id"]
+        for text in texts
+    ]
+    body = {"content": texts[0], "user_id": "alice", "id": other, "tags": ["new"]}
+    [found] = (await client.post("/v1/memories", json=body)).json()["results"]
+    assert (found["event"], found["id"]) == ("NONE", one)
+    assert "id and tags of this request were not used" in found["warnings"][0]
+    assert (await client.get(f"/v1/memories/{other}")).json()["memory"] == texts[1]
+
+
+async def test_what_was_looked_at_is_not_looked_for_again(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
+    """Enrichment takes the nearest memories from the write, also when there were none; unless nobody looked."""
+    for user, more in (("first", {}), ("first", {}), ("other", {"dedup": False})):
+        text = f"Keeps bees {uuid4()}"
+        assert (await client.post("/v1/memories", json={"content": text, "user_id": user, **more})).status_code == 201
+    payloads = await tables.fetch(
+        "SELECT payload FROM job WHERE workspace_id = $1 AND kind = 'enrich' ORDER BY id", tenant.workspace_id
+    )
+    alone, beside, unseen = (json.loads(row["payload"]) for row in payloads)
+    assert alone["neighbours"] == []
+    assert len(beside["neighbours"]) == 1
+    assert "neighbours" not in unseen

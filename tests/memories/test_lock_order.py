@@ -1,0 +1,99 @@
+"""Requests that change several memories lock them by ascending id, as enrichment does: none of the two gives way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import UUID
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+from httpx2 import AsyncClient
+
+from service.memories import decide
+from service.runtime.resources import Resources
+from tests.conftest import Tenant
+from tests.erasure.test_erased_meanwhile import WAITING
+from tests.fakes.embedder import AngleEmbedder
+from tests.support.application import Tables, client_of, serving
+from tests.support.calls import store
+from tests.support.judging import tell
+
+HOLD = "SELECT id FROM memory WHERE id = $1 FOR KEY SHARE"
+ERASE = "SELECT id FROM memory WHERE id = $1 FOR UPDATE"
+IRIS = {"user_id": "iris"}
+
+
+@asynccontextmanager
+async def being_enriched(
+    owner_url: str, first: str, second: str, tables: Tables, hold: str = HOLD
+) -> AsyncIterator[None]:
+    """A transaction holds the first memory, and takes the second one once somebody waits for it."""
+
+    async def go() -> None:
+        while not await tables.value(WAITING):  # noqa: ASYNC110 - nothing in this process tells of it
+            await asyncio.sleep(0.01)
+        await enriching.execute(hold, UUID(second))
+        await transaction.commit()
+
+    enriching = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    transaction = enriching.transaction()
+    await transaction.start()
+    await enriching.execute(hold, UUID(first))
+    going = asyncio.create_task(go())
+    try:
+        yield
+        await asyncio.wait_for(going, 10)
+    finally:
+        going.cancel()
+        await enriching.close()
+
+
+async def test_a_batch(client: AsyncClient, tables: Tables, owner_url: str) -> None:
+    home = await store(client, "Iris lives in Lisbon.", **IRIS)
+    job = await store(client, "Iris works at Acme.", **IRIS)
+    assert home < job
+    news = ["Iris works at Initech now.", "Iris moved to Porto."]
+    async with being_enriched(owner_url, home, job, tables):
+        answer = await client.post("/v1/memories/batch", json={"items": [{"content": text, **IRIS} for text in news]})
+    results = answer.json()["results"]
+    assert [(each["status"], each["results"][0]["event"]) for each in results] == [(200, "UPDATE")] * 2, results
+    assert [each["results"][0]["id"] for each in results] == [job, home]
+
+
+async def test_facts_of_one_conversation(client: AsyncClient, tables: Tables, owner_url: str) -> None:
+    (home,) = await tell(client, "I live in Lisbon.")
+    (job,) = await tell(client, "I work at Acme.")
+    assert home["id"] < job["id"]
+    async with being_enriched(owner_url, home["id"], job["id"], tables):
+        talk = [{"role": "user", "content": f"I don't {what} anymore."} for what in ("work at Acme", "live in Lisbon")]
+        answer = await client.post("/v1/memories", json={"messages": talk, "user_id": "alice"})
+    results = answer.json()["results"]
+    assert [(each["event"], each["id"]) for each in results] == [("UPDATE", job["id"]), ("UPDATE", home["id"])]
+
+
+async def test_a_batch_with_a_text_that_may_outdate_something(
+    resources: Resources,
+    embedder: AngleEmbedder,
+    tenant: Tenant,
+    tables: Tables,
+    owner_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    news = ["Iris drives a Skoda now.", "Iris works at Initech now."]
+    for axis, text in enumerate(news):
+        embedder.place(text, 0.9, axis=axis, side=3)
+        embedder.place(text.replace("Skoda now", "Fiat").replace("Initech now", "Acme"), 1.0, axis=axis, side=3)
+    monkeypatch.setattr(decide, "CANDIDATES", 1)  # else each sees all of so few
+    async with serving(resources) as app, client_of(app, tenant.key) as client:
+        car = await store(client, "Iris drives a Fiat.", **IRIS)
+        job = await store(client, "Iris works at Acme.", **IRIS)
+        assert car < job
+        body = {"items": [{"content": text, **IRIS} for text in news]}
+        async with being_enriched(owner_url, car, job, tables, ERASE):
+            answer = await client.post("/v1/memories/batch", json=body)
+        results = answer.json()["results"]
+        assert [(each["status"], each["results"][0]["event"]) for each in results] == [(201, "ADD"), (200, "UPDATE")]
+        drawn = await tables.fetch("SELECT rel_type FROM memory_edge WHERE target_id = $1", UUID(car))
+        assert [row["rel_type"] for row in drawn] == ["MAY_OUTDATE"]

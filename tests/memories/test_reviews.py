@@ -1,0 +1,259 @@
+"""What becomes of a fact that contradicts a stored one, under each policy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+from httpx2 import AsyncClient, Response
+
+from service.memories import forget
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from tests.conftest import SetClock, Tenant
+from tests.support.application import Tables
+from tests.support.calls import events, listed, store
+from tests.support.judging import decided, dump, judged, tell
+
+PORTO = {"event": "UPDATE", "id": 1, "text": "Lives in Porto"}
+
+
+async def test_supersede_keeps_both_and_ties_them(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
+    async with judged(resources, tenant, contradiction_policy="supersede") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        added, retired = await tell(client, "I have moved to Porto")
+        assert (added["event"], retired["event"], retired["id"]) == ("ADD", "DELETE", old)
+        before = (await client.get(f"/v1/memories/{old}")).json()
+        assert before["memory"] == "Lives in Lisbon"
+        assert before["archived"] is False
+        assert before["t_invalid"] == clock().isoformat()
+        [tie] = (await client.get(f"/v1/memories/{old}/relations")).json()["results"]
+        assert (tie["source_id"], tie["type"], tie["target_id"]) == (added["id"], "SUPERSEDES", old)
+        assert await events(client, old) == ["ADD", "UPDATE"]
+
+
+async def test_what_was_superseded_can_become_true_again(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
+    async with judged(resources, tenant, contradiction_policy="supersede") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        await tell(client, "I have moved to Porto")
+        clock.forward(days=1)
+        judge.say("Lives in Lisbon", {"event": "UPDATE", "id": 1, "text": "Lives in Lisbon"})
+        results = await tell(client, "I am back in Lisbon")
+        assert results[0]["event"] == "ADD"
+        assert results[0]["id"] != old
+
+
+async def test_prefer_old_stores_nothing_but_the_verdict(resources: Resources, tenant: Tenant, tables: Tables) -> None:
+    async with judged(resources, tenant, contradiction_policy="prefer_old") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        before = await dump(tables, tenant.workspace_id)
+        judge.say("Lives in Porto", PORTO)
+        [result] = await tell(client, "I have moved to Porto")
+        assert (result["event"], result["id"]) == ("NONE", None)
+        assert "contradiction_policy" in result["warnings"][0]
+        assert await dump(tables, tenant.workspace_id) == before
+        assert (await decided(client, old))[-1]["event"] == "NONE"
+
+
+async def test_flagged_is_seen_by_reviews_only(resources: Resources, tenant: Tenant) -> None:
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        [result] = await tell(client, "I have moved to Porto")
+        assert result["event"] == "ADD"
+        assert "flagged" in result["warnings"][0]
+        assert await listed(client, user_id="alice", include_archived=True) == {old}
+        assert (await client.get(f"/v1/memories/{result['id']}")).status_code == 404
+        question = {"query": "Lives in Porto", "user_id": "alice", "include_archived": True}
+        found = (await client.post("/v1/memories/search", json=question)).json()["results"]
+        assert [each["id"] for each in found] == [old]
+        for source, target in ((result["id"], old), (old, result["id"])):
+            tie = {"target_id": target, "type": "RELATES_TO"}
+            assert (await client.post(f"/v1/memories/{source}/relations", json=tie)).status_code == 404
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert review["memory"]["memory"] == "Lives in Porto"
+        assert review["changes"] == [{"verb": "UPDATE", "target_id": old}]
+        assert review["contradicts"][0]["memory"] == "Lives in Lisbon"
+        [again] = await tell(client, "Porto is where I live")
+        assert again["event"] == "NONE"
+        assert len((await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]) == 1
+
+
+async def test_accepted_it_takes_the_place_and_can_be_taken_back(
+    resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        old = await store(client, "Lives in Lisbon", tags=["home:city"])
+        judge.say("Lives in Porto", PORTO)
+        [result] = await tell(client, "I have moved to Porto")
+        before = await dump(tables, tenant.workspace_id)
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        answer = await client.post(f"/v1/reviews/{review['id']}/accept")
+        assert answer.status_code == 200, answer.text
+        assert (answer.json()["state"], answer.json()["memory"]) == ("accepted", None)
+        now = (await client.get(f"/v1/memories/{old}")).json()
+        assert (now["memory"], now["tags"]) == ("Lives in Porto", ["home:city"])
+        assert await listed(client, user_id="alice") == {old}
+        assert (await client.post(f"/v1/reviews/{review['id']}/accept")).status_code == 200
+        assert (await client.post(f"/v1/reviews/{review['id']}/reject")).status_code == 409
+        decision = (await decided(client, old))[-1]
+        assert decision["source"] == "review"
+        answer = await client.post(f"/v1/decisions/{decision['id']}/undo")
+        assert answer.status_code == 200, answer.text
+        assert len(answer.json()["decisions"]) == 2
+        assert await dump(tables, tenant.workspace_id) == before
+        [again] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert (again["id"], again["state"], again["resolved_at"]) == (review["id"], "pending", None)
+        assert again["memory"]["version"] > review["memory"]["version"]
+        assert await listed(client, user_id="alice", include_archived=True) == {old}
+        assert await events(client, result["id"]) == ["ADD", "DELETE", "ADD"]
+
+        # and once more, the other way
+        assert (await client.post(f"/v1/decisions/{decision['id']}/undo")).json() == answer.json()
+        assert (await client.post(f"/v1/reviews/{review['id']}/accept")).status_code == 200
+        decision = (await decided(client, old))[-1]
+        assert (await client.post(f"/v1/decisions/{decision['id']}/undo")).status_code == 200
+        assert await dump(tables, tenant.workspace_id) == before
+        assert (await client.post(f"/v1/reviews/{review['id']}/reject")).status_code == 200
+        assert (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"] == []
+
+
+async def test_erased_neither_comes_back(resources: Resources, tenant: Tenant, tables: Tables) -> None:
+    """Nor is the text that was accepted left in the history of the memory that waited with it."""
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        [result] = await tell(client, "I have moved to Porto")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert (await client.post(f"/v1/reviews/{review['id']}/accept")).status_code == 200
+        decision = (await decided(client, old))[-1]
+        assert (await client.delete(f"/v1/memories/{old}")).status_code == 200
+        assert (await client.post(f"/v1/decisions/{decision['id']}/undo")).status_code == 409
+        assert await events(client, result["id"]) == ["ADD", "DELETE"]
+        assert (await client.delete(f"/v1/memories/{old}", params={"purge": True})).status_code == 200
+        assert (await client.get(f"/v1/memories/{result['id']}/history")).status_code == 404
+        left = "SELECT count(*) FROM memory_history WHERE workspace_id = $1"
+        assert await tables.value(left, tenant.workspace_id) == 0
+
+
+async def test_a_flagged_replacement_archives_what_it_retires(resources: Resources, tenant: Tenant) -> None:
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        old = await store(client, "Eats meat")
+        judge.say("Is a vegetarian", {"event": "DELETE", "id": 1}, {"event": "ADD", "text": "Is a vegetarian"})
+        [result] = await tell(client, "I am a vegetarian")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        await client.post(f"/v1/reviews/{review['id']}/accept")
+        assert await listed(client, user_id="alice") == {result["id"]}
+        assert (await client.get(f"/v1/memories/{old}")).json()["archived"] is True
+        decision = (await decided(client, old))[-1]
+        assert (await client.post(f"/v1/decisions/{decision['id']}/undo")).status_code == 200
+        assert await listed(client, user_id="alice") == {old}
+        assert len((await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]) == 1
+
+
+async def test_rejected_it_goes(resources: Resources, tenant: Tenant, tables: Tables) -> None:
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        await store(client, "Lives in Lisbon")
+        before = await dump(tables, tenant.workspace_id)
+        judge.say("Lives in Porto", PORTO)
+        [result] = await tell(client, "I have moved to Porto")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert (await client.post(f"/v1/reviews/{review['id']}/reject")).json()["state"] == "rejected"
+        assert await dump(tables, tenant.workspace_id) == before
+        assert await events(client, result["id"]) == ["ADD", "DELETE"]
+        assert (await client.post("/v1/reviews/nonsense/accept")).status_code == 404
+
+
+async def test_if_match_holds_the_word_to_what_was_read(resources: Resources, tenant: Tenant) -> None:
+    """Also when only what it contradicts has changed: that text would be lost."""
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        await tell(client, "I have moved to Porto")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert (
+            await client.patch(f"/v1/memories/{old}", json={"content": "Lives in Lisbon, Alfama"})
+        ).status_code == 200
+        path, stale = f"/v1/reviews/{review['id']}", {"If-Match": f'"{review["version"]}"'}
+        for word in ("accept", "reject"):
+            refused = await client.post(f"{path}/{word}", headers=stale)
+            assert (refused.status_code, refused.json()["field"]) == (412, "If-Match")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert review["state"] == "pending"
+        fresh = {"If-Match": f'"{review["version"]}"'}
+        assert (await client.post(f"{path}/accept", headers=fresh)).status_code == 200
+        assert (await client.get(f"/v1/memories/{old}")).json()["memory"] == "Lives in Porto"
+
+
+async def _by_id(client: AsyncClient, memory_id: str) -> Response:
+    return await client.delete(f"/v1/memories/{memory_id}")
+
+
+async def _by_ids(client: AsyncClient, memory_id: str) -> Response:
+    return await client.post("/v1/memories/batch/delete", json={"ids": [memory_id]})
+
+
+async def _by_scope(client: AsyncClient, _: str) -> Response:
+    return await client.delete("/v1/memories", params={"user_id": "alice"})
+
+
+async def _for_good(client: AsyncClient, memory_id: str) -> Response:
+    return await client.delete(f"/v1/memories/{memory_id}", params={"purge": True})
+
+
+async def _scope_for_good(client: AsyncClient, _: str) -> Response:
+    return await client.delete("/v1/memories", params={"user_id": "alice", "purge": True})
+
+
+async def _everything(client: AsyncClient, _: str) -> Response:
+    return await client.post("/v1/reset")
+
+
+@pytest.mark.parametrize("delete", [_by_id, _by_ids, _by_scope, _for_good, _scope_for_good, _everything])
+async def test_deleted_it_waits_no_more(
+    resources: Resources, tenant: Tenant, tables: Tables, delete: Callable[[AsyncClient, str], Awaitable[Response]]
+) -> None:
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        [result] = await tell(client, "I have moved to Porto")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        answer = await delete(client, result["id"])
+        assert answer.status_code == 200, answer.text
+        assert await tables.value("SELECT count(*) FROM review WHERE workspace_id = $1", tenant.workspace_id) == 0
+        for word in ("accept", "reject"):
+            assert (await client.post(f"/v1/reviews/{review['id']}/{word}")).status_code == 404
+
+
+async def test_when_its_time_is_over_it_waits_no_more(
+    resources: Resources, worker_database: Database, tenant: Tenant, tables: Tables, clock: SetClock
+) -> None:
+    """Nor does anything of a review that was settled before change."""
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        await tell(client, "I have moved to Porto")
+        [settled] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        assert (await client.post(f"/v1/reviews/{settled['id']}/reject")).status_code == 200
+        await tell(client, "I have moved to Porto again", ttl_s=60)
+        assert len((await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]) == 1
+        clock.forward(minutes=2)
+        await forget.remove_outlived(replace(resources, db=worker_database))
+        states = await tables.fetch("SELECT state FROM review WHERE workspace_id = $1", tenant.workspace_id)
+        assert [each["state"] for each in states] == ["rejected"]
+
+
+async def test_the_same_word_at_once_is_one_word(resources: Resources, tenant: Tenant) -> None:
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        await tell(client, "I have moved to Porto")
+        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        answers = await asyncio.gather(*(client.post(f"/v1/reviews/{review['id']}/accept") for _ in range(6)))
+        assert {answer.status_code for answer in answers} == {200}
+        assert await events(client, old) == ["ADD", "UPDATE"]
+        assert (await client.post(f"/v1/reviews/{review['id']}/reject")).status_code == 409

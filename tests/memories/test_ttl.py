@@ -1,0 +1,130 @@
+"""A memory is gone when its time is over, before the clean-up as well, and for good after."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from httpx2 import AsyncClient
+
+from service.memories import forget
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from tests.conftest import SetClock
+from tests.support.application import Tables
+from tests.support.calls import events, listed, store
+
+
+@pytest.fixture
+def worker(resources: Resources, worker_database: Database) -> Resources:
+    return replace(resources, db=worker_database)
+
+
+async def test_it_is_invisible_at_once(client: AsyncClient, clock: SetClock) -> None:
+    memory_id = await store(client, "The code of the door is blue", ttl_s=60, tags=["x"])
+    stays = await store(client, "The door is in the yard", expires_at=(clock() + timedelta(days=1)).isoformat())
+    assert await listed(client, user_id="alice") == {memory_id, stays}
+    clock.forward(seconds=60)
+    assert await listed(client, user_id="alice") == {stays}
+    path = f"/v1/memories/{memory_id}"
+    for answer in (
+        await client.get(path),
+        await client.patch(path, json={"importance": 0.1}),
+        await client.put(path, json={"text": "Another text"}),
+        await client.post(f"{path}/restore"),
+        await client.post(f"{path}/promote"),
+        await client.get(f"{path}/related"),
+    ):
+        assert answer.status_code == 404
+    found = await client.post("/v1/memories/search", json={"query": "code of the door", "user_id": "alice"})
+    assert [hit["id"] for hit in found.json()["results"]] == [stays]
+    tagged = await client.get("/v1/memories/by-tag", params={"tags": "x", "user_id": "alice"})
+    assert tagged.json()["results"] == []
+    got = await client.post("/v1/memories/batch/get", json={"ids": [memory_id, stays]})
+    assert [each["id"] for each in got.json()["results"]] == [stays]
+    assert (await client.get("/v1/scopes")).json()["results"][0]["memories"] == 1
+    assert await events(client, memory_id) == ["ADD"]
+
+
+async def test_its_text_can_be_stored_anew(client: AsyncClient, clock: SetClock) -> None:
+    first = await store(client, "The code is blue", ttl_s=60)
+    clock.forward(minutes=2)
+    second = await store(client, "The code is blue")
+    assert second != first
+    said = {"messages": [{"role": "user", "content": "The tide is high"}], "infer": False, "user_id": "alice"}
+    await client.post("/v1/memories", json={**said, "ttl_s": 60})
+    clock.forward(minutes=2)
+    assert (await client.post("/v1/memories", json=said)).json()["results"][0]["event"] == "ADD"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "lasts_s"),
+    [
+        ({"ttl_s": 60}, {}, None),
+        ({"ttl_s": 60}, {"ttl_s": 600}, 600),
+        ({"ttl_s": 600}, {"ttl_s": 60}, 600),
+        ({}, {"ttl_s": 60}, None),
+    ],
+)
+async def test_whoever_repeats_a_text_keeps_it_for_his_time(
+    client: AsyncClient, clock: SetClock, first: dict[str, Any], second: dict[str, Any], lasts_s: int | None
+) -> None:
+    memory_id = await store(client, "The code is blue", **first)
+    again = await client.post("/v1/memories", json={"content": "The code is blue", "user_id": "alice", **second})
+    assert again.json()["results"][0]["event"] == "NONE"
+    until = (await client.get(f"/v1/memories/{memory_id}")).json()["expires_at"]
+    assert until == (None if lasts_s is None else (clock() + timedelta(seconds=lasts_s)).isoformat())
+
+
+async def test_the_job_removes_it_with_a_history(
+    client: AsyncClient, clock: SetClock, worker: Resources, tables: Tables
+) -> None:
+    memory_id = await store(client, "The code is blue", ttl_s=60)
+    stays = await store(client, "The door is in the yard", ttl_s=600)
+    clock.forward(minutes=2)
+    assert await forget.remove_outlived(worker) >= 1
+    assert await tables.value("SELECT count(*) FROM memory WHERE id = $1", UUID(memory_id)) == 0
+    assert await events(client, memory_id) == ["ADD", "DELETE"]
+    assert await events(client, stays) == ["ADD"]
+    entry = (await client.get("/v1/audit", params={"operation": "delete"})).json()["results"][0]
+    assert (entry["affected_ids"], entry["metadata"]) == ([memory_id], {"reason": "outlived"})
+    clock.forward(hours=1)
+    await forget.remove_outlived(worker)
+
+
+async def test_retention_is_the_workspaces_own(
+    client: AsyncClient, other_client: AsyncClient, clock: SetClock, worker: Resources
+) -> None:
+    body = {"settings": {"memory_retention_days": 30}}
+    assert (await client.patch("/v1/workspaces/current", json=body)).status_code == 200
+    old, theirs = await store(client, "Drinks tea"), await store(other_client, "Drinks tea")
+    clock.forward(days=29)
+    young = await store(client, "Plays chess")
+    await forget.remove_outlived(worker)
+    assert await events(client, old) == ["ADD"]
+    clock.forward(days=2)
+    await forget.remove_outlived(worker)
+    assert await events(client, old) == ["ADD", "DELETE"]
+    assert await events(client, young) == ["ADD"]
+    assert await events(other_client, theirs) == ["ADD"]
+    refused = await client.patch("/v1/workspaces/current", json={"settings": {"memory_retention_days": 0}})
+    assert refused.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"ttl_s": 0}, "ttl_s"),
+        ({"ttl_s": 1.5}, "ttl_s"),
+        ({"ttl_s": 10**12}, "ttl_s"),
+        ({"expires_at": "2020-01-01T00:00:00Z"}, "expires_at"),
+        ({"expires_at": "2030-01-01T00:00:00Z", "ttl_s": 5}, None),
+    ],
+)
+async def test_what_is_no_time_is_400(client: AsyncClient, body: dict[str, Any], field: str | None) -> None:
+    answer = await client.post("/v1/memories", json={"content": "Drinks tea", "user_id": "alice", **body})
+    assert answer.status_code == 400
+    assert field is None or answer.json()["field"] == field

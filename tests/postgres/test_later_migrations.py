@@ -1,0 +1,263 @@
+"""Migrations after the first release: what their files must keep to, what a plan says of them, and that they run beside
+a service that is in use. The migrations here are scratch ones, in a copy of the folder."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+
+from bench.superuser import login_url, new_database
+from service.access.statements import keys
+from service.kit.settings import Settings
+from service.postgres import migrate, migration_plan
+from service.postgres.engine import Database
+from service.postgres.migration_plan import described, revision_of, statements
+from service.postgres.rights import find_access
+from service.postgres.roles import APP, OWNER
+from service.postgres.vitals import TableEstimate
+from service.runtime.resources import Resources
+from service.runtime.statements import generations
+from tests.fakes.embedder import AngleEmbedder
+from tests.support.application import client_of, serving
+
+VERSIONS = migrate.MIGRATIONS / "versions"
+HEADER = '''"""Add the colour of goals"""
+
+from alembic import op
+from service.postgres import migrate
+
+revision = "0002"
+down_revision = "0001"
+
+
+'''
+EXPAND = (
+    HEADER
+    + '''def upgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '5s'")
+    migrate.script("""
+        ALTER TABLE goal ADD COLUMN colour text;  -- null is no colour; nobody has to send one
+        CREATE TABLE palette (workspace_id uuid NOT NULL, id uuid NOT NULL, colour text DEFAULT 'a;b');
+        CREATE INDEX ix_palette ON palette (workspace_id);
+    """)
+
+
+def downgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '5s'")
+    op.execute("DROP TABLE palette")
+    op.execute("ALTER TABLE goal DROP COLUMN colour")
+'''
+)
+
+INDEXES = (
+    HEADER.replace("0002", "0003").replace("0001", "0002").replace("Add the colour of goals", "Find goals by colour")
+    + """def upgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '5s'")
+    migrate.build_index("ix_goal_colour", "goal", "(workspace_id, colour)")
+    migrate.build_index("ix_history_by", "memory_history", "(workspace_id, event)")
+
+
+def downgrade() -> None:
+    op.execute("SET LOCAL lock_timeout = '5s'")
+    op.execute("DROP INDEX ix_goal_colour, ix_history_by")
+"""
+)
+
+INDEX = re.compile(
+    r"CREATE\s+(?:UNIQUE\s+)?INDEX\s+(CONCURRENTLY\s+)?.*?\sON\s+(?:ONLY\s+)?(\w+)", re.IGNORECASE | re.S
+)
+MADE = re.compile(r"CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.IGNORECASE)
+CONTRACTS = re.compile(
+    r"DROP\s+(?:TABLE|COLUMN|FUNCTION|VIEW)|\bRENAME\b|ALTER\s+COLUMN\s+\w+\s+(?:SET\s+DATA\s+)?TYPE|SET\s+NOT\s+NULL",
+    re.IGNORECASE,
+)
+
+
+def broken_rules(python: str, sql: str = "") -> list[str]:
+    """What a migration after the baseline does that it must not (docs/upgrades.md)."""
+    forward = python.partition("def downgrade")[0] + sql
+    found, made = [], set(MADE.findall(forward))
+    for concurrently, table in INDEX.findall(forward):
+        if not concurrently and table not in made:
+            found.append(f"builds an index on {table} while nobody may write it: migrate.build_index")
+    if "op.create_index" in forward:
+        found.append("op.create_index: migrate.build_index")
+    upgrade = python.partition("def upgrade() -> None:")[2].partition("def downgrade")[0]
+    if "build_index(" in upgrade and ("script(" in upgrade or upgrade.count("op.") > 1):
+        found.append("does more than build indexes: what came before would be committed, and run again after a failure")
+    first = python.partition("def upgrade() -> None:")[2].strip().splitlines()[0] if "def upgrade" in python else ""
+    if "lock_timeout" not in first:
+        found.append("its first statement does not set lock_timeout")
+    if CONTRACTS.search(forward) and "FUNCTION schema_revision()" not in forward:
+        found.append("takes away what older code uses, and schema_revision() does not say so")
+    return found
+
+
+def test_the_migrations_keep_the_rules() -> None:
+    for file in sorted(VERSIONS.glob("0*.py")):
+        frozen = file.with_suffix(".sql")
+        if file.stem != "0001_baseline":
+            assert broken_rules(file.read_text(), frozen.read_text() if frozen.exists() else "") == [], file.name
+
+
+@pytest.mark.parametrize(
+    ("upgrade", "says"),
+    [
+        ("op.execute(\"SET LOCAL lock_timeout = '5s'\")\n    op.execute('CREATE INDEX ix ON memory (id)')", "memory"),
+        ("op.execute(\"SET LOCAL lock_timeout = '5s'\")\n    op.create_index('ix', 'memory', ['id'])", "build_index"),
+        ("op.execute('ALTER TABLE memory ADD COLUMN x text')", "lock_timeout"),
+        (
+            "op.execute(\"SET LOCAL lock_timeout = '5s'\")\n    op.execute('ALTER TABLE goal DROP COLUMN x')",
+            "takes away",
+        ),
+    ],
+)
+def test_a_migration_that_breaks_a_rule_is_refused(upgrade: str, says: str) -> None:
+    [found] = broken_rules(f"def upgrade() -> None:\n    {upgrade}\n\n\ndef downgrade() -> None:\n    pass\n")
+    assert says in found
+    assert broken_rules(EXPAND) == broken_rules(INDEXES) == []
+    both = EXPAND.replace('    """)', '    """)\n    migrate.build_index("ix", "goal", "(colour)")')
+    assert "more than build indexes" in broken_rules(both)[0]
+
+
+@pytest.fixture
+def later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The migrations of a later version: those there are, and a scratch one."""
+    shutil.copytree(migrate.MIGRATIONS, tmp_path / "migrations", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "migrations" / "versions" / "0002_colour.py").write_text(EXPAND)
+    (tmp_path / "migrations" / "versions" / "0003_by_colour.py").write_text(INDEXES)
+    monkeypatch.setattr(migrate, "MIGRATIONS", tmp_path / "migrations")
+    return tmp_path
+
+
+@pytest.fixture
+async def released(owner_url: str, settings: Settings) -> AsyncIterator[tuple[str, asyncpg.Connection[Any]]]:
+    """A database of this version: its owner's URL, and a connection of the superuser."""
+    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    url = await new_database(owner_url, "released")
+    await migrate.upgrade_async(login_url(url, OWNER), settings)
+    await generations.record_first(url, AngleEmbedder.model, settings.embedding_dim)
+    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+    yield url, connection
+    await connection.close()
+    await admin.execute("DROP DATABASE released WITH (FORCE)")
+    await admin.close()
+
+
+async def test_an_expanding_migration_runs_beside_the_old_version(
+    released: tuple[str, asyncpg.Connection[Any]],
+    settings: Settings,
+    resources: Resources,
+    request: pytest.FixtureRequest,
+) -> None:
+    """The plan tells it before; two that migrate at once end well; this version, the old one then, goes on reading and
+    writing; and what was cut off is finished by running it again."""
+    url, connection = released
+    owner = login_url(url, OWNER)
+    assert "nothing is to be done" in described(await asyncio.to_thread(migrate.plan, owner, settings))
+    request.getfixturevalue("later")
+    told = described(await asyncio.to_thread(migrate.plan, owner, settings))
+    assert "revision 0001; this version of the service brings it to 0003. Nothing was changed." in told
+    assert "0002  Add the colour of goals" in told
+    assert "lock: ACCESS EXCLUSIVE on goal (reads and writes wait); 0 rows, less than a second" in told
+    assert "CREATE INDEX CONCURRENTLY ix_goal_colour" in told
+    assert "lock: SHARE UPDATE EXCLUSIVE on memory_history (nobody waits)" in told
+    assert "2 statements that lock no table in use" in told, "those about palette, which is new"
+    assert await connection.fetchval("SELECT version_num FROM alembic_version") == "0001"
+
+    await connection.execute("CREATE INDEX ix_goal_colour ON goal (id)")  # as if an attempt had been cut off
+    await connection.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'ix_goal_colour'::regclass")
+    await asyncio.wait_for(asyncio.gather(*(migrate.upgrade_async(owner, settings) for _ in range(2))), 60)
+    assert await connection.fetchval("SELECT version_num FROM alembic_version") == "0003"
+    applied = await connection.fetch("SELECT version, description FROM schema_version ORDER BY version")
+    assert [row["version"] for row in applied] == [1, 2, 3]
+    assert applied[1]["description"] == "Add the colour of goals"
+    valid = await connection.fetch("SELECT indexrelid::regclass::text FROM pg_index WHERE indisvalid")
+    names = {row[0] for row in valid}
+    assert {"ix_goal_colour", "ix_history_by"} <= names
+    assert any(name.startswith("memory_history_") and name.endswith("ix_history_by") for name in names)
+    definition = await connection.fetchval("SELECT pg_get_indexdef('ix_goal_colour'::regclass)")
+    assert "(workspace_id, colour)" in definition, "what an attempt left behind is built anew"
+
+    database = Database.open(
+        await find_access(login_url(url, APP), wanted_role=APP, pooled=False), pool_size=2, pool_timeout_s=10
+    )
+    issued = await keys.create_workspace(database, "old", rights=keys.EVERY_RIGHT)
+    async with serving(replace(resources, db=database)) as app, client_of(app, issued.secret) as client:
+        assert (await client.get("/readyz")).json() == {"status": "ok"}
+        new = {"content": "Ada lives in Oslo.", "user_id": "ada"}
+        assert (await client.post("/v1/memories", json=new)).status_code == 201
+        goal = await client.post("/v1/goals", json={"description": "Learn to sail", "user_id": "ada"})
+        assert goal.status_code == 201, "a table that has gained a column"
+        found = await client.post("/v1/memories/search", json={"query": "Where does Ada live?", "user_id": "ada"})
+        assert [each["memory"] for each in found.json()["results"]] == [new["content"]]
+    await database.close()
+
+
+async def test_the_plan_of_an_empty_database(owner_url: str, settings: Settings) -> None:
+    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+    url = await new_database(owner_url, "planned")
+    try:
+        told = described(await asyncio.to_thread(migrate.plan, login_url(url, OWNER), settings))
+        connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+        assert await connection.fetchval("SELECT to_regclass('alembic_version')") is None
+        await connection.close()
+    finally:
+        await admin.execute("DROP DATABASE planned WITH (FORCE)")
+        await admin.close()
+    assert "is empty" in told
+    assert "0001  The whole schema, as it was at the first release" in told
+    assert re.search(r"\d{3} statements that lock no table in use", told)
+
+
+SIZES = {name: TableEstimate(name, *size) for name, size in {"memory": (2_000_000, 4e9), "goal": (100, 1e5)}.items()}
+
+
+@pytest.mark.parametrize(
+    ("statement", "lock", "seconds"),
+    [
+        ("CREATE INDEX ix ON memory (id)", "SHARE", 4),
+        ("CREATE UNIQUE INDEX CONCURRENTLY ix ON memory (id)", "SHARE UPDATE EXCLUSIVE", 4),
+        ("CREATE INDEX CONCURRENTLY ix ON memory USING gin (terms)", "SHARE UPDATE EXCLUSIVE", 67),
+        ("ALTER TABLE memory ADD COLUMN x text", "ACCESS EXCLUSIVE", 0),
+        ("ALTER TABLE ONLY memory ALTER COLUMN x SET NOT NULL", "ACCESS EXCLUSIVE", 20),
+        ("ALTER TABLE memory ALTER COLUMN x TYPE bigint", "ACCESS EXCLUSIVE", 133),
+        ("ALTER TABLE memory ADD CONSTRAINT ck CHECK (x > 0) NOT VALID", "ACCESS EXCLUSIVE", 0),
+        ("ALTER TABLE memory VALIDATE CONSTRAINT ck", "SHARE UPDATE EXCLUSIVE", 20),
+        ("ALTER TABLE memory ADD CONSTRAINT fk FOREIGN KEY (x) REFERENCES goal (id)", "SHARE ROW EXCLUSIVE", 20),
+        ("UPDATE memory SET x = 1", "ROW EXCLUSIVE", 100),
+        ("CREATE TRIGGER t AFTER INSERT ON goal FOR EACH ROW EXECUTE FUNCTION f()", "SHARE ROW EXCLUSIVE", 0),
+        ("DROP TABLE goal", "ACCESS EXCLUSIVE", 0),
+    ],
+)
+def test_the_lock_and_the_time_of_a_statement(statement: str, lock: str, seconds: float) -> None:
+    [step] = revision_of("0009", "x", statement, SIZES).steps
+    assert step.lock == lock
+    assert step.seconds == pytest.approx(seconds, abs=0.5)
+
+
+def test_what_locks_nothing_is_counted_only() -> None:
+    function = "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS $$ SELECT 1; $$"
+    sql = f"CREATE TABLE t (a int); CREATE INDEX i ON t (a); {function}"
+    found = revision_of("0009", "x", f"BEGIN; {sql}; UPDATE alembic_version SET version_num='0009'; COMMIT;", SIZES)
+    assert (found.steps, found.others) == ((), 3)
+
+
+def test_a_wait_is_told() -> None:
+    found = revision_of("0009", "x", "ALTER TABLE memory ALTER COLUMN x TYPE bigint", SIZES)
+    told = described(migration_plan.Plan("0008", "0009", (found,)))
+    assert "Requests wait for memory during this step: choose a quiet hour." in told
+    assert "about 2 minutes" in told
+
+
+def test_statements_end_where_they_end() -> None:
+    sql = "SELECT 'a;b'; -- one; more\nDO $body$ BEGIN PERFORM 1; END $body$; /* ; */ SELECT \"a;b\""
+    assert list(statements(sql)) == ["SELECT 'a;b'", "DO $body$ BEGIN PERFORM 1; END $body$", 'SELECT "a;b"']

@@ -1,0 +1,130 @@
+"""The block that a recall writes for a prompt: its days, its marks, and when it stays empty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from httpx2 import AsyncClient
+
+from tests.fakes.embedder import AngleEmbedder
+from tests.support.calls import store
+
+TALK: tuple[tuple[str, str, str], ...] = (
+    ("2026-10-12T10:00:00Z", "user", "The handover of the flat is on Wednesday."),
+    ("2026-10-12T10:05:00Z", "assistant", "Shall we say Friday for the handover?"),
+    ("2026-10-12T10:10:00Z", "user", "ok"),
+    ("2026-10-14T22:30:00Z", "user", "My flight to Oslo lands at 14:20."),
+)
+
+
+async def tell(client: AsyncClient, *said: tuple[str, str, str], session: str = "flat") -> None:
+    """Stores messages (timestamp, role, content), one request each."""
+    for timestamp, role, content in said:
+        message = {"role": role, "content": content, "timestamp": timestamp}
+        answer = await client.post(
+            "/v1/memories", json={"messages": [message], "user_id": "alice", "session_id": session}
+        )
+        assert answer.status_code in (200, 201), answer.text
+
+
+async def block(client: AsyncClient, query: str, **fields: Any) -> list[str]:
+    """The lines of the block, however improbable an answer is."""
+    body = {"query": query, "user_id": "alice", "format": "markdown", "min_probability": 0, **fields}
+    answer = await client.post("/v1/recall", json=body)
+    assert answer.status_code == 200, answer.text
+    found: list[str] = answer.json()["markdown"].splitlines()
+    return found
+
+
+async def test_what_was_said_stands_by_day_and_conversation_each_message_once(client: AsyncClient) -> None:
+    await tell(client, *TALK)
+    await tell(client, ("2026-10-13T09:00:00Z", "user", "The handover needs two sets of keys."), session="keys")
+    assert await block(client, "When is the handover of the flat?") == [
+        "## Said before",
+        "### Mon 2026-10-12 (flat)",
+        "User: The handover of the flat is on Wednesday.",
+        "Assistant: Shall we say Friday for the handover?",
+        "User: ok",
+        "### Tue 2026-10-13 (keys)",
+        "User: The handover needs two sets of keys.",
+        "### Wed 2026-10-14 (flat)",
+        "User: My flight to Oslo lands at 14:20.",
+    ]
+
+
+async def test_days_begin_in_the_time_zone_of_the_request_or_else_of_the_workspace(client: AsyncClient) -> None:
+    await tell(client, TALK[3])
+    assert "### Wed 2026-10-14 (flat)" in await block(client, "the flight to Oslo")
+    assert "### Thu 2026-10-15 (flat)" in await block(client, "the flight to Oslo", timezone="Europe/Oslo")
+    await client.patch("/v1/workspaces/current", json={"settings": {"timezone": "Asia/Tokyo"}})
+    assert "### Thu 2026-10-15 (flat)" in await block(client, "the flight to Oslo")
+    refused = await client.post("/v1/recall", json={"query": "x", "user_id": "alice", "timezone": "Mars/Olympus"})
+    assert (refused.status_code, refused.json()["field"]) == (400, "timezone")
+
+
+async def test_an_answer_comes_with_its_question_where_that_is_not_above_it(
+    client: AsyncClient, embedder: AngleEmbedder
+) -> None:
+    await tell(client, *TALK[1:3])
+    embedder.place("Shall we say Friday for the handover?", 0.0)
+    alone = await block(client, "ok", limit=1)
+    assert alone[-1] == "Assistant asked: Shall we say Friday for the handover? User: ok"
+    together = await block(client, "the handover")
+    assert together[-2:] == ["Assistant: Shall we say Friday for the handover?", "User: ok"]
+
+
+async def test_what_has_a_later_word_says_so_and_the_last_is_the_latest(
+    client: AsyncClient, embedder: AngleEmbedder
+) -> None:
+    ride, sold = "I ride a Triumph Bonneville.", "I gave the Triumph to my brother."
+    for text in (ride, sold):
+        embedder.place(f"User: {text}", 0.9)
+    await tell(client, ("2026-10-12T10:00:00Z", "user", ride), ("2026-11-09T10:00:00Z", "user", sold))
+    await tell(client, ("2026-11-10T10:00:00Z", "user", "I painted the hallway a light grey."))
+    lines = await block(client, "the Triumph")
+    assert f"User: {ride} (said later: 2026-11-09)" in lines
+    assert f"User: {sold} (the latest)" in lines
+    assert "User: I painted the hallway a light grey." in lines
+    short = await block(client, "Triumph Bonneville ride", max_tokens=50)
+    assert [line for line in short if ride in line] in (
+        [],
+        [f"User: {ride} (said later: \u201cUser: {sold}\u201d, 2026-11-09)"],
+    )
+
+
+async def test_facts_about_one_topic_stand_together_in_the_order_of_time(
+    client: AsyncClient, embedder: AngleEmbedder
+) -> None:
+    texts = ("The rent is 800 euros", "Likes the sea", "The rent went up to 900 euros")
+    for text, side in zip(texts, (1, 2, 1), strict=True):
+        embedder.place(text, 0.6, side=side)
+    for day, text in enumerate(texts, start=1):
+        await store(client, text, timestamp=f"2026-03-0{day}T10:00:00Z", dedup=False)
+    embedder.place("How high is the rent?", 1.0)
+    assert await block(client, "How high is the rent?") == [
+        "## Known facts",
+        "- The rent is 800 euros (2026-03-01) (said later: 2026-03-03)",
+        "- The rent went up to 900 euros (2026-03-03) (the latest)",
+        "- Likes the sea (2026-03-02)",
+    ]
+
+
+async def test_what_is_over_says_so(client: AsyncClient) -> None:
+    await store(client, "Rents a flat in Porto", timestamp="2025-03-01T10:00:00Z", t_invalid="2025-06-30T10:00:00Z")
+    lines = await block(client, "Rents a flat in Porto", valid_at="2025-04-01T00:00:00Z")
+    assert lines == ["## Known facts", "- Rents a flat in Porto (2025-03-01) (no longer so, 2025-06-30)"]
+
+
+@pytest.mark.parametrize("fields", [{"min_probability": 0}, {"format": "json"}])
+async def test_nothing_is_injected_where_an_answer_is_improbable_unless_the_caller_decides(
+    client: AsyncClient, embedder: AngleEmbedder, fields: dict[str, Any]
+) -> None:
+    question = "Which exam board does the school use?"
+    embedder.place(question, 1.0)
+    embedder.place("Planted broad beans", 0.2)
+    await store(client, "Planted broad beans")
+    body = {"query": question, "user_id": "alice", "format": "markdown"}
+    found = (await client.post("/v1/recall", json=body)).json()
+    assert (found["markdown"], found["facts"], found["answerable"]) == ("", [], False)
+    assert len((await client.post("/v1/recall", json=body | fields)).json()["facts"]) == 1

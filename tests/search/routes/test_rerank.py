@@ -1,0 +1,131 @@
+"""Reranking moves hits and is explained; a failing reranker leaves the order as it was."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from httpx2 import AsyncClient
+
+from service.providers.reranker import HttpReranker
+from service.runtime.resources import Resources
+from tests.conftest import Tenant
+from tests.fakes.embedder import AngleEmbedder
+from tests.fakes.http_server import HttpRequest, HttpServer, ScriptedAnswer
+from tests.fakes.llm import ScriptedLlm
+from tests.support.application import client_of, serving
+from tests.support.calls import tuned
+
+USER = {"user_id": "iris"}
+QUESTION = "what does she drink"
+NOTES = {"She sails.": 0.9, "She drinks tea.": 0.6, "She reads.": 0.3}
+
+
+def rerank(request: HttpRequest) -> ScriptedAnswer:
+    scores = [{"index": at, "score": 1.0 if "tea" in text else 0.1} for at, text in enumerate(request.json["texts"])]
+    return ScriptedAnswer(body=json.dumps(scores).encode())
+
+
+@pytest.fixture
+async def notes(client: AsyncClient, embedder: AngleEmbedder) -> AsyncClient:
+    embedder.place(QUESTION, 1.0)
+    for content, angle in NOTES.items():
+        embedder.place(content, angle, side=2)
+        answer = await client.post("/v1/memories", json={"content": content, **USER, "dedup": False})
+        assert answer.status_code == 201
+    return client
+
+
+@asynccontextmanager
+async def reranking(
+    resources: Resources, tenant: Tenant, url: str, timeout_s: float = 5.0
+) -> AsyncIterator[AsyncClient]:
+    changed = resources.settings.model_copy(update={"rerank_provider": "http", "rerank_url": url})
+    reranker = HttpReranker(url, timeout_s=timeout_s)
+    async with (
+        serving(replace(resources, settings=changed, reranker=reranker)) as app,
+        client_of(app, tenant.key) as client,
+    ):
+        yield client
+    await reranker.close()
+
+
+async def search(client: AsyncClient, **more: Any) -> dict[str, Any]:
+    body = {"query": QUESTION, **USER, "weights": {"text_lexical": 0, "context_lexical": 0}, **more}
+    answer = await client.post("/v1/memories/search", json=tuned(body))
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def memories(found: dict[str, Any]) -> list[str]:
+    return [hit["memory"] for hit in found["results"]]
+
+
+async def test_a_reranker_moves_hits_and_its_score_can_be_recomputed(
+    notes: AsyncClient, resources: Resources, tenant: Tenant
+) -> None:
+    with HttpServer(rerank) as server:
+        url = f"http://127.0.0.1:{server.port}/rerank"
+        async with reranking(resources, tenant, url) as client:
+            plain = await search(client)
+            found = await search(client, rerank=True, explain=True)
+            first = await search(client, rerank=True, limit=1)
+    assert memories(plain) == ["She sails.", "She drinks tea.", "She reads."]
+    assert memories(found) == ["She drinks tea.", "She sails.", "She reads."]
+    assert memories(first) == ["She drinks tea."]
+    for hit in found["results"]:
+        terms, factors = hit["explain"]["terms"].values(), hit["explain"]["factors"].values()
+        score = sum(term["value"] * term["weight"] for term in terms) * math.prod(factors)
+        assert score == pytest.approx(hit["score"], abs=1e-6)
+        assert hit["explain"]["terms"]["rerank"]["weight"] == 0.8
+    assert found["metrics"]["techniques"]["rerank"]["count"] == 3
+    assert "rerank" in found["timings_ms"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [ScriptedAnswer(500), ScriptedAnswer(delay_s=30), ScriptedAnswer(body=b"?")],
+    ids=["500", "slow", "no JSON"],
+)
+async def test_the_fused_order_stands_when_it_fails(
+    notes: AsyncClient, resources: Resources, tenant: Tenant, answer: ScriptedAnswer
+) -> None:
+    with HttpServer(lambda _: answer) as server:
+        async with reranking(resources, tenant, f"http://127.0.0.1:{server.port}/", timeout_s=0.2) as client:
+            plain = await search(client)
+            found = await search(client, rerank=True)
+    assert found["results"] == plain["results"]
+    assert found["warnings"][0].startswith("rerank_failed")
+    assert found["metrics"]["techniques"]["rerank"]["note"] == "failed: rerank_error"
+
+
+async def test_without_a_reranker_there_is_a_warning(notes: AsyncClient) -> None:
+    found = await search(notes, rerank=True)
+    assert memories(found)[0] == "She sails."
+    assert found["warnings"][0].startswith("rerank_unavailable")
+
+
+GOOD = {"scores": [{"id": 1, "score": 0}, {"id": 2, "score": 9}, {"id": 3, "score": 1}]}
+USELESS: list[Any] = [None, "no", {"scores": []}, {"scores": [{"id": 9, "score": 9}, {"id": 1, "score": 90}, 3]}]
+
+
+@pytest.mark.parametrize("reply", [GOOD, *USELESS], ids=str)
+async def test_the_language_model_as_a_reranker(
+    notes: AsyncClient, resources: Resources, tenant: Tenant, reply: Any
+) -> None:
+    changed = resources.settings.model_copy(update={"rerank_provider": "llm"})
+    llm = ScriptedLlm(rerank=reply)
+    async with (
+        serving(replace(resources, settings=changed, llm=llm)) as app,
+        client_of(app, tenant.key) as client,
+    ):
+        found = await search(client, rerank=True)
+    assert memories(found)[0] == ("She drinks tea." if reply == GOOD else "She sails.")
+    assert bool(found["warnings"]) == (reply != GOOD)
+    assert [each.task for each in llm.requests] == ["rerank"]

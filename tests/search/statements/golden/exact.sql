@@ -1,0 +1,196 @@
+-- Small scope: every row is read (exact.py).
+-- Rendered by tests/search/statements/test_golden.py; `make golden` writes it again.
+
+SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', false);
+\set arm_limit '50'
+\set asked_at '''2026-03-02T09:30:00+00:00''::timestamptz'
+\set channel '''_global'''
+\set exact_rows '20000'
+\set limit '10'
+\set max_close '800'
+\set min_close '200'
+\set now '''2026-03-02T09:30:00+00:00''::timestamptz'
+\set query_vector 'array_fill(0.05::real, ARRAY[384])::halfvec'
+\set tags '''{boat}'''
+\set terms '''{11,12}'''
+\set user_id '''alice'''
+\set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
+
+WITH term AS NOT MATERIALIZED (
+    -- each term as a sparse vector; places begin at 1 when written out, at 0 in the driver. Not stored: a stored one is
+    -- packed, and unpacked again for each row that it is compared with
+    SELECT term, ('{' || term + 1 || ':' || '1}/1000000000')::sparsevec AS vector
+    FROM unnest(CAST(:terms AS integer[])) AS given (term) OFFSET 0
+), any_term AS MATERIALIZED (
+    SELECT ('{' || coalesce(string_agg(term + 1 || ':' || '1', ',' ORDER BY term), '') || '}/1000000000')::sparsevec
+        AS vector
+    FROM term
+), scan AS MATERIALIZED (
+    SELECT count(*) AS rows_read,
+           count(*) FILTER (WHERE seen) AS texts,
+           bool_or(NOT without_context) AS has_contexts,
+           array_agg(id) FILTER (WHERE seen IS NOT TRUE) AS hidden_ids,
+           array_agg(id) FILTER (WHERE false) AS ids,
+           array_agg(id) FILTER (WHERE has_term AND seen) AS text_ids,
+           array_agg(bm25) FILTER (WHERE has_term AND seen) AS texts_bm25,
+           array_agg(without_context) FILTER (WHERE has_term AND seen) AS texts_without_context,
+           array_agg(id) FILTER (WHERE context_has_term AND seen) AS context_ids,
+           array_agg(context_bm25) FILTER (WHERE context_has_term AND seen) AS contexts_bm25,
+           array_agg(id) FILTER (WHERE seen AND CAST(:asked_at AS timestamptz) IS NOT NULL) AS timed_ids,
+           array_agg("timestamp") FILTER (WHERE seen AND CAST(:asked_at AS timestamptz) IS NOT NULL) AS timestamps,
+           array_agg(id) FILTER (WHERE tagged AND seen) AS tagged_ids,
+           array_agg(created_at) FILTER (WHERE tagged AND seen) AS tagged_created
+    FROM (SELECT * FROM ((
+    SELECT m.id, (m.expires_at IS NULL OR m.expires_at > :now)
+        AND m.review_status IS NULL
+        AND NOT m.archived
+        AND (m.t_valid IS NULL OR m.t_valid <= :now)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+           m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
+           m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
+           m."timestamp", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged
+    FROM memory m WHERE m.workspace_id = :workspace
+        AND m.user_id = :user_id
+        AND m.channel = :channel
+        AND cardinality(m.terms) + cardinality(m.context_terms) <= 120 ORDER BY m.channel, m.id)
+    UNION ALL (
+    SELECT m.id, (m.expires_at IS NULL OR m.expires_at > :now)
+        AND m.review_status IS NULL
+        AND NOT m.archived
+        AND (m.t_valid IS NULL OR m.t_valid <= :now)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+           m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
+           m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
+           m."timestamp", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged
+    FROM memory m WHERE m.workspace_id = :workspace
+        AND m.user_id = :user_id
+        AND m.channel = :channel
+        AND cardinality(m.terms) + cardinality(m.context_terms) > 120 ORDER BY m.id)) every LIMIT :exact_rows + 1) scoped
+), counted AS MATERIALIZED (
+    SELECT rows_read, texts, has_contexts, rows_read <= :exact_rows AS is_small,
+           greatest(:min_close, least(:max_close, rows_read / 40)) AS close
+    FROM scan
+),
+
+-- BM25: in how many texts and contexts each term occurs (a row without context is its own context), then the IDFs
+frequency AS MATERIALIZED (
+    SELECT term.term, found.text_df, found.context_df FROM term CROSS JOIN LATERAL (
+        SELECT (count(*) FILTER (WHERE is_text))::float8 AS text_df,
+               (count(*) FILTER (WHERE is_context))::float8 AS context_df
+        FROM (
+            SELECT unnest(texts_bm25) AS bm25, true AS is_text, unnest(texts_without_context) AS is_context FROM scan
+            UNION ALL
+            SELECT unnest(contexts_bm25), false, true FROM scan
+        ) weights WHERE weights.bm25 <#> term.vector < 0
+    ) found
+    WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) <= 48
+    UNION ALL
+    SELECT term, (count(*) FILTER (WHERE is_text))::float8, (count(*) FILTER (WHERE is_context))::float8
+    FROM (
+        SELECT unnest(m.terms) AS term, true AS is_text, x.own AS is_context
+        FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x, LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+            AND memory.id >= x.id
+            AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m
+        UNION ALL
+        SELECT unnest(m.context_terms), false, true FROM (SELECT unnest(context_ids) AS id FROM scan) x,
+            LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+                AND memory.id >= x.id
+                AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m
+    ) occurrences
+    WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) > 48
+      AND term = ANY (CAST(:terms AS integer[]))
+    GROUP BY term
+), idf AS MATERIALIZED (
+    SELECT ('{' || string_agg(term + 1 || ':' || ln(1 + (texts - text_df + 0.5) / (text_df + 0.5)), ',' ORDER BY term) FILTER (WHERE text_df > 0)
+               || '}/1000000000')::sparsevec AS of_texts,
+           ('{' || string_agg(term + 1 || ':' || ln(1 + (texts - context_df + 0.5) / (context_df + 0.5)), ',' ORDER BY term) FILTER (WHERE context_df > 0)
+               || '}/1000000000')::sparsevec AS of_contexts
+    FROM counted, frequency
+),
+
+-- Vectors: the nearest by binary distance, read from the scope's btree alone. As many extra rows are fetched as are
+-- hidden, so none is lost and no join with the scope is needed. NOT IN looks the hidden ids up in a hash table.
+text_binary AS MATERIALIZED (
+    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v WHERE v.workspace_id = :workspace
+        AND v.user_id = :user_id
+        AND v.channel = :channel
+      AND (SELECT is_small FROM counted) AND v.generation = 1 AND v.kind = 'text'
+    ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
+), text_close AS (
+    SELECT id FROM text_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
+    ORDER BY bits, id LIMIT (SELECT close FROM counted)
+), context_binary AS MATERIALIZED (
+    SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v WHERE v.workspace_id = :workspace
+        AND v.user_id = :user_id
+        AND v.channel = :channel
+      AND (SELECT is_small FROM counted) AND v.generation = 1 AND v.kind = 'context'
+    ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
+), context_close AS (
+    SELECT id FROM context_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
+    ORDER BY bits, id LIMIT (SELECT close FROM counted)
+), text_vector AS MATERIALIZED (
+    SELECT v.memory_id AS id FROM memory_vector v
+    WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM text_close))
+      AND v.generation = 1 AND v.kind = 'text'
+    ORDER BY (v.embedding <=> :query_vector) + 0, v.memory_id LIMIT :arm_limit
+)
+
+-- One row per number and per candidate; of each arm the best first
+SELECT 'rows_read' AS arm, CAST(NULL AS uuid) AS id, CAST(NULL AS integer) AS term, rows_read::float8 AS text_df,
+       0::float8 AS context_df
+FROM counted
+UNION ALL SELECT 'texts', NULL, NULL, texts, texts FROM counted
+UNION ALL SELECT 'frequency', NULL, term, text_df, context_df FROM frequency
+UNION ALL (SELECT 'text_lexical', t.id, NULL, 0, 0
+    FROM (SELECT unnest(text_ids) AS id, unnest(texts_bm25) AS bm25 FROM scan) t, idf
+    WHERE (SELECT is_small FROM counted) ORDER BY t.bm25 <#> idf.of_texts, t.id LIMIT :arm_limit)
+-- where no row has a context this would only repeat the arm of the texts
+UNION ALL (SELECT 'context_lexical', c.id, NULL, 0, 0
+    FROM (
+        SELECT unnest(context_ids) AS id, unnest(contexts_bm25) AS bm25, true AS is_context FROM scan
+        UNION ALL SELECT unnest(text_ids), unnest(texts_bm25), unnest(texts_without_context) FROM scan
+    ) c, idf
+    WHERE (SELECT is_small AND has_contexts FROM counted) AND c.is_context
+    ORDER BY c.bm25 <#> idf.of_contexts, c.id LIMIT :arm_limit)
+UNION ALL SELECT 'text_vector', id, NULL, 0, 0 FROM text_vector
+UNION ALL (SELECT 'context_vector', v.memory_id, NULL, 0, 0 FROM memory_vector v
+    WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM context_close))
+      AND v.generation = 1 AND v.kind = 'context'
+    ORDER BY (v.embedding <=> :query_vector) + 0, v.memory_id LIMIT :arm_limit)
+UNION ALL (SELECT 'time', t.id, NULL, 0, 0
+    FROM (SELECT unnest(timed_ids) AS id, unnest(timestamps) AS "timestamp" FROM scan) t
+    WHERE (SELECT is_small FROM counted)
+    ORDER BY abs(date_part('epoch', t."timestamp") - date_part('epoch', CAST(:asked_at AS timestamptz))), t.id
+    LIMIT :arm_limit)
+UNION ALL (SELECT 'tag', t.id, NULL, 0, 0
+    FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
+    WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit)
+-- the newest fill up what vectors cannot give: rows without one
+UNION ALL (SELECT 'newest', again.id, NULL, 0, 0 FROM ((
+    SELECT m.id, (m.expires_at IS NULL OR m.expires_at > :now)
+        AND m.review_status IS NULL
+        AND NOT m.archived
+        AND (m.t_valid IS NULL OR m.t_valid <= :now)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+           m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
+           m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
+           m."timestamp", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged
+    FROM memory m WHERE m.workspace_id = :workspace
+        AND m.user_id = :user_id
+        AND m.channel = :channel
+        AND cardinality(m.terms) + cardinality(m.context_terms) <= 120 ORDER BY m.channel, m.id)
+    UNION ALL (
+    SELECT m.id, (m.expires_at IS NULL OR m.expires_at > :now)
+        AND m.review_status IS NULL
+        AND NOT m.archived
+        AND (m.t_valid IS NULL OR m.t_valid <= :now)
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+           m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
+           m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
+           m."timestamp", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged
+    FROM memory m WHERE m.workspace_id = :workspace
+        AND m.user_id = :user_id
+        AND m.channel = :channel
+        AND cardinality(m.terms) + cardinality(m.context_terms) > 120 ORDER BY m.id)) again
+    WHERE again.seen AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
+    ORDER BY again.created_at DESC, again.id LIMIT :limit);

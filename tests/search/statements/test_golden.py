@@ -1,0 +1,185 @@
+"""The whole statement of each search path, as a file that a person can read, run and EXPLAIN.
+
+golden/*.sql begin with sample values as psql variables, so `psql -f exact.sql` runs them as the role of the connection;
+put EXPLAIN before the statement to see its plan. `make golden` writes the files again after a change.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+from pgvector import HalfVector, SparseVector
+from sqlalchemy import TextClause
+
+from service.domain import column_ranges, filter_keys, filters
+from service.domain.query import Narrow, Query
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.kit.settings import Settings
+from service.memories.statements import deduplication, nearest, visibility
+from service.memories.statements.deduplication import Parts
+from service.memories.statements.nearest import NearVectors
+from service.postgres import scopes
+from service.postgres.engine import Database, driver
+from service.search.statements import approximate, candidates, entity_arm, exact, features, prefilter
+from service.search.statements.features import OPTIONAL, TermIdf
+from service.search.statements.plan import SearchPlan
+from service.search.statements.term_statistics import TermStatistics
+
+GOLDEN = Path(__file__).with_name("golden")
+NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+WORKSPACE, MEMORY = UUID(int=1), UUID(int=2)
+DIMENSION = 384
+VECTOR = np.full(DIMENSION, 0.05, dtype=np.float32)
+SCOPE = Scope(WORKSPACE, user_id="alice")
+NARROW = Narrow(filters.read({"field": "project", "op": "eq", "value": "atlas"}), tags=("travel",))
+
+Statement = tuple[TextClause, Mapping[str, Any]]
+
+
+def plan_of(narrow: Narrow | None = None, **more: Any) -> SearchPlan:
+    scope = SCOPE
+    query = Query(scope, CleanText("?"), 10, narrow=narrow or Narrow())
+    given = {
+        "terms": [11, 12],
+        "vector": VECTOR,
+        "asked_at": NOW,
+        "tags": ("boat",),
+        "goal_scope": scopes.matching("g", SCOPE),
+        **more,
+    }
+    return SearchPlan(
+        scopes.matching("m", scope),
+        scopes.matching("v", scope),
+        visibility.conditions("m", query, NOW),
+        1,
+        20_000,
+        filter_keys.needed(query.narrow),
+        column_ranges.needed(query.narrow, query.window),
+        **given,
+    )
+
+
+def statements() -> dict[str, Statement]:
+    plan, narrowed = plan_of(), plan_of(NARROW)
+    few = prefilter.cut_down(narrowed)
+    statistics = TermStatistics(100_000, {11: 40.0, 12: 3_000.0}, {11: 50.0, 12: 3_500.0})
+    idf = TermIdf({11: 7.8, 12: 3.5}, {11: 7.6, 12: 3.3})
+    summary = {**plan.scope.values, "most": 150_000, "speakers": candidates.MAX_SPEAKERS}
+    scope, live = (
+        Scope(WORKSPACE, user_id="alice"),
+        visibility.not_archived("m") & visibility.not_expired_nor_in_review("m", NOW),
+    )
+    near = NearVectors(scopes.exactly("v", scope), live, VECTOR, 1, 5, 20_000)
+    here = scopes.exactly("m", scope) & visibility.not_archived("m")
+    parts = Parts(near.scope.sql, here.sql, live.sql, visibility.not_expired_nor_in_review("m", NOW).sql, 1)
+    compared = {**here.values, **near.values, "hash": "0123", "max_close": nearest.MAX_CLOSE}
+    return {
+        "scope_summary": (candidates.summary_statement(plan.scope.sql, scopes.matching("t", SCOPE).sql), summary),
+        "exact": (exact.statement(plan), exact.values(plan)),
+        "prefilter_probe": (prefilter.probe(narrowed), prefilter.values(narrowed)),
+        "exact_prefiltered": (exact.statement(few), exact.values(few)),
+        "binary": (approximate.statement(plan, "binary"), approximate.values(plan, "binary", statistics)),
+        "hnsw": (approximate.statement(narrowed, "hnsw"), approximate.values(narrowed, "hnsw", statistics)),
+        "without_vector": _without_vector(statistics),
+        "features": features.statement(plan, [MEMORY], idf, frozenset(OPTIONAL)),
+        "entities": (entity_arm.statement(plan), entity_arm.values(plan, ["zenobia"], NOW)),
+        "neighbours_compare_all": (deduplication.compare_all(parts), compared),
+        "neighbours_compare_close": (deduplication.compare_close(parts), compared),
+        "nearest": (nearest.statement(near), near.values),
+    }
+
+
+def _without_vector(statistics: TermStatistics) -> Statement:
+    plan = plan_of(vector=None)
+    return approximate.statement(plan, "hnsw"), approximate.values(plan, "hnsw", statistics)
+
+
+def rendered(name: str, statement: TextClause, values: Mapping[str, Any]) -> str:
+    """The file: sample values as psql variables, then the statement as it is sent, with its parameters by name."""
+    sql = "\n".join(line.rstrip() for line in statement.text.strip().splitlines())
+    used = sorted(each for each in values if re.search(rf"(?<![:\w]):{each}\b", sql))
+    sets = "\n".join(f"\\set {each} {_quoted(_literal(values[each]))}" for each in used)
+    head = f"-- {ABOUT[name]}\n-- Rendered by tests/search/statements/test_golden.py; `make golden` writes it again."
+    sql = "\n".join(_broken(line) for line in sql.splitlines())
+    return f"{head}\n\nSELECT set_config('loxodon.workspace', '{WORKSPACE}', false);\n{sets}\n\n{sql};\n"
+
+
+def _broken(line: str) -> str:
+    """A long line with each condition on a line of its own."""
+    margin = " " * (len(line) - len(line.lstrip()) + 4)
+    return line.replace(" AND ", f"\n{margin}AND ") if len(line) > 120 else line
+
+
+ABOUT = {
+    "scope_summary": "How large a scope is and who speaks in it (candidates.py).",
+    "exact": "Small scope: every row is read (exact.py).",
+    "prefilter_probe": "Does an index leave few rows? (prefilter.py)",
+    "exact_prefiltered": "Few rows, looked up by their filter keys and then read (prefilter.py, exact.py).",
+    "binary": "Medium scope: all binary quantisations (approximate.py).",
+    "hnsw": "Large scope: the graph, here with a condition that has filter keys (approximate.py).",
+    "without_vector": "Large scope without an embedder (approximate.py).",
+    "features": "What is measured of the candidates, with all optional features (features.py).",
+    "entities": "Memories that name the entities of a query (entity_arm.py).",
+    "neighbours_compare_all": "Deduplication in a small scope (deduplication.py).",
+    "neighbours_compare_close": "Deduplication in a larger scope (deduplication.py).",
+    "nearest": "The nearest vectors in a scope of any size (nearest.py).",
+}
+
+
+def _literal(value: Any) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return str(value)
+        case HalfVector() | np.ndarray():
+            return f"array_fill(0.05::real, ARRAY[{DIMENSION}])::halfvec"
+        case SparseVector():
+            return f"'{value.to_text()}'::sparsevec"
+        case list():
+            return "'{" + ",".join(map(str, value)) + "}'"
+        case UUID():
+            return f"'{value}'::uuid"
+        case datetime():
+            return f"'{value.isoformat()}'::timestamptz"
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+@pytest.mark.parametrize("name", sorted(ABOUT))
+def test_the_files_show_the_statements_of_the_code(name: str) -> None:
+    file, shown = GOLDEN / f"{name}.sql", rendered(name, *statements()[name])
+    if os.environ.get("WRITE_GOLDEN"):
+        file.write_text(shown)
+    assert file.read_text() == shown, "run `make golden` and read the difference"
+
+
+def test_there_is_no_other_file() -> None:
+    assert {file.stem for file in GOLDEN.glob("*.sql")} == set(ABOUT) == set(statements())
+
+
+@pytest.mark.parametrize("name", sorted(ABOUT))
+async def test_the_files_can_be_explained(database: Database, settings: Settings, name: str) -> None:
+    """With the variables filled in as psql does."""
+    text = (GOLDEN / f"{name}.sql").read_text().replace(f"ARRAY[{DIMENSION}]", f"ARRAY[{settings.embedding_dim}]")
+    text = text.replace(f"halfvec({DIMENSION})", f"halfvec({settings.embedding_dim})")
+    variables = {each[0]: each[1].replace("''", "'") for each in re.findall(r"^\\set (\w+) '(.*)'$", text, re.M)}
+    sql = text.partition("\n\n")[2].partition("\n\n")[2]
+    filled = re.sub(r"(?<![:\w]):(\w+)\b", lambda found: variables[found[1]], sql)
+    async with database.snapshot(WORKSPACE) as session:
+        plan = await (await driver(session)).fetch(f"EXPLAIN {filled}")
+    assert plan

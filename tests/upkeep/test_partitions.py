@@ -1,0 +1,91 @@
+"""There is a partition for every day to come, also for rows already in DEFAULT, and none beyond retention."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from service.domain.scope import NIL_WORKSPACE
+from service.postgres.engine import Database
+from service.runtime.resources import Resources
+from service.upkeep.jobs import upkeep
+from tests.support.workers import fetch, job_for
+
+
+async def run(res: Resources, now: datetime) -> dict[str, int]:
+    return dict(
+        await upkeep.keep_partitions(job_for(NIL_WORKSPACE, None, "audit_partitions"), replace(res, clock=lambda: now))
+    )
+
+
+async def write(database: Database, workspace: UUID, recorded_at: datetime) -> None:
+    async with database.begin(workspace) as session:
+        await session.execute(
+            text(
+                "INSERT INTO audit_log (workspace_id, recorded_at, id, operation) VALUES (:workspace, :at, :id, 'test')"
+            ),
+            {"workspace": workspace, "at": recorded_at, "id": uuid4()},
+        )
+
+
+async def where(database: Database, workspace: UUID) -> list[str]:
+    sql = "SELECT tableoid::regclass::text FROM audit_log ORDER BY recorded_at"
+    return [row[0] for row in await fetch(database, workspace, sql)]
+
+
+async def test_rows_in_default_move_into_their_partition(database: Database, res: Resources, workspace: UUID) -> None:
+    """Without moving them the new partition could not be attached: its rows would stand in two places."""
+    now = datetime.now(UTC)
+    past, future = now - timedelta(days=40), now + timedelta(days=20)
+    for at in (past, future, future + timedelta(seconds=1)):
+        await write(database, workspace, at)
+    assert set(await where(database, workspace)) == {"audit_log_default"}
+    counts = await run(res, now)
+    assert counts["made"] >= 2
+    assert await where(database, workspace) == [f"audit_log_{at:%Y%m%d}" for at in (past, future, future)]
+
+
+async def test_a_week_ahead_is_made_once(database: Database, res: Resources, workspace: UUID) -> None:
+    now = datetime.now(UTC)
+    await run(res, now)
+    assert (await run(res, now))["made"] == 0
+    await write(database, workspace, now + timedelta(days=6))
+    assert "default" not in (await where(database, workspace))[0]
+
+
+async def test_what_is_older_than_retention_goes_and_the_rest_stays(
+    database: Database, res: Resources, workspace: UUID
+) -> None:
+    now = datetime.now(UTC)
+    old, kept = now - timedelta(days=402), now - timedelta(days=399)
+    await write(database, workspace, old)
+    await write(database, workspace, kept)
+    shorter = replace(res, settings=res.settings.model_copy(update={"audit_retention_days": 400}))
+    assert (await run(shorter, now))["dropped"] >= 1
+    assert await where(database, workspace) == [f"audit_log_{kept:%Y%m%d}"]
+
+
+async def test_every_partition_is_behind_the_wall(worker_database: Database, res: Resources) -> None:
+    await run(res, datetime.now(UTC))
+    sql = (
+        "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
+        "WHERE i.inhparent IN ('audit_log'::regclass, 'memory_history'::regclass) "
+        "AND (NOT c.relrowsecurity OR NOT c.relforcerowsecurity OR has_table_privilege('loxodon_app', c.oid, 'SELECT'))"
+    )
+    assert await fetch(worker_database, NIL_WORKSPACE, sql) == []
+
+
+async def test_the_application_makes_and_drops_nothing(database: Database) -> None:
+    for call in ("ensure_partitions(now())", "drop_partitions('audit_log', now())", "clean_up(now(), 0, 0, 0, 1)"):
+        with pytest.raises(DBAPIError, match="permission denied"):
+            await fetch(database, NIL_WORKSPACE, f"SELECT {call}")
+
+
+async def test_only_known_tables_can_be_dropped_from(worker_database: Database) -> None:
+    with pytest.raises(DBAPIError, match="no rows"):
+        await fetch(worker_database, NIL_WORKSPACE, "SELECT drop_partitions('memory', now())")
