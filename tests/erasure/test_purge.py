@@ -144,6 +144,25 @@ async def test_a_user_is_erased_from_every_column_of_every_table(
         assert line["metadata"]["subject_sha256"] == answer.json()["subject_sha256"]
 
 
+async def test_a_channel_is_erased_with_what_was_accepted_for_it_alone(
+    client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    operations: dict[str, str] = {}
+    for channel in ("atlas", "side"):
+        talk = [{"role": "user", "content": f"The quagmirish hint of {channel}"}]
+        body = {"messages": talk, "infer": False, "user_id": "alice", "run_id": channel, "channel": channel}
+        accepted = await client.post("/v1/operations", json=body)
+        operations[channel] = accepted.json()["operation_id"]
+    answer = await client.delete("/v1/memories", params={"user_id": "alice", "channel": "atlas", "purge": True})
+    assert (answer.status_code, answer.json()["counts"]["operation"]) == (200, 1), answer.text
+    for operation_id in map(UUID, operations.values()):
+        payload = {"operation_id": str(operation_id)}
+        job = Job(tenant.workspace_id, operation_id, "ingest", None, payload, 1, 3, "t")
+        await conversations.ingest(job, resources)
+    assert len(await listed(client, user_id="alice", channel="side")) == 1
+    assert await tables.holding("hint of atlas") == []
+
+
 async def test_one_memory_is_erased_with_its_past_and_the_turns_it_came_from(
     resources: Resources, tenant: Tenant, tables: Tables
 ) -> None:

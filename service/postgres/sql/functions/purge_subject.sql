@@ -290,7 +290,8 @@ BEGIN
     WHERE o.workspace_id = this_workspace AND of_memories IS NULL AND o.request ? 'scope'
       AND (of_user IS NULL OR o.request -> 'scope' ->> 0 = of_user)
       AND (of_agent IS NULL OR o.request -> 'scope' ->> 1 = of_agent)
-      AND (of_run IS NULL OR o.request -> 'scope' ->> 2 = of_run);
+      AND (of_run IS NULL OR o.request -> 'scope' ->> 2 = of_run)
+      AND (of_channel IS NULL OR coalesce(o.request -> 'scope' ->> 3, o.request ->> 'channel') = of_channel);
     name := 'job';
     DELETE FROM job j
     WHERE j.workspace_id = this_workspace
