@@ -18,10 +18,9 @@ import asyncpg  # type: ignore[import-untyped]
 import service.erasure.forget_scope
 from bench.job_worker import DIMENSION, AbsentLlm
 from service.domain.draft import CallerFields, Draft, Options, Speech
-from service.domain.forgetting import Extent
 from service.domain.job import JobName, NewJob
 from service.domain.request import WriteContext
-from service.domain.scope import NIL_WORKSPACE, Scope
+from service.domain.scope import NIL_WORKSPACE, Extent, Scope
 from service.intake import deferred
 from service.intake.curate import curate
 from service.intake.record import ConversationDraft, record

@@ -22,7 +22,7 @@ import numpy as np
 
 import service.domain.job
 from bench.superuser import login_url
-from service.domain import scope_size
+from service.domain import sizes
 from service.domain.errors import LlmError
 from service.domain.job import Job, JobName
 from service.domain.text import CleanText
@@ -182,7 +182,7 @@ def small_batches() -> None:
     """In this process: deaths should fall between batches, and few memories be enough for several of them."""
     fading.BATCH = upkeep.BATCH = fade.ARCHIVED_AT_ONCE = forget_scope.RESET_BATCH = forget_scope.AT_ONCE = BATCH
     service.domain.job.MAX_ATTEMPTS = ATTEMPTS
-    scope_size.EXACT_ROWS = 2  # so that a handful of texts is counted
+    sizes.EXACT_ROWS = 2  # so that a handful of texts is counted
     defaults = deletion.next_ids.__kwdefaults__
     assert defaults is not None, "its limit is a keyword"
     defaults["limit"] = BATCH

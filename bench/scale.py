@@ -41,7 +41,7 @@ from bench.numbers import mean, percentile, table
 from bench.scale_data import SHARES, Sources
 from bench.scale_store import Store
 from bench.superuser import login_url
-from service.domain import column_ranges, filter_keys, filters, scope_size
+from service.domain import filters, sizes
 from service.domain.query import ANYTHING, EVER, Narrow, Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -55,12 +55,13 @@ from service.postgres.rights import find_access
 from service.postgres.roles import APP
 from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
+from service.search import column_ranges, filter_keys
 from service.search.search import search
 from service.search.statements import approximate, candidates, exact, term_statistics
 from service.search.statements.plan import MIN_ARM_LIMIT, NOWHERE, Candidates, SearchPlan
 
 SETTINGS = Settings.from_env({})
-EXACT_ROWS, BINARY_ROWS = scope_size.EXACT_ROWS, scope_size.BINARY_ROWS
+EXACT_ROWS, BINARY_ROWS = sizes.EXACT_ROWS, sizes.BINARY_ROWS
 ARM, WANTED = MIN_ARM_LIMIT, 10
 PERCENT = (100.0, 50.0, 10.0, 1.0, 0.1, 0.01)
 EQUAL_PERCENT = (10.0, 1.0, 0.1, 0.01)

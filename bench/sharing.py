@@ -26,7 +26,7 @@ from bench.numbers import percentile, table
 from bench.scale_data import Sources
 from bench.superuser import SUPERUSER, login_url, trusting
 from service.access.statements import keys
-from service.domain import scope_size
+from service.domain import sizes
 from service.domain.query import Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -94,7 +94,7 @@ async def measure(url: str, workspace: UUID, users: int, found: Sources, count: 
     rows: list[list[object]] = []
     settings = Settings.from_env({"LOXODON_DATABASE_URL": login_url(url, APP), "LOXODON_POOL_SIZE": "1"})
     async with open_resources(settings) as opened:
-        for name, scope_size.EXACT_ROWS in SIZES.items():
+        for name, sizes.EXACT_ROWS in SIZES.items():
             res = replace(opened, scope_summaries={})
             took: dict[str, list[float]] = {}
             paths: dict[str, set[str]] = {}

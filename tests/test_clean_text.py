@@ -18,7 +18,7 @@ MADE_OF_CLEAN_TEXTS = {
     "understanding/judge.py": 1,
     "understanding/model_answers.py": 1,
     "understanding/prompts.py": 1,
-    "domain/procedure.py": 1,
+    "cognition/values.py": 1,
     "language/context.py": 2,
     "language/talk/quotes.py": 1,
     "erasure/forget_asked.py": 2,

@@ -18,15 +18,17 @@ from fastapi.responses import HTMLResponse, Response
 from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.staticfiles import StaticFiles
 
-from service.domain import audit, feed, filters, job, kinds, memory, optimization, query, ranking, scope, webhook
+from service.access.values import OwnerKind
+from service.cognition.values import GoalStatus
+from service.domain import filters, job, kinds, memory, query, ranking, request, scope
 from service.domain.access import Right
-from service.domain.goal import GoalStatus
-from service.domain.usage import OwnerKind
+from service.feed.values import ChangeKind, DeliveryState
 from service.http import error_page
 from service.http.deps import BEARER, HEADER, QUERY, RIGHTS
 from service.http.errors import Problem, documented
 from service.http.narrowing import ScopeMode
 from service.queue.operations import OperationState
+from service.upkeep.values import Remedy, Section
 
 DESCRIPTION = """
 Store what an agent learns, find it again, and see why.
@@ -93,12 +95,12 @@ FIRST_PATHS = ("/v1/memories", "/v1/memories/search", "/v1/recall")
 """Paths shown first on the page; their POST also has the first tag."""
 
 CLOSED_SETS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "AuditOperation": ("An audited operation", get_args(audit.Operation)),
-    "AuditSubject": ("Kind of object of an audited operation", get_args(audit.Subject)),
-    "ChangeKind": ("Kind of change of a memory", get_args(feed.ChangeKind)),
-    "DeliveryState": ("State of a delivery", get_args(webhook.DeliveryState)),
-    "FindingSection": ("Kind of finding", get_args(optimization.Section)),
-    "FindingRemedy": ("What applying a finding does", get_args(optimization.Remedy)),
+    "AuditOperation": ("An audited operation", get_args(request.Operation)),
+    "AuditSubject": ("Kind of object of an audited operation", get_args(request.Subject)),
+    "ChangeKind": ("Kind of change of a memory", get_args(ChangeKind)),
+    "DeliveryState": ("State of a delivery", get_args(DeliveryState)),
+    "FindingSection": ("Kind of finding", get_args(Section)),
+    "FindingRemedy": ("What applying a finding does", get_args(Remedy)),
     "FilterOperator": ("How to compare a field with a value", get_args(filters.Operator)),
     "Fusion": ("How to combine signals into a score", get_args(ranking.Fusion)),
     "GoalStatus": ("State of a goal", tuple(GoalStatus)),

@@ -17,12 +17,11 @@ from uuid_utils.compat import uuid7
 
 from service.cognition.statements import goals
 from service.cognition.statements.goals import BLOCKED_BY, SUBGOAL_OF
-from service.domain.audit import Operation
+from service.cognition.values import Goal, GoalChange, GoalDetails, GoalEvent, GoalFilter, GoalStatus
 from service.domain.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
-from service.domain.goal import Goal, GoalChange, GoalDetails, GoalEvent, GoalFilter, GoalStatus
-from service.domain.request import WriteContext
-from service.domain.revision import Expected
+from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
+from service.domain.version import Expected
 from service.postgres.engine import Session
 from service.runtime import late_vectors, pii
 from service.runtime.late_vectors import embed_now

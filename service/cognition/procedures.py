@@ -16,13 +16,12 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.cognition.statements import invocations, strategies, tool_patterns
-from service.domain.audit import Operation
+from service.cognition.values import Invocation, InvocationFilter, Strategy, ToolStats, ToolTotals
 from service.domain.errors import NotFound, PreconditionFailed
-from service.domain.procedure import Invocation, InvocationFilter, Strategy, ToolStats, ToolTotals
-from service.domain.request import WriteContext
-from service.domain.revision import Expected
+from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
 from service.domain.text import Redaction
+from service.domain.version import Expected
 from service.episodes import turns
 from service.episodes.statements import conversations
 from service.memories.decide import CANDIDATES, is_same

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
 
-from service.access.statements import users
+from service.cognition.statements import profiles
+from service.cognition.values import Profile, Traits
 from service.domain.errors import NotFound, PreconditionFailed
-from service.domain.profile import Profile, Traits
 from service.domain.request import WriteContext
-from service.domain.revision import Expected
 from service.domain.scope import Scope
 from service.domain.sizes import check_merged
+from service.domain.version import Expected
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
@@ -28,7 +28,7 @@ class ProfileOutcome:
 async def read(workspace_id: UUID, user_id: str, res: Resources) -> Profile:
     """Raises NotFound while none was stored."""
     async with res.db.read(workspace_id) as session:
-        found = await users.profile(session, workspace_id, user_id)
+        found = await profiles.find(session, workspace_id, user_id)
     if found is None:
         raise missing()
     return found
@@ -50,13 +50,13 @@ async def write(
     parts = await _clean(given, res)
     scope = Scope(workspace_id, user_id)
     async with write_transaction(scope, res, request) as session:
-        old = await users.profile(session, workspace_id, user_id, lock=True)
+        old = await profiles.find(session, workspace_id, user_id, lock=True)
         if old is None and merge:
             raise missing()
         if expected is not None and (old is None or not expected.meets(old.version)):
             raise PreconditionFailed("The profile has changed since, or is not there: read it again.", field="If-Match")
         traits = _merged(old.traits, parts) if old and merge else Traits(**parts)
-        found = await users.put_profile(session, workspace_id, user_id, traits, now=res.clock())
+        found = await profiles.put(session, workspace_id, user_id, traits, now=res.clock())
         await append_audit(session, "update" if old else "store", scope, [], request, res, kind="profile")
         outcome = ProfileOutcome(found, old is None)
         await store_answer(session, workspace_id, outcome, request)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from service.cognition.statements import strategies
+from service.cognition.values import Strategy, StrategyMatch
 from service.domain.errors import EmbeddingError
-from service.domain.procedure import Strategy, StrategyMatch
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.postgres.engine import Session

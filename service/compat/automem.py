@@ -29,11 +29,11 @@ from service.compat.foreign import (
     whole_number,
 )
 from service.domain.access import Caller, Right
-from service.domain.clock import elapsed_ms
 from service.domain.errors import InvalidInput, ServiceError
 from service.domain.job import MAX_ATTEMPTS, WORKSPACE_JOBS
 from service.domain.memory import Memory, StoreResult
-from service.domain.paging import SortOrder
+from service.domain.moments import elapsed_ms
+from service.domain.query import SortOrder
 from service.domain.relation import Relation, RelationType
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
 from service.domain.sizes import MAX_BATCH_ITEMS

@@ -15,11 +15,10 @@ from service.compat import automem_words
 from service.compat.automem_scope import owner, read, tagged
 from service.compat.foreign import ForeignRoute, numbered_page, whole_number
 from service.domain.access import Caller
-from service.domain.clock import elapsed_ms
 from service.domain.errors import InvalidInput
 from service.domain.memory import Hit
-from service.domain.paging import SortOrder
-from service.domain.query import Window
+from service.domain.moments import elapsed_ms
+from service.domain.query import SortOrder, Window
 from service.http import narrowing
 from service.http.deps import Reader, ResourcesOf
 from service.http.errors import AUTOMEM

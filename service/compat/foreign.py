@@ -13,7 +13,7 @@ from service.domain import moments
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput
 from service.domain.memory import Memory
-from service.domain.paging import SortOrder
+from service.domain.query import SortOrder
 from service.http import narrowing
 from service.http.deps import list_scope, read_scope
 from service.http.json_body import JsonRoute

@@ -24,12 +24,12 @@ from service.compat.foreign import (
 )
 from service.domain.access import Caller, Right
 from service.domain.errors import InvalidInput, NotFound, ScopeMissing, ServiceError
-from service.domain.forgetting import Extent
 from service.domain.memory import Hit, Memory, StoreResult
-from service.domain.paging import SortOrder
+from service.domain.query import SortOrder
 from service.domain.request import StoredAnswer, WriteContext
-from service.domain.revision import Revision
+from service.domain.scope import Extent
 from service.domain.sizes import MAX_BATCH_ITEMS, MAX_ITEMS
+from service.domain.version import Revision
 from service.erasure.forget_scope import ForgottenScope, forget_scope
 from service.http import cursors
 from service.http.deps import CallerOf, Changer, Deleter, Reader, ResourcesOf, Writer, budget, scope_of

@@ -66,6 +66,10 @@ class Turn:
     embedded: bool = False
     whole: CleanText | None = None
 
+    @property
+    def channel(self) -> str:
+        return self.scope.channel
+
 
 TurnPlace = tuple[UUID, int]
 """A conversation and the turn's index in it."""

@@ -70,6 +70,10 @@ class Memory:
     source: HitSource = "memory"
 
     @property
+    def channel(self) -> str:
+        return self.scope.channel
+
+    @property
     def lifecycle_state(self) -> LifecycleState:
         """Where the memory stands, from its columns alone."""
         if self.deleted_at is not None:

@@ -1,4 +1,4 @@
-"""What a caller asks of memory, and what a search answers."""
+"""What a caller asks of memory, what a search answers, and the order and the pages of lists."""
 
 from __future__ import annotations
 
@@ -166,3 +166,23 @@ class SearchResult:
     entities: tuple[UUID, ...] = ()
     answer_probability: float | None = None
     read_on: int | None = None
+
+
+SortField = Literal["created_at", "updated_at", "timestamp", "importance"]
+SortValue = datetime | float
+
+
+@dataclass(frozen=True, slots=True)
+class SortOrder:
+    """The column to sort by; equal rows go by their id."""
+
+    sort: SortField = "created_at"
+    ascending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageKey:
+    """A row's place in the order; the next page starts after the last one's."""
+
+    key: SortValue
+    id: UUID

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
@@ -86,3 +87,13 @@ class ScopeSummary:
     rows: int
     speakers: tuple[str, ...]
     has_turns: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What a bulk delete covers: a scope, one channel of it or (None) all, and memories created up to `upto`, the
+    newest that was committed when it began (None: no such limit)."""
+
+    scope: Scope
+    channel: str | None
+    upto: datetime | None = None

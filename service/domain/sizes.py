@@ -1,6 +1,7 @@
-"""How large what a caller sends may be: the numbers, and the check of free JSON. Pure.
+"""How large what a caller sends may be, with the check of free JSON; and from how many rows on a scope is searched in
+another way. Pure.
 
-docs/limits.md has them in one table, docs/decisions/048-limits.md says where they come from.
+docs/limits.md has the limits in one table, docs/decisions/048-limits.md says where they come from.
 """
 
 from __future__ import annotations
@@ -147,3 +148,13 @@ def check_texts(field: str, texts: Iterable[str]) -> None:
     sizes = list(map(len, texts))
     if len(sizes) > 1 and sum(sizes) > MAX_TEXTS:
         raise TooLarge(f"{field}: all texts together have more than {MAX_TEXTS:,} characters.", field=field)
+
+
+"""From how many rows on a scope is searched in another way (docs/retrieval.md). The planner has no say in it: under
+row-level security it cannot tell how many rows a scope has."""
+
+EXACT_ROWS = 20_000
+"""Up to here every vector is compared: 20 ms, and exact."""
+
+BINARY_ROWS = 150_000
+"""Up to here the binary quantisation of every vector is read; beyond it the graph of the index is walked."""

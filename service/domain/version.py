@@ -1,4 +1,5 @@
-"""What held when: the versions of one value in the order of time, and where another statement belongs among them.
+"""What held when: the versions of one value in the order of time, and where another statement belongs among them; a
+wanted change of a memory, and the version it expects.
 
 A version holds from its `start` until the next one's. The first one holds since ever unless it says from when; the last
 one is the current one. Placing statements is independent of the order in which they arrive.
@@ -7,10 +8,13 @@ one is the current one. Placing statements is independent of the order in which 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, Literal
 from uuid import UUID
+
+from service.domain.kinds import Importance, MemoryType
 
 
 def begins(said_at: datetime, t_valid: datetime | None, t_invalid: datetime | None) -> datetime:
@@ -76,3 +80,34 @@ def place(
 
 def _earliest(first: datetime | None, second: datetime | None) -> datetime | None:
     return min(first, second) if first and second else first or second
+
+
+Moment = Literal["t_valid", "t_invalid", "expires_at", "timestamp", "updated_at", "last_accessed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """None leaves as it is. `metadata` is merged key by key, a None in it removes the key, and None for all of
+    it every key; `tags` replace the whole list; `moments` holds the times that were named, None clears one.
+    `embed_now`: the vector is made in the request, else a job makes it."""
+
+    text: str | None = None
+    tags: tuple[str, ...] | None = None
+    metadata: Mapping[str, Any] | None = field(default_factory=dict)
+    type: MemoryType | None = None
+    type_confidence: float | None = None
+    fact_confidence: float | None = None
+    importance: Importance | None = None
+    moments: Mapping[Moment, datetime | None] = field(default_factory=dict)
+    embed_now: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The If-Match of a request. `versions`: any of them will do; `anything`: `*`."""
+
+    versions: frozenset[int] = frozenset()
+    anything: bool = False
+
+    def meets(self, version: int) -> bool:
+        return self.anything or version in self.versions

@@ -19,7 +19,6 @@ from service.domain.errors import Conflict, NotFound
 from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.request import WriteContext
 from service.domain.text import CleanText, Redaction
-from service.domain.working import WorkingKind, WorkingScope, WorkingTurn
 from service.episodes.statements import conversations, turns
 from service.episodes.statements.turns import TURNS_OF, NewTurn, StoredTurn
 from service.language.tokens import estimate
@@ -32,6 +31,7 @@ from service.runtime.late_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
 from service.working.statements import working
+from service.working.values import WorkingKind, WorkingScope, WorkingTurn
 from service.working.working import limits_of
 
 BATCH = 100

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from service.domain.conversation import WithdrawnSpan
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft
-from service.domain.forgetting import ForgetPlan, ForgetScope
 from service.domain.memory import Outcome
 from service.domain.request import WriteContext
 from service.domain.scope import GLOBAL_CHANNEL, Scope
@@ -20,6 +19,7 @@ from service.episodes.statements import withdrawn
 from service.episodes.statements.turns import StoredTurn
 from service.erasure import forget_matched, forget_plan
 from service.erasure.forget_plan import CLEAR_SIMILARITY, SEVERAL
+from service.erasure.values import ForgetPlan, ForgetScope
 from service.language import forget_matching, forget_query, forget_requests
 from service.language.forget_matching import ForgetText
 from service.language.forget_requests import ForgetWish

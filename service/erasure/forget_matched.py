@@ -14,13 +14,13 @@ from uuid_utils.compat import uuid7
 
 from service.domain.conversation import WithdrawnSpan
 from service.domain.decision import Neighbour, Strike
-from service.domain.forgetting import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.domain.text import CleanText, content_hash
 from service.episodes.statements import contexts, withdrawn
 from service.erasure.purge import PurgeReceipt, receipt_of
 from service.erasure.statements import purge, targets
+from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget
 from service.language import withdrawal
 from service.language.withdrawal import Span
 from service.memories import write

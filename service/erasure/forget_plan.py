@@ -12,15 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from service.domain import scope_size
+from service.domain import sizes
 from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError
-from service.domain.forgetting import Extent, ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
-from service.domain.scope import Scope
+from service.domain.scope import Extent, Scope
 from service.domain.text import CleanText
 from service.episodes.statements import withdrawn
 from service.erasure.statements import targets
 from service.erasure.statements.targets import SpokenText, StoredText
+from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
 from service.language import forget_matching, forget_query, lexemes, sentences, withdrawal
 from service.language.forget_matching import NEAR_MISSES, ForgetText, Matches, Part
 from service.language.forget_query import ForgetQuery
@@ -252,7 +252,7 @@ async def _cosines(wanted: ForgetScope, query: CleanText, res: Resources) -> dic
     except EmbeddingError:
         return None
     where, rows = scopes.owned("v", scope, wanted.channel), scopes.owned("m", scope, wanted.channel)
-    asked = NearVectors(where, rows, vector, res.generation, 2 * NEAR_MISSES, scope_size.EXACT_ROWS)
+    asked = NearVectors(where, rows, vector, res.generation, 2 * NEAR_MISSES, sizes.EXACT_ROWS)
     async with res.db.snapshot(scope.workspace_id) as session:
         return {key: res.embedder.query_similarity(cosine) for key, cosine in await nearest.find(session, asked)}
 

@@ -14,10 +14,9 @@ from uuid import UUID
 
 from service.access import workspaces
 from service.domain.errors import ServiceError
-from service.domain.forgetting import Extent
 from service.domain.job import Counts, Job
 from service.domain.request import WriteContext
-from service.domain.scope import Scope
+from service.domain.scope import Extent, Scope
 from service.erasure.statements import activity, purge
 from service.graph.statements import entities
 from service.memories.forget import parts

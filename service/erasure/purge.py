@@ -13,11 +13,10 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from service.domain.forgetting import Extent
 from service.domain.job import NewJob
 from service.domain.request import WriteContext
-from service.domain.revision import Expected
-from service.domain.scope import Scope
+from service.domain.scope import Extent, Scope
+from service.domain.version import Expected
 from service.episodes.statements import contexts
 from service.erasure.statements import purge
 from service.postgres.engine import Session

@@ -6,9 +6,9 @@ from datetime import timedelta
 from uuid import UUID
 
 from service.domain.errors import PlaceLost
-from service.domain.feed import FEED_START, FeedPage, FeedPlace
 from service.feed.statements import feed
 from service.feed.statements.feed import FeedSource
+from service.feed.values import FEED_START, FeedPage, FeedPlace
 from service.runtime.resources import Resources
 
 

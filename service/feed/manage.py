@@ -9,13 +9,12 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.domain.audit import Operation
 from service.domain.errors import Conflict, InvalidInput, NotFound
-from service.domain.request import WriteContext
+from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
-from service.domain.webhook import MAX_WEBHOOKS, DeliveryState, Webhook, WebhookDelivery
 from service.feed import webhook_sender
 from service.feed.statements import feed, webhooks
+from service.feed.values import MAX_WEBHOOKS, DeliveryState, Webhook, WebhookDelivery
 from service.feed.webhook_sender import WebhookAnswer
 from service.feed.webhooks import new_secret, send_test
 from service.postgres.engine import Session

@@ -17,12 +17,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from service.domain.feed import FeedEntry, FeedPosition
 from service.domain.filters import plain
 from service.domain.job import Job
-from service.domain.webhook import TEST_EVENT, DeliveryState, Webhook, WebhookDelivery
 from service.feed import webhook_sender
 from service.feed.statements import feed, webhooks
+from service.feed.values import TEST_EVENT, DeliveryState, FeedEntry, FeedPosition, Webhook, WebhookDelivery
 from service.feed.webhook_sender import WebhookAnswer
 from service.runtime.resources import Resources
 

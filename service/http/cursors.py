@@ -10,7 +10,7 @@ from uuid import UUID
 
 from service.domain import sizes
 from service.domain.errors import InvalidInput
-from service.domain.paging import PageKey, SortOrder, SortValue
+from service.domain.query import PageKey, SortOrder, SortValue
 
 T = TypeVar("T")
 

@@ -16,15 +16,11 @@ from fastapi import Depends, Query, Request
 from service.access.budgets import Budgets, of_search
 from service.access.write_behind import ReadLog, UseCounter
 from service.domain.access import Caller
-from service.domain.audit import Operation, Subject
-from service.domain.clock import elapsed_ms
-from service.domain.conversation import Turn
-from service.domain.entity import Entity
 from service.domain.errors import ClientGone, DeadlineExceeded, InvalidInput
 from service.domain.memory import Memory
-from service.domain.procedure import Strategy
+from service.domain.moments import elapsed_ms
+from service.domain.request import Operation, Subject
 from service.domain.scope import GLOBAL_CHANNEL, Scope
-from service.domain.timeline import TimelineEvent
 from service.http.deps import ResourcesOf, budget, session_of
 from service.runtime.resources import Resources
 from service.runtime.statements.writes import AuditEntry, thresholds
@@ -110,6 +106,16 @@ async def in_time(res: Resources, request: Request) -> AsyncIterator[None]:
 LEVELS = frozenset({"reads", "verbose"})
 
 
+class Result(Protocol):
+    """A memory, turn, strategy, entity or event, as far as the audit names it."""
+
+    @property
+    def id(self) -> UUID: ...
+
+    @property
+    def channel(self) -> str: ...
+
+
 class AuditRead:
     """Audits the results of a read or a use of working memory, unless the level is below "reads". The route must depend
     on the caller and the resources."""
@@ -121,7 +127,7 @@ class AuditRead:
         self,
         route: str,
         scope: Scope,
-        found: Sequence[Memory | Turn | Strategy | Entity | TimelineEvent],
+        found: Sequence[Result],
         *,
         query: str | None = None,
         kind: Subject = "semantic",
@@ -163,24 +169,20 @@ async def _audit_read(request: Request) -> AuditRead:
 def _metadata(
     route: str,
     scope: Scope,
-    found: Sequence[Memory | Turn | Strategy | Entity | TimelineEvent],
+    found: Sequence[Result],
     res: Resources,
     query: str | None,
     parameters: Mapping[str, Any],
 ) -> dict[str, Any]:
     metadata: dict[str, Any] = {"route": route}
     verbose = res.settings.audit_level == "verbose"
-    if elsewhere := [str(each.id) for each in found if _channel(each) != scope.channel]:
+    if elsewhere := [str(each.id) for each in found if each.channel != scope.channel]:
         metadata["cross_channel_ids"] = elsewhere
     if verbose:
         metadata["asked"] = {name: value for name, value in parameters.items() if value is not None}
     if verbose or query is not None:  # erasing an agent or a run finds its queries by this
         metadata["scope"] = {"agent_id": scope.agent_id, "run_id": scope.run_id}
     return metadata
-
-
-def _channel(found: Memory | Turn | Strategy | Entity | TimelineEvent) -> str:
-    return found.channel if isinstance(found, Entity | TimelineEvent) else found.scope.channel
 
 
 class CountUse(Protocol):

@@ -15,13 +15,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from service.domain.clock import elapsed_ms
 from service.domain.decision import Action, Decision, Neighbour
 from service.domain.draft import Annotation, CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.errors import AnswerCut, Conflict, LlmError, PiiRejected
 from service.domain.fact import Fact
 from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.memory import Outcome, StoreResult
+from service.domain.moments import elapsed_ms
 from service.domain.request import WriteContext
 from service.domain.text import CleanText
 from service.episodes import turns

@@ -13,10 +13,9 @@ from typing import get_args
 from uuid import UUID
 
 from service.domain.access import Caller, Right
-from service.domain.audit import Operation
 from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from service.domain.job import NOTHING, JobName, JobState, Payload, SystemJobName, WorkspaceJobName
-from service.domain.request import WriteContext
+from service.domain.request import Operation, WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.postgres.engine import Session
 from service.queue import overview, schedule

@@ -28,10 +28,9 @@ from pydantic import (
     ValidationInfo,
 )
 
-from service.domain.ageing import Ageing
+from service.domain.ageing import Ageing, Promoting
 from service.domain.job import JobIntervals
 from service.domain.model_budget import ModelBudget, lower
-from service.domain.promotion import Promoting
 from service.domain.ranking import Factors, Ranking, RecallWeights, Techniques, Weights
 from service.kit import postgres_url
 

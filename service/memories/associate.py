@@ -8,8 +8,8 @@ from uuid import UUID
 from service.domain.errors import InvalidInput, NotFound
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
-from service.domain.revision import Expected
 from service.domain.scope import Scope
+from service.domain.version import Expected
 from service.graph.statements import edges
 from service.memories.statements import memories
 from service.postgres.engine import Session

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service.domain import scope_size
+from service.domain import sizes
 from service.domain.decision import UNJUDGED, Action, Decision, Edit, Evidence, MergedText, Neighbour, Reason
 from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError, PiiRejected
@@ -62,7 +62,7 @@ async def find_neighbours(session: Session, draft: Draft, res: Resources, *, lim
         generation=res.generation,
         similarity=res.embedder.similarity,
         limit=limit or CANDIDATES,
-        exact_rows=scope_size.EXACT_ROWS,
+        exact_rows=sizes.EXACT_ROWS,
     )
 
 
@@ -74,7 +74,7 @@ async def find_neighbours_of_many(session: Session, drafts: Sequence[Draft], res
         generation=res.generation,
         similarity=res.embedder.similarity,
         limit=CANDIDATES,
-        exact_rows=scope_size.EXACT_ROWS,
+        exact_rows=sizes.EXACT_ROWS,
     )
 
 

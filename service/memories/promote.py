@@ -17,15 +17,15 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from service.domain.ageing import is_worthy
 from service.domain.decision import Action, Evidence, Reason
 from service.domain.draft import EmbeddingStatus
 from service.domain.errors import Conflict
 from service.domain.memory import Memory
-from service.domain.promotion import is_worthy
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
-from service.domain.revision import Expected
 from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.domain.version import Expected
 from service.graph.statements import edges
 from service.memories import write
 from service.memories.statements import deduplication, history, memories, promotable, sources, updates

@@ -16,15 +16,13 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.domain.audit import Operation
 from service.domain.decision import Action, Evidence
 from service.domain.draft import EmbeddingStatus
 from service.domain.errors import Conflict, NotFound
 from service.domain.memory import Memory
-from service.domain.request import WriteContext
-from service.domain.revision import Expected
+from service.domain.request import Operation, WriteContext
 from service.domain.text import CleanText
-from service.domain.version import begins
+from service.domain.version import Expected, begins
 from service.memories import write
 from service.memories.statements import decisions, deletion, history, memories, reviews, updates
 from service.memories.statements.reviews import Review

@@ -15,9 +15,9 @@ from service.domain.errors import Conflict, InvalidInput
 from service.domain.kinds import ClassificationSource
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
-from service.domain.revision import Expected, Revision
 from service.domain.sizes import check_merged
 from service.domain.text import content_hash
+from service.domain.version import Expected, Revision
 from service.episodes.statements import withdrawn
 from service.language import kinds
 from service.memories import write

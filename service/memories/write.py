@@ -12,14 +12,13 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.domain.audit import Operation
 from service.domain.decision import Action, Decision, Evidence, Neighbour, Strike
 from service.domain.draft import Draft, EmbeddingStatus, NewMemory
 from service.domain.errors import Conflict
 from service.domain.job import NOTHING, NewJob, Payload
 from service.domain.memory import Memory, Outcome
 from service.domain.relation import Relation, RelationType
-from service.domain.request import WriteContext
+from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
 from service.domain.text import content_hash
 from service.domain.version import begins

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from service.domain.access import Wall
-from service.domain.clock import Clock, system_clock
+from service.domain.moments import Clock, system_clock
 from service.domain.scope import ScopeSummary
 from service.kit.rule_threads import RuleThreads
 from service.kit.settings import Settings

@@ -10,12 +10,11 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.domain.access import Right
-from service.domain.audit import Operation, Subject
 from service.domain.errors import Forbidden, NotFound, PreconditionFailed
 from service.domain.job import NewJob
-from service.domain.request import WriteContext
-from service.domain.revision import Expected
+from service.domain.request import Operation, Subject, WriteContext
 from service.domain.scope import Scope
+from service.domain.version import Expected
 from service.postgres import scopes
 from service.postgres.engine import Session
 from service.queue import operations, queue

@@ -13,14 +13,12 @@ from datetime import date, datetime
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
-from service.domain.bundle import EntityItem
+from service.cognition.values import Goal, Profile, StrategyMatch
 from service.domain.conversation import Turn
-from service.domain.goal import Goal
 from service.domain.memory import Memory
-from service.domain.procedure import StrategyMatch
-from service.domain.profile import Profile
 from service.language.tokens import of_bytes
 from service.language.untrusted import one_line
+from service.search.values import EntityItem
 
 HEADINGS: Mapping[str, str] = MappingProxyType(
     {

@@ -10,17 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from service.access.statements import users
 from service.cognition import strategy_ranking
-from service.cognition.statements import goals
-from service.domain.bundle import Bundle, EntityItem, PartName, RecallQuery
-from service.domain.clock import Stopwatch
+from service.cognition.statements import goals, profiles
+from service.cognition.values import Goal, Profile, StrategyMatch
 from service.domain.conversation import Turn, TurnHit, TurnPlace
 from service.domain.errors import EmbeddingError
-from service.domain.goal import Goal
 from service.domain.memory import Hit
-from service.domain.procedure import StrategyMatch
-from service.domain.profile import Profile
+from service.domain.moments import Stopwatch
 from service.domain.query import Narrow, Query, SearchResult, TechniqueUse, Window, is_probable
 from service.episodes.statements.turns import TurnFilter
 from service.memories.statements import sources
@@ -31,6 +27,7 @@ from service.search import messages, search, techniques, turn_search
 from service.search.recall_bundle import RecallResults, bundle
 from service.search.statements import recall_context
 from service.search.turn_search import RankedTurns
+from service.search.values import Bundle, EntityItem, PartName, RecallQuery
 
 ANSWERS: frozenset[PartName] = frozenset({"turns", "facts", "entities"})
 """The parts that answer the question; the others do not depend on it."""
@@ -222,4 +219,4 @@ async def _profile(session: Session, query: RecallQuery, watch: Stopwatch) -> Pr
     if "user_context" not in query.include or query.scope.user_id is None:
         return None
     with watch.measure("user_context"):
-        return await users.profile(session, query.scope.workspace_id, query.scope.user_id)
+        return await profiles.find(session, query.scope.workspace_id, query.scope.user_id)

@@ -9,12 +9,9 @@ from datetime import date, datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from service.domain.bundle import PARTS, Bundle, EntityItem, FactItem, PartMetrics, PartName, RecallQuery, TurnItem
+from service.cognition.values import Goal, Profile, StrategyMatch
 from service.domain.conversation import Turn, TurnPlace
-from service.domain.goal import Goal
 from service.domain.memory import Hit
-from service.domain.procedure import StrategyMatch
-from service.domain.profile import Profile
 from service.domain.query import SearchResult, TechniqueUse
 from service.domain.ranking import RecallWeights
 from service.language import summary
@@ -22,6 +19,7 @@ from service.language.untrusted import one_line
 from service.search import prompt_block
 from service.search.messages import Message, plain
 from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, pack, spoken
+from service.search.values import PARTS, Bundle, EntityItem, FactItem, PartMetrics, PartName, RecallQuery, TurnItem
 
 LONG_CHARS = 1_000
 """A longer message is said by the passages of it that are memories, where there are any."""

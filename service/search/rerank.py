@@ -15,8 +15,8 @@ from typing import Any
 from prometheus_client import Counter
 from pydantic import BaseModel
 
-from service.domain.clock import elapsed_ms
 from service.domain.errors import ProviderError, RerankError
+from service.domain.moments import elapsed_ms
 from service.domain.query import Query, TechniqueUse
 from service.providers.budget import overall_remaining_s
 from service.providers.reranker import RERANK_TIMEOUT_S

@@ -21,10 +21,10 @@ from uuid import UUID
 import numpy as np
 from prometheus_client import Histogram
 
-from service.domain import column_ranges, filter_keys, scope_size
-from service.domain.clock import Stopwatch
+from service.domain import sizes
 from service.domain.errors import EmbeddingError
 from service.domain.memory import Hit, LaterStatement, Memory, ScoreTerm, memory_of
+from service.domain.moments import Stopwatch
 from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, is_probable
 from service.domain.scope import ScopeSummary
 from service.domain.text import CleanText
@@ -42,8 +42,10 @@ from service.runtime.resources import Resources
 from service.runtime.statements import stats
 from service.search import (
     answerability,
+    column_ranges,
     currency,
     explanation,
+    filter_keys,
     fusion,
     past_texts,
     query_parsing,
@@ -258,7 +260,7 @@ def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
         goal_scope=_goal_scope(query),
         conditions=visibility.conditions("m", query, now),
         generation=res.generation,
-        exact_rows=scope_size.EXACT_ROWS,
+        exact_rows=sizes.EXACT_ROWS,
         filter_keys=filter_keys.needed(query.narrow),
         column_ranges=column_ranges.needed(query.narrow, query.window),
         tags=query.tags,
@@ -288,7 +290,7 @@ async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSumma
 
 async def _part_summary(part: Condition, of_turns: Condition, query: Query, res: Resources) -> ScopeSummary:
     """How large one part is and who speaks there, remembered for some seconds."""
-    count_to = max(scope_size.EXACT_ROWS, scope_size.BINARY_ROWS)
+    count_to = max(sizes.EXACT_ROWS, sizes.BINARY_ROWS)
     key = (part.sql, repr(part.values), count_to, walls.current())
     kept_until, known = res.scope_summaries.get(key, (0.0, None))
     fresh = known is not None and time.monotonic() < kept_until
@@ -381,7 +383,7 @@ def _wider(prepared: PreparedSearch) -> PreparedSearch:
 async def _measured(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
     query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
     with tracing.span("candidates"):
-        found = await candidates.find(session, plan, prepared.scope_rows, binary_rows=scope_size.BINARY_ROWS)
+        found = await candidates.find(session, plan, prepared.scope_rows, binary_rows=sizes.BINARY_ROWS)
     stopwatch.lap("candidates")
     with tracing.span("entities"):
         entities = await _entities(session, prepared)
@@ -423,7 +425,7 @@ async def _turns(
         generation=res.generation,
         candidate_limit=plan.arm_limit,
         newest=0 if plan.vector is not None else plan.limit,
-        exact_rows=max(scope_size.EXACT_ROWS, 1),
+        exact_rows=max(sizes.EXACT_ROWS, 1),
         beside=found,
     )
     spoken = features.chosen(spoken, signals.asking_share(spoken.ids, spoken.phrasing) < 1)

@@ -24,10 +24,10 @@ import numpy as np
 from pydantic import BaseModel
 
 from service.domain import filters
-from service.domain.clock import elapsed_ms
 from service.domain.errors import InvalidInput, LlmError
 from service.domain.filters import Filter
 from service.domain.kinds import MemoryType
+from service.domain.moments import elapsed_ms
 from service.domain.query import EVER, Query, TechniqueUse, Window
 from service.domain.text import CleanText
 from service.language import temporal

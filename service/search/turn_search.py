@@ -10,9 +10,9 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from service.domain import scope_size
-from service.domain.clock import Stopwatch
+from service.domain import sizes
 from service.domain.conversation import TurnHit
+from service.domain.moments import Stopwatch
 from service.domain.query import Query
 from service.domain.ranking import Factors, Ranking, Techniques
 from service.domain.text import CleanText
@@ -84,7 +84,7 @@ async def ranked(session: Session, prepared: PreparedTurnSearch, res: Resources,
         generation=res.generation,
         candidate_limit=max(MIN_CANDIDATES, 2 * query.limit),
         newest=query.limit,
-        exact_rows=max(scope_size.EXACT_ROWS, 1),
+        exact_rows=max(sizes.EXACT_ROWS, 1),
     )
     context = signals.query_context(query, text.parsed, prepared.now, text.term_ids, found, EntityMatches())
     context = replace(context, time_span=signals.time_span(text.parsed, features))

@@ -12,12 +12,11 @@ from uuid import UUID
 
 from service.access.statements import keys
 from service.access.token_signing import TokenSigner
+from service.access.values import Issued, KeyInfo, NewKey
 from service.access.write_behind import ReadLog
 from service.domain.access import WHOLE_WORKSPACE, Caller, Right, Wall
-from service.domain.audit import Operation
 from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
-from service.domain.keys import Issued, KeyInfo, NewKey
-from service.domain.request import WriteContext
+from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
 from service.postgres.engine import Session
 from service.runtime.resources import Resources

@@ -8,11 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from service.access.statements import audit, keys, users
+from service.access.values import AuditFilter, AuditRecord, ChannelUsage, Issued, OwnerKind, OwnerUsage, WorkspaceInfo
 from service.domain.access import Caller, Right
-from service.domain.audit import AuditFilter, AuditRecord
-from service.domain.keys import Issued, WorkspaceInfo
 from service.domain.scope import Scope
-from service.domain.usage import ChannelUsage, OwnerKind, OwnerUsage
 from service.kit.settings import GRANTED, LIMITS
 from service.runtime.resources import Resources
 

@@ -8,7 +8,6 @@ from typing import Final
 from uuid import UUID
 
 from service.domain.memory import Memory
-from service.domain.optimization import CleanupChange, CleanupFinding, Section, SectionReport, StorageReport, WalkPlace
 from service.domain.version import begins
 from service.memories.statements import memories
 from service.postgres.engine import Session
@@ -17,6 +16,7 @@ from service.understanding import compare
 from service.understanding.compare import LinkKind
 from service.upkeep.statements import findings
 from service.upkeep.statements.findings import Candidate, Walked
+from service.upkeep.values import CleanupChange, CleanupFinding, Section, SectionReport, StorageReport, WalkPlace
 
 SHOWN_CHARS = 240
 COMPARED_AT_ONCE = 200

@@ -14,7 +14,6 @@ from uuid_utils.compat import uuid7
 from service.domain.decision import Evidence
 from service.domain.errors import Conflict
 from service.domain.memory import Memory
-from service.domain.optimization import Applied, CleanupChange, CleanupFinding, Section
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.domain.version import begins
@@ -27,6 +26,7 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, scopes_transaction, store_answer
 from service.upkeep.optimization_report import WITHOUT_MEMORIES, began, chosen, ids_of
 from service.upkeep.statements import findings
+from service.upkeep.values import Applied, CleanupChange, CleanupFinding, Section
 
 CHANGED = "{id} has changed since the report, or is no longer such a finding. Nothing was done: read the report again."
 OVER = "{id} is not decided here: {reason}"

@@ -10,13 +10,13 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from service.domain.errors import NotFound, PreconditionFailed, TooLarge
-from service.domain.revision import Expected
-from service.domain.working import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
+from service.domain.version import Expected
 from service.observability import metrics
 from service.postgres.engine import Session
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.working.statements import working
+from service.working.values import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
 
 MAX_ITEMS, MAX_THOUGHTS = 256, 100
 """What a session keeps of each; of more the least recently used, or the oldest, goes."""

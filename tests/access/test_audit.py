@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.domain.audit import Operation, Subject
+from service.domain.request import Operation, Subject
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
 from tests.support.calls import store

@@ -13,8 +13,8 @@ from httpx2 import AsyncClient
 
 from service.cognition import procedures
 from service.cognition.jobs import patterns
+from service.cognition.values import Invocation
 from service.domain.job import Job
-from service.domain.procedure import Invocation
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.runtime.resources import Resources

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from service.cognition.strategy_ranking import rank
-from service.domain.procedure import Strategy
+from service.cognition.values import Strategy
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
 from service.search.signals import goal_pull

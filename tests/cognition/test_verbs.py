@@ -11,12 +11,11 @@ import pytest
 from service.cognition import procedures
 from service.cognition.goals import NewGoal, add_goal, close_goal, remove_goal, revise_goal, tie_memories, untie_memory
 from service.cognition.procedures import NewStrategy
+from service.cognition.values import GoalEvent, GoalStatus, Invocation
 from service.domain.errors import Conflict, InvalidInput, NotFound, PreconditionFailed, TooLarge
-from service.domain.goal import GoalEvent, GoalStatus
-from service.domain.procedure import Invocation
-from service.domain.revision import Expected
-from service.domain.working import WorkingKind, WorkingScope
+from service.domain.version import Expected
 from service.working import working
+from service.working.values import WorkingKind, WorkingScope
 from tests.support.verbs import CALL, Verbs
 
 NEVER = Expected(versions=frozenset({7}))

@@ -9,12 +9,12 @@ from uuid import uuid4
 import pytest
 
 from service.cognition import profile
+from service.cognition.values import Traits
 from service.conversations.conversations import change, open_conversation
 from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.entity import EntityOwner, EntityRelation, EntityUpsert
 from service.domain.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
-from service.domain.profile import Traits
-from service.domain.revision import Expected
+from service.domain.version import Expected
 from service.episodes import turns
 from service.episodes.lookup import find
 from service.episodes.turns import IncomingTurn

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 from httpx2 import AsyncClient
 
 from service.access.statements import keys
+from service.access.values import NewKey
 from service.domain.access import Right
-from service.domain.keys import NewKey
 from service.postgres.engine import Database
 from tests.conftest import Tenant
 from tests.support.application import Tables, client_of

@@ -11,8 +11,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from service.domain.errors import NotFound, PreconditionFailed
-from service.domain.forgetting import Extent
-from service.domain.revision import Expected
+from service.domain.scope import Extent
+from service.domain.version import Expected
 from service.erasure.forget_scope import empty_workspace, forget_scope
 from service.erasure.purge import purge_memory, purge_scope
 from service.memories.forget import forget, forget_many, remove_outlived

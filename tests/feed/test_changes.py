@@ -18,10 +18,10 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service.domain.decision import Action
-from service.domain.feed import FeedPlace, FeedPosition, MemoryState, kind_of
 from service.domain.scope import Scope
 from service.feed.routes import change_stream
 from service.feed.routes.changes import cursor_of, place_of
+from service.feed.values import FeedPlace, FeedPosition, MemoryState, kind_of
 from service.http import deps
 from service.kit import draining
 from service.memories import write

@@ -20,7 +20,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.domain.clock import system_clock
+from service.domain.moments import system_clock
 from service.feed import webhook_sender, webhooks
 from service.feed.webhooks import deliver, dispatch
 from service.kit.settings import Settings

@@ -9,7 +9,7 @@ import pytest
 from service.domain.decision import Action
 from service.domain.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
 from service.domain.relation import Relation, RelationType
-from service.domain.revision import Expected, Revision
+from service.domain.version import Expected, Revision
 from service.memories.associate import associate, dissociate
 from service.memories.promote import promote
 from service.memories.revise import restore, revise

@@ -12,8 +12,8 @@ from httpx2 import AsyncClient
 from sqlalchemy import text
 
 from service.access.statements import keys
+from service.access.values import NewKey
 from service.domain.access import Right
-from service.domain.keys import NewKey
 from service.postgres.engine import Database
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder

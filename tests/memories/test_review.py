@@ -10,7 +10,7 @@ import pytest
 from service.domain.decision import Action
 from service.domain.errors import Conflict, NotFound, PreconditionFailed
 from service.domain.memory import Outcome
-from service.domain.revision import Expected
+from service.domain.version import Expected
 from service.intake.curate import curate
 from service.intake.record import ConversationDraft
 from service.kit.settings import Settings

@@ -10,14 +10,14 @@ import pytest
 from sqlalchemy import text
 
 from service.access.statements import keys
+from service.access.values import NewKey
 from service.domain.access import Right
 from service.domain.job import JobName, NewJob
-from service.domain.keys import NewKey
 from service.domain.scope import NIL_WORKSPACE
-from service.domain.working import WorkingKind, WorkingLimits, WorkingScope
 from service.postgres.engine import Database
 from service.queue import queue, schedule
 from service.working.statements import working
+from service.working.values import WorkingKind, WorkingLimits, WorkingScope
 from tests.conftest import Tenant
 
 DENIED = "permission denied"

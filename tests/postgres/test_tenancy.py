@@ -21,7 +21,7 @@ from sqlalchemy import Dialect, TextClause, event, text
 
 from bench.superuser import login_url
 from service.domain.errors import StoreUnavailable
-from service.domain.paging import SortOrder
+from service.domain.query import SortOrder
 from service.domain.scope import Scope
 from service.memories.statements import memories
 from service.postgres import direct, scopes

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from service.domain.bundle import Bundle, RecallQuery
 from service.domain.conversation import Turn, TurnPlace
 from service.domain.query import SearchResult
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.search.recall_bundle import RecallResults, bundle
+from service.search.values import Bundle, RecallQuery
 
 NOW = datetime(2026, 9, 16, 12, tzinfo=UTC)
 SCOPE = Scope(UUID(int=1), user_id="alice", run_id="chat")

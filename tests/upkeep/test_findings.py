@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.domain.optimization import START, Section
 from service.postgres.engine import Database
 from service.upkeep.statements import findings
+from service.upkeep.values import START, Section
 
 BY_INDEX: dict[Section, str] = {
     "duplicates": "ix_memory_edge_finding",

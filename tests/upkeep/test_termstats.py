@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.domain import bm25, scope_size
+from service.domain import bm25, sizes
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
@@ -48,7 +48,7 @@ async def _counted(database: Database, workspace: UUID) -> list[tuple[int, int, 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workspaces of at least 20 memories are large here."""
-    monkeypatch.setattr(scope_size, "EXACT_ROWS", 40)
+    monkeypatch.setattr(sizes, "EXACT_ROWS", 40)
 
 
 async def _run(res: Resources) -> None:

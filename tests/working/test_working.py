@@ -13,11 +13,11 @@ from httpx2 import AsyncClient
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
 from service.domain.text import CleanText
-from service.domain.working import WorkingKind, WorkingLimits, WorkingScope, WorkingTurn
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from service.upkeep.jobs import upkeep
 from service.working.statements import working
+from service.working.values import WorkingKind, WorkingLimits, WorkingScope, WorkingTurn
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables, client_of, serving
 

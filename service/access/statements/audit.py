@@ -11,7 +11,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, or_, select
 
-from service.domain.audit import AuditFilter, AuditRecord
+from service.access.values import AuditFilter, AuditRecord
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.tables import AUDIT_LOG

@@ -18,8 +18,8 @@ from uuid import UUID
 from sqlalchemy import func, insert, select, text, update
 from uuid_utils.compat import uuid7
 
+from service.access.values import Issued, KeyInfo, NewKey, WorkspaceInfo
 from service.domain.access import Caller, Defaults, Right, Wall
-from service.domain.keys import Issued, KeyInfo, NewKey, WorkspaceInfo
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database, Session
 from service.postgres.tables import API_KEY, WORKSPACE

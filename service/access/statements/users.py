@@ -1,18 +1,15 @@
-"""Users, agents, runs and channels: which there are, how much each holds, and the profiles of users."""
+"""Users, agents, runs and channels: which there are, and how much each holds."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import DateTime, Row, TextClause, bindparam, select, text
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import DateTime, TextClause, bindparam, text
 
-from service.domain.profile import Profile, Traits
+from service.access.values import KINDS, ChannelUsage, OwnerKind, OwnerUsage
 from service.domain.scope import Scope
-from service.domain.usage import KINDS, ChannelUsage, OwnerKind, OwnerUsage
 from service.postgres.engine import Session
-from service.postgres.tables import USER_PROFILE
 
 # Walks ix_memory_user, _agent or _run in order, so a page costs as much as it shows.
 COUNT_OWNERS = """
@@ -70,36 +67,3 @@ async def channels(
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     values = {"workspace": scope.workspace_id, **ids, "after": after, "limit": limit, "now": now}
     return [ChannelUsage(*row) for row in await session.execute(COUNT_CHANNELS, values)]
-
-
-PROFILE_COLUMNS = tuple(USER_PROFILE.c)
-
-
-async def profile(session: Session, workspace_id: UUID, user_id: str, *, lock: bool = False) -> Profile | None:
-    """A user's profile; `lock`: locked against changes until the transaction ends."""
-    query = select(*PROFILE_COLUMNS).where(
-        USER_PROFILE.c.workspace_id == workspace_id, USER_PROFILE.c.user_id == user_id
-    )
-    row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
-    return None if row is None else _profile(row)
-
-
-async def put_profile(session: Session, workspace_id: UUID, user_id: str, traits: Traits, *, now: datetime) -> Profile:
-    """Creates or replaces a profile."""
-    values = {
-        "preferences": dict(traits.preferences),
-        "expertise_areas": list(traits.expertise_areas),
-        "communication_style": dict(traits.communication_style),
-        "metadata": dict(traits.metadata),
-        "updated_at": now,
-    }
-    made = postgresql.insert(USER_PROFILE).values(workspace_id=workspace_id, user_id=user_id, created_at=now, **values)
-    made = made.on_conflict_do_update(
-        constraint="pk_user_profile", set_={**values, "version": USER_PROFILE.c.version + 1}
-    )
-    return _profile((await session.execute(made.returning(*PROFILE_COLUMNS))).one())
-
-
-def _profile(row: Row[tuple[object, ...]]) -> Profile:
-    traits = Traits(row.preferences, row.expertise_areas, row.communication_style, row.metadata)
-    return Profile(row.user_id, traits, row.version, row.created_at, row.updated_at)

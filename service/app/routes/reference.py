@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from service import __version__
-from service.domain import scope_size, sizes
+from service.domain import sizes
 from service.domain.access import Right
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
 from service.domain.relation import RelationType
@@ -216,7 +216,7 @@ async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
     sections = {name: _take(shown, wanted) for name, wanted in SECTIONS.items()}
     dimension = res.embedder.dimension
     sections["vector_store"] |= {"provider": "pgvector", "collection_name": "memories", "dimension": dimension}
-    sections["vector_store"] |= {"exact_scope_rows": scope_size.EXACT_ROWS, "binary_scope_rows": scope_size.BINARY_ROWS}
+    sections["vector_store"] |= {"exact_scope_rows": sizes.EXACT_ROWS, "binary_scope_rows": sizes.BINARY_ROWS}
     sections["limits"] |= {"batch_max_items": sizes.MAX_BATCH_ITEMS, "messages_max_items": sizes.MESSAGES_AT_ONCE}
     sections["llm"] |= {"active": res.llm.model if res.llm else None}
     sections["embedder"] |= {"active": res.embedder.model, "dimensions": dimension}

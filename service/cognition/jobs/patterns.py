@@ -12,12 +12,12 @@ from datetime import timedelta
 from uuid import UUID
 
 from service.access import workspaces
+from service.cognition.patterns import TaskUses, description, sharing
 from service.cognition.procedures import NewStrategy, learn
 from service.cognition.statements import tool_patterns
 from service.cognition.statements.tool_patterns import UnreadConversation
 from service.domain.errors import InvalidInput, NotFound
 from service.domain.job import Counts, Job
-from service.domain.patterns import TaskUses, description, sharing
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.language import examples

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
-from service.domain.goal import Goal, GoalDetails
+from service.cognition.values import Goal, GoalDetails
 from service.http.schemas import (
     Filled,
     Id,

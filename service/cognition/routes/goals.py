@@ -25,8 +25,8 @@ from service.cognition.routes.goal_models import (
     goal_details_response,
     goal_response,
 )
+from service.cognition.values import GoalDetails, GoalFilter, GoalStatus
 from service.domain.access import Caller
-from service.domain.goal import GoalDetails, GoalFilter, GoalStatus
 from service.domain.request import StoredAnswer, WriteContext
 from service.http import cursors, errors
 from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, Writer, scope_of

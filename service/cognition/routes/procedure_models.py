@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from service.cognition.procedures import LearnedStrategy
-from service.domain.procedure import Strategy, StrategyMatch
+from service.cognition.values import Strategy, StrategyMatch
 from service.http.free_json import Payload
 from service.http.schemas import (
     Filled,

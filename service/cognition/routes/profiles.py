@@ -10,7 +10,7 @@ from pydantic import Field
 
 from service.cognition import profile
 from service.cognition.profile import ProfileOutcome
-from service.domain.profile import Profile
+from service.cognition.values import Profile
 from service.domain.request import StoredAnswer
 from service.http import errors
 from service.http.deps import Changer, Reader, ResourcesOf, Writer

@@ -20,7 +20,7 @@ from service.cognition.routes.procedure_models import (
     strategy_details_response,
     strategy_search_hit,
 )
-from service.domain.procedure import Strategy
+from service.cognition.values import Strategy
 from service.domain.request import StoredAnswer
 from service.http import cursors, errors
 from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, ScopeOf, scope_of

@@ -18,8 +18,8 @@ from service.cognition.routes.procedure_models import (
     ToolStatsItem,
     ToolStatsResponse,
 )
+from service.cognition.values import Invocation, InvocationFilter
 from service.domain.errors import InvalidInput
-from service.domain.procedure import Invocation, InvocationFilter
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.http import cursors, errors

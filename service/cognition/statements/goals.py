@@ -15,7 +15,7 @@ from sqlalchemy import TableClause, and_, cast, delete, func, select, text, upda
 from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, insert
 
 from service.cognition.statements import records
-from service.domain.goal import Goal, GoalChange, GoalDetails, GoalEvent, GoalFilter, GoalStatus
+from service.cognition.values import Goal, GoalChange, GoalDetails, GoalEvent, GoalFilter, GoalStatus
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.graph.statements.late_vectors import LateVectors

@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, DateTime, Select, bindparam, delete, func,
 from sqlalchemy.sql.elements import TextClause
 
 from service.cognition.statements import records
-from service.domain.procedure import Invocation, InvocationFilter, ToolStats, ToolTotals
+from service.cognition.values import Invocation, InvocationFilter, ToolStats, ToolTotals
 from service.domain.scope import Scope
 from service.postgres import direct, scopes
 from service.postgres.engine import Session

@@ -16,7 +16,7 @@ from sqlalchemy import Select, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from service.cognition.statements import records
-from service.domain.procedure import Strategy
+from service.cognition.values import Strategy
 from service.domain.scope import Scope
 from service.graph.statements.late_vectors import LateVectors
 from service.postgres import direct, scopes

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from service.domain.patterns import TaskUses
+from service.cognition.patterns import TaskUses
 from service.domain.scope import Scope
 from service.postgres.engine import Session
 

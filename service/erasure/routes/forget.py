@@ -11,11 +11,11 @@ from pydantic import Field, model_validator
 
 from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput
-from service.domain.forgetting import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
 from service.domain.request import StoredAnswer
 from service.erasure import forget_matched, forget_plan
 from service.erasure.forget_matched import Forgotten
 from service.erasure.routes.forgetting import PurgeReceiptResponse, receipt_response
+from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
 from service.http import errors
 from service.http.deps import Forgetter, ResourcesOf, scope_of, shared_scope
 from service.http.json_body import JsonRoute

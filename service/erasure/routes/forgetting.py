@@ -9,8 +9,8 @@ from pydantic import Field
 
 from service.domain.access import Right
 from service.domain.errors import Forbidden, InvalidInput
-from service.domain.forgetting import Extent
 from service.domain.request import StoredAnswer
+from service.domain.scope import Extent
 from service.erasure.forget_scope import ForgottenScope, empty_workspace, forget_scope
 from service.erasure.purge import PurgeReceipt, VacuumState, purge_memory, purge_scope
 from service.http import errors

@@ -16,7 +16,7 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 
 from service.domain.conversation import WithdrawnSpan
-from service.domain.forgetting import Extent
+from service.domain.scope import Extent
 from service.episodes.statements import withdrawn
 from service.episodes.statements.turns import digest
 from service.language import withdrawal

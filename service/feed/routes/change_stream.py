@@ -18,8 +18,8 @@ from fastapi.responses import StreamingResponse
 
 from service.domain.access import Caller, Right
 from service.domain.errors import PlaceLost, ServiceError, TooManyRequests, Unavailable
-from service.domain.feed import FeedEntry, FeedPlace
 from service.feed.feed import read_on
+from service.feed.values import FeedEntry, FeedPlace
 from service.http.deps import authenticate
 from service.kit import draining, fair_gate
 from service.runtime.resources import Resources

@@ -9,10 +9,10 @@ from fastapi import APIRouter, Header, Query, Request
 from pydantic import Field
 
 from service.domain.errors import InvalidInput
-from service.domain.feed import ChangeKind, FeedEntry, FeedPage, FeedPlace, FeedPosition
 from service.domain.kinds import MemoryType
 from service.feed.feed import from_now, read_on
 from service.feed.routes.change_stream import streamed
+from service.feed.values import ChangeKind, FeedEntry, FeedPage, FeedPlace, FeedPosition
 from service.http import cursors, errors
 from service.http.deps import Reader, ResourcesOf
 from service.http.json_body import JsonRoute

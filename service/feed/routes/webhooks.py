@@ -9,9 +9,8 @@ from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
-from service.domain.feed import ChangeKind
-from service.domain.webhook import MAX_WEBHOOKS, DeliveryState, Webhook, WebhookDelivery
 from service.feed import manage
+from service.feed.values import MAX_WEBHOOKS, ChangeKind, DeliveryState, Webhook, WebhookDelivery
 from service.http import cursors, errors
 from service.http.deps import Admin, ResourcesOf
 from service.http.json_body import JsonRoute

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import TextClause, text
 
-from service.domain.feed import FEED_START, FeedEntry, FeedPosition, MemoryState, kind_of
+from service.feed.values import FEED_START, FeedEntry, FeedPosition, MemoryState, kind_of
 from service.postgres import direct, walls
 from service.postgres.engine import Session
 

@@ -10,9 +10,8 @@ from uuid import UUID
 from sqlalchemy import and_, delete, func, insert, select, text, update
 from uuid_utils.compat import uuid7
 
-from service.domain.feed import FeedEntry, FeedPosition
 from service.domain.job import LONG_MAX_ATTEMPTS
-from service.domain.webhook import DeliveryState, Webhook, WebhookDelivery
+from service.feed.values import DeliveryState, FeedEntry, FeedPosition, Webhook, WebhookDelivery
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.tables import WEBHOOK, WEBHOOK_DELIVERY

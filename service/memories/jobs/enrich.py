@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from service.domain import scope_size
+from service.domain import sizes
 from service.domain.entity import LLM, RULES, EntityOwner, NamedEntity, key, title_case, type_name
 from service.domain.fact import NamedRelation
 from service.domain.job import Job
@@ -173,7 +173,7 @@ async def _nearest(session: Session, read: EnrichmentInput, res: Resources) -> l
         generation=res.generation,
         similarity=res.embedder.similarity,
         limit=res.settings.similar_to_k,
-        exact_rows=scope_size.EXACT_ROWS,
+        exact_rows=sizes.EXACT_ROWS,
         now=res.clock(),
     )
 

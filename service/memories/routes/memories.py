@@ -15,11 +15,10 @@ from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput, NotFound
 from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import Memory, MemoryState
-from service.domain.paging import PageKey, SortField, SortOrder
-from service.domain.query import Window
+from service.domain.query import PageKey, SortField, SortOrder, Window
 from service.domain.request import StoredAnswer
-from service.domain.revision import Moment, Revision
 from service.domain.scope import Scope
+from service.domain.version import Moment, Revision
 from service.http import cursors, errors, narrowing
 from service.http.deps import AgentId, Changer, ChannelName, Reader, ResourcesOf, RunId, UserId, list_scope, read_scope
 from service.http.json_body import JsonRoute

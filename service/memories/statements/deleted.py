@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import TextClause, bindparam, text
 
 from service.domain.memory import Memory
-from service.domain.paging import PageKey, SortOrder
+from service.domain.query import PageKey, SortOrder
 from service.domain.scope import Scope
 from service.memories.statements import memories
 from service.memories.statements.memories import COLUMNS, COUNTED, SORT_TYPES, RowCount

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, func, select, text, true
 
-from service.domain.forgetting import Extent
+from service.domain.scope import Extent
 from service.episodes.statements import contexts, withdrawn
 from service.episodes.statements.withdrawn import Withdrawal
 from service.graph.statements import entity_links, entity_relations

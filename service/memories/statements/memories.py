@@ -19,7 +19,7 @@ from sqlalchemy.types import TypeEngine
 from service.domain.draft import EmbeddingStatus
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.memory import Memory
-from service.domain.paging import PageKey, SortField, SortOrder
+from service.domain.query import PageKey, SortField, SortOrder
 from service.domain.scope import Scope
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import CleanText

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from service.domain.promotion import Promoting
+from service.domain.ageing import Promoting
 from service.postgres.engine import Session
 
 MAX_SESSIONS = 16

@@ -19,7 +19,7 @@ from uuid import UUID
 from sqlalchemy import DateTime, TextClause, bindparam, text
 
 from service.domain.memory import Memory
-from service.domain.paging import PageKey, SortOrder
+from service.domain.query import PageKey, SortOrder
 from service.domain.scope import Scope
 from service.memories.statements import memories, versions
 from service.memories.statements.memories import COLUMNS, COUNTED, SORT_TYPES, RowCount

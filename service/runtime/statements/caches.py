@@ -19,7 +19,7 @@ import numpy as np
 from sqlalchemy import DateTime, bindparam, select, text
 from sqlalchemy.dialects.postgresql import JSONB, insert
 
-from service.domain.clock import Clock, system_clock
+from service.domain.moments import Clock, system_clock
 from service.postgres import direct, walls
 from service.postgres.direct import NewRows
 from service.postgres.engine import Database, Session

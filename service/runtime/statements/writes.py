@@ -20,11 +20,11 @@ from sqlalchemy import DateTime, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
-from service.domain.audit import Operation, Subject
 from service.domain.bm25 import AVERAGE_CONTEXT_LENGTH
 from service.domain.decision import Action, Evidence
 from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.job import NewJob
+from service.domain.request import Operation, Subject
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.temporal import Mention
 from service.kit.settings import Settings

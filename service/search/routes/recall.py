@@ -8,8 +8,7 @@ from datetime import timedelta
 
 from fastapi import APIRouter, Request
 
-from service.domain.bundle import RecallQuery
-from service.domain.clock import elapsed_ms
+from service.domain.moments import elapsed_ms
 from service.domain.ranking import over
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -21,6 +20,7 @@ from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 from service.search.recall import recall
 from service.search.routes.recall_models import RecallRequest, RecallResponse, recall_response
+from service.search.values import RecallQuery
 
 INJECTED_FROM = 0.3
 """Minimum probability of an answer for turns, facts and entities to enter a prompt. Of questions about chats that have

@@ -11,7 +11,6 @@ from service.cognition.routes import profiles
 from service.cognition.routes.goal_models import GoalResponse, goal_response
 from service.cognition.routes.procedure_models import StrategySearchHit, strategy_search_hit
 from service.cognition.routes.profiles import ProfileResponse
-from service.domain.bundle import PARTS, Bundle, EntityItem, PartName
 from service.domain.query import VectorPath, is_answerable
 from service.domain.ranking import RecallWeights, Techniques
 from service.episodes.turn_models import TurnResponse, turn_fields
@@ -30,6 +29,7 @@ from service.http.schemas import (
 from service.memories.routes.memory_models import MemoryResponse, memory_fields
 from service.search.routes.answers import MIN_PROBABILITY, Answerable, AnswerProbability, HitProbability
 from service.search.routes.search_models import TechniqueMetrics
+from service.search.values import PARTS, Bundle, EntityItem, PartName
 
 MAX_QUERY = 20_000
 Most = Annotated[int, Field(ge=1, le=500)]

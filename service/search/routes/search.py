@@ -12,9 +12,9 @@ from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
 from service.domain.access import Caller
-from service.domain.clock import elapsed_ms
 from service.domain.errors import InvalidInput
 from service.domain.memory import Hit, ScoreTerm
+from service.domain.moments import elapsed_ms
 from service.domain.query import Explanation, Query, SearchResult, Window, is_answerable
 from service.domain.scope import Scope
 from service.domain.text import CleanText

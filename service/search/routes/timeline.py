@@ -9,7 +9,6 @@ from pydantic import Field
 
 from service.domain.errors import InvalidInput
 from service.domain.query import Window
-from service.domain.timeline import EventKind, TimelineEvent
 from service.http import cursors, errors
 from service.http.deps import Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
@@ -19,6 +18,7 @@ from service.http.schemas import Id, NextCursor, OfChannel, ResponseModel, Time,
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 from service.search.statements import timeline
+from service.search.values import EventKind, TimelineEvent
 
 NEAREST = "Only the `limit` events whose vectors are nearest to this text"
 

@@ -11,11 +11,11 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.column_ranges import ColumnRange
-from service.domain.filter_keys import NO_FILTER_KEYS, FilterKeys
 from service.domain.query import VectorPath
 from service.domain.scope import ScopeMatch
 from service.postgres.scopes import Condition
+from service.search.column_ranges import ColumnRange
+from service.search.filter_keys import NO_FILTER_KEYS, FilterKeys
 
 MIN_ARM_LIMIT: Final = 50
 """Candidates of each arm, at least; an arm hands in twice what is asked for."""

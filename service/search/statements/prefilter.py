@@ -1,8 +1,8 @@
 """The few rows of a large scope that can meet the conditions of a query, looked up by an index.
 
-`narrow_ids` looks them up by their filter keys (domain/filter_keys.py) past row-level security, which keeps the
+`narrow_ids` looks them up by their filter keys (search/filter_keys.py) past row-level security, which keeps the
 application from every GIN index (docs/decisions/003-definer-functions.md), and gives ids of the workspace alone. Where
-there are no keys or they leave too many rows, the btree of a column may leave few (domain/column_ranges.py). Few rows
+there are no keys or they leave too many rows, the btree of a column may leave few (search/column_ranges.py). Few rows
 are then answered like a small scope, row by row: conditions and policy are checked for each, and neither the graph nor
 a scan of the scope is needed. They are looked up twice, in one snapshot, so that no ids travel.
 """
@@ -16,12 +16,12 @@ from typing import Any, Final
 
 from sqlalchemy import TextClause, text
 
-from service.domain import column_ranges
-from service.domain.column_ranges import ColumnRange
-from service.domain.filter_keys import KeyGroup
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition, typed
+from service.search import column_ranges
+from service.search.column_ranges import ColumnRange
+from service.search.filter_keys import KeyGroup
 from service.search.statements.plan import SearchPlan
 
 MAX_FEW: Final = 5_000

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from sqlalchemy import and_, or_, select, text, tuple_
 
-from service.domain.bundle import BundleRelation
 from service.domain.conversation import Turn
 from service.domain.entity import Entity, key
 from service.domain.scope import Scope
@@ -18,6 +17,7 @@ from service.graph.statements import entities
 from service.postgres.engine import Session
 from service.postgres.scopes import typed
 from service.postgres.tables import TURN
+from service.search.values import BundleRelation
 
 MAX_ENTITIES = 20
 MAX_RELATIONS = 5

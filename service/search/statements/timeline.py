@@ -17,7 +17,6 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from service.domain.query import Window
 from service.domain.scope import Scope
-from service.domain.timeline import EventKind, TimelineEvent
 from service.language.summary import first_sentence
 from service.memories.statements import visibility
 from service.memories.statements.memories import MOMENT
@@ -25,6 +24,7 @@ from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition, typed
 from service.providers.protocols import Vector
+from service.search.values import EventKind, TimelineEvent
 
 MAX_CHARS: Final = 2_000
 """Of a text without a summary: its first sentence is looked for in them."""

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
+from service.access.values import KeyInfo
 from service.domain.access import Caller, Defaults, Right, Wall
-from service.domain.keys import KeyInfo
 from service.http.schemas import Channel, Id, Name, OnePage, RequestModel, ResponseModel, Time, Title, example
 
 RIGHTS = ", ".join(sorted(Right))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 
+from service.access.values import NewKey
 from service.domain.access import Right
-from service.domain.keys import NewKey
 from service.http import errors
 from service.http.deps import Admin, CallerOf, ResourcesOf
 from service.http.json_body import JsonRoute

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from service.domain.audit import AuditFilter, Operation, Subject
+from service.access.values import AuditFilter
+from service.domain.request import Operation, Subject
 from service.http import cursors, errors
 from service.http.deps import Auditor, ResourcesOf
 from service.http.json_body import JsonRoute

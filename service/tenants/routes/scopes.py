@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from service.domain.forgetting import Extent
-from service.domain.usage import KINDS, OwnerKind
+from service.access.values import KINDS, OwnerKind
+from service.domain.scope import Extent
 from service.erasure.forget_scope import forget_scope
 from service.erasure.routes.forgetting import ACCEPTED, deleted_count_answer
 from service.http import cursors, errors

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from datetime import timedelta
 
-from service.domain import scope_size
+from service.domain import sizes
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
 from service.memories.forget import remove_outlived
@@ -82,7 +82,7 @@ async def count_terms(_job: Job, res: Resources) -> Counts | None:
     begins at half the size at which counts are used, so that they exist by then: without them all words weigh the same.
     A transaction per workspace, some seconds for a million memories.
     """
-    minimum = max(1, scope_size.EXACT_ROWS // 2)
+    minimum = max(1, sizes.EXACT_ROWS // 2)
     async with res.db.read(NIL_WORKSPACE) as session:
         large = await term_statistics.large_workspaces(session, minimum)
     counted = terms = 0

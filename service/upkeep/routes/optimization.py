@@ -11,7 +11,16 @@ from pydantic import Field, model_validator
 
 from service.domain.access import Right
 from service.domain.errors import InvalidInput
-from service.domain.optimization import (
+from service.domain.request import StoredAnswer
+from service.http import cursors, errors, model_budget
+from service.http.deps import Admin, ResourcesOf
+from service.http.json_body import JsonRoute
+from service.http.model_budget import ModelBudgetItem
+from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Time, example
+from service.http.writes import WriteOf, answer, send
+from service.runtime.resources import Resources
+from service.upkeep import optimization_report, optimize
+from service.upkeep.values import (
     PAIRS,
     START,
     Applied,
@@ -23,15 +32,6 @@ from service.domain.optimization import (
     SectionReport,
     WalkPlace,
 )
-from service.domain.request import StoredAnswer
-from service.http import cursors, errors, model_budget
-from service.http.deps import Admin, ResourcesOf
-from service.http.json_body import JsonRoute
-from service.http.model_budget import ModelBudgetItem
-from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Time, example
-from service.http.writes import WriteOf, answer, send
-from service.runtime.resources import Resources
-from service.upkeep import optimization_report, optimize
 
 router = APIRouter(prefix="/v1/optimization", tags=["optimization"], route_class=JsonRoute)
 

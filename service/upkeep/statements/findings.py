@@ -19,9 +19,9 @@ from sqlalchemy import TextClause, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from service.domain.ageing import DECAYING_BELOW
-from service.domain.optimization import PAIRS, IndexSize, Section, StorageReport, TableSize, WalkPlace
 from service.postgres.engine import Session
 from service.postgres.scopes import typed
+from service.upkeep.values import PAIRS, IndexSize, Section, StorageReport, TableSize, WalkPlace
 
 LOOKED_AT: Final = 100_000
 PAIRS_LOOKED_AT: Final = 20_000

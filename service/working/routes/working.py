@@ -7,10 +7,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
-from service.domain.audit import Operation
 from service.domain.errors import InvalidInput
+from service.domain.request import Operation
 from service.domain.scope import Scope
-from service.domain.working import WorkingKind, WorkingScope
 from service.http import errors
 from service.http.deps import AgentId, CallerOf, Changer, ChannelName, Reader, ResourcesOf, UserId, Writer
 from service.http.json_body import JsonRoute
@@ -38,6 +37,7 @@ from service.working.routes.working_models import (
     thought_response,
     working_turn_response,
 )
+from service.working.values import WorkingKind, WorkingScope
 from service.working.working import ONLY
 
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from service.domain.working import WorkingEntry
 from service.http.free_json import Payload, PayloadObject
 from service.http.schemas import Id, Name, RequestModel, ResponseModel, Role, Speaker, Text, Time, example
+from service.working.values import WorkingEntry
 
 Ttl = Annotated[
     int | None,

@@ -16,10 +16,10 @@ from uuid import UUID
 from sqlalchemy import DateTime, bindparam, text
 
 from service.domain.scope import Scope
-from service.domain.working import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.scopes import typed
+from service.working.values import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
 
 # Every statement on one session finds its few pages by the primary key, pk_working_item.
 

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.domain import scope_size
+from service.domain import sizes
 from service.domain.job import Job
 from service.runtime.resources import Resources
 from service.upkeep.jobs import embed
@@ -142,7 +142,7 @@ async def test_turns_beyond_the_exact_limit_are_found_through_the_index(
     for number in range(12):
         clock.forward(minutes=1)
         await said(client, there, f"Filler {number}")
-    monkeypatch.setattr(scope_size, "EXACT_ROWS", 5)
+    monkeypatch.setattr(sizes, "EXACT_ROWS", 5)
     assert [each["id"] for each in await found(client, "What about water?", limit=1)] == [old]
 
 

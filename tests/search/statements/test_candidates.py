@@ -15,11 +15,12 @@ from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import Text, bindparam, text
 from sqlalchemy.types import ARRAY
 
-from service.domain import filter_keys, filters
+from service.domain import filters
 from service.language import lexemes
 from service.postgres.engine import Database
 from service.postgres.roles import APP
 from service.postgres.tables import TERM_DIMENSIONS
+from service.search import filter_keys
 from tests.conftest import Tenant
 from tests.support.application import Tables
 

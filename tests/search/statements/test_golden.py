@@ -19,7 +19,7 @@ import pytest
 from pgvector import HalfVector, SparseVector
 from sqlalchemy import TextClause
 
-from service.domain import column_ranges, filter_keys, filters
+from service.domain import filters
 from service.domain.query import Narrow, Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -29,6 +29,7 @@ from service.memories.statements.deduplication import Parts
 from service.memories.statements.nearest import NearVectors
 from service.postgres import scopes
 from service.postgres.engine import Database, driver
+from service.search import column_ranges, filter_keys
 from service.search.statements import approximate, candidates, entity_arm, exact, features, prefilter
 from service.search.statements.features import OPTIONAL, TermIdf
 from service.search.statements.plan import SearchPlan

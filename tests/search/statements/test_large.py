@@ -18,9 +18,8 @@ import pytest
 from numpy.typing import NDArray
 from sqlalchemy import TextClause, text
 
-from service.domain import bm25, column_ranges, filter_keys, filters
+from service.domain import bm25, filters
 from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
-from service.domain.filter_keys import NO_FILTER_KEYS
 from service.domain.query import Narrow, Query, VectorStrategy, Window
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -31,6 +30,8 @@ from service.memories.statements.nearest import NearVectors
 from service.postgres import direct, scopes
 from service.postgres.engine import Database, Session, driver
 from service.postgres.scopes import Condition, typed
+from service.search import column_ranges, filter_keys
+from service.search.filter_keys import NO_FILTER_KEYS
 from service.search.statements import approximate, candidates, exact, features, prefilter, term_statistics
 from service.search.statements.features import TermIdf
 from service.search.statements.plan import NOWHERE, SearchPlan

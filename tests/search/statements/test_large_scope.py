@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.domain import scope_size
+from service.domain import sizes
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.search.statements import exact
@@ -66,8 +66,8 @@ async def asked(
 ) -> AsyncIterator[SearchClient]:
     """A user with many notes, looked at row by row or by index."""
     path, exact_rows, binary_rows = request.param
-    monkeypatch.setattr(scope_size, "EXACT_ROWS", exact_rows)
-    monkeypatch.setattr(scope_size, "BINARY_ROWS", binary_rows)
+    monkeypatch.setattr(sizes, "EXACT_ROWS", exact_rows)
+    monkeypatch.setattr(sizes, "BINARY_ROWS", binary_rows)
     notes = [f"Note {number} about nothing in particular" for number in range(NEARER)]
     for number, note in enumerate(notes):
         embedder.place(note, 0.5 + number / 1_000, side=2)

@@ -20,7 +20,7 @@ import pytest
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
-from service.domain import column_ranges, filter_keys, filters, scope_size
+from service.domain import filters, sizes
 from service.domain.query import Narrow, Query, ScopeId, Window
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText, content_hash
@@ -30,6 +30,7 @@ from service.postgres import scopes
 from service.postgres.engine import Database
 from service.postgres.scopes import typed
 from service.runtime.resources import Resources
+from service.search import column_ranges, filter_keys
 from service.search.statements import prefilter
 from service.search.statements.plan import SearchPlan
 from tests.conftest import SetClock, Tenant
@@ -422,8 +423,8 @@ async def test_a_search_finds_as_many_as_there_are_and_nothing_else(
     clock.now = NOW
     embedder.down = down
     monkeypatch.setattr("service.search.statements.candidates.PREFILTER_ROWS", prefilter_rows)
-    monkeypatch.setattr(scope_size, "EXACT_ROWS", exact_rows)
-    monkeypatch.setattr(scope_size, "BINARY_ROWS", binary_rows)
+    monkeypatch.setattr(sizes, "EXACT_ROWS", exact_rows)
+    monkeypatch.setattr(sizes, "BINARY_ROWS", binary_rows)
     dice = random.Random(exact_rows)
     paths: set[str] = set()
     async with serving(replace(resources)) as app, client_of(app, tenant.key) as client:

@@ -18,7 +18,7 @@ import pytest
 from sqlalchemy import event
 
 from bench.superuser import login_url, new_database
-from service.domain import scope_size
+from service.domain import sizes
 from service.kit.settings import Settings
 from service.postgres import migrate, vectors
 from service.postgres.engine import Database
@@ -220,7 +220,7 @@ async def test_plans_are_steady_again_after_a_walk_of_the_graph(
     await vectors.register(connection)
     await connection.execute(FILL, tenant.workspace_id, TEXTS, NAMES, resources.embedder.dimension)
     await connection.close()
-    monkeypatch.setattr(scope_size, "EXACT_ROWS", TEXTS // 4)
+    monkeypatch.setattr(sizes, "EXACT_ROWS", TEXTS // 4)
     res = replace(resources, db=database)
     async with serving(res) as app, client_of(app, tenant.key) as client:
         answer = await client.post("/v1/memories/search", json={"user_id": "ann", "query": ASKED})

@@ -17,9 +17,7 @@ import numpy as np
 import pytest
 from sqlalchemy import TextClause, text
 
-from service.domain.filter_keys import NO_FILTER_KEYS
-from service.domain.paging import SortOrder
-from service.domain.query import Query
+from service.domain.query import Query, SortOrder
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.kit.settings import Settings
@@ -29,6 +27,7 @@ from service.memories.statements.nearest import NearVectors
 from service.postgres import scopes
 from service.postgres.engine import Database, Session, driver
 from service.postgres.scopes import Condition
+from service.search.filter_keys import NO_FILTER_KEYS
 from service.search.statements import approximate, candidates, exact, term_statistics
 from service.search.statements.plan import NOWHERE, SearchPlan
 from tests.conftest import new_tenant

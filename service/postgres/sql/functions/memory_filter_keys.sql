@@ -5,7 +5,7 @@
 -- jsonb_hash agrees with the equality of jsonb, for which 1 is 1.0.
 --
 -- With `with_ranges`, numbers and times also give the leading 6, 12, 16, 20, 24 and 28 bits of their float64 in the
--- order of the values: those of negative numbers are reversed (service/domain/filter_keys.py picks those that a range
+-- order of the values: those of negative numbers are reversed (service/search/filter_keys.py picks those that a range
 -- needs). Numbers that float64 cannot hold count as infinite or as zero.
 --
 -- Loops, because one statement over all three sets is planned for a hundred million rows. Keys are appended one by one:

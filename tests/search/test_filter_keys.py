@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain import filter_keys, filters
-from service.domain.filter_keys import FilterKey, FilterKeys, KeyGroup, needed
+from service.domain import filters
 from service.domain.query import Narrow
+from service.search import filter_keys
+from service.search.filter_keys import FilterKey, FilterKeys, KeyGroup, needed
 
 
 def check(field: str, operator: str, value: Any) -> dict[str, Any]:

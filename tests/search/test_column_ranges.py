@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from service.domain import filters, moments
-from service.domain.column_ranges import TIME_STEP, ColumnRange, needed, time_span
 from service.domain.query import EVER, Narrow, Window
+from service.search.column_ranges import TIME_STEP, ColumnRange, needed, time_span
 
 
 def check(field: str, operator: str, value: Any) -> dict[str, Any]:

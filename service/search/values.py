@@ -1,18 +1,19 @@
-"""The query and the answer of recall: a bundle of turns, facts, entities, strategies, goals and the user's profile."""
+"""The query and the answer of recall: a bundle of turns, facts, entities, strategies, goals and the user's profile; and
+events of the timeline."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from enum import StrEnum
+from typing import Any, Literal
+from uuid import UUID
 
+from service.cognition.values import Goal, Profile, StrategyMatch
 from service.domain.conversation import Turn
 from service.domain.entity import Entity
-from service.domain.goal import Goal
 from service.domain.memory import Memory
-from service.domain.procedure import StrategyMatch
-from service.domain.profile import Profile
 from service.domain.query import TechniqueUse, VectorPath
 from service.domain.ranking import Ranking, RecallWeights
 from service.domain.scope import Scope
@@ -123,3 +124,30 @@ class Bundle:
     techniques: Mapping[str, TechniqueUse]
     warnings: tuple[str, ...] = ()
     answer_probability: float | None = None
+
+
+class EventKind(StrEnum):
+    """The four kinds of memory, named as in the audit."""
+
+    SEMANTIC = "semantic"
+    EPISODIC = "episodic"
+    PROCEDURAL = "procedural"
+    GOAL = "goal"
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEvent:
+    """A memory, a turn, a strategy or a goal at the time it is about. `importance`: 0..1, 0.5 where not rated. `cosine`
+    to the query, if there is one."""
+
+    kind: EventKind
+    id: UUID
+    event_time: datetime
+    summary: str
+    importance: float
+    access_count: int
+    last_accessed: datetime | None
+    channel: str
+    archived: bool
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    cosine: float | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
@@ -63,13 +62,3 @@ class ForgetPlan:
     @property
     def is_empty(self) -> bool:
         return not self.memories and not self.sentences
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """What a bulk delete covers: a scope, one channel of it or (None) all, and memories created up to `upto`, the
-    newest that was committed when it began (None: no such limit)."""
-
-    scope: Scope
-    channel: str | None
-    upto: datetime | None = None

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from service.domain.filter_keys import flat
 from service.domain.filters import Check, Value
 from service.domain.query import Narrow, Window
+from service.search.filter_keys import flat
 
 EQUAL: Final = ("id", "hash", "user_id", "agent_id", "run_id")
 ORDERED: Final = ("created_at", "importance", "timestamp")

@@ -1,15 +1,93 @@
-"""Tool invocations, statistics of tools, and strategies: ways of doing a task and how often they worked."""
+"""Goals and their history; tool invocations, statistics of tools, and strategies; user profiles."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from service.domain.scope import Scope
 from service.domain.text import CleanText, Redaction
+
+
+class GoalStatus(StrEnum):
+    """`is_over`: completed or abandoned, which is final."""
+
+    ACTIVE = "active"
+    COMPLETED = "completed"
+    ABANDONED = "abandoned"
+    BLOCKED = "blocked"
+
+    @property
+    def is_over(self) -> bool:
+        return self in (GoalStatus.COMPLETED, GoalStatus.ABANDONED)
+
+
+class GoalEvent(StrEnum):
+    """What happened to a goal, as an entry of its history records it."""
+
+    ADD = "ADD"
+    UPDATE = "UPDATE"
+    COMPLETE = "COMPLETE"
+    ABANDON = "ABANDON"
+    BLOCK = "BLOCK"
+    REOPEN = "REOPEN"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A goal as stored. `parent_id`: the goal it is a part of; `blocked_by`: the goals it waits for, sorted by id."""
+
+    id: UUID
+    scope: Scope
+    description: CleanText
+    status: GoalStatus
+    priority: int
+    deadline: datetime | None
+    result: str | None
+    parent_id: UUID | None
+    blocked_by: tuple[UUID, ...]
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None
+
+    def is_overdue(self, now: datetime) -> bool:
+        """Whether the deadline has passed while the goal is still active or blocked."""
+        return self.deadline is not None and self.deadline <= now and not self.status.is_over
+
+
+@dataclass(frozen=True, slots=True)
+class GoalDetails:
+    """A goal with its parent, the goals it waits for, its subgoals and the memories tied to it."""
+
+    goal: Goal
+    parent: Goal | None
+    blockers: tuple[Goal, ...]
+    subgoals: tuple[Goal, ...]
+    memory_ids: tuple[UUID, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GoalChange:
+    """One entry of a goal's history; `changes`: for each field the value before and after."""
+
+    version: int
+    event: GoalEvent
+    changes: Mapping[str, Any]
+    recorded_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class GoalFilter:
+    """Which goals of a scope to list; None: no condition. `due_before`: only goals with an earlier deadline."""
+
+    status: GoalStatus | None = None
+    parent_id: UUID | None = None
+    due_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +165,10 @@ class Strategy:
     conversations: Mapping[UUID, bool] = field(default_factory=dict)
 
     @property
+    def channel(self) -> str:
+        return self.scope.channel
+
+    @property
     def success_rate(self) -> float | None:
         """0..1; None when it was never tried."""
         tried = self.success_count + self.failure_count
@@ -114,3 +196,22 @@ class StrategyMatch:
     strategy: Strategy
     similarity: float | None
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """The parts of a profile: JSON of the caller's own making, redacted."""
+
+    preferences: Mapping[str, Any] = field(default_factory=dict)
+    expertise_areas: Sequence[Any] = ()
+    communication_style: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    user_id: str
+    traits: Traits
+    version: int
+    created_at: datetime
+    updated_at: datetime
