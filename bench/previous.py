@@ -35,8 +35,12 @@ def main(release: str, tests: list[str]) -> int:
         tree = Path(folder) / "tree"
         _git("worktree", "add", "--detach", str(tree), release)
         try:
-            for name in TODAYS:
-                _take(ROOT / name, tree / name)
+            for file in (
+                *(ROOT / name for name in TODAYS),
+                *ROOT.glob("service/*/tables.sql"),
+                *ROOT.glob("service/*/functions"),
+            ):
+                _take(file, tree / file.relative_to(ROOT))
             left_out = [f"--ignore={name}" for name in LEFT_OUT]
             command = [sys.executable, "-m", "pytest", "-q", *left_out, *(tests or TESTS)]
             return subprocess.run(command, cwd=tree, check=False).returncode
@@ -49,6 +53,7 @@ def _take(source: Path, target: Path) -> None:
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
     else:
+        target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, target)
 
 

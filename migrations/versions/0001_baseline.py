@@ -1,7 +1,7 @@
 """The whole schema, as it was at the first release
 
-Until something is released it runs the files of service/postgres/sql as they are, and a change of the schema is a
-change of those files alone. At the first release `schema.script()` is frozen beside it as 0001_baseline.sql, which it
+Until something is released it runs the files that service/postgres/schema.py lists, and a change of the schema is a
+change of those files alone. At the first release `schema.script()` is frozen next to it as 0001_baseline.sql, which it
 then runs; from then on a change is a migration of its own, with a frozen copy of what it changes.
 """
 

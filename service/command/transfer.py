@@ -1,6 +1,6 @@
 """The rows of one workspace as JSON, table by table, and back into a database.
 
-Tables and columns come from service/postgres/sql, parents before children; what stays behind is named below. A line
+Tables and columns come from each room's tables.sql, parents before children; what stays behind is named below. A line
 is a row without what the target gives: its workspace, the number of its vectors' generation, its position in the
 change feed. So two workspaces that hold the same have the same lines. Rows come in the order of their primary key,
 text by code points.

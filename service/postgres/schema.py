@@ -1,27 +1,23 @@
-"""The schema's files, in the order in which they run in an empty database: the only place where it is written down."""
+"""The schema's files, in the order in which they run in an empty database: the only place where it is written down.
+
+A room keeps its tables in tables.sql and its functions in functions/; what holds for all tables lies in postgres/sql.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-SQL = Path(__file__).resolve().parent / "sql"
+SERVICE = Path(__file__).resolve().parents[1]
+SQL = SERVICE / "postgres" / "sql"
 
-TABLES = tuple(
-    SQL / "tables" / f"{name}.sql"
-    for name in (
-        "tenants",
-        "memories",
-        "vectors",
-        "conversations",
-        "entities",
-        "goals",
-        "procedures",
-        "history",
-        "jobs",
-        "migrations",
-    )
+ROOMS = ("access", "runtime", "memories", "episodes", "graph", "cognition", "working", "queue", "feed")
+"""Those with tables, in the order of their foreign keys."""
+
+TABLES = (*(SERVICE / room / "tables.sql" for room in ROOMS), SQL / "migrations.sql")
+FUNCTIONS = tuple(
+    sorted([*SERVICE.glob("*/functions/*.sql"), *SQL.glob("functions/*.sql")], key=lambda file: file.name)
 )
-"""In the order of their foreign keys."""
+RULES = tuple(SQL / f"{name}.sql" for name in ("triggers", "policies", "grants", "walls", "partitions", "statistics"))
 
 # functions are made before the tables they read
 HEADER = "SET LOCAL check_function_bodies = off;\n"
@@ -30,6 +26,4 @@ HEADER = "SET LOCAL check_function_bodies = off;\n"
 def script() -> str:
     """The statements that make the schema, for one transaction. `:dimension` and `:partitions` are left open, as psql
     variables."""
-    functions = sorted((SQL / "functions").glob("*.sql"))
-    rest = (SQL / f"{name}.sql" for name in ("triggers", "policies", "grants", "walls", "partitions", "statistics"))
-    return "\n".join([HEADER, *(file.read_text() for file in (*functions, *TABLES, *rest))])
+    return "\n".join([HEADER, *(file.read_text() for file in (*FUNCTIONS, *TABLES, *RULES))])

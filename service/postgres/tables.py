@@ -1,4 +1,4 @@
-"""The tables for SQLAlchemy's expressions: names and types of the columns, read from sql/tables/*.sql.
+"""The tables for SQLAlchemy's expressions: names and types of the columns, read from each room's tables.sql.
 
 Statements need no more. Keys, constraints, defaults and indexes stand in the SQL files alone; columns that Postgres
 generates are left out, since nobody writes them. Every tenant table starts its primary key with `workspace_id` and is

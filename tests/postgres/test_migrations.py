@@ -68,7 +68,13 @@ async def test_up_down_up(migrated: asyncpg.Connection[Any]) -> None:
     assert applied["applied_at"] <= datetime.now(UTC)
 
 
-FUNCTION_FILES = {file.stem: file.read_text() for file in sorted((schema.SQL / "functions").glob("*.sql"))}
+def test_every_file_of_the_schema_runs() -> None:
+    """All but the roles that an administrator makes and the checks of the doctor."""
+    files = {*schema.SERVICE.rglob("*.sql")} - {schema.SQL / "bootstrap.sql", schema.SQL / "doctor.sql"}
+    assert {*schema.FUNCTIONS, *schema.TABLES, *schema.RULES} == files
+
+
+FUNCTION_FILES = {file.stem: file.read_text() for file in schema.FUNCTIONS}
 
 
 @pytest.mark.parametrize("name", FUNCTION_FILES)

@@ -2,7 +2,7 @@
 
 The row is the first insert of the write transaction: a second request with the same key waits there, and when the
 first has committed it gets the stored answer. What rolls back stores nothing, and a transaction that has claimed a key
-and kept no answer does not commit (service/postgres/sql/functions/refuse_unanswered.sql).
+and kept no answer does not commit (service/runtime/functions/refuse_unanswered.sql).
 See docs/decisions/007-idempotency.md.
 """
 

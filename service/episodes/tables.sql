@@ -1,4 +1,4 @@
--- Conversations, their turns and the turns' vectors, the append-only log, user profiles, working memory.
+-- Conversations, their turns and the turns' vectors, the memories made of turns, the append-only log.
 
 -- `external_id`: the name its caller gave it.
 CREATE TABLE conversation (
@@ -153,45 +153,3 @@ CREATE INDEX ix_conversation_log_conversation ON conversation_log (workspace_id,
 CREATE INDEX ix_conversation_log_channel ON conversation_log (workspace_id, channel, "timestamp");
 CREATE INDEX ix_conversation_log_recorded ON conversation_log USING brin (recorded_at);
 CREATE INDEX ix_conversation_log_timestamp ON conversation_log USING brin ("timestamp");
-
-CREATE TABLE user_profile (
-    workspace_id uuid NOT NULL,
-    user_id text NOT NULL,
-    preferences jsonb NOT NULL DEFAULT '{}'::jsonb,
-    expertise_areas jsonb NOT NULL DEFAULT '[]'::jsonb,
-    communication_style jsonb NOT NULL DEFAULT '{}'::jsonb,
-    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
-    version bigint NOT NULL DEFAULT 1,
-    created_at timestamptz NOT NULL DEFAULT now(),
-    updated_at timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT pk_user_profile PRIMARY KEY (workspace_id, user_id),
-    CONSTRAINT ck_user_profile_preferences CHECK (jsonb_typeof(preferences) = 'object'),
-    CONSTRAINT ck_user_profile_expertise_areas CHECK (jsonb_typeof(expertise_areas) = 'array'),
-    CONSTRAINT ck_user_profile_communication_style CHECK (jsonb_typeof(communication_style) = 'object'),
-    CONSTRAINT ck_user_profile_metadata CHECK (jsonb_typeof(metadata) = 'object')
-);
-
--- UNLOGGED: a write costs no write-ahead log; the table is empty after a crash, a failover or a restore.
-CREATE SEQUENCE working_item_seq;
-CREATE UNLOGGED TABLE working_item (
-    workspace_id uuid NOT NULL,
-    session_id uuid NOT NULL,
-    kind varchar(8) NOT NULL
-        CONSTRAINT ck_working_item_kind CHECK (kind IN ('turn', 'item', 'thought', 'goal', 'session')),
-    key text NOT NULL,
-    user_id text,
-    agent_id text,
-    channel varchar(100) NOT NULL DEFAULT '_global',
-    conversation_id text NOT NULL,
-    turn_id uuid,
-    value jsonb NOT NULL,
-    seq bigint NOT NULL DEFAULT nextval('working_item_seq'),
-    created_at timestamptz NOT NULL DEFAULT now(),
-    last_used_at timestamptz NOT NULL,
-    expires_at timestamptz NOT NULL,
-    CONSTRAINT pk_working_item PRIMARY KEY (workspace_id, session_id, kind, key),
-    CONSTRAINT fk_working_item_turn FOREIGN KEY (workspace_id, turn_id)
-        REFERENCES turn (workspace_id, id) ON DELETE CASCADE
-);
-CREATE INDEX ix_working_item_turn ON working_item (workspace_id, turn_id) WHERE turn_id IS NOT NULL;
-CREATE INDEX ix_working_item_expires ON working_item (expires_at);

@@ -1,4 +1,4 @@
--- Workspaces and their API keys.
+-- Workspaces, their API keys and what they may spend, and the audit log.
 
 -- `settings` override those of the service.
 CREATE TABLE workspace (
@@ -76,3 +76,37 @@ CREATE TABLE model_day (
     CONSTRAINT pk_model_day PRIMARY KEY (workspace_id, day)
 );
 CREATE INDEX ix_model_day_day ON model_day (day);
+
+CREATE TABLE audit_log (
+    workspace_id uuid NOT NULL,
+    recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    id uuid NOT NULL,
+    operation varchar(50) NOT NULL,
+    memory_type varchar(50),
+    affected_ids uuid[] NOT NULL DEFAULT '{}',
+    request_id varchar(100),
+    api_key_id uuid,
+    user_id text,
+    session_id text,
+    conversation_id uuid,
+    source_channel varchar(100),
+    target_channels text[] NOT NULL DEFAULT '{}',
+    query_text text,
+    result_count integer,
+    latency_ms double precision,
+    success boolean NOT NULL DEFAULT true,
+    error_message text,
+    promoted_from_channel varchar(100),
+    promotion_confidence double precision,
+    promotion_access_count integer,
+    promotion_conversation_count integer,
+    config_snapshot jsonb NOT NULL DEFAULT '{}'::jsonb,
+    metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+    CONSTRAINT pk_audit_log PRIMARY KEY (workspace_id, recorded_at, id)
+) PARTITION BY RANGE (recorded_at);
+CREATE INDEX ix_audit_log_user ON audit_log (workspace_id, user_id, recorded_at);
+CREATE INDEX ix_audit_log_session ON audit_log (workspace_id, session_id, recorded_at);
+CREATE INDEX ix_audit_log_operation ON audit_log (workspace_id, operation, recorded_at);
+CREATE INDEX ix_audit_log_memory_type ON audit_log (workspace_id, memory_type, recorded_at);
+CREATE INDEX ix_audit_log_source_channel ON audit_log (workspace_id, source_channel, recorded_at);
+CREATE INDEX ix_audit_log_recorded ON audit_log USING brin (recorded_at);
