@@ -149,7 +149,7 @@ async def test_a_channel_is_erased_with_what_was_accepted_for_it_alone(
 ) -> None:
     operations: dict[str, str] = {}
     for channel in ("atlas", "side"):
-        talk = [{"role": "user", "content": f"The quagmirish hint of {channel}"}]
+        talk = [{"role": "user", "content": f"The perspicuous hint of {channel}"}]
         body = {"messages": talk, "infer": False, "user_id": "alice", "run_id": channel, "channel": channel}
         accepted = await client.post("/v1/operations", json=body)
         operations[channel] = accepted.json()["operation_id"]
@@ -160,7 +160,7 @@ async def test_a_channel_is_erased_with_what_was_accepted_for_it_alone(
         job = Job(tenant.workspace_id, operation_id, "ingest", None, payload, 1, 3, "t")
         await conversations.ingest(job, resources)
     assert len(await listed(client, user_id="alice", channel="side")) == 1
-    assert await tables.holding("hint of atlas") == []
+    assert await tables.holding("perspicuous hint of atlas") == []
 
 
 async def test_one_memory_is_erased_with_its_past_and_the_turns_it_came_from(
