@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -179,6 +179,11 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             process.kill()  # its children notice and end
             process.wait()
+
+
+def cpu_s(pids: Iterable[int]) -> float:
+    """Returns the seconds of CPU that the living processes used so far."""
+    return sum(_cpu_s(each, with_dead=False) for each in pids)
 
 
 def children(parent: int) -> list[int]:

@@ -37,13 +37,17 @@ class Mem0:
         self._memory.embedding_model = Vectors()
 
     def store(self, user: str, texts: list[str]) -> list[str]:
-        messages = [{"role": "user", "content": text} for text in texts]
-        found = self._memory.add(messages, user_id=user, infer=False)["results"]
-        return [each["id"] for each in found]
+        return [each["id"] for each in self.add([{"role": "user", "content": text} for text in texts], user)["results"]]
 
     def search(self, user: str, query: str, limit: int) -> list[str]:
-        found: dict[str, Any] = self._memory.search(query, filters={"user_id": user}, top_k=limit, threshold=0.0)
-        return [each["id"] for each in found["results"]]
+        return [each["id"] for each in self.find(query, user, limit)["results"]]
+
+    def add(self, messages: list[dict[str, str]], user: str) -> dict[str, Any]:
+        """Stores each message as it is; no language model."""
+        return self._memory.add(messages, user_id=user, infer=False)
+
+    def find(self, query: str, user: str, limit: int) -> dict[str, Any]:
+        return self._memory.search(query, filters={"user_id": user}, top_k=limit, threshold=0.0)
 
 
 if __name__ == "__main__":
