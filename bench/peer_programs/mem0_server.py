@@ -16,13 +16,13 @@ from mem0_peer import Mem0
 from pydantic import BaseModel
 
 
-class Message(BaseModel):
+class AddedMessage(BaseModel):
     role: str
     content: str
 
 
 class Add(BaseModel):
-    messages: list[Message]
+    messages: list[AddedMessage]
     user_id: str
 
 
