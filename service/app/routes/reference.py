@@ -10,18 +10,17 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from service import __version__
+from service.app import statistics
 from service.domain import sizes
 from service.domain.access import Right
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
 from service.domain.relation import RelationType
-from service.http import errors, model_budget
+from service.http import errors
 from service.http.deps import Admin, CallerOf, Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.model_budget import ModelBudgetItem
 from service.http.schemas import OnePage, ResponseModel
 from service.language import relation_labels
-from service.queue import overview
-from service.runtime.statements import stats
 
 router = APIRouter(prefix="/v1", tags=["reference"], route_class=JsonRoute)
 
@@ -235,21 +234,23 @@ def _take(settings: dict[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
 @router.get("/stats", summary="Count what is stored", responses=errors.keyed())
 async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     """Exact counts over the whole workspace, all users included."""
-    async with res.db.read(caller.workspace_id) as session:
-        found = await stats.of_workspace(session, caller.workspace_id)
-        dead_jobs = await overview.count_dead(session, caller.workspace_id)
-        budget = await model_budget.budget_item(session, caller, res)
-    embedder = {"dimension": res.embedder.dimension, "embedder": res.embedder.model}
-    more = {"count": found.memories, "dead_jobs": dead_jobs, "model_budget": budget, **embedder}
-    return StatsResponse.of(found, name="memories", **more)
+    counts = await statistics.count_workspace(caller, res)
+    return StatsResponse.of(
+        counts.stored,
+        name="memories",
+        count=counts.stored.memories,
+        dead_jobs=counts.dead_jobs,
+        model_budget=counts.model_budget,
+        dimension=res.embedder.dimension,
+        embedder=res.embedder.model,
+    )
 
 
 @router.get("/stats/categories", summary="List the categories of a scope by use", responses=errors.keyed(400))
 async def get_category_stats(caller: Reader, scope: ReadScopeOf, res: ResourcesOf) -> CategoryStatsResponse:
     """The 100 most used categories of memories that are not archived."""
-    async with res.db.read(caller.workspace_id) as session:
-        found = await stats.categories(session, scope, limit=100)
-    return CategoryStatsResponse(results=[CategoryItem(category=name, count=count) for name, count in found])
+    counts = await statistics.count_categories(scope, res)
+    return CategoryStatsResponse(results=[CategoryItem(category=name, count=count) for name, count in counts])
 
 
 @router.get("/reference/types", summary="List the memory types", responses=errors.documented(401))
