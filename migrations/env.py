@@ -11,13 +11,6 @@ from alembic.script import Script
 from sqlalchemy import Connection, text
 
 
-def write_out() -> None:
-    """The SQL of migrations, for a plan."""
-    context.configure(dialect_name="postgresql", transaction_per_migration=True)
-    with context.begin_transaction():
-        context.run_migrations()
-
-
 def run(connection: Connection) -> None:
     context.configure(connection=connection, transaction_per_migration=True, on_version_apply=record)
     with context.begin_transaction():
@@ -38,9 +31,6 @@ def record(ctx: MigrationContext, step: MigrationInfo, heads: Collection[Any], r
         )
 
 
-if not context.is_offline_mode():
-    run(context.config.attributes["connection"])
-elif "settings" in context.config.attributes:
-    write_out()
-else:
+if context.is_offline_mode():
     raise SystemExit("Migrations need a database: roles and partitions depend on what is there.")
+run(context.config.attributes["connection"])

@@ -92,18 +92,12 @@ def worker(
 @app.command()
 def migrate(
     revision: Annotated[str, typer.Option(help="Where to go to.")] = "head",
-    plan: Annotated[
-        bool, typer.Option("--plan", help="Only say what would run, with which locks, for how long.")
-    ] = False,
 ) -> None:
     """Bring the database to the newest revision; ensure LOXODON_BOOTSTRAP_API_KEY when it is set."""
-    from service.launch.schema import migrate_database, migration_plan
+    from service.launch.schema import migrate_database
 
     with errors_in_a_sentence():
-        if plan:
-            print(migration_plan(settings()))
-        else:
-            migrate_database(settings(), revision)
+        migrate_database(settings(), revision)
 
 
 @app.command("wait-for-schema")
@@ -133,20 +127,8 @@ def mcp() -> None:
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     examples: Annotated[int, typer.Option(min=0, max=1_000, help="Rows that are named of each broken check.")] = 5,
-    compare: Annotated[
-        tuple[str, str] | None,
-        typer.Option(
-            metavar="A B",
-            help="Say what differs instead: each a Postgres URL, the folder of an export, a data folder, or here; "
-            "Append #WORKSPACE for one workspace.",
-        ),
-    ] = None,
 ) -> None:
     """Look whether the database is whole; exit code 1 when something is broken, 3 when it cannot be looked at."""
-    if compare is not None:
-        with errors_in_a_sentence(CANNOT_LOOK):
-            is_equal = moving.compare(*compare, examples=examples, as_json=as_json)
-        raise typer.Exit(0 if is_equal else BROKEN)
     _without_rich()
     from service.launch import doctor
     from service.postgres.doctor import is_whole

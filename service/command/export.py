@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
+from sqlalchemy import TableClause
 from uuid_utils.compat import uuid7
 
 from service import __version__
@@ -32,7 +33,7 @@ async def export(url: str, folder: Path, named: str | None, *, with_vectors: boo
                 row = await connection.fetchrow(transfer.WORKSPACE, workspace_id)
                 generation = await transfer.active(connection)
                 entries = list[TableEntry]()
-                tables = [each for each in transfer.tables() if with_vectors or not each.is_vectors]
+                tables = [each for each in transfer.tables() if with_vectors or not transfer.is_vectors(each)]
                 for table in tables:
                     advance(table.name, len(entries), len(tables))
                     entries.append(
@@ -54,7 +55,7 @@ async def export(url: str, folder: Path, named: str | None, *, with_vectors: boo
 
 async def _write(
     connection: transfer.Connection,
-    table: transfer.ExportedTable,
+    table: TableClause,
     workspace_id: UUID,
     generation: int,
     folder: Path,
@@ -63,4 +64,4 @@ async def _write(
     with closing(archive.Writer(folder, table.name)) as writer:
         async for line in transfer.lines(connection, table, workspace_id, generation, with_vectors=with_vectors):
             writer.add(line)
-        return TableEntry(table.name, list(table.columns), writer.rows, writer.end())
+        return TableEntry(table.name, transfer.columns(table), writer.rows, writer.end())

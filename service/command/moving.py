@@ -1,4 +1,4 @@
-"""`loxodon export`, `import`, `backup` and `restore`, and the comparison of the doctor. docs/moving.md"""
+"""`loxodon export`, `import`, `backup` and `restore`. docs/moving.md"""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ def import_(
     agent: Annotated[str | None, typer.Option(help="With --from: the agent of records that name nobody.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fill a workspace with an export, or with what another memory service gave out. Repeat it after an interruption:
-    it goes on where it was."""
+    """Fill a workspace with an export, or with what another memory service gave out."""
     if source is not None:
         if workspace is not None:
             raise typer.BadParameter("--workspace: with --from the API key says which workspace it is")
@@ -71,7 +70,6 @@ def import_(
         found: dict[str, Any] = {
             "workspace": str(done.workspace_id),
             "rows": done.rows,
-            "rows_before": done.resumed,
             "vectors": "came along" if done.with_vectors else "are made by the worker",
         }
     if as_json:
@@ -96,23 +94,6 @@ def _bring(source: str, path: Path, user: str | None, agent: str | None, as_json
         print("\nWhat could not be carried as it was:")
     for why, count in lost.most_common():
         print(f"  {count:>6}  {why}" + (f"  ({', '.join(examples[why])})" if why in examples else ""))
-
-
-def compare(a: str, b: str, *, examples: int, as_json: bool) -> bool:
-    """Prints what differs between two databases or exports, and returns whether nothing does."""
-    import asyncio
-
-    from service.command import compare
-
-    async def run() -> list[compare.TableResult]:
-        with progress("compare") as advance:
-            async with compare.opened(a, found) as side_a, compare.opened(b, found) as side_b:
-                return await compare.compare(side_a, side_b, examples=examples, advance=advance)
-
-    found = settings()
-    results = asyncio.run(run())
-    print(compare.as_json(results) if as_json else compare.text(results))
-    return compare.is_equal(results)
 
 
 def backup(

@@ -10,8 +10,7 @@ The connection is asyncpg's own, in a transaction of the caller: rows are never 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -42,17 +41,10 @@ LEFT_OUT: Mapping[str, str] = {
 }
 """Tables of a workspace that are not exported, with the reason."""
 
-PASSING = frozenset({"job", "operation", "idempotency", "working_item", "term_stat"})
-"""Exported, and not compared: a service at work changes them by itself within seconds or hours."""
-
 PAGE = 500
 """Rows fetched at once. With vectors a row is some 10 kB."""
 
-# Rows that go along, where it is not all of them.
-ONLY: Mapping[str, str] = {
-    "job": "t.state IN ('ready', 'running', 'dead')",
-    "operation": "t.kind <> 'import'",
-}
+UNFINISHED_JOBS = "t.state IN ('ready', 'running', 'dead')"
 
 # Values that replace columns. A running job starts again at the other place.
 INSTEAD: Mapping[tuple[str, str], str] = {
@@ -71,8 +63,6 @@ OWN = {"memory": ("version_of",)}
 NUMBERED = {"memory_history": "seq", "tool_invocation": "id", "working_item": "seq"}
 """Columns that a sequence numbers; its name is the table's with `_seq`."""
 
-LAST = "job"  # a worker takes a job as soon as it is there, so what it works on comes before
-
 ACTIVE = "SELECT generation, model, dimension FROM embedding_generation WHERE state = 'active'"
 WORKSPACE = "SELECT workspace_id, name, settings::text FROM workspace WHERE workspace_id = $1"
 SIZE = """
@@ -81,29 +71,7 @@ SIZE = """
            (SELECT created_at FROM workspace WHERE workspace_id = $1) AS created_at
 """
 WORKSPACES = "SELECT workspace_id FROM find_workspaces() ORDER BY 1"
-ALL_WORKSPACES = "SELECT workspace_id FROM workspace ORDER BY 1"  # as the owner
 PARTITIONS = "SELECT ensure_partitions(now() + interval '7 days')"
-
-# One import of a workspace at a time, for as long as its connection lives.
-LOCK = "SELECT pg_try_advisory_lock(hashtextextended('loxodon:import:' || $1::text, 0))"
-
-# How far an import has come, written with the rows. Until it is done it counts as failed: an operation that is not over
-# would need a job.
-BEGIN_IMPORT = """
-    INSERT INTO operation (workspace_id, id, kind, state, error, progress, finished_at)
-    VALUES ($1, $2, 'import', 'failed', '{"code": "unfinished", "detail": "The import has not ended."}',
-            '{"table": null, "rows": 0}', now())
-    ON CONFLICT DO NOTHING
-"""
-IMPORT = "SELECT state, progress::text FROM operation WHERE workspace_id = $1 AND id = $2 AND kind = 'import'"
-NOTE_IMPORT = """
-    UPDATE operation SET progress = jsonb_build_object('table', $3::text, 'rows', $4::bigint), finished_at = now()
-    WHERE workspace_id = $1 AND id = $2
-"""
-END_IMPORT = """
-    UPDATE operation SET state = 'done', error = NULL, result = $3::jsonb, finished_at = now()
-    WHERE workspace_id = $1 AND id = $2
-"""
 
 # The names of jobs without vectors: of memories, and of the turns of a conversation (upkeep/jobs/embed.py).
 EMBED_LATER = f"""
@@ -120,58 +88,32 @@ EMBED_LATER = f"""
 """
 
 
-@dataclass(frozen=True, slots=True)
-class ExportedTable:
-    """A table whose rows travel. `columns`: of its lines; `key`: by which they are ordered, nulls first."""
+@cache
+def tables() -> tuple[TableClause, ...]:
+    """All tables that travel, parents before children."""
+    return tuple(each for each in TABLES.values() if "workspace_id" in each.c and each.name not in LEFT_OUT)
 
-    name: str
-    columns: tuple[str, ...]
-    key: tuple[str, ...]
-    is_vectors: bool
-    select: str
-    select_without_vectors: str
 
-    @property
-    def is_compared(self) -> bool:
-        return self.name not in PASSING
+def columns(table: TableClause) -> list[str]:
+    """Those of its lines."""
+    return [each.name for each in table.c if each.name not in GIVEN]
 
-    def place(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Where a row stands in the order of the table; comparable with any other of the same table."""
-        return tuple(
-            (row[name] is not None, row[name] or "") if name in OWN.get(self.name, ()) else row[name]
-            for name in self.key
-        )
+
+def is_vectors(table: TableClause) -> bool:
+    return "generation" in table.c
 
 
 @cache
-def tables() -> tuple[ExportedTable, ...]:
-    """All tables that travel, in the order in which they are written."""
-    found = [each for each in TABLES.values() if "workspace_id" in each.c and each.name not in LEFT_OUT]
-    return tuple(_exported(each) for each in sorted(found, key=lambda each: each.name == LAST))
-
-
-def _exported(table: TableClause) -> ExportedTable:
-    columns = [each for each in table.c if each.name not in GIVEN]
-    key = [*OWN.get(table.name, ()), *_key(table)]
-    return ExportedTable(
-        table.name,
-        tuple(each.name for each in columns),
-        tuple(key),
-        "generation" in table.c,
-        _select(table, columns, with_vectors=True),
-        _select(table, columns, with_vectors=False),
-    )
-
-
-def _select(table: TableClause, columns: Sequence[ColumnClause[Any]], *, with_vectors: bool) -> str:
+def _select(table: TableClause, *, with_vectors: bool) -> str:
     """`$1` is the workspace, `$2` the generation whose vectors travel."""
-    shown = [f'{_shown(table.name, each, with_vectors=with_vectors)} AS "{each.name}"' for each in columns]
-    nulls = [f"CASE WHEN t.\"{each.name}\" = 'null' THEN '{each.name}' END" for each in columns if _is_json(each)]
+    own = [each for each in table.c if each.name not in GIVEN]
+    shown = [f'{_shown(table.name, each, with_vectors=with_vectors)} AS "{each.name}"' for each in own]
+    nulls = [f"CASE WHEN t.\"{each.name}\" = 'null' THEN '{each.name}' END" for each in own if _is_json(each)]
     if nulls:  # a column that holds the JSON null is another thing than an empty one
         shown.append(f"nullif(array_remove(ARRAY[{', '.join(nulls)}], NULL), '{{}}') AS json_null")
     where = ["t.workspace_id = $1", "$2::smallint IS NOT NULL"]
-    where += ["t.generation = $2"] if "generation" in table.c else []
-    where += [ONLY[table.name]] if table.name in ONLY else []
+    where += ["t.generation = $2"] if is_vectors(table) else []
+    where += [UNFINISHED_JOBS] if table.name == "job" else []
     return (
         f"SELECT row_to_json(line)::text FROM {table.name} t CROSS JOIN LATERAL (SELECT {', '.join(shown)}) line "
         f"WHERE {' AND '.join(where)} ORDER BY {', '.join(_order(table))}"
@@ -235,10 +177,10 @@ def _value(column: ColumnClause[Any], *, with_vectors: bool) -> str:
 
 
 async def lines(
-    connection: Connection, table: ExportedTable, workspace_id: UUID, generation: int, *, with_vectors: bool
+    connection: Connection, table: TableClause, workspace_id: UUID, generation: int, *, with_vectors: bool
 ) -> AsyncIterator[str]:
     """The rows of a workspace, each a JSON object on one line, a page in memory at a time."""
-    statement = table.select if with_vectors else table.select_without_vectors
+    statement = _select(table, with_vectors=with_vectors)
     async for row in connection.cursor(statement, workspace_id, generation, prefetch=PAGE):
         yield row[0]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from service.kit.settings import Settings
 from service.launch.postgres import EmbeddedPostgres, running_server
@@ -17,17 +16,10 @@ def login_url(settings: Settings, role: str) -> Iterator[str]:
     """The URL for OWNER, or for WORKER, which row-level security keeps in one workspace: from its variable, else
     DATABASE_URL, else the embedded server, which is started for the block if it does not run. Raises LaunchError."""
     own = {OWNER: settings.owner_database_url, WORKER: settings.worker_database_url}[role]
-    named = own or settings.database_url
+    named, data_dir = own or settings.database_url, settings.data_dir
     if named is not None:
         yield named.get_secret_value()
-    else:
-        with embedded_url(settings.data_dir, role) as found:
-            yield found
-
-
-@contextmanager
-def embedded_url(data_dir: Path, role: str) -> Iterator[str]:
-    """The URL of a login of the embedded server of a data folder. Raises LaunchError where there is none."""
+        return
     if not (data_dir / "postgres" / "PG_VERSION").exists():
         raise LaunchError(
             f"There is no database in {data_dir}: LOXODON_DATA_DIR names the folder of an embedded one, DATABASE_URL "

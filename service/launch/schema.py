@@ -9,11 +9,9 @@ from service.access.statements import bootstrap
 from service.access.statements.bootstrap import FirstKey
 from service.domain.errors import ServiceError
 from service.kit.settings import Settings
-from service.launch.owner import login_url
 from service.launch.postgres import EmbeddedPostgres
 from service.postgres import migrate
-from service.postgres.migration_plan import described
-from service.postgres.roles import MIGRATE_LOGIN, OWNER
+from service.postgres.roles import MIGRATE_LOGIN
 from service.providers.choose import embedder_model
 from service.runtime.opening import preflight
 from service.runtime.statements import generations
@@ -37,12 +35,6 @@ def migrate_database(settings: Settings, revision: str = "head") -> None:
         return
     with EmbeddedPostgres(settings.data_dir) as server:
         _bring_up_to_date(server.url(MIGRATE_LOGIN), settings, revision)
-
-
-def migration_plan(settings: Settings) -> str:
-    """What `migrate_database` would do, in words; changes nothing. Raises the same."""
-    with login_url(settings, OWNER) as url:
-        return described(migrate.plan(url, settings))
 
 
 def wait_for_schema(settings: Settings, *, role: str, timeout_s: float) -> None:

@@ -10,7 +10,6 @@ import asyncio
 import re
 import time
 from collections.abc import Callable
-from io import StringIO
 
 from alembic import command, context, op
 from alembic.config import Config
@@ -23,9 +22,7 @@ from sqlalchemy.pool import NullPool
 from service.domain.errors import SchemaMismatch, StoreUnavailable
 from service.kit import shipped
 from service.kit.settings import Settings
-from service.postgres import migration_plan, rights, roles
-from service.postgres.migration_plan import Plan
-from service.postgres.vitals import TABLES, TableEstimate
+from service.postgres import rights, roles
 
 MIGRATIONS = shipped.folder("migrations")
 MIN_POSTGRES, MIN_PGVECTOR = 160000, (0, 8)
@@ -34,9 +31,6 @@ MIN_POSTGRES, MIN_PGVECTOR = 160000, (0, 8)
 def script(sql: str) -> None:
     """Runs the statements of a migration in its transaction; `:dimension` and `:partitions` stand for the settings."""
     rendered = render(sql, context.config.attributes["settings"])
-    if context.is_offline_mode():  # a plan
-        op.get_context().impl.static_output(rendered)
-        return
     raw = op.get_bind().connection.dbapi_connection
     raw.run_async(lambda connection: connection.execute(rendered))  # type: ignore[union-attr]
 
@@ -48,9 +42,6 @@ def build_index(name: str, table: str, definition: str, *, unique: bool = False)
     migration that builds indexes does nothing else."""
     kind = "UNIQUE INDEX" if unique else "INDEX"
     with op.get_context().autocommit_block():
-        if context.is_offline_mode():
-            op.execute(f"CREATE {kind} CONCURRENTLY {name} ON {table} {definition}")
-            return
         partitions = list(op.get_bind().scalars(LEAVES, {"table": table}))
         if not partitions:
             _build_one(kind, name, table, definition)
@@ -118,31 +109,6 @@ async def upgrade_async(owner_url: str, settings: Settings, revision: str = "hea
             renumber_feed(connection)
 
     await _as_owner(owner_url, run)
-
-
-def plan(owner_url: str, settings: Settings) -> Plan:
-    """What `upgrade` would do; changes nothing. Raises the same."""
-    found: list[Plan] = []
-    asyncio.run(_connected(owner_url, lambda connection: found.append(_planned(connection, settings))))
-    return found[0]
-
-
-def _planned(connection: Connection, settings: Settings) -> Plan:
-    _check_versions(connection)
-    _check_known(connection)
-    scripts, current = _scripts(), MigrationContext.configure(connection).get_current_revision()
-    pending = (
-        [] if current == scripts.get_current_head() else list(scripts.iterate_revisions("head", current or "base"))
-    )
-    sizes = {row.name: TableEstimate(*row) for row in connection.execute(TABLES)}
-    revisions = []
-    for each in reversed(pending):
-        written = config(settings)
-        written.output_buffer = StringIO()
-        command.upgrade(written, f"{each.down_revision or 'base'}:{each.revision}", sql=True)
-        title = each.doc.strip().splitlines()[0]
-        revisions.append(migration_plan.revision_of(each.revision, title, written.output_buffer.getvalue(), sizes))
-    return Plan(current, head(), tuple(revisions))
 
 
 async def downgrade_async(owner_url: str, settings: Settings, revision: str) -> None:

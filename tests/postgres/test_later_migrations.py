@@ -1,5 +1,5 @@
-"""Migrations after the first release: what their files must keep to, what a plan says of them, and that they run beside
-a service that is in use. The migrations here are scratch ones, in a copy of the folder."""
+"""Migrations after the first release: what their files must keep to, and that they run next to a service
+that is in use. The migrations here are scratch ones, in a copy of the folder."""
 
 from __future__ import annotations
 
@@ -17,12 +17,10 @@ import pytest
 from bench.superuser import login_url, new_database
 from service.access.statements import keys
 from service.kit.settings import Settings
-from service.postgres import migrate, migration_plan
+from service.postgres import migrate
 from service.postgres.engine import Database
-from service.postgres.migration_plan import described, revision_of, statements
 from service.postgres.rights import find_access
 from service.postgres.roles import APP, OWNER
-from service.postgres.vitals import TableEstimate
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from tests.fakes.embedder import AngleEmbedder
@@ -158,21 +156,11 @@ async def test_an_expanding_migration_runs_beside_the_old_version(
     resources: Resources,
     request: pytest.FixtureRequest,
 ) -> None:
-    """The plan tells it before; two that migrate at once end well; this version, the old one then, goes on reading and
+    """Two that migrate at once end well; this version, the old one then, goes on reading and
     writing; and what was cut off is finished by running it again."""
     url, connection = released
     owner = login_url(url, OWNER)
-    assert "nothing is to be done" in described(await asyncio.to_thread(migrate.plan, owner, settings))
     request.getfixturevalue("later")
-    told = described(await asyncio.to_thread(migrate.plan, owner, settings))
-    assert "revision 0001; this version of the service brings it to 0003. Nothing was changed." in told
-    assert "0002  Add the colour of goals" in told
-    assert "lock: ACCESS EXCLUSIVE on goal (reads and writes wait); 0 rows, less than a second" in told
-    assert "CREATE INDEX CONCURRENTLY ix_goal_colour" in told
-    assert "lock: SHARE UPDATE EXCLUSIVE on memory_history (nobody waits)" in told
-    assert "2 statements that lock no table in use" in told, "those about palette, which is new"
-    assert await connection.fetchval("SELECT version_num FROM alembic_version") == "0001"
-
     await connection.execute("CREATE INDEX ix_goal_colour ON goal (id)")  # as if an attempt had been cut off
     await connection.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'ix_goal_colour'::regclass")
     await asyncio.wait_for(asyncio.gather(*(migrate.upgrade_async(owner, settings) for _ in range(2))), 60)
@@ -200,64 +188,3 @@ async def test_an_expanding_migration_runs_beside_the_old_version(
         found = await client.post("/v1/memories/search", json={"query": "Where does Ada live?", "user_id": "ada"})
         assert [each["memory"] for each in found.json()["results"]] == [new["content"]]
     await database.close()
-
-
-async def test_the_plan_of_an_empty_database(owner_url: str, settings: Settings) -> None:
-    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    url = await new_database(owner_url, "planned")
-    try:
-        told = described(await asyncio.to_thread(migrate.plan, login_url(url, OWNER), settings))
-        connection = await asyncpg.connect(url.replace("+asyncpg", ""))
-        assert await connection.fetchval("SELECT to_regclass('alembic_version')") is None
-        await connection.close()
-    finally:
-        await admin.execute("DROP DATABASE planned WITH (FORCE)")
-        await admin.close()
-    assert "is empty" in told
-    assert "0001  The whole schema, as it was at the first release" in told
-    assert re.search(r"\d{3} statements that lock no table in use", told)
-
-
-SIZES = {name: TableEstimate(name, *size) for name, size in {"memory": (2_000_000, 4e9), "goal": (100, 1e5)}.items()}
-
-
-@pytest.mark.parametrize(
-    ("statement", "lock", "seconds"),
-    [
-        ("CREATE INDEX ix ON memory (id)", "SHARE", 4),
-        ("CREATE UNIQUE INDEX CONCURRENTLY ix ON memory (id)", "SHARE UPDATE EXCLUSIVE", 4),
-        ("CREATE INDEX CONCURRENTLY ix ON memory USING gin (terms)", "SHARE UPDATE EXCLUSIVE", 67),
-        ("ALTER TABLE memory ADD COLUMN x text", "ACCESS EXCLUSIVE", 0),
-        ("ALTER TABLE ONLY memory ALTER COLUMN x SET NOT NULL", "ACCESS EXCLUSIVE", 20),
-        ("ALTER TABLE memory ALTER COLUMN x TYPE bigint", "ACCESS EXCLUSIVE", 133),
-        ("ALTER TABLE memory ADD CONSTRAINT ck CHECK (x > 0) NOT VALID", "ACCESS EXCLUSIVE", 0),
-        ("ALTER TABLE memory VALIDATE CONSTRAINT ck", "SHARE UPDATE EXCLUSIVE", 20),
-        ("ALTER TABLE memory ADD CONSTRAINT fk FOREIGN KEY (x) REFERENCES goal (id)", "SHARE ROW EXCLUSIVE", 20),
-        ("UPDATE memory SET x = 1", "ROW EXCLUSIVE", 100),
-        ("CREATE TRIGGER t AFTER INSERT ON goal FOR EACH ROW EXECUTE FUNCTION f()", "SHARE ROW EXCLUSIVE", 0),
-        ("DROP TABLE goal", "ACCESS EXCLUSIVE", 0),
-    ],
-)
-def test_the_lock_and_the_time_of_a_statement(statement: str, lock: str, seconds: float) -> None:
-    [step] = revision_of("0009", "x", statement, SIZES).steps
-    assert step.lock == lock
-    assert step.seconds == pytest.approx(seconds, abs=0.5)
-
-
-def test_what_locks_nothing_is_counted_only() -> None:
-    function = "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS $$ SELECT 1; $$"
-    sql = f"CREATE TABLE t (a int); CREATE INDEX i ON t (a); {function}"
-    found = revision_of("0009", "x", f"BEGIN; {sql}; UPDATE alembic_version SET version_num='0009'; COMMIT;", SIZES)
-    assert (found.steps, found.others) == ((), 3)
-
-
-def test_a_wait_is_told() -> None:
-    found = revision_of("0009", "x", "ALTER TABLE memory ALTER COLUMN x TYPE bigint", SIZES)
-    told = described(migration_plan.Plan("0008", "0009", (found,)))
-    assert "Requests wait for memory during this step: choose a quiet hour." in told
-    assert "about 2 minutes" in told
-
-
-def test_statements_end_where_they_end() -> None:
-    sql = "SELECT 'a;b'; -- one; more\nDO $body$ BEGIN PERFORM 1; END $body$; /* ; */ SELECT \"a;b\""
-    assert list(statements(sql)) == ["SELECT 'a;b'", "DO $body$ BEGIN PERFORM 1; END $body$", 'SELECT "a;b"']
