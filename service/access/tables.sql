@@ -9,7 +9,7 @@ CREATE TABLE workspace (
 );
 
 -- `user_id`, `agent_id`, `run_id` and `channels` are a wall: a request with the key reaches nothing outside it
--- (walls.sql). The defaults only fill in what a request leaves out. After a rotation the old secret stays valid until
+-- (walls.sql). The defaults fill in what a request leaves out. After a rotation the old secret stays valid until
 -- `old_key_until`.
 CREATE TABLE api_key (
     workspace_id uuid NOT NULL,
@@ -43,7 +43,7 @@ CREATE TABLE api_key (
     CONSTRAINT fk_api_key_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (workspace_id) ON DELETE CASCADE
 );
 
--- What tokens are signed with where the settings name no secret. Read by token_secret() alone.
+-- The secret that signs tokens if the settings name none. Only token_secret() reads it.
 CREATE TABLE token_secret (
     only_one boolean NOT NULL DEFAULT true CONSTRAINT pk_token_secret PRIMARY KEY
         CONSTRAINT ck_token_secret_only_one CHECK (only_one),
@@ -51,8 +51,8 @@ CREATE TABLE token_secret (
     created_at timestamptz NOT NULL DEFAULT now()
 );
 
--- A token bucket of a unit. `subject` is a key, or the workspace for all of its keys; `granted`: taken last. UNLOGGED:
--- a token taken costs no write-ahead log.
+-- A token bucket of a unit. `subject` is a key, or the workspace for all of its keys; `granted`: number taken last.
+-- UNLOGGED: taking a token writes no WAL.
 CREATE UNLOGGED TABLE budget (
     workspace_id uuid NOT NULL,
     subject uuid NOT NULL,
@@ -63,8 +63,8 @@ CREATE UNLOGGED TABLE budget (
     CONSTRAINT pk_budget PRIMARY KEY (workspace_id, subject, unit)
 );
 
--- What a workspace spent on the language model on a day in UTC. `held`: calls under way, by id, as [tokens, cost, end];
--- what has passed its end, in seconds since 1970, was left by a process that died, and no longer counts.
+-- What a workspace spent on the language model on a day in UTC. `held`: calls in progress, by id, as [tokens, cost,
+-- end]. An entry past its end, in seconds since 1970, was left by a process that died, and no longer counts.
 CREATE TABLE model_day (
     workspace_id uuid NOT NULL,
     day date NOT NULL,

@@ -43,7 +43,7 @@ CREATE INDEX ix_goal_agent ON goal (workspace_id, agent_id, status, created_at D
 CREATE INDEX ix_goal_run ON goal (workspace_id, run_id, status, created_at DESC) WHERE run_id IS NOT NULL;
 CREATE INDEX ix_goal_channel ON goal (workspace_id, channel);
 
--- Read from source to target: SUBGOAL_OF its parent, BLOCKED_BY another.
+-- Read from source to target: SUBGOAL_OF the parent, BLOCKED_BY another goal.
 CREATE TABLE goal_edge (
     workspace_id uuid NOT NULL,
     source_id uuid NOT NULL,
@@ -105,7 +105,7 @@ CREATE INDEX ix_goal_vector_hnsw_1 ON goal_vector
     USING hnsw ((embedding::halfvec(:dimension)) halfvec_cosine_ops)
     WHERE generation = 1;
 
--- The running total of a tool; `timed_count` uses have a latency, of which `avg_latency_ms` is the mean.
+-- Totals of a tool; `timed_count` uses have a latency, of which `avg_latency_ms` is the mean.
 CREATE TABLE tool (
     workspace_id uuid NOT NULL,
     name varchar(100) NOT NULL,

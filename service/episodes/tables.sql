@@ -1,6 +1,6 @@
--- Conversations, their turns and the turns' vectors, the memories made of turns, the append-only log.
+-- Conversations, their turns and the turns' vectors, the memories read from turns, and the append-only log.
 
--- `external_id`: the name its caller gave it.
+-- `external_id`: the caller's name for it.
 CREATE TABLE conversation (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -30,9 +30,9 @@ CREATE INDEX ix_conversation_user ON conversation (workspace_id, user_id, create
 CREATE INDEX ix_conversation_agent ON conversation (workspace_id, agent_id, created_at) WHERE agent_id IS NOT NULL;
 CREATE INDEX ix_conversation_external ON conversation (workspace_id, external_id);
 
--- A turn carries the scope of its conversation; run_id is the conversation's external_id. `timestamp` is when it was
--- spoken, `turn_index` its place from 0. `shown`: what readers see of it where sentences are withdrawn; NULL: all of
--- it. The lexical columns and the vector are those of the text that is shown.
+-- A turn has the scope of its conversation; run_id is the conversation's external_id. `timestamp` is when it was said,
+-- `turn_index` its position from 0. `shown`: the visible text if sentences are withdrawn; NULL: all of it. The lexical
+-- columns and the vector are those of the visible text.
 CREATE TABLE turn (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -105,9 +105,9 @@ CREATE TABLE memory_source (
 );
 CREATE INDEX ix_memory_source_turn ON memory_source (workspace_id, turn_id);
 
--- Sentences of turns that no longer count, and why: half-open spans of characters. The memory that rested on one may be
--- gone by now, so it is no foreign key. `history_id`: the change of that memory that withdrew it; `replaced_by`: the
--- memory that says what is so now.
+-- Sentences of turns that no longer count, and why: half-open spans of characters. The memory that came from one may
+-- have been deleted, so there is no foreign key. `history_id`: the change of that memory that withdrew it;
+-- `replaced_by`: the memory that says what is true now.
 CREATE TABLE withdrawn_span (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -128,7 +128,7 @@ CREATE TABLE withdrawn_span (
 CREATE INDEX ix_withdrawn_span_turn ON withdrawn_span (workspace_id, turn_id);
 CREATE INDEX ix_withdrawn_span_memory ON withdrawn_span (workspace_id, memory_id) WHERE memory_id IS NOT NULL;
 
--- Every turn as it came in, append-only.
+-- Every turn as it was received; append-only.
 CREATE TABLE conversation_log (
     workspace_id uuid NOT NULL,
     recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),

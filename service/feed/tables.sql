@@ -1,6 +1,6 @@
 -- Webhooks and their deliveries.
 
--- Where changes are sent to. `position` and `seq`: up to where in the change feed deliveries have been made.
+-- Where changes are sent. `position` and `seq`: the place in the change feed up to which deliveries exist.
 CREATE TABLE webhook (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -22,7 +22,7 @@ CREATE TABLE webhook (
     CONSTRAINT pk_webhook PRIMARY KEY (workspace_id, id)
 );
 
--- Which change, and how sending it went; what it says is read from history when it is sent.
+-- A change to send, and the outcome; its text is read from history when it is sent.
 CREATE TABLE webhook_delivery (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,

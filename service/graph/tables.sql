@@ -1,4 +1,4 @@
--- Entities, their other names and vectors, which memories name them, relations with evidence, and merges.
+-- Entities, their aliases and vectors, the memories that name them, relations with evidence, and merges.
 
 -- `name_key` is the casefolded name, unique for user and channel; `salience` 0..1.
 CREATE TABLE entity (
@@ -29,7 +29,7 @@ CREATE TABLE entity (
 CREATE INDEX ix_entity_name ON entity (workspace_id, name_key);
 CREATE INDEX ix_entity_channel ON entity (workspace_id, channel);
 
--- Another name of an entity. The casefolded `alias_key` leads to one entity of its user and channel.
+-- An alias of an entity. The casefolded `alias_key` belongs to one entity of a user and channel.
 CREATE TABLE entity_alias (
     workspace_id uuid NOT NULL,
     entity_id uuid NOT NULL,
@@ -107,7 +107,7 @@ CREATE INDEX ix_entity_edge_target ON entity_edge (workspace_id, target_id, stre
 CREATE INDEX ix_entity_edge_source_type ON entity_edge (workspace_id, source_id, rel_type, strength DESC, target_id);
 CREATE INDEX ix_entity_edge_target_type ON entity_edge (workspace_id, target_id, rel_type, strength DESC, source_id);
 
--- The memories that state a relation. With the last of them the relation goes (trigger drop_unsupported_edge).
+-- The memories that state a relation. Deleting the last of them deletes the relation (trigger drop_unsupported_edge).
 CREATE TABLE entity_edge_source (
     workspace_id uuid NOT NULL,
     edge_id uuid NOT NULL,
@@ -122,7 +122,7 @@ CREATE TABLE entity_edge_source (
 );
 CREATE INDEX ix_entity_edge_source_memory ON entity_edge_source (workspace_id, memory_id);
 
--- An entity that was merged into another, with all that undoing it needs.
+-- An entity that was merged into another, with everything needed to undo it.
 CREATE TABLE entity_merge (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,

@@ -1,15 +1,15 @@
--- Memories, what reads and jobs change about them, their vectors, how often terms occur, the edges between memories, and
--- what happened: history, decisions, reviews.
+-- Memories, the numbers that reads and jobs change, vectors, frequencies of terms, edges between memories, history,
+-- decisions and reviews.
 --
 -- Under row-level security only btree equality and ranges can use an index (their operators are leakproof), so scopes
--- have btree indexes. The GIN indexes below are read by SECURITY DEFINER functions alone.
+-- have btree indexes. Only SECURITY DEFINER functions read the GIN indexes below.
 --
 -- History and audit are partitioned by the time of recording, not by the event's own time: imported conversations are
 -- years old and would all land in the DEFAULT partition.
 
 -- Confidences and importance are 0..1, `importance_level` 1..10. `timestamp` is when it was said or happened, the last
--- time if it was said several times: `said_at` has them all. `hash` is the MD5 of the text; `dedup_key` equals it while
--- the row takes part in deduplication. `version_of`: the row is a past version of that memory, and archived.
+-- time if it was said several times; `said_at` has all of them. `hash` is the MD5 of the text; `dedup_key` equals it
+-- while the row takes part in deduplication. `version_of`: the row is a past version of that memory, and archived.
 CREATE TABLE memory (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -90,7 +90,7 @@ CREATE INDEX ix_memory_hash ON memory (workspace_id, hash);
 -- The past versions of a memory: docs/time.md
 CREATE INDEX ix_memory_version_of ON memory (workspace_id, version_of) WHERE version_of IS NOT NULL;
 
--- Ends a race of two equal adds. Only rows that take part in deduplication have a dedup_key.
+-- Decides a race of two equal adds. Only rows that take part in deduplication have a dedup_key.
 -- docs/decisions/011-similarity.md
 CREATE UNIQUE INDEX uq_memory_dedup
     ON memory (workspace_id, user_id, agent_id, run_id, channel, dedup_key) NULLS NOT DISTINCT
@@ -108,10 +108,11 @@ CREATE INDEX ix_memory_terms ON memory USING gin (workspace_terms(workspace_id, 
 CREATE INDEX ix_memory_context_terms ON memory USING gin (workspace_terms(workspace_id, context_terms))
     WITH (fastupdate = off) WHERE context_terms <> '{}';
 
--- BM25 of a scope without touching the table. An index entry holds at most 2,704 bytes: beside the longest ids
--- (512 bytes) and channel (100 characters of 4 bytes) that is room for 120 terms of 8 bytes. Rows with more terms
--- are found by the _many_terms indexes and read from the table, and so are scopes of a run, which are short. Both are
--- read in the order of their ids, which no other index of a scope has: so the planner takes them, whatever it knows.
+-- BM25 of a scope without reading the table. An index entry has at most 2,704 bytes: besides the longest ids (512
+-- bytes) and channel (100 characters of 4 bytes) there is room for 120 terms of 8 bytes. Rows with more terms are found
+-- by the _many_terms indexes and read from the table, and so are scopes of a run, which are small. Both are read in the
+-- order of their ids, which no other index of a scope provides, so the planner chooses them whatever the statistics
+-- say.
 CREATE INDEX ix_memory_user_bm25 ON memory (workspace_id, user_id, channel, id)
     INCLUDE (created_at, "timestamp", archived, expires_at, review_status, t_valid, t_invalid, valid_until, agent_id,
              bm25, context_bm25)
@@ -153,9 +154,8 @@ CREATE INDEX ix_memory_filter_keys ON memory
                                   metadata, true))
     WITH (fastupdate = off);
 
--- What reads and jobs change. No index but the key, and room in each page for a new version of all its rows, which ageing
--- writes at once: so updates stay HOT.
--- docs/decisions/004-changing-numbers-apart.md
+-- Numbers that reads and jobs change. No index but the key, and space in each page for a new version of all its rows,
+-- which ageing writes together, so that updates stay HOT. docs/decisions/004-changing-numbers-apart.md
 CREATE TABLE memory_stat (
     workspace_id uuid NOT NULL,
     memory_id uuid NOT NULL,
@@ -176,8 +176,8 @@ CREATE TABLE memory_stat (
         REFERENCES memory (workspace_id, id) ON DELETE CASCADE
 ) WITH (fillfactor = 50);
 
--- Apart from the row so that scans stay narrow, with the columns a search filters by. `binary_embedding` has one bit
--- per component, and is read from the btrees of a scope.
+-- Separate from the row so that scans stay narrow; with the columns that a search filters by. `binary_embedding` has
+-- one bit per component, and is read from the btrees of a scope.
 CREATE TABLE memory_vector (
     workspace_id uuid NOT NULL,
     memory_id uuid NOT NULL,
@@ -196,7 +196,7 @@ CREATE TABLE memory_vector (
         REFERENCES memory (workspace_id, id) ON DELETE CASCADE
 ) PARTITION BY HASH (workspace_id);
 
--- Binary quantised vectors of a scope without touching the table: 20,000 of them lie in some hundred pages.
+-- Binary quantised vectors of a scope without reading the table: 20,000 of them fit in some hundred pages.
 CREATE INDEX ix_memory_vector_user ON memory_vector (workspace_id, user_id, kind)
     INCLUDE (memory_id, generation, channel, agent_id, run_id, binary_embedding)
     WHERE user_id IS NOT NULL;
@@ -211,13 +211,14 @@ CREATE INDEX ix_memory_vector_shared ON memory_vector (workspace_id, kind)
     WHERE user_id IS NULL AND agent_id IS NULL AND run_id IS NULL;
 
 -- m = 24: with pgvector's 16, 3 of 60 queries among 200,000 vectors of near-equal texts found none of their ten
--- nearest; 32 gave no more. ef_construction = 200: with 64 whole clusters had no way in (recall@10 .96, now .997).
+-- nearest; 32 was no better. ef_construction = 200: with 64, whole clusters could not be reached (recall@10 .96, now
+-- .997).
 CREATE INDEX ix_memory_vector_hnsw_1 ON memory_vector
     USING hnsw ((embedding::halfvec(:dimension)) halfvec_cosine_ops) WITH (m = 24, ef_construction = 200)
     WHERE generation = 1 AND kind = 'text';
 
--- In how many texts and contexts of a workspace a term occurs, counted by a job. Term 0 is the number of texts; rows of
--- the nil workspace sum up terms that several workspaces use.
+-- The number of texts and contexts of a workspace in which a term occurs, counted by a job. Term 0 is the number of
+-- texts; rows of the nil workspace have the sums for terms that several workspaces use.
 CREATE TABLE term_stat (
     workspace_id uuid NOT NULL,
     term integer NOT NULL,
@@ -256,7 +257,7 @@ CREATE INDEX ix_memory_edge_target ON memory_edge (workspace_id, target_id, rel_
 CREATE INDEX ix_memory_edge_source_strength ON memory_edge (workspace_id, source_id, strength DESC, target_id);
 CREATE INDEX ix_memory_edge_target_strength ON memory_edge (workspace_id, target_id, strength DESC, source_id);
 
--- Pairs that a person may look at (service/upkeep/statements/findings.py), in the order in which they are walked.
+-- Pairs for the upkeep report (service/upkeep/statements/findings.py), in the order in which it reads them.
 CREATE INDEX ix_memory_edge_finding ON memory_edge (workspace_id, rel_type, source_id, target_id)
     WHERE rel_type IN ('MAY_OUTDATE', 'CONTRADICTS') OR (rel_type = 'SIMILAR_TO' AND strength >= 0.9);
 
@@ -283,10 +284,10 @@ CREATE TABLE memory_history (
     CONSTRAINT pk_memory_history PRIMARY KEY (workspace_id, recorded_at, id)
 ) PARTITION BY RANGE (recorded_at);
 CREATE INDEX ix_memory_history_memory ON memory_history (workspace_id, memory_id, recorded_at);
--- The order of the change feed: by the transaction that wrote the entry, or a later one where that had changed the same
--- memory before. Below the oldest transaction that still runs nothing can be added. docs/decisions/074-change-feed.md
+-- The order of the change feed: by the transaction that wrote the entry, or by a later one that had already changed the
+-- same memory. Nothing can be added before the oldest running transaction. docs/decisions/074-change-feed.md
 CREATE INDEX ix_memory_history_position ON memory_history (workspace_id, position, seq);
--- What of a scope has changed since a moment, for reads with as_of. An ADD has no `before` and is not in them.
+-- Changes of a scope since a moment, for reads with as_of. An ADD has no `before` and is not included.
 CREATE INDEX ix_memory_history_user ON memory_history (workspace_id, user_id, recorded_at)
     WHERE before IS NOT NULL AND user_id IS NOT NULL;
 CREATE INDEX ix_memory_history_agent ON memory_history (workspace_id, agent_id, recorded_at)
@@ -297,7 +298,7 @@ CREATE INDEX ix_memory_history_shared ON memory_history (workspace_id, recorded_
     WHERE before IS NOT NULL AND user_id IS NULL AND agent_id IS NULL AND run_id IS NULL;
 CREATE INDEX ix_memory_history_recorded ON memory_history USING brin (recorded_at);
 
--- What the feed still has of memories whose history was erased: that they are gone, and nothing else.
+-- Memories whose history was erased: the feed says only that they are gone.
 CREATE TABLE erased_memory (
     workspace_id uuid NOT NULL,
     position bigint NOT NULL DEFAULT pg_current_xact_id()::text::bigint,

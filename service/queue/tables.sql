@@ -1,8 +1,8 @@
 -- The job queue, its runs and timetable, operations answered later.
 
 -- Lower `priority` goes first; a running job belongs to `worker` until `lease_until`. `started_at`: when its first
--- attempt began. `progress`: done and total of a long one. `wall`: that of the request. Every row is written three
--- times within seconds: at the default of 20 % dead rows VACUUM would come after days.
+-- attempt began. `progress`: done and total of a long job. `wall`: that of the request. Every row is written three
+-- times within seconds, and at the default of 20 % dead rows VACUUM would come after days.
 CREATE TABLE job (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,

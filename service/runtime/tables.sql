@@ -1,11 +1,11 @@
 -- Generations of vectors, one per embedding model; stored answers; caches.
 --
--- Vectors have no fixed length, so a new generation of another dimension fits next to the old one. Each generation has a
--- CHECK on its length and a partial HNSW index of its own. `:dimension` is the length of generation 1.
+-- Vectors have no fixed length, so a new generation of another dimension fits next to the old one. Each generation has
+-- its own CHECK on the length and its own partial HNSW index. `:dimension` is the length of generation 1.
 -- docs/decisions/065-re-embedding.md
 
--- building: vectors are being made; active: searches use it; retired: kept, so that one can go back; dropped: its vectors
--- are gone or going, and its number is never given again, because history names it.
+-- building: vectors are being made; active: searches use it; retired: kept for a rollback; dropped: its vectors are
+-- deleted, or soon will be, and its number is never used again, because history refers to it.
 CREATE TABLE embedding_generation (
     generation smallint CONSTRAINT pk_embedding_generation PRIMARY KEY,
     model text NOT NULL,

@@ -1,6 +1,6 @@
 -- Working memory.
 
--- UNLOGGED: a write costs no write-ahead log; the table is empty after a crash, a failover or a restore.
+-- UNLOGGED: writes produce no WAL; the table is empty after a crash, a failover or a restore.
 CREATE SEQUENCE working_item_seq;
 CREATE UNLOGGED TABLE working_item (
     workspace_id uuid NOT NULL,

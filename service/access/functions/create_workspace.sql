@@ -1,4 +1,4 @@
--- Makes a workspace with its first key. The one way to write before a workspace is known.
+-- Creates a workspace with its first key: the only write that needs no current workspace.
 CREATE OR REPLACE FUNCTION create_workspace(
     new_workspace uuid,
     workspace_name text,

@@ -1,5 +1,5 @@
--- The key with this hash, unless revoked, with the settings of its workspace. After a rotation the old hash finds it too,
--- until `old_until`, which is NULL for the present one.
+-- The key with this hash, unless revoked, with the settings of its workspace. After a rotation the old hash finds it
+-- too, until `old_until`, which is NULL if the hash is the current one.
 CREATE OR REPLACE FUNCTION find_api_key(secret_hash text)
 RETURNS TABLE (
     workspace_id uuid,

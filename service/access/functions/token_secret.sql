@@ -1,4 +1,4 @@
--- The secret that tokens are signed with: the one that is kept, which is the first that was proposed.
+-- The secret that signs tokens: the stored one, else the proposed one, which is then stored.
 CREATE OR REPLACE FUNCTION token_secret(proposed text)
 RETURNS text
 LANGUAGE sql SECURITY DEFINER

@@ -1,5 +1,5 @@
--- Counts a use in the running totals of its tool, which are the workspace's: a key made for one user adds to them and
--- cannot read them. The average is a running mean (Welford's update), so that no sum grows for ever.
+-- Adds a use to the totals of its tool. The totals belong to the workspace: a key made for one user adds to them but
+-- cannot read them. The average is a running mean (Welford's update), so that no sum grows without bound.
 CREATE OR REPLACE FUNCTION count_tool_use(used_tool text, succeeded boolean, took_ms double precision, at timestamptz)
 RETURNS void
 LANGUAGE sql SECURITY DEFINER

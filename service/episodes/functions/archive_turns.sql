@@ -1,4 +1,4 @@
--- Turns are archived and brought back with their conversation.
+-- Trigger: archives and restores turns with their conversation.
 CREATE OR REPLACE FUNCTION archive_turns() RETURNS trigger
 LANGUAGE plpgsql
 SET search_path = public, pg_temp

@@ -1,5 +1,5 @@
--- Cuts words out of a turn for good: its text and that of its line in the log, which is append-only for the app. The
--- spans of what is left move with it. The caller writes anew what is shown of the turn.
+-- Removes words from a turn for good, in its text and in its row of the log, which is append-only for the app, and
+-- moves the remaining spans. The caller updates `shown`.
 CREATE OR REPLACE FUNCTION rewrite_turn(of_turn uuid, new_content text, new_hash text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER

@@ -8,7 +8,7 @@ AS $$
 DECLARE
     removed bigint;
 BEGIN
-    -- a SECURITY DEFINER function reads past the policy, so the workspace is a condition here
+    -- a SECURITY DEFINER function bypasses the policy, so the workspace is a condition here
     WITH erased AS (
         DELETE FROM memory_history h USING (
             SELECT workspace_id, recorded_at, id FROM memory_history
@@ -17,7 +17,7 @@ BEGIN
         ) old
         WHERE h.workspace_id = old.workspace_id AND h.recorded_at = old.recorded_at AND h.id = old.id
         RETURNING h.workspace_id, h.memory_id, h.recorded_to
-    ), told AS (  -- the last entry of a memory is the open one
+    ), latest AS (  -- the last entry of a memory is the open one
         INSERT INTO erased_memory (workspace_id, memory_id)
         SELECT workspace_id, memory_id FROM erased e
         WHERE recorded_to IS NULL

@@ -1,12 +1,14 @@
--- Erases a subject: a scope (rows with every given id), or memories, and turns. With memories go their promoted copies,
--- what all of these said before, and the turns they came from, but for `keep_turns`. Returns the rows affected by table.
+-- Erases a subject: a scope (rows with every given id), or memories, and turns. With memories it erases their promoted
+-- copies, the past versions of all of these, and the turns they came from, except `keep_turns`. Returns the rows
+-- affected by table.
 --
--- Of what was deleted before only history knows, or its texts. Rows that only mention the subject keep their time and
--- numbers and lose their texts (audit, other memories' decisions and snapshots). A job that runs this moment finds its
--- operation answered and stores nothing. The caches do not know whose texts they hold, so all of the workspace's go.
+-- Rows deleted earlier are found through history, or by their texts. Rows that only mention the subject keep their time
+-- and numbers and lose their texts (audit, other memories' decisions and snapshots). A job that is running finds its
+-- operation answered and stores nothing. The caches do not record whose texts they have, so the workspace's are
+-- emptied.
 --
--- Besides appending this is the one way to change history and audit: the app has no right to delete there. The function
--- reads past the policies and repeats the workspace in every statement. docs/decisions/022-erasure.md
+-- Apart from appending, this is the only way to change history and audit: the app has no right to delete from them. The
+-- function bypasses the policies and repeats the workspace in every statement. docs/decisions/022-erasure.md
 CREATE OR REPLACE FUNCTION purge_subject(
     of_user text,
     of_agent text,
@@ -99,11 +101,11 @@ BEGIN
     WHERE workspace_id = this_workspace AND (source_id = ANY (memory_ids) OR target_id = ANY (memory_ids))
     ORDER BY source_id, rel_type, target_id FOR UPDATE;
 
-    -- turns and conversations; a turn that others' memories came from as well stays
+    -- turns and conversations; a turn that memories of others also came from stays
     SELECT coalesce(array_agg(id), '{}') INTO turn_ids FROM (
         SELECT s.turn_id AS id FROM memory_source s
         WHERE s.workspace_id = this_workspace AND s.memory_id = ANY (memory_ids)
-        UNION  -- the turns of a memory that is gone stand in its history only
+        UNION  -- the turns of a deleted memory are only in its history
         SELECT (source ->> 'turn_id')::uuid FROM memory_history h
         CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) source
         WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids)
@@ -127,7 +129,7 @@ BEGIN
       AND (of_agent IS NULL OR c.agent_id = of_agent)
       AND (of_run IS NULL OR c.external_id = of_run)
       AND (of_channel IS NULL OR c.channel = of_channel);
-    name := 'conversation_log';  -- a turn that is gone is known by its words only
+    name := 'conversation_log';  -- a deleted turn can be found only by its words
     DELETE FROM conversation_log l
     WHERE l.workspace_id = this_workspace
       AND (l.turn_id = ANY (turn_ids) OR l.conversation_id = ANY (conversation_ids)
@@ -172,7 +174,7 @@ BEGIN
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 
-    -- a turn's terms also stand in the context of its neighbours
+    -- a turn's terms are also in the context of its neighbours
     UPDATE memory m SET context_terms = '{}', context_bm25 = NULL
     WHERE m.workspace_id = this_workspace AND NOT m.id = ANY (memory_ids) AND m.context_terms <> '{}'
       AND m.conversation_id = ANY (touched_conversations);
@@ -181,7 +183,7 @@ BEGIN
         SELECT m.id FROM memory m
         WHERE m.workspace_id = this_workspace AND m.conversation_id = ANY (touched_conversations));
 
-    -- memories, and what goes with them
+    -- memories, and what belongs to them
     SELECT coalesce(array_agg(id), '{}') INTO entity_ids FROM (
         SELECT me.entity_id AS id FROM memory_entity me
         WHERE me.workspace_id = this_workspace AND me.memory_id = ANY (memory_ids)
@@ -217,9 +219,9 @@ BEGIN
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 
-    -- what a memory that stays said before, where no turn is left that told it: undo and as_of find nothing there
+    -- past versions of memories that stay, if no turn is left that said so: undo and as_of find nothing there
     IF turn_ids <> '{}' THEN
-        WITH told AS (
+        WITH stated AS (
             SELECT h.memory_id, array_agg(DISTINCT h.old_memory) AS texts
             FROM memory_history h JOIN memory m ON m.workspace_id = this_workspace AND m.id = h.memory_id
             WHERE h.workspace_id = this_workspace AND h.event = 'UPDATE'
@@ -231,14 +233,14 @@ BEGIN
             GROUP BY h.memory_id
         ), blanked AS (
             UPDATE memory_history h SET
-                old_memory = CASE WHEN h.old_memory = ANY (told.texts) THEN NULL ELSE h.old_memory END,
-                new_memory = CASE WHEN h.new_memory = ANY (told.texts) THEN NULL ELSE h.new_memory END,
-                before = CASE WHEN h.before ->> 'content' = ANY (told.texts) THEN NULL ELSE h.before END,
-                before_embedding = CASE WHEN h.before ->> 'content' = ANY (told.texts) THEN NULL ELSE h.before_embedding END
-            FROM told
-            WHERE h.workspace_id = this_workspace AND h.memory_id = told.memory_id
-              AND (h.old_memory = ANY (told.texts) OR h.new_memory = ANY (told.texts)
-                   OR h.before ->> 'content' = ANY (told.texts))
+                old_memory = CASE WHEN h.old_memory = ANY (stated.texts) THEN NULL ELSE h.old_memory END,
+                new_memory = CASE WHEN h.new_memory = ANY (stated.texts) THEN NULL ELSE h.new_memory END,
+                before = CASE WHEN h.before ->> 'content' = ANY (stated.texts) THEN NULL ELSE h.before END,
+                before_embedding = CASE WHEN h.before ->> 'content' = ANY (stated.texts) THEN NULL ELSE h.before_embedding END
+            FROM stated
+            WHERE h.workspace_id = this_workspace AND h.memory_id = stated.memory_id
+              AND (h.old_memory = ANY (stated.texts) OR h.new_memory = ANY (stated.texts)
+                   OR h.before ->> 'content' = ANY (stated.texts))
             RETURNING h.memory_id
         )
         SELECT coalesce(array_agg(DISTINCT memory_id), '{}') INTO changed_ids FROM blanked;
@@ -246,7 +248,7 @@ BEGIN
         WHERE d.workspace_id = this_workspace AND d.memory_id = ANY (changed_ids);
     END IF;
 
-    -- history, audit and decisions; the change feed keeps the ids, behind all that it has told of them
+    -- history, audit and decisions; the change feed keeps the ids, after all their earlier changes
     INSERT INTO erased_memory (workspace_id, memory_id, position)
     SELECT this_workspace, h.memory_id, greatest(pg_current_xact_id()::text::bigint, max(h.position))
     FROM memory_history h
@@ -308,7 +310,7 @@ BEGIN
     DELETE FROM operation WHERE workspace_id = this_workspace AND id = ANY (operation_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
-    -- the words of turns stand in the answers about them, also where only a part of a turn goes
+    -- answers about turns contain their words, so delete them even if only a part of a turn is erased
     id_texts := memory_id_texts || turn_ids::text[] || keep_turns::text[] || changed_ids::text[];
     name := 'idempotency';
     DELETE FROM idempotency i
@@ -326,7 +328,7 @@ BEGIN
                       WHERE value #>> '{}' = ANY (id_texts)));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
-    -- the only unanswered row in sight is this request's own
+    -- the only unanswered row visible here is this request's own
     UPDATE idempotency SET user_id = NULL, agent_id = NULL, run_id = NULL
     WHERE workspace_id = this_workspace AND status IS NULL;
     INSERT INTO idempotency (workspace_id, key, fingerprint, status, body, expires_at)

@@ -1,4 +1,4 @@
--- Webhooks of all workspaces, at most `most`, behind whose place in the change feed something is settled.
+-- Webhooks of all workspaces, at most `most`, with settled changes after their place in the feed.
 CREATE OR REPLACE FUNCTION find_webhooks(most integer)
 RETURNS TABLE (workspace_id uuid, id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER

@@ -1,7 +1,7 @@
--- Trigger: deletes a relation that was extracted from texts together with the last memory that is evidence of it,
--- however that memory is deleted (request, cascade, erasure). The edge is locked before its evidence is counted, so two deletes of the last two
--- memories cannot both see the other's. A transaction that deletes many memories locks their
--- edges by ascending id first.
+-- Trigger: deletes a relation that was extracted from texts together with the last memory that is evidence for it,
+-- however that memory is deleted (request, cascade, erasure). The edge is locked before its evidence is counted, so
+-- that concurrent deletes of the last two memories do not both see the other's. A transaction that deletes many
+-- memories locks their edges by ascending id first.
 CREATE OR REPLACE FUNCTION drop_unsupported_edge()
 RETURNS trigger
 LANGUAGE plpgsql

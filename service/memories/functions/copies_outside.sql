@@ -1,6 +1,6 @@
--- Promoted copies of memories inside the wall of the transaction that lie outside it themselves: of a channel, those in
--- _global. Only copies that nobody changed since, and that nothing else was promoted to. Locked by ascending id. None
--- without a wall: then the statements of the service see copies themselves. Functions of the owner call it.
+-- Promoted copies, outside the wall of the transaction, of memories inside it: for a wall of channels, those in
+-- _global. Only copies that nobody has changed and to which nothing else was promoted, locked by ascending id. None
+-- without a wall, where the service's statements see copies anyway. For functions of the owner.
 CREATE OR REPLACE FUNCTION copies_outside(of_memories uuid[])
 RETURNS uuid[]
 LANGUAGE sql

@@ -1,6 +1,6 @@
--- Lets the promoted copies of memories that are about to be deleted expire, where they lie outside the wall: no read
--- shows them any more, and the clean-up deletes them as it deletes everything that has expired. The wall keeps the
--- transaction itself from writing there. An end in the past, whatever the caller's clock says.
+-- Expires the promoted copies, outside the wall, of memories that are about to be deleted: reads no longer show them,
+-- and the clean-up deletes them like everything that has expired. The wall prevents the transaction itself from writing
+-- there. The end is in the past by any clock.
 CREATE OR REPLACE FUNCTION expire_copies(of_memories uuid[])
 RETURNS void
 LANGUAGE sql SECURITY DEFINER

@@ -1,16 +1,16 @@
--- What must hold in every snapshot of the database, also while the service works: `loxodon doctor` runs it.
+-- What must hold in every snapshot of the database, even while the service is running; used by `loxodon doctor`.
 --
--- Each check is one SELECT behind a line `-- check: name | what must hold`. It returns the rows that break it, as
--- `workspace_id` (NULL: of the database) and `id`. It runs in one read-only REPEATABLE READ transaction as
--- loxodon_owner, which row-level security hides nothing from. History and logs are dropped by the month, and finished
--- jobs after a day at the soonest: a check that needs them asks only about what is younger. docs/doctor.md
+-- Each check is one SELECT after a line `-- check: name | what must hold`. It returns the rows that break the rule, as
+-- `workspace_id` (NULL: the whole database) and `id`. All run in one read-only REPEATABLE READ transaction as
+-- loxodon_owner, which sees all rows. History and logs are dropped month by month, and finished jobs after a day at the
+-- earliest, so checks that need them cover only younger rows. docs/doctor.md
 
 
 -- ---------------------------------------------------------------------------------------------------------------
 -- Memories
 -- ---------------------------------------------------------------------------------------------------------------
 
--- check: memory-added | every memory has the entry of history that says it was added
+-- check: memory-added | every memory has a history entry for its addition
 SELECT m.workspace_id, m.id::text AS id
 FROM memory m
 WHERE m.created_at >= (
@@ -32,20 +32,20 @@ FROM (SELECT workspace_id, memory_id, recorded_to, lead(recorded_at) OVER (
           PARTITION BY workspace_id, memory_id ORDER BY recorded_at, seq) AS next FROM memory_history) h
 WHERE h.recorded_to IS DISTINCT FROM h.next;
 
--- check: feed-order | changes of a memory stand in the change feed in the order of its history
+-- check: feed-order | changes of a memory are in the change feed in the order of its history
 SELECT h.workspace_id, h.memory_id::text AS id
 FROM (SELECT workspace_id, memory_id, position, lead(position) OVER (
           PARTITION BY workspace_id, memory_id ORDER BY recorded_at, seq) AS next FROM memory_history) h
 WHERE h.position > h.next;
 
--- A dump that was restored into another server comes with that server's numbers: `loxodon migrate` mends it.
+-- A dump restored into another server has the numbers of the old one: `loxodon migrate` repairs this.
 -- check: feed-ahead | no change has a position that the server's transactions have not reached
 SELECT workspace_id, id::text AS id FROM memory_history
 WHERE position >= greatest(pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
                            pg_current_xact_id_if_assigned()::text::bigint + 1);
 
--- A reset takes the memories first and then their history, batch by batch.
--- check: memory-lost | a memory that is gone was deleted, as its history says
+-- A reset deletes the memories first and then their history, batch by batch.
+-- check: memory-lost | a missing memory was deleted, according to its history
 SELECT h.workspace_id, h.memory_id::text AS id
 FROM memory_history h
 WHERE h.recorded_to IS NULL AND h.event <> 'DELETE'
@@ -53,12 +53,12 @@ WHERE h.recorded_to IS NULL AND h.event <> 'DELETE'
   AND NOT EXISTS (SELECT FROM operation o
                   WHERE o.workspace_id = h.workspace_id AND o.kind = 'reset' AND o.finished_at IS NULL);
 
--- check: memory-deleted-visible | a memory whose last entry of history is DELETE is archived
+-- check: memory-deleted-visible | a memory whose last history entry is DELETE is archived
 SELECT m.workspace_id, m.id::text AS id
 FROM memory m JOIN memory_history h ON h.workspace_id = m.workspace_id AND h.memory_id = m.id
 WHERE h.recorded_to IS NULL AND h.event = 'DELETE' AND NOT m.archived;
 
--- check: memory-stat | every memory has its row of numbers, and they lie between 0 and 1
+-- check: memory-stat | every memory has its row of statistics, with values between 0 and 1
 SELECT m.workspace_id, m.id::text AS id
 FROM memory m LEFT JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
 WHERE s.memory_id IS NULL
@@ -70,7 +70,7 @@ WHERE s.memory_id IS NULL
 -- check: memory-hash | the hash of a memory is that of its text
 SELECT workspace_id, id::text AS id FROM memory WHERE hash <> md5(content);
 
--- check: memory-twice | no two live memories of one scope say the same where duplicates are refused
+-- check: memory-twice | no two live memories of one scope have the same text if duplicates are refused
 SELECT workspace_id, min(id::text) AS id
 FROM memory
 WHERE dedup_key IS NOT NULL AND NOT archived
@@ -84,33 +84,33 @@ WHERE m.embedding_status = 'stored' AND NOT EXISTS (
     SELECT FROM memory_vector v JOIN embedding_generation g ON g.generation = v.generation AND g.state = 'active'
     WHERE v.workspace_id = m.workspace_id AND v.memory_id = m.id AND v.kind = 'text');
 
--- check: memory-vector-outdated | a memory that waits for its vector has none of another text
+-- check: memory-vector-outdated | a memory that waits for its vector has no vector of an older text
 SELECT m.workspace_id, m.id::text AS id
 FROM memory m
 WHERE m.embedding_status <> 'stored' AND EXISTS (
     SELECT FROM memory_vector v JOIN embedding_generation g ON g.generation = v.generation AND g.state = 'active'
     WHERE v.workspace_id = m.workspace_id AND v.memory_id = m.id AND v.kind = 'text');
 
--- A past version waits for the sweep, which runs every few minutes.
--- check: memory-vector-job | a memory that waits for its vector has a job that makes it, or one to look at
+-- A past version waits for the job that looks for missing vectors every few minutes.
+-- check: memory-vector-job | a memory that waits for its vector has a job for it, or a dead one
 SELECT m.workspace_id, m.id::text AS id
 FROM memory m
 WHERE m.embedding_status <> 'stored' AND (m.version_of IS NULL OR m.updated_at < now() - interval '1 hour')
   AND NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = m.workspace_id AND j.memory_id = m.id AND j.kind = 'embed'
                   AND j.state <> 'done');
 
--- check: memory-enrich-job | a new memory that is not enriched has a job that does it, or one to look at
+-- check: memory-enrich-job | a new memory that is not enriched has a job for it, or a dead one
 SELECT m.workspace_id, m.id::text AS id
 FROM memory m
 WHERE m.enriched_at IS NULL AND m.version_of IS NULL AND m.created_at > now() - interval '1 day'
   AND NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = m.workspace_id AND j.memory_id = m.id AND j.kind = 'enrich');
 
--- check: memory-vector-scope | a vector lies in the scope of its memory
+-- check: memory-vector-scope | a vector is in the scope of its memory
 SELECT v.workspace_id, v.memory_id::text AS id
 FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
 WHERE (v.user_id, v.agent_id, v.run_id, v.channel) IS DISTINCT FROM (m.user_id, m.agent_id, m.run_id, m.channel);
 
--- check: version-current | a past version belongs to a memory that is none itself
+-- check: version-current | a past version belongs to a memory that is not itself a past version
 SELECT v.workspace_id, v.id::text AS id
 FROM memory v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.version_of
 WHERE m.version_of IS NOT NULL
@@ -121,7 +121,7 @@ SELECT workspace_id, id::text AS id
 FROM memory
 WHERE version_of IS NOT NULL AND (NOT archived OR t_invalid IS NULL OR dedup_key IS NOT NULL);
 
--- check: validity | what holds from one moment to another begins before it ends
+-- check: validity | every period of validity begins before it ends
 SELECT workspace_id, id::text AS id FROM memory WHERE t_valid >= t_invalid
 UNION ALL
 SELECT workspace_id, source_id || ' ' || rel_type || ' ' || target_id FROM memory_edge WHERE t_valid >= t_invalid
@@ -130,8 +130,8 @@ SELECT workspace_id, id::text FROM entity_edge WHERE t_valid >= t_invalid
 UNION ALL
 SELECT workspace_id, memory_id::text FROM memory_history WHERE recorded_to < recorded_at;
 
--- What was purged is nowhere, so a workspace in which something was purged is left out.
--- check: superseded | what took the place of a superseded memory is there, or was deleted
+-- Purged memories leave no trace, so workspaces with a purge are skipped.
+-- check: superseded | the successor of a superseded memory exists, or was deleted
 SELECT s.workspace_id, coalesce(s.memory_id, s.id)::text AS id
 FROM withdrawn_span s
 WHERE s.replaced_by IS NOT NULL
@@ -150,13 +150,13 @@ FROM turn t JOIN conversation c ON c.workspace_id = t.workspace_id AND c.id = t.
 GROUP BY t.workspace_id, t.conversation_id, c.turn_count
 HAVING max(t.turn_index) >= c.turn_count;
 
--- Turns may be erased, so the last one is what the conversation has counted, not what is left of it.
+-- Turns may be erased, so the last turn is the one that the conversation has counted, not the last remaining one.
 -- check: conversation-read | facts of a conversation were read up to one of its turns
 SELECT c.workspace_id, c.id::text AS id
 FROM conversation c
 WHERE c.consolidated_turns NOT BETWEEN 0 AND c.turn_count;
 
--- check: turn-scope | a turn lies in the scope of its conversation, and its vector in that of the turn
+-- check: turn-scope | a turn is in the scope of its conversation, and its vector in that of the turn
 SELECT t.workspace_id, t.id::text AS id
 FROM turn t JOIN conversation c ON c.workspace_id = t.workspace_id AND c.id = t.conversation_id
 WHERE (t.user_id, t.agent_id, t.run_id) IS DISTINCT FROM (c.user_id, c.agent_id, c.external_id)
@@ -165,7 +165,7 @@ SELECT v.workspace_id, v.turn_id::text
 FROM turn_vector v JOIN turn t ON t.workspace_id = v.workspace_id AND t.id = v.turn_id
 WHERE (v.user_id, v.agent_id, v.run_id, v.channel) IS DISTINCT FROM (t.user_id, t.agent_id, t.run_id, t.channel);
 
--- check: turn-log | a turn has one line in the log of conversations, with the same text
+-- check: turn-log | a turn has one row in the conversation log, with the same text
 SELECT t.workspace_id, t.id::text AS id
 FROM turn t LEFT JOIN conversation_log l
     ON l.workspace_id = t.workspace_id AND l.turn_id = t.id AND l.content_hash = t.content_hash
@@ -176,7 +176,7 @@ WHERE t.created_at >= (
 GROUP BY t.workspace_id, t.id
 HAVING count(l.id) <> 1;
 
--- check: turn-vector | a turn that says something has its vector of the active generation, or a job that makes it
+-- check: turn-vector | a turn with text has its vector of the active generation, or a job for it
 SELECT t.workspace_id, t.id::text AS id
 FROM turn t
 WHERE t.shown IS DISTINCT FROM ''
@@ -191,20 +191,20 @@ WHERE t.shown IS DISTINCT FROM ''
 -- Entities, goals, procedures
 -- ---------------------------------------------------------------------------------------------------------------
 
--- check: entity-aliases | the aliases of an entity are those of its rows of aliases, in its scope
+-- check: entity-aliases | the aliases of an entity match its alias rows, in its scope
 SELECT e.workspace_id, e.id::text AS id
 FROM entity e LEFT JOIN entity_alias a ON a.workspace_id = e.workspace_id AND a.entity_id = e.id
 GROUP BY e.workspace_id, e.id
 HAVING cardinality(e.aliases) <> count(a.alias_key)
     OR bool_or((a.user_id, a.channel) IS DISTINCT FROM (e.user_id, e.channel)) FILTER (WHERE a.alias_key IS NOT NULL);
 
--- check: entity-relation-source | a relation that was found in memories has a memory that says so
+-- check: entity-relation-source | a relation that was read from memories has a memory as evidence
 SELECT e.workspace_id, e.id::text AS id
 FROM entity_edge e
 WHERE e.extracted_by <> 'caller' AND NOT EXISTS (
     SELECT FROM entity_edge_source s WHERE s.workspace_id = e.workspace_id AND s.edge_id = e.id);
 
--- check: goal-history | a goal has an entry of history for every version
+-- check: goal-history | a goal has a history entry for every version
 SELECT g.workspace_id, g.id::text AS id
 FROM goal g
 WHERE g.version <> (SELECT count(*) FROM goal_history h WHERE h.workspace_id = g.workspace_id AND h.goal_id = g.id);
@@ -215,7 +215,7 @@ FROM strategy s
 WHERE cardinality(s.tool_sequence) <> (
     SELECT count(*) FROM strategy_tool t WHERE t.workspace_id = s.workspace_id AND t.strategy_id = s.id);
 
--- check: tool-counts | a tool has counted every use that is in the log
+-- check: tool-counts | a tool's total includes every use in the log
 SELECT i.workspace_id, i.tool_name AS id
 FROM (SELECT workspace_id, tool_name, count(*) AS uses FROM tool_invocation GROUP BY workspace_id, tool_name) i
 LEFT JOIN tool t ON t.workspace_id = i.workspace_id AND t.name = i.tool_name
@@ -226,48 +226,48 @@ WHERE coalesce(t.usage_count, 0) < i.uses;
 -- Jobs and answers
 -- ---------------------------------------------------------------------------------------------------------------
 
--- check: job-lease | a job has a worker and a lease exactly while it runs
+-- check: job-lease | a job has a worker and a lease if and only if it is running
 SELECT workspace_id, id::text AS id
 FROM job
 WHERE (state = 'running') <> (lease_until IS NOT NULL)
    OR state = 'running' AND (worker IS NULL OR started_at IS NULL)
    OR state = 'ready' AND worker IS NOT NULL;
 
--- check: job-finished | a job has an end exactly when it is over, and no more attempts than it may have
+-- check: job-finished | a job has an end if and only if it is finished, and no more attempts than allowed
 SELECT workspace_id, id::text AS id
 FROM job
 WHERE (state IN ('done', 'dead', 'cancelled')) <> (finished_at IS NOT NULL) OR attempts > max_attempts OR attempts < 0;
 
--- check: job-run | a run is in the state of its job
+-- check: job-run | a run is in the same state as its job
 SELECT r.workspace_id, r.id::text AS id
 FROM job_run r JOIN job j ON j.workspace_id = r.workspace_id AND j.id = r.id
 WHERE r.state <> CASE j.state WHEN 'ready' THEN 'queued' WHEN 'dead' THEN 'failed' ELSE j.state END
    OR (r.finished_at IS NOT NULL) <> (j.finished_at IS NOT NULL);
 
--- check: job-run-lost | a run that is not over has its job
+-- check: job-run-lost | an unfinished run has its job
 SELECT r.workspace_id, r.id::text AS id
 FROM job_run r
 WHERE r.finished_at IS NULL
   AND NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = r.workspace_id AND j.id = r.id);
 
--- check: operation-job | an operation that is not over has a job that works on it
+-- check: operation-job | an unfinished operation has an unfinished job
 SELECT o.workspace_id, o.id::text AS id
 FROM operation o
 WHERE o.finished_at IS NULL AND NOT EXISTS (
     SELECT FROM job j WHERE j.workspace_id = o.workspace_id AND j.payload ->> 'operation_id' = o.id::text
       AND j.state IN ('ready', 'running'));
 
--- check: operation-answer | an operation that is over has a result or an error, and its texts are gone
+-- check: operation-answer | a finished operation has a result or an error, and its texts are deleted
 SELECT workspace_id, id::text AS id
 FROM operation
 WHERE (state IN ('done', 'failed')) <> (finished_at IS NOT NULL)
    OR state = 'failed' AND error IS NULL
    OR finished_at IS NOT NULL AND request <> '{}';
 
--- check: idempotency-answer | an Idempotency-Key that is taken has its answer
+-- check: idempotency-answer | a used Idempotency-Key has its answer
 SELECT workspace_id, key AS id FROM idempotency WHERE status IS NULL OR body IS NULL;
 
--- check: idempotency-memory | a stored answer names memories that are there, or were deleted
+-- check: idempotency-memory | a stored answer names memories that exist or were deleted
 SELECT i.workspace_id, i.key AS id
 FROM idempotency i
 CROSS JOIN LATERAL jsonb_path_query(i.body, 'lax $.results[*] ? (@.event == "ADD").id') AS named (id)
@@ -280,9 +280,8 @@ WHERE NOT EXISTS (SELECT FROM memory m WHERE m.workspace_id = i.workspace_id AND
 -- Workspaces and references
 -- ---------------------------------------------------------------------------------------------------------------
 
--- Every foreign key by its name. What it refers to is in the same workspace, so what is missing may be a row of
--- another one.
--- check: references | what a row refers to is there, in the same workspace
+-- Every foreign key by its name. It refers to a row of the same workspace, so a missing row may exist in another one.
+-- check: references | every reference leads to an existing row of the same workspace
 SELECT r.workspace_id, 'fk_memory_version_of ' || r.id AS id FROM memory r
 WHERE r.version_of IS NOT NULL
   AND NOT EXISTS (SELECT FROM memory p WHERE p.workspace_id = r.workspace_id AND p.id = r.version_of)
@@ -377,15 +376,15 @@ UNION ALL
 SELECT r.workspace_id, 'fk_api_key_workspace ' || r.id FROM api_key r
 WHERE NOT EXISTS (SELECT FROM workspace p WHERE p.workspace_id = r.workspace_id);
 
--- Apart, because working memory is UNLOGGED and cannot be read on a standby.
--- check: working-references | what an item of working memory refers to is there, in the same workspace
+-- Separate, because working memory is UNLOGGED and cannot be read on a standby.
+-- check: working-references | every reference of working memory leads to an existing row of the same workspace
 SELECT r.workspace_id, 'fk_working_item_turn ' || r.turn_id AS id FROM working_item r
 WHERE r.turn_id IS NOT NULL
   AND NOT EXISTS (SELECT FROM turn p WHERE p.workspace_id = r.workspace_id AND p.id = r.turn_id);
 
--- These may outlive what they name, so they are no foreign keys; but it is never a row of another workspace.
--- A workspace may be the copy of another one, with the same ids (docs/moving.md).
--- check: other-workspace | what a log, a job or a decision names does not lie in another workspace
+-- These may outlive the rows they name, so they are not foreign keys; but they never name a row of another workspace. A
+-- workspace may be a copy of another one, with the same ids (docs/moving.md).
+-- check: other-workspace | a log, a job or a decision names no row of another workspace
 SELECT r.workspace_id, 'job ' || r.id AS id FROM job r JOIN memory p ON p.id = r.memory_id
 WHERE p.workspace_id <> r.workspace_id
   AND NOT EXISTS (SELECT FROM memory o WHERE o.workspace_id = r.workspace_id AND o.id = r.memory_id)
@@ -414,7 +413,7 @@ SELECT r.workspace_id, 'conversation_log ' || r.id FROM conversation_log r JOIN 
 WHERE p.workspace_id <> r.workspace_id
   AND NOT EXISTS (SELECT FROM turn o WHERE o.workspace_id = r.workspace_id AND o.id = r.turn_id);
 
--- check: workspace | what is stored belongs to a workspace that exists; of the nil workspace are the jobs of the service
+-- check: workspace | every row belongs to an existing workspace, except jobs of the service itself
 SELECT workspace_id, min(what || ' ' || id) AS id FROM (
     SELECT workspace_id, 'memory' AS what, id::text AS id FROM memory
     UNION ALL SELECT workspace_id, 'conversation', id::text FROM conversation
@@ -438,23 +437,23 @@ GROUP BY workspace_id;
 SELECT NULL::uuid AS workspace_id, conrelid::regclass || ' ' || conname AS id
 FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND NOT convalidated;
 
--- check: trigger-enabled | every foreign key and trigger is switched on
+-- check: trigger-enabled | every foreign key and trigger is enabled
 SELECT NULL::uuid AS workspace_id, t.tgrelid::regclass || ' ' || t.tgname AS id
 FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
 WHERE c.relnamespace = 'public'::regnamespace AND t.tgenabled <> 'O';
 
--- One that is being built concurrently is not valid yet.
+-- An index that is being built concurrently is not valid yet.
 -- check: index-valid | every index is valid and ready
 SELECT NULL::uuid AS workspace_id, i.indexrelid::regclass::text AS id
 FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid
 WHERE c.relnamespace = 'public'::regnamespace AND NOT (i.indisvalid AND i.indisready)
   AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid);
 
--- check: generation-active | one generation of vectors is active
+-- check: generation-active | exactly one generation of vectors is active
 SELECT NULL::uuid AS workspace_id, count(*) || ' are active' AS id
 FROM embedding_generation WHERE state = 'active' HAVING count(*) <> 1;
 
--- check: generation-index | the active generation has its HNSW index on the vectors of memories and of turns
+-- check: generation-index | the active generation has an HNSW index on the vectors of memories and of turns
 SELECT NULL::uuid AS workspace_id, t.name || ', generation ' || g.generation AS id
 FROM embedding_generation g CROSS JOIN (VALUES ('memory_vector'), ('turn_vector')) t (name)
 WHERE g.state = 'active' AND NOT EXISTS (
@@ -462,19 +461,19 @@ WHERE g.state = 'active' AND NOT EXISTS (
     WHERE i.indrelid = t.name::regclass AND a.amname = 'hnsw' AND i.indisvalid
       AND pg_get_expr(i.indpred, i.indrelid) ~ format('generation = %s\M', g.generation));
 
--- check: partition-today | every log has the partition that this moment falls into
+-- check: partition-today | every log has a partition for the current time
 SELECT NULL::uuid AS workspace_id, p.name AS id
 FROM partitioned_table p
 WHERE to_regclass(p.name || '_' || to_char(now() AT TIME ZONE 'UTC',
                                            CASE p.step WHEN 'day' THEN 'YYYYMMDD' ELSE 'YYYYMM' END)) IS NULL;
 
--- check: partition-default | no row lies in a DEFAULT partition, from where retention would never drop it
+-- check: partition-default | no row is in a DEFAULT partition, which retention never drops
 SELECT workspace_id, 'memory_history ' || id AS id FROM memory_history_default
 UNION ALL SELECT workspace_id, 'audit_log ' || id FROM audit_log_default
 UNION ALL SELECT workspace_id, 'conversation_log ' || id FROM conversation_log_default
 UNION ALL SELECT workspace_id, 'tool_invocation ' || id FROM tool_invocation_default;
 
--- check: row-level-security | row-level security is forced on every table, also on each partition
+-- check: row-level-security | row-level security is forced on every table and partition
 SELECT NULL::uuid AS workspace_id, c.oid::regclass::text AS id
 FROM pg_class c
 WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')

@@ -1,5 +1,5 @@
--- What the roles that serve may do with tables. The worker inherits the rights of the app. Functions name their callers
--- in their own files; protect() lets the worker run VACUUM.
+-- Rights of the service's roles on tables. The worker inherits those of the app. Functions grant EXECUTE in their own
+-- files; protect() lets the worker run VACUUM.
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     memory, memory_stat, memory_edge, memory_vector, memory_source, memory_entity, term_stat,
@@ -11,7 +11,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     webhook, webhook_delivery
     TO loxodon_app;
 
--- Append-only, but for the end of an interval of history; erasures delete uses of tools.
+-- Append-only, except for the end of an interval of history; erasures delete uses of tools.
 GRANT SELECT ON erased_memory TO loxodon_app;
 GRANT SELECT, INSERT ON audit_log, conversation_log, goal_history TO loxodon_app;
 GRANT SELECT, INSERT, UPDATE (recorded_to) ON memory_history TO loxodon_app;

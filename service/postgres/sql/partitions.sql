@@ -1,8 +1,8 @@
 -- Partitions: vectors by a hash of the workspace, logs by the day or month of recording.
 -- docs/decisions/009-partitions.md
 --
--- A policy on the parent does not protect a partition that is read by its own name, so each is protected as it is made.
--- `:partitions` is the number of hash partitions, chosen once for a database.
+-- A policy on the parent does not protect a partition that is read by its own name, so each is protected when it is
+-- created. `:partitions` is the number of hash partitions, chosen once for a database.
 
 CREATE TABLE partitioned_table (
     name text CONSTRAINT pk_partitioned_table PRIMARY KEY,

@@ -1,13 +1,13 @@
--- Row-level security, which keeps workspaces apart. It is forced on every table, so that it holds for its owner too.
+-- Row-level security, which isolates workspaces. It is forced on every table, so that it applies to its owner too.
 
 -- Tables with a workspace: protect() adds the policies `tenant` and `owner`.
 SELECT protect(c.oid) FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'workspace_id'
 WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname;
 
--- Memories without an owner belong to the whole workspace. They are written only by a transaction that says so
--- (Database.begin), which a request may with the right memory:share, and by the worker. Reads need no such wall: every
--- key of the workspace may see them. docs/decisions/041-shared-memories.md
+-- Memories without an owner belong to the whole workspace. Only a transaction that declares it (Database.begin), for a
+-- request with the right memory:share, and the worker can write them. Reads need no such rule: every key of the
+-- workspace may see them. docs/decisions/041-shared-memories.md
 DO $$
 DECLARE
     target text;
@@ -28,11 +28,11 @@ END $$;
 CREATE POLICY worker ON job TO loxodon_worker USING (true);
 CREATE POLICY worker ON job_run TO loxodon_worker USING (true);
 
--- The counts of terms over all workspaces, stored under the nil workspace, may be read by all of them.
+-- All workspaces may read the counts of terms over all workspaces, stored under the nil workspace.
 CREATE POLICY common ON term_stat FOR SELECT TO loxodon_app, loxodon_walled
     USING (workspace_id = '00000000-0000-0000-0000-000000000000');
 
--- Tables that belong to no workspace: everyone reads them.
+-- Tables without a workspace: everyone may read them.
 ALTER TABLE embedding_generation ENABLE ROW LEVEL SECURITY;
 ALTER TABLE embedding_generation FORCE ROW LEVEL SECURITY;
 CREATE POLICY everyone ON embedding_generation FOR SELECT TO loxodon_app, loxodon_walled USING (true);

@@ -1,7 +1,7 @@
--- Plans that are kept are made without values and take every workspace for an average one. Where a hundred thousand
--- small tenants share a database with one of a million memories, reading a whole workspace then looked cheaper than ten
--- rows by their keys. So ANALYZE takes ten for the number of workspaces, however many there are. make_partition() does
--- the same for the partitions to come.
+-- Generic plans are made without values and assume that every workspace is an average one. When a hundred thousand
+-- small tenants shared a database with one of a million memories, reading a whole workspace looked cheaper than ten
+-- rows by their keys. So ANALYZE is told that there are ten workspaces, however many there are. make_partition() does
+-- the same for later partitions.
 DO $$
 DECLARE
     target text;

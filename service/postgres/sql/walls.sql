@@ -1,10 +1,9 @@
--- Walls: what a key made for one user, agent, run or some channels may touch. Its transactions run as loxodon_walled
--- (service/postgres/walls.py), which has no right on a table but those given here, and sees no row but those its wall lets
--- through. loxodon_app may become it and does not inherit from it, so other keys pay nothing.
--- docs/decisions/045-walls.md
+-- Walls: what a key made for one user, agent, run or some channels can access. Its transactions run as loxodon_walled
+-- (service/postgres/walls.py), which has only the table rights granted here and sees only the rows inside its wall.
+-- loxodon_app may become this role but does not inherit from it, so other keys pay nothing. docs/decisions/045-walls.md
 --
--- What cannot be shown to lie inside is outside: a table without a column for an id is closed behind a wall of that id.
--- A new table stays closed until it is named here, and in tests/postgres/test_walls.py.
+-- What is not known to be inside is outside: a table without a column for an id is closed to a wall of that id. A new
+-- table is closed until it is named here and in tests/postgres/test_walls.py.
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     memory, memory_stat, memory_edge, memory_vector, memory_source, memory_entity,
@@ -18,7 +17,7 @@ GRANT SELECT, INSERT ON conversation_log, goal_history TO loxodon_walled;
 GRANT SELECT, INSERT, UPDATE (recorded_to) ON memory_history TO loxodon_walled;
 GRANT SELECT, INSERT, DELETE ON tool_invocation, job TO loxodon_walled;
 GRANT INSERT ON audit_log TO loxodon_walled;
--- Answers and vectors by the hash of the text that was asked for: whoever has the text learns nothing new.
+-- Answers and vectors by the hash of the requested text: a caller who has the text learns nothing new.
 GRANT SELECT, INSERT, UPDATE, DELETE ON llm_cache, embedding_cache TO loxodon_walled;
 GRANT SELECT ON term_stat, embedding_generation TO loxodon_walled;
 GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_seq TO loxodon_walled;
@@ -36,7 +35,7 @@ GRANT EXECUTE ON FUNCTION
     workspace_terms(uuid, integer[])
     TO loxodon_walled;
 
--- Each setting stands in a subquery, which is read once for a statement and not once for a row.
+-- Each setting is in a subquery, which is evaluated once per statement instead of once per row.
 DO $$
 DECLARE
     user_wall constant text := '(SELECT nullif(current_setting(''loxodon.wall_user_id'', true), ''''))';
@@ -75,7 +74,7 @@ BEGIN
                             ELSE format('%s = ANY (%s::text[])', target.channel_column, channel_wall) END);
     END LOOP;
 
-    -- Rows that belong to another row, whose wall is theirs.
+    -- Rows that belong to another row have its wall.
     FOR target IN SELECT * FROM (VALUES
         ('memory_stat', ARRAY['memory', 'memory_id']),
         ('memory_edge', ARRAY['memory', 'source_id', 'memory', 'target_id']),
@@ -102,7 +101,7 @@ BEGIN
         EXECUTE format('CREATE POLICY wall ON %I AS RESTRICTIVE TO loxodon_walled USING (%s)', target.name, inside);
     END LOOP;
 
-    -- With the ids of their memory, but not its channel.
+    -- These have the ids of their memory, but not its channel.
     inside := format('(%s OR (user_id IS NULL AND agent_id IS NULL AND run_id IS NULL))', concat_ws(' AND ',
         format(same, user_wall, 'user_id'), format(same, agent_wall, 'agent_id'), format(same, run_wall, 'run_id')));
     EXECUTE format('CREATE POLICY wall ON memory_history AS RESTRICTIVE TO loxodon_walled '
@@ -119,17 +118,17 @@ BEGIN
         channel_wall);
 END $$;
 
--- Operations begun behind the same wall; their request is emptied once it is done, so they name the wall themselves.
+-- Operations started behind the same wall. They store the wall, because their request is deleted once it is done.
 CREATE POLICY wall ON operation AS RESTRICTIVE TO loxodon_walled
     USING (wall = (SELECT current_setting('loxodon.wall_digest')));
 
--- Jobs of what lies inside. Others can be made, as of an operation, and not seen.
+-- Jobs for what is inside. Others can be inserted, such as those of an operation, but not seen.
 CREATE POLICY wall ON job AS RESTRICTIVE TO loxodon_walled
     USING ((memory_id IS NOT NULL OR payload ? 'conversation_id') AND NOT is_outside('memory', memory_id)
            AND NOT is_outside('conversation', (payload ->> 'conversation_id')::uuid))
     WITH CHECK (NOT is_outside('memory', memory_id)
                 AND NOT is_outside('conversation', (payload ->> 'conversation_id')::uuid));
 
--- Of how often terms occur, the numbers over all workspaces only: those of the own one speak of others' texts.
+-- Only the frequencies of terms over all workspaces: those of its own workspace would reveal others' texts.
 CREATE POLICY wall ON term_stat AS RESTRICTIVE FOR SELECT TO loxodon_walled
     USING (workspace_id = '00000000-0000-0000-0000-000000000000');

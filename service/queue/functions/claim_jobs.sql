@@ -1,12 +1,12 @@
--- Takes up to `batch_size` due jobs for a worker and returns them; each is leased for `lease_s` seconds.
+-- Claims up to `batch_size` due jobs for a worker and returns them; each is leased for `lease_s` seconds.
 --
 -- A lane is a kind of job in a workspace. The claim steps from lane to lane by the index and takes a fair share of
--- each, so a tenant with 100,000 jobs delays another one by a batch. It begins behind the lane that was served last
--- (after_workspace, after_kind): otherwise the last of many tenants would never be served.
+-- each, so a tenant with 100,000 jobs delays another one by a batch. It begins after the lane that was served last
+-- (after_workspace, after_kind); otherwise the last of many tenants would never be served.
 --
--- Both walks are lazy and end when the batch is full. LATERAL with LIMIT 1 stands where EXISTS would become a join
--- over every job that is ready. The plan is made once per connection, perhaps while the table is still empty, so
--- index walks and nested loops are forced, whatever the statistics say. docs/decisions/008-durable-queue.md
+-- Both walks are lazy and end when the batch is full. LATERAL with LIMIT 1 is used because EXISTS would become a join
+-- over every ready job. The plan is made once per connection, perhaps while the table is still empty, so index walks
+-- and nested loops are forced, whatever the statistics say. docs/decisions/008-durable-queue.md
 CREATE OR REPLACE FUNCTION claim_jobs(
     worker_name text,
     kinds text[],

@@ -1,5 +1,5 @@
--- Gives back jobs whose lease ran out. The attempt was counted when the job was claimed, so a job that kills its
--- worker each time ends as dead.
+-- Gives back jobs whose lease has ended. The attempt was counted when the job was claimed, so a job that kills its
+-- worker every time ends up dead.
 CREATE OR REPLACE FUNCTION expire_leases()
 RETURNS void
 LANGUAGE sql SECURITY DEFINER

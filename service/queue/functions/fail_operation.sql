@@ -1,5 +1,5 @@
--- Trigger: an operation whose job is dead has failed, however that happened: an attempt that failed, a lease that ran
--- out because the worker was killed. The worker writes endings in no workspace, so this runs as the owner.
+-- Trigger: fails an operation when its job is dead, whether an attempt failed or the lease ended because the worker was
+-- killed. The worker records endings without a workspace, so this runs as the owner.
 CREATE OR REPLACE FUNCTION fail_operation()
 RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER

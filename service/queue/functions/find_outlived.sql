@@ -1,6 +1,6 @@
--- Memories of all workspaces whose time is over at `at`: expired, or older than the retention of their workspace
--- (the lower of memory_retention_days in its settings and of `retention_days`, in whose place an operator may have granted
--- another; NULL keeps for ever).
+-- Memories of all workspaces that have expired at `at` or are older than the retention of their workspace: the lower of
+-- memory_retention_days in its settings and `retention_days`, or what an operator has granted instead of the latter;
+-- NULL keeps memories for ever.
 CREATE OR REPLACE FUNCTION find_outlived(at timestamptz, retention_days integer, max_rows integer)
 RETURNS TABLE (workspace_id uuid, memory_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER

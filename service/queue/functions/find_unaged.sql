@@ -1,5 +1,5 @@
--- Workspaces with memories or conversations in which the job of this name did not begin within its interval: that of their own settings,
--- else `interval_min`, where 0 switches the job off. `consolidate` only where there are turns whose facts are not read yet.
+-- Workspaces with memories or conversations in which the job of this name has not started within its interval: that of
+-- their own settings, else `interval_min`; 0 switches the job off. `consolidate` only if there are unread turns.
 CREATE OR REPLACE FUNCTION find_unaged(job_name text, interval_min double precision)
 RETURNS TABLE (workspace_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
@@ -15,7 +15,7 @@ AS $$
       AND (job_name <> 'consolidate'
            OR EXISTS (SELECT FROM conversation c WHERE c.workspace_id = w.workspace_id AND c.consolidated_at IS NULL
                       AND c.turn_count > c.consolidated_turns AND NOT c.archived))
-      -- a minute less, for a run that comes a little early
+      -- a minute less, because a run may start a little early
       AND NOT EXISTS (SELECT FROM job_run r WHERE r.workspace_id = w.workspace_id AND r.name = job_name
                       AND r.created_at > now() - make_interval(secs => 60 * (own.minutes - 1)))
     ORDER BY w.workspace_id

@@ -1,5 +1,5 @@
--- Memories without a vector that nothing works on, unchanged for `untouched_for`. Each dead job doubles that
--- wait, so a text that no embedder takes is not tried for ever.
+-- Memories without a vector and without a job for it, unchanged for `untouched_for`. Each dead job doubles that wait,
+-- so a text that the embedder refuses is not tried for ever.
 CREATE OR REPLACE FUNCTION find_unembedded(untouched_for interval, max_rows integer)
 RETURNS TABLE (workspace_id uuid, memory_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER

@@ -1,11 +1,11 @@
--- The queue of all workspaces by kind: jobs that are due, that run and that are dead, and for how many seconds the oldest
--- of them has been so.
+-- The queue of all workspaces by kind: the number of due, running and dead jobs, and for how many seconds the oldest
+-- has been in that state.
 CREATE OR REPLACE FUNCTION measure_queue()
 RETURNS TABLE (kind varchar, state varchar, jobs bigint, oldest_s double precision)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
-    -- counting stops at 100,000 that are due: monitors ask every few seconds, also when the queue is long
+    -- counting stops at 100,000 due jobs, because monitors ask every few seconds even if the queue is long
     SELECT j.kind, 'due', count(*), extract(epoch FROM now() - min(j.run_after))::double precision
     FROM (SELECT kind, run_after FROM job WHERE state = 'ready' AND run_after <= now() LIMIT 100000) j
     GROUP BY j.kind

@@ -1,5 +1,5 @@
--- What the last run of each job in every workspace counted, added up; and for `consolidate` as lag_s the longest time from a turn to
--- its facts among those that were kept in the last hour.
+-- Counts of the last run of each job, summed over all workspaces; and for `consolidate`, as lag_s, the longest time
+-- from a turn to its facts among those stored in the last hour.
 CREATE OR REPLACE FUNCTION measure_upkeep()
 RETURNS TABLE (kind varchar, what text, items double precision)
 LANGUAGE sql STABLE SECURITY DEFINER

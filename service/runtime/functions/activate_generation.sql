@@ -1,5 +1,5 @@
--- The cut-over: from its commit on searches use the vectors of this generation. False, and nothing changes, unless it is
--- being built: somebody may have gone back meanwhile. docs/decisions/065-re-embedding.md
+-- The cut-over: once committed, searches use the vectors of this generation. Returns false and changes nothing unless
+-- the generation is being built: somebody may have rolled back. docs/decisions/065-re-embedding.md
 CREATE OR REPLACE FUNCTION activate_generation(wanted integer)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER

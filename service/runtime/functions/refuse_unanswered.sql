@@ -1,4 +1,4 @@
--- Refuses to commit an Idempotency-Key without the answer that a repetition gets: it would fail for a day.
+-- Trigger: refuses to commit an Idempotency-Key without the answer for repetitions, which would fail for a day.
 CREATE OR REPLACE FUNCTION refuse_unanswered()
 RETURNS trigger
 LANGUAGE plpgsql

@@ -1,4 +1,4 @@
--- Sums term_stat over all workspaces into the rows of the nil workspace; returns how many were made.
+-- Sums term_stat over all workspaces into rows of the nil workspace; returns how many rows were written.
 CREATE OR REPLACE FUNCTION count_common_terms(min_workspaces integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
@@ -10,7 +10,7 @@ DECLARE
 BEGIN
     DELETE FROM term_stat t WHERE t.workspace_id = nil OR NOT EXISTS
         (SELECT FROM workspace w WHERE w.workspace_id = t.workspace_id);
-    -- a word of one or two tenants must not be seen in another one's scores
+    -- words of only one or two tenants must not affect another tenant's scores
     INSERT INTO term_stat (workspace_id, term, texts, contexts)
     SELECT nil, t.term, least(sum(t.texts), 2147483647), least(sum(t.contexts), 2147483647)
     FROM term_stat t GROUP BY t.term HAVING t.term = 0 OR count(*) >= min_workspaces;

@@ -1,4 +1,4 @@
--- How many memories the scope has, counted up to `max_rows` + 1. Called by narrow_ids() alone.
+-- The number of memories in a scope, counted up to `max_rows` + 1. Only for narrow_ids().
 CREATE OR REPLACE FUNCTION count_scope_rows(
     of_user text,
     of_agent text,

@@ -1,4 +1,4 @@
--- Workspaces with at least `min_memories` memories. In smaller ones a search counts its terms itself.
+-- Workspaces with at least `min_memories` memories. In smaller ones searches count terms themselves.
 CREATE OR REPLACE FUNCTION find_large_workspaces(min_memories integer)
 RETURNS TABLE (workspace_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER

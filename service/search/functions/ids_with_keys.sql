@@ -1,9 +1,9 @@
--- Ids of the scope's memories that carry filter keys, with the parameters of narrow_ids(), its only caller; NULL when more
--- than `scan_limit` rows carry the keys, or more than `max_ids` of these are of the scope. `by_scope`: the indexes of the
--- scope serve as well, and `scan_limit` counts rows of the scope alone.
+-- Ids of the scope's memories with filter keys; for narrow_ids(), with its parameters. NULL if more than `scan_limit`
+-- rows have the keys, or more than `max_ids` of these are in the scope. `by_scope`: indexes of the scope may be used as
+-- well, and `scan_limit` counts only rows of the scope.
 --
--- Planned for its values, so that the planner drops conditions that are not given. Only bitmaps are allowed: computing the
--- filter keys of rows one by one is slower than any other way. work_mem: where the bitmap did not fit, the keys of whole
+-- Planned for its values, so that the planner drops absent conditions. Only bitmap scans are allowed: computing the
+-- filter keys of rows one by one is slower than anything else. work_mem: if the bitmap did not fit, the keys of whole
 -- pages would be computed again.
 CREATE OR REPLACE FUNCTION ids_with_keys(
     of_user text,

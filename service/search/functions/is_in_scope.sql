@@ -1,6 +1,6 @@
--- Whether a memory with these ids is of a scope: it has every given id, or with `match_any` one of them; with
--- `with_shared` also where it has none (service/postgres/scopes.py, matching). Without settings of its own, so that the planner
--- puts its body in its place and finds the indexes of a scope; called by the functions of the owner alone.
+-- Whether a memory with these ids is in a scope: it has every given id, or with `match_any` one of them; with
+-- `with_shared` also if it has none (service/postgres/scopes.py, matching). It has no SET clauses, so that the planner
+-- can inline it and use the indexes of a scope. Only for functions of the owner.
 CREATE OR REPLACE FUNCTION is_in_scope(
     user_id text,
     agent_id text,

@@ -1,5 +1,4 @@
--- Seconds since 1970 of an ISO 8601 text in the form that filters accept, else NULL. Time zone UTC where none is
--- given.
+-- Seconds since 1970 of an ISO 8601 text in the form that filters accept, else NULL. In UTC unless it has a zone.
 CREATE OR REPLACE FUNCTION iso_seconds(of_text text)
 RETURNS double precision
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE

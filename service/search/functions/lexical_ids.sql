@@ -1,14 +1,14 @@
 -- Ids of up to `candidate_limit` memories of a scope, best BM25 first, read from the GIN indexes over terms: of the
 -- text, or of its context where `in_context`.
 --
--- Candidates have one of the terms `any_of_1`; where `any_of_2` is given, one of those as well, unless fewer than
--- `min_candidates` have both: of frequent terms only, rows with several are best, and an index finds them. `scan_limit`
--- bounds the rows read where even the rarest term is frequent: those met first stand for the rest. `query_bm25` holds
+-- Candidates have one of the terms `any_of_1`; if `any_of_2` is given, one of those as well, unless fewer than
+-- `min_candidates` have both: for frequent terms, rows with several are the best, and an index finds them. `scan_limit`
+-- limits the rows read if even the rarest term is frequent; the first ones then stand for the rest. `query_bm25` has
 -- the weights of all terms of the query; <#> is the negative inner product, so the best comes first.
 --
--- GIN operators are not leakproof, so no GIN index is used under row-level security. The function repeats the
--- workspace in its body and returns ids alone; the caller joins them back under the policy. The plan is generic and
--- cannot scan sequentially: with the optional scope columns as parameters only the GIN index is left to begin with.
+-- GIN operators are not leakproof, so no GIN index is used under row-level security. The function repeats the workspace
+-- in its body and returns only ids; the caller joins them back under the policy. The plan is generic and cannot scan
+-- sequentially: with the optional scope columns as parameters, it can only start from the GIN index.
 -- docs/decisions/003-definer-functions.md
 CREATE OR REPLACE FUNCTION lexical_ids(
     of_user text,

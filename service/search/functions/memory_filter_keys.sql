@@ -1,15 +1,15 @@
--- The filter keys of a row: hashes of its tags, tag prefixes, categories, `words` made of columns, and metadata.
+-- The filter keys of a row: hashes of its tags, tag prefixes, categories, `words` from columns, and metadata.
 --
--- Each is hashed together with the workspace, so what is common in one tenant makes no posting list longer for another.
--- A metadata value is hashed with the last step of its path, at any depth: `a.b` is b inside a, or a key of that name.
--- jsonb_hash agrees with the equality of jsonb, for which 1 is 1.0.
+-- Each is hashed together with the workspace, so that common values of one tenant do not lengthen posting lists of
+-- another. A metadata value is hashed with the last step of its path, at any depth: `a.b` is b inside a, or a key of
+-- that name. jsonb_hash agrees with jsonb's equality, for which 1 equals 1.0.
 --
 -- With `with_ranges`, numbers and times also give the leading 6, 12, 16, 20, 24 and 28 bits of their float64 in the
--- order of the values: those of negative numbers are reversed (service/search/filter_keys.py picks those that a range
--- needs). Numbers that float64 cannot hold count as infinite or as zero.
+-- order of the values, which for negative numbers are reversed (service/search/filter_keys.py picks the ones that a
+-- range needs). Numbers beyond float64 count as infinite or zero.
 --
--- Loops, because one statement over all three sets is planned for a hundred million rows. Keys are appended one by one:
--- that is done in place, while to append an array copies all keys there are.
+-- Loops are used because one statement over all three sets would be planned for a hundred million rows. Keys are
+-- appended one by one, which is done in place; appending an array would copy all keys.
 CREATE OR REPLACE FUNCTION memory_filter_keys(
     of_workspace uuid,
     tags text[],

@@ -1,13 +1,11 @@
--- Ids of the scope's memories that meet three groups of filter keys and a span of time: all of `all_of`, one of
--- `any_of_1`, one of `any_of_2`; an empty group is no condition. NULL where an index does not make it cheap: more than
--- `max_ids` rows have the keys (or ten times as many before the span of time is applied).
+-- Ids of the scope's memories that match three groups of filter keys and a range of time: all of `all_of`, one of
+-- `any_of_1`, one of `any_of_2`; an empty group matches everything. NULL if an index does not make this cheap: more
+-- than `max_ids` rows have the keys (or ten times as many before the range of time is applied).
 --
--- What ANALYZE knows of frequent keys chooses between three ways:
---   1. only the most selective group, where it leaves few rows: comparing the hundreds of keys of a wide range with
---      each row costs more than reading the few rows of another group;
+-- Statistics of frequent keys choose between three ways:
+--   1. only the most selective group, if few rows have its keys: comparing the hundreds of keys of a wide range with each row costs more than reading the few rows of another group;
 --   2. all groups together;
---   3. in a scope of at most 30,000 rows the bitmaps of scope and keys: a key in the index costs a third of what a row
---      of the table does. Ids are looked up twice, by the probe and by the search after it
+--   3. in a scope of at most 30,000 rows, the bitmaps of scope and keys: a key in the index costs a third of a row of the table. Ids are looked up twice, by the probe and by the search after it
 --      (service/search/statements/prefilter.py).
 --
 -- Row-level security does not apply inside, as in lexical_ids().
@@ -36,7 +34,7 @@ DECLARE
     indexed_rows real := (SELECT c.reltuples FROM pg_class c WHERE c.oid = 'ix_memory_filter_keys'::regclass);
     frequent_keys integer[];
     frequencies real[];
-    share_all real;  -- of the rows, 0..1: how many have the keys of a group; NULL: the group is empty
+    share_all real;  -- share of rows, 0..1, that have the keys of a group; NULL: the group is empty
     share_any_1 real;
     share_any_2 real;
     smallest_share real;
@@ -52,7 +50,7 @@ BEGIN
         SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(any_of_2) key);
     smallest_share := least(share_all, share_any_1, share_any_2);
 
-    -- 1. The shares are known to a few hundredths, hence a quarter more than may be scanned.
+    -- 1. The shares are accurate to a few hundredths, hence a quarter more than may be scanned.
     IF indexed_rows * smallest_share <= 1.25 * scan_limit THEN
         narrowest := CASE smallest_share WHEN share_all THEN 0 WHEN share_any_1 THEN 1 ELSE 2 END;
         ids := ids_with_keys(of_user, of_agent, of_run, of_channels, since, until,

@@ -1,5 +1,5 @@
 -- Ids of up to `candidate_limit` memories of a scope, newest first, that have a tag with one of the prefixes, read from
--- the GIN index over filter keys; `scan_limit` bounds the rows read. Row-level security does not apply inside, as in
+-- the GIN index over filter keys; `scan_limit` limits the rows read. Row-level security does not apply inside, as in
 -- lexical_ids().
 CREATE OR REPLACE FUNCTION tag_ids(
     of_user text,

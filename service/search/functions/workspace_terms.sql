@@ -1,5 +1,5 @@
--- Terms hashed together with the workspace: a term that is common in one tenant's texts makes no posting list longer
--- for another. Collisions are filtered out by comparing the terms themselves.
+-- Terms hashed together with the workspace, so that a common term of one tenant does not lengthen posting lists of
+-- another. Collisions are filtered out by comparing the terms themselves.
 CREATE OR REPLACE FUNCTION workspace_terms(of_workspace uuid, of_terms integer[])
 RETURNS integer[]
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

@@ -1,5 +1,5 @@
--- Deletes at most `batch_size` rows per table that have expired at time `at`; returns the rows removed by table.
--- SKIP LOCKED and the limit: upkeep never waits for a request, and requests wait for it only briefly.
+-- Deletes at most `batch_size` rows per table that have expired at time `at`; returns the rows removed by table. With
+-- SKIP LOCKED and the limit, upkeep never waits for a request, and requests wait for it only briefly.
 CREATE OR REPLACE FUNCTION clean_up(
     at timestamptz,
     job_days integer,

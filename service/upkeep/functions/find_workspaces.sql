@@ -1,4 +1,4 @@
--- All workspaces, for upkeep that goes over each of them.
+-- All workspaces, for upkeep.
 CREATE OR REPLACE FUNCTION find_workspaces()
 RETURNS TABLE (workspace_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER

@@ -1,5 +1,5 @@
--- Deletes at most `batch_size` working items of all workspaces that have expired at time `at`; returns how many.
--- SKIP LOCKED and the limit: the sweeper waits for no request, and no request for the sweeper.
+-- Deletes at most `batch_size` working items of all workspaces that have expired at time `at`; returns how many. With
+-- SKIP LOCKED and the limit, neither the sweeper nor requests wait for each other.
 CREATE OR REPLACE FUNCTION sweep_working(at timestamptz, batch_size integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,4 +1,4 @@
--- Drops the partitions of a log that end at or before `older_than`; returns how many. Only logs listed in
+-- Drops the partitions of a log that end at or before `older_than`; returns how many. Only for logs listed in
 -- partitioned_table.
 CREATE OR REPLACE FUNCTION drop_partitions(parent_name text, older_than timestamptz)
 RETURNS integer

@@ -1,5 +1,5 @@
--- Makes the partitions of all logs from now until `upto`, and of every day or month the DEFAULT partition holds rows
--- of: what stays in DEFAULT would never be dropped by retention. Returns how many were made. Safe to repeat.
+-- Creates the partitions of all logs from now until `upto`, and of every day or month with rows in the DEFAULT
+-- partition, from which retention would never drop them. Returns how many were created. Safe to repeat.
 CREATE OR REPLACE FUNCTION ensure_partitions(upto timestamptz)
 RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,6 +1,6 @@
--- Whether a row with these ids and channel lies inside the wall of the transaction; true where it has none. For functions
--- of the owner, whom no policy holds back; the policies of walls.sql say the same in a form that costs less per row.
--- `or_shared`: what belongs to the whole workspace counts as inside.
+-- Whether a row with these ids and channel is inside the wall of the transaction; true if it has none. For functions of
+-- the owner, to whom policies do not apply; the policies of walls.sql say the same in a form that costs less per row.
+-- `or_shared`: rows that belong to the whole workspace count as inside.
 CREATE OR REPLACE FUNCTION in_wall(
     of_user text,
     of_agent text,

@@ -1,6 +1,6 @@
--- Whether a row that another one belongs to lies outside the wall of the transaction. False for a row that is not there:
--- it is made by the same statement and checked by its own policy, or the foreign key fails. What a deleted memory was
--- stands in its history. Reads past the policies, because a row that they hide is just what it looks for.
+-- Whether a row that another one belongs to is outside the wall of the transaction. False for a row that does not
+-- exist: it is created by the same statement and checked by its own policy, or the foreign key fails. For a deleted
+-- memory, history is consulted. Bypasses the policies, because it looks for rows that they hide.
 CREATE OR REPLACE FUNCTION is_outside(of_table text, of_id uuid)
 RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER COST 10

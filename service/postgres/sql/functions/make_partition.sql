@@ -1,6 +1,5 @@
--- Makes one partition of a log for [starts_at, ends_at): built apart, filled from DEFAULT, attached. False when it is
--- there already.
--- The lock on the parent is short; rows that arrive meanwhile wait for at most lock_timeout.
+-- Creates one partition of a log for [starts_at, ends_at): built separately, filled from DEFAULT, then attached. False
+-- if it exists already. The lock on the parent is short; inserts wait for at most lock_timeout.
 CREATE OR REPLACE FUNCTION make_partition(
     parent text,
     starts_at timestamptz,

@@ -1,6 +1,5 @@
--- How far standbys are behind: how many there are, the longest time and the most bytes of WAL that one of them has still
--- to replay, and the most that is kept for a replication slot. Null: nobody may know, see docs/metrics.md, or there is
--- none.
+-- Replication lag: the number of standbys, the longest time and the most bytes of WAL that one of them has still to
+-- replay, and the most WAL kept for a replication slot. Null: not visible to this role (docs/metrics.md), or none.
 CREATE OR REPLACE FUNCTION measure_replication()
 RETURNS TABLE (standbys bigint, lag_s double precision, lag_bytes bigint, slot_bytes bigint)
 LANGUAGE sql VOLATILE SECURITY DEFINER

@@ -1,6 +1,6 @@
 -- Forces row-level security on a table: the app sees the workspace of its transaction, the owner everything. The
--- setting is read without missing_ok: a forgotten workspace is an error, not an empty answer. From Postgres 17 the
--- worker may run VACUUM on it; up to 16 only the owner may. docs/decisions/002-row-level-security.md
+-- setting is read without missing_ok, so a forgotten workspace is an error, not an empty answer. From Postgres 17 on
+-- the worker may VACUUM it; before that only the owner may. docs/decisions/002-row-level-security.md
 CREATE OR REPLACE FUNCTION protect(target regclass)
 RETURNS void
 LANGUAGE plpgsql
