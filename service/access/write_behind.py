@@ -22,9 +22,9 @@ from service.access.statements import keys
 from service.domain.errors import ServiceError
 from service.postgres import walls
 from service.postgres.engine import Database
-from service.runtime.statements import stats, writes
+from service.runtime.statements import audit, stats
+from service.runtime.statements.audit import AuditEntry
 from service.runtime.statements.stats import Use
-from service.runtime.statements.writes import AuditEntry
 
 log = structlog.get_logger(__name__)
 
@@ -108,7 +108,7 @@ class ReadLog(WriteBehind):
                 own = [entry for entry in batch if entry.scope.workspace_id == workspace_id]
                 try:
                     async with self._database.begin(workspace_id) as session:
-                        await writes.append_audit(session, own)
+                        await audit.append(session, own)
                 except BaseException:
                     self._put_back(batch)
                     raise

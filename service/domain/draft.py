@@ -1,7 +1,7 @@
 """A text on its way to becoming a memory.
 
 A `Draft` enters the pipeline with what the caller gave; each stage adds its own fields and nothing else.
-`draft.finish()` turns it into a complete `NewMemory`, so nothing below the pipeline meets a missing part.
+`draft.finish()` makes a `NewMemory` of it, so nothing below the pipeline meets a missing part.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
+from uuid_utils.compat import uuid7
 
 from service.domain.decision import UNJUDGED, Action, Decision, Evidence, MergedText, Neighbour, Statement
 from service.domain.fact import Fact
@@ -125,36 +126,6 @@ class Annotation:
 
 
 @dataclass(frozen=True, slots=True)
-class NewMemory:
-    """Everything a row needs. The vector is absent when it will be made later."""
-
-    id: UUID
-    scope: Scope
-    text: CleanText
-    hash: str
-    given: CallerFields
-    kind: Classification
-    importance: Importance
-    temporal: Temporal
-    categories: tuple[str, ...]
-    tags: tuple[str, ...]
-    tag_prefixes: tuple[str, ...]
-    metadata: Mapping[str, Any]
-    timestamp: datetime
-    vector: NDArray[np.float32] | None
-    embedding_status: EmbeddingStatus
-    evidence: Evidence | None
-    speech: Speech | None
-    fact_confidence: float | None
-    context: TurnContext | None
-    takes_part_in_dedup: bool
-    weights: Mapping[int, float] | None = None  # BM25, by term id; None: still to be worked out
-    neighbours: tuple[tuple[UUID, float], ...] | None = None  # nearest memories, similarity; None: not looked for
-    fact: Fact | None = None
-    expired_duplicate_possible: bool = True  # an expired row may still hold this hash in uq_memory_dedup
-
-
-@dataclass(frozen=True, slots=True)
 class Draft:
     """One text in the pipeline."""
 
@@ -208,6 +179,11 @@ class Draft:
         return self.text
 
     @property
+    def final_hash(self) -> str:
+        """Of the text that is stored."""
+        return self.merged.hash if self.merged else self.hash
+
+    @property
     def statement(self) -> Statement:
         """The text as it is judged."""
         given, correction = self.given, self.fact is not None and self.fact.correction
@@ -225,44 +201,77 @@ class Draft:
         """What its decision rests on; None where there is nothing to keep."""
         return None if self.decision is None or self.decision.evidence is UNJUDGED else self.decision.evidence
 
-    def _neighbours(self) -> tuple[tuple[UUID, float], ...] | None:
-        """Empty when the scope was looked through and nothing was there; a caller's filter may have hidden some."""
-        looked = self.options.dedup and not self.options.record and self.given.compare is None
-        if self.merged or not (self.seen or (looked and self.embedding_status is EmbeddingStatus.STORED)):
-            return None
-        return tuple((each.id, each.similarity) for each in self.seen)
-
-    def finish(self, new_id: UUID) -> NewMemory:
-        """The complete row; `new_id` unless the caller chose one. Every stage of the profile must have run."""
+    def finish(self, new_id: UUID, conversation_id: UUID | None = None, turn_index: int | None = None) -> NewMemory:
+        """The complete memory; `new_id` unless the caller chose one. Every stage of the profile must have run."""
         assert self.kind is not None, "the pipeline is not through"
         assert self.importance is not None, "the pipeline is not through"
         assert self.temporal is not None, "the pipeline is not through"
-        final = self.merged or self
-        text = self.merged.text if self.merged else self.clean
         return NewMemory(
-            id=self.given.id or new_id,
-            scope=self.scope,
-            text=text,
-            hash=final.hash,
-            given=self.given,
-            kind=self.kind,
-            importance=self.importance,
-            temporal=self.temporal,
-            categories=self.categories,
-            tags=self.tags,
-            tag_prefixes=self.tag_prefixes,
-            metadata=self.metadata,
-            timestamp=self.timestamp,
-            vector=final.vector,
-            embedding_status=EmbeddingStatus.QUEUED if final.vector is None else self.embedding_status,
-            evidence=self.evidence,
-            speech=self.speech,
-            fact_confidence=self.fact.confidence if self.fact else None,
-            context=self.context,
-            takes_part_in_dedup=self.options.dedup,
-            neighbours=self._neighbours(),
-            fact=self.fact,
-            # the draft's own text was looked for, not a merged one
-            expired_duplicate_possible=self.expired_duplicate_possible or self.merged is not None,
-            weights=self.term_weights.weights if self.term_weights and self.term_weights.text == text else None,
+            self.given.id or new_id, self, self.kind, self.importance, self.temporal, conversation_id, turn_index
         )
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """A draft with everything that a row needs. `conversation_id`, `turn_index`: its place, where it is a turn or a
+    fact. `history_id`: of the ADD, so that a decision can name it."""
+
+    id: UUID
+    draft: Draft
+    kind: Classification
+    importance: Importance
+    temporal: Temporal
+    conversation_id: UUID | None = None
+    turn_index: int | None = None
+    history_id: UUID = field(default_factory=uuid7)
+
+    @property
+    def scope(self) -> Scope:
+        return self.draft.scope
+
+    @property
+    def given(self) -> CallerFields:
+        return self.draft.given
+
+    @property
+    def text(self) -> CleanText:
+        return self.draft.merged.text if self.draft.merged else self.draft.clean
+
+    @property
+    def hash(self) -> str:
+        return self.draft.final_hash
+
+    @property
+    def vector(self) -> NDArray[np.float32] | None:
+        """None where it is made later."""
+        return self.draft.merged.vector if self.draft.merged else self.draft.vector
+
+    @property
+    def embedding_status(self) -> EmbeddingStatus:
+        return EmbeddingStatus.QUEUED if self.vector is None else self.draft.embedding_status
+
+    @property
+    def weights(self) -> Mapping[int, float] | None:
+        """BM25 by term id; None: still to be worked out."""
+        known = self.draft.term_weights
+        return known.weights if known and known.text == self.text else None
+
+    @property
+    def fact_confidence(self) -> float | None:
+        return self.draft.fact.confidence if self.draft.fact else None
+
+    @property
+    def expired_duplicate_possible(self) -> bool:
+        """Whether an expired row may still hold this hash in uq_memory_dedup; it is looked for by the draft's own."""
+        draft = self.draft
+        return draft.options.dedup and (draft.expired_duplicate_possible or draft.merged is not None)
+
+    @property
+    def neighbours(self) -> tuple[tuple[UUID, float], ...] | None:
+        """The nearest memories with their similarity; None: not looked for. Empty when the scope was looked through and
+        nothing was there; a caller's filter may have hidden some."""
+        draft = self.draft
+        looked = draft.options.dedup and not draft.options.record and draft.given.compare is None
+        if draft.merged or not (draft.seen or (looked and draft.embedding_status is EmbeddingStatus.STORED)):
+            return None
+        return tuple((each.id, each.similarity) for each in draft.seen)

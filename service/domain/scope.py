@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from service.domain.errors import ScopeMissing
@@ -51,6 +51,12 @@ class Scope:
         """The same without shared memories, for what is never shared: turns, goals, strategies. A scope of nothing but
         shared memories stays: of these it has none."""
         return replace(self, include_shared=False) if self.include_shared and self.has_owner else self
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of a row of exactly this scope."""
+        ids = {"workspace_id": self.workspace_id, "user_id": self.user_id, "agent_id": self.agent_id}
+        return {**ids, "run_id": self.run_id, "channel": self.channel}
 
     def require_owner(self) -> Scope:
         """Returns itself; raises ScopeMissing when none of the three ids is given."""

@@ -23,7 +23,7 @@ from service.domain.request import Operation, Subject
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.http.deps import ResourcesOf, budget, session_of
 from service.runtime.resources import Resources
-from service.runtime.statements.writes import AuditEntry, thresholds
+from service.runtime.statements.audit import AuditEntry, thresholds
 
 
 async def within_search_rate(request: Request, res: ResourcesOf) -> None:

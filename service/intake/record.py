@@ -13,7 +13,7 @@ from itertools import zip_longest
 from uuid_utils.compat import uuid7
 
 from service.domain.decision import Action
-from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus
+from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus, NewMemory
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
@@ -31,7 +31,6 @@ from service.memories.store import until_it_holds
 from service.postgres.direct import InsertBatch
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.runtime.statements.writes import PlacedMemory
 from service.runtime.transactions import Stale, store_answer, write_transaction
 
 
@@ -92,8 +91,8 @@ async def _write(
         places = await _turns(session, conversation, drafts, res, batch)
         if expected is not None and places[0].index != expected:
             raise Stale
-        outcomes, placed = await _known_and_new(session, scope, drafts, places)
-        await write.add(session, placed, res, batch=batch)
+        outcomes, news = await _known_and_new(session, scope, drafts, places)
+        await write.add(session, news, res, batch=batch)
         batch.add(write.audit_rows(scope, outcomes, request, res))
         await batch.flush()
         for each in outcomes:
@@ -124,23 +123,23 @@ async def _turns(
 
 async def _known_and_new(
     session: Session, scope: Scope, drafts: Sequence[Draft], places: Sequence[StoredTurn] = ()
-) -> tuple[list[Outcome], list[PlacedMemory]]:
+) -> tuple[list[Outcome], list[NewMemory]]:
     """The outcome of each message, and the memories to add. Under the scope lock what is read stays true."""
     hashes = {draft.hash for draft in drafts if draft.options.dedup}
     known = await deduplication.with_hashes(session, scope, sorted(hashes), now=drafts[0].received_at) if hashes else {}
-    outcomes, placed = [], []
+    outcomes, news = [], []
     for draft, place in zip_longest(drafts, places):
         turn = (place.conversation_id, place.index) if place else (None, None)
         there = known.get(draft.hash) if draft.options.dedup else None
         if there is None:
-            new = draft.finish(uuid7())
-            placed.append(PlacedMemory(new, *turn))
+            new = draft.finish(uuid7(), *turn)
+            news.append(new)
             there = known[draft.hash] = (new.id, new.text)
             event, dedup = Action.ADD, Dedup(DedupAction.STORED_NEW)
         else:
             event, dedup = Action.NONE, Dedup(DedupAction.DUPLICATE_EXACT, there[0], 1.0)
         outcomes.append(Outcome(draft, event, dedup, *there, None, *turn))
-    return outcomes, placed
+    return outcomes, news
 
 
 def _turn(draft: Draft) -> NewTurn:
@@ -152,8 +151,8 @@ def _turn(draft: Draft) -> NewTurn:
 async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> list[Outcome]:
     """What would be stored: not texts that are there already, or came earlier among these."""
     async with res.db.read(scope.workspace_id) as session:
-        outcomes, placed = await _known_and_new(session, scope, drafts)
-    new = {each.memory.id for each in placed}
+        outcomes, news = await _known_and_new(session, scope, drafts)
+    new = {each.id for each in news}
     return [_without_id(each) if each.memory_id in new else each for each in outcomes]
 
 

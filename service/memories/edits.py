@@ -25,7 +25,6 @@ from service.memories.statements import history, promotable, reviews, versions
 from service.postgres.direct import InsertBatch
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.runtime.statements.writes import PlacedMemory
 
 CONTRADICTS = frozenset({Action.UPDATE, Action.DELETE})
 DEDUP_ACTION = {
@@ -254,7 +253,7 @@ async def _flagged(
     context: EditContext, draft: Draft, edit: Edit, changes: Sequence[reviews.ProposedChange]
 ) -> Outcome:
     new = replace(draft, warnings=(*draft.warnings, FLAGGED))
-    pending = await reviews.flagged_with(context.session, draft.scope, _final_hash(draft))
+    pending = await reviews.flagged_with(context.session, draft.scope, draft.final_hash)
     if pending is not None:
         await write.keep_evidence(context.session, draft.scope, pending, draft.evidence)
         outcome = _outcome(context, new, Action.NONE, Edit(Action.NONE), text=edit.text)
@@ -273,7 +272,7 @@ async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None
     if not draft.options.dedup or (context.only_edit and draft.merged is None):
         return None
     besides = target.id if target else None
-    equal = await write.equal_memory(context.session, draft, _final_hash(draft), besides=besides)
+    equal = await write.equal_memory(context.session, draft, draft.final_hash, besides=besides)
     if equal is None:
         return None
     await write.keep_evidence(context.session, draft.scope, equal.id, draft.evidence)
@@ -285,14 +284,9 @@ async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None
 
 async def _add(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     """Adds the draft's final text as a new memory."""
-    new = draft.finish(context.new_id or uuid7())
-    placed = [PlacedMemory(new, context.turn.conversation_id if context.turn else None)]
-    await write.add(context.session, placed, context.res, ruling_id=context.ruling_id, batch=context.batch)
+    new = draft.finish(context.new_id or uuid7(), context.turn.conversation_id if context.turn else None)
+    await write.add(context.session, [new], context.res, ruling_id=context.ruling_id, batch=context.batch)
     return replace(_outcome(context, draft, Action.ADD, edit, text=new.text), memory_id=new.id)
-
-
-def _final_hash(draft: Draft) -> str:
-    return draft.merged.hash if draft.merged else draft.hash
 
 
 def dedup_of(edit: Edit) -> Dedup:

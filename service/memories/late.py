@@ -21,12 +21,12 @@ from service.domain.scope import Scope
 from service.domain.version import Place, Version, place
 from service.graph.statements import edges
 from service.memories import write
-from service.memories.statements import history, updates, versions
+from service.memories.statements import decisions, history, memories, updates, versions
+from service.memories.statements.decisions import NewDecision
 from service.postgres import direct
 from service.postgres.engine import Session
+from service.queue import queue
 from service.runtime.resources import Resources
-from service.runtime.statements import writes
-from service.runtime.statements.writes import NewDecision, PlacedMemory
 
 KEPT = "kept_as_history: it is older than what is known, so it was kept as what held before."
 
@@ -141,16 +141,16 @@ async def _add(news: LateNews, draft: Draft, here: Place, target: UUID) -> UUID:
     session, res, workspace_id = news.session, news.res, news.scope.workspace_id
     given = replace(draft.given, t_valid=here.t_valid, t_invalid=here.t_invalid)
     new = replace(draft, given=given, options=replace(draft.options, dedup=False)).finish(uuid7())
-    placed, is_memory = PlacedMemory(new), res.settings.contradiction_policy == "supersede"
+    is_memory = res.settings.contradiction_policy == "supersede"
     await direct.insert(
         session,
-        *writes.memory_rows([placed], generation=res.generation, now=res.clock()),
-        writes.job_rows(workspace_id, write.jobs_of(new, new.id, res, enrich=is_memory)),
+        *memories.new_rows([new], generation=res.generation, now=res.clock()),
+        queue.new_rows(workspace_id, write.jobs_of(new, new.id, res, enrich=is_memory)),
     )
-    if placed.may_have_history:
-        added = history.Change(new.id, Action.ADD, new.scope, None, new.text, id=placed.history_id)
+    if new.given.id is not None:
+        added = history.Change(new.id, Action.ADD, new.scope, None, new.text, id=new.history_id)
         await history.append(session, workspace_id, [added])
-    await _decided(news, new.id, placed.history_id)
+    await _decided(news, new.id, new.history_id)
     if is_memory:
         await _tie(news, here, new.id)
     else:
@@ -161,7 +161,7 @@ async def _add(news: LateNews, draft: Draft, here: Place, target: UUID) -> UUID:
 async def _decided(news: LateNews, memory_id: UUID, history_id: UUID) -> None:
     if news.evidence is not None:
         added = NewDecision(memory_id, news.evidence, news.scope, Action.ADD, history_id, news.ruling_id)
-        await writes.append_decisions(news.session, news.scope.workspace_id, [added])
+        await decisions.append(news.session, news.scope.workspace_id, [added])
 
 
 async def _tie(news: LateNews, here: Place, new_id: UUID) -> None:

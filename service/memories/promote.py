@@ -28,14 +28,14 @@ from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.version import Expected
 from service.graph.statements import edges
 from service.memories import write
-from service.memories.statements import deduplication, history, memories, promotable, sources, updates
+from service.memories.statements import decisions, deduplication, history, memories, promotable, sources, updates
+from service.memories.statements.decisions import NewDecision
 from service.memories.statements.history import Change
 from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.statements import writes
-from service.runtime.statements.writes import NewDecision, Promotion
+from service.runtime.statements.audit import Promotion
 from service.runtime.transactions import append_audit, check, missing, store_answer, write_transaction
 
 
@@ -192,7 +192,7 @@ async def _known(session: Session, original: Memory, res: Resources) -> Memory |
 
 async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
     workspace_id, new_id, now = original.scope.workspace_id, uuid7(), res.clock()
-    await writes.release_expired(session, workspace_id, [original.hash], now=now)
+    await memories.release_expired(session, workspace_id, [original.hash], now=now)
     await updates.copy_to_global(session, workspace_id, original.id, new_id, generation=res.generation, now=now)
     await sources.copy(session, workspace_id, original.id, new_id)
     made = Relation(new_id, RelationType.PROMOTED_FROM, original.id, properties={edges.COPIED: True})
@@ -202,7 +202,7 @@ async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
 
 async def _shared_copy(session: Session, original: Memory, res: Resources) -> Memory:
     workspace_id, new_id, now = original.scope.workspace_id, uuid7(), res.clock()
-    await writes.release_expired(session, workspace_id, [original.hash], now=now)
+    await memories.release_expired(session, workspace_id, [original.hash], now=now)
     await updates.copy_to_everyone(session, workspace_id, original.id, new_id, generation=res.generation, now=now)
     return await _written(session, workspace_id, new_id, res)
 
@@ -214,9 +214,7 @@ async def _written(session: Session, workspace_id: UUID, new_id: UUID, res: Reso
     change = Change(new_id, Action.ADD, copy.scope, None, copy.text)
     await history.append(session, workspace_id, [change])
     evidence = Evidence("rules", "promotion", "ADD", Reason.PROMOTED, ())
-    await writes.append_decisions(
-        session, workspace_id, [NewDecision(new_id, evidence, copy.scope, Action.ADD, change.id)]
-    )
+    await decisions.append(session, workspace_id, [NewDecision(new_id, evidence, copy.scope, Action.ADD, change.id)])
     embed = copy.embedding_status is not EmbeddingStatus.STORED
     await queue.enqueue(session, workspace_id, write.follow_up(new_id, res, embed=embed))
     return copy

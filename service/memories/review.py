@@ -25,12 +25,11 @@ from service.domain.text import CleanText
 from service.domain.version import Expected, begins
 from service.memories import write
 from service.memories.statements import decisions, deletion, history, memories, reviews, updates
+from service.memories.statements.decisions import NewDecision
 from service.memories.statements.reviews import Review
 from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime.resources import Resources
-from service.runtime.statements import writes
-from service.runtime.statements.writes import NewDecision
 from service.runtime.transactions import append_audit, check, store_answer, write_transaction
 
 GONE = "The memory that waited is gone."
@@ -180,7 +179,7 @@ async def _take_place(
     old = await memories.get(session, workspace_id, target)
     if was is None or old is None:
         raise Conflict("The memory that was to be updated is gone.")
-    await writes.release_expired(session, workspace_id, [pending.hash], now=now)
+    await memories.release_expired(session, workspace_id, [pending.hash], now=now)
     change_id, start = uuid7(), _start(pending)
     kept = await write.keep_past(session, workspace_id, target, change_id, start, res)
     since = pending.t_valid or (write.holds_since(start, pending.t_invalid, res) if kept else None)
@@ -192,7 +191,7 @@ async def _take_place(
     deleted = await history.last(session, workspace_id, pending.id)
     moved = replace(evidence, verdict=decisions.TAKEN_OVER, reason="its text is another memory's now", shown=(target,))
     removed = NewDecision(pending.id, moved, pending.scope, Action.DELETE, deleted, ruling_id)
-    await writes.append_decisions(session, workspace_id, [removed])
+    await decisions.append(session, workspace_id, [removed])
     text, why = pending.text, evidence
     await write.record(
         session, old.scope, target, old.text, text, was, evidence=why, ruling_id=ruling_id, entry=change_id
@@ -212,17 +211,7 @@ def _values(old: Memory, new: Memory) -> dict[str, Any]:
         "timestamp": new.timestamp,
         "said_at": None,
         "t_invalid": new.t_invalid,
-        "type": str(new.kind.type),
-        "type_confidence": new.kind.confidence,
-        "classification_source": str(new.kind.source),
-        "fact_confidence": new.fact_confidence,
-        "importance": new.importance.value,
-        "importance_level": new.importance.level,
-        "temporal_type": str(new.temporal.type),
-        "valid_until": new.temporal.valid_until,
-        "temporal_tag": new.temporal.tag and str(new.temporal.tag),
-        "mentions": [writes.mention_json(each) for each in new.temporal.mentions],
-        "embedding_status": str(new.embedding_status),
+        **memories.annotation_values(new),
         **updates.united_columns(old, new),
     }
 
@@ -232,7 +221,7 @@ async def _let_count(session: Session, pending: Memory, evidence: Evidence, ruli
     was = await history.snapshot(session, workspace_id, pending.id, generation=res.generation)
     if was is None:
         raise Conflict(GONE, field="id")
-    await writes.release_expired(session, workspace_id, [pending.hash], now=now)
+    await memories.release_expired(session, workspace_id, [pending.hash], now=now)
     await updates.set_columns(session, workspace_id, pending.id, {"archived": False, "review_status": None}, now=now)
     await write.record(
         session, pending.scope, pending.id, pending.text, pending.text, was, evidence=evidence, ruling_id=ruling_id

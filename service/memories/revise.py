@@ -29,7 +29,6 @@ from service.postgres.tables import MEMORY_STAT
 from service.queue import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.statements import writes
 from service.runtime.transactions import append_audit, check, check_share, missing, store_answer, write_transaction
 
 
@@ -88,7 +87,7 @@ async def restore(
         check(found.version, expected)
         if found.archived:
             now = res.clock()
-            await writes.release_expired(session, workspace_id, [found.hash], now=now)
+            await memories.release_expired(session, workspace_id, [found.hash], now=now)
             await updates.set_columns(session, workspace_id, memory_id, {"archived": False}, now=now)
             # as fresh as a new one, or the next round of forgetting would archive it again
             fresh = {"relevance": 1.0, "salience": MEMORY_STAT.c.base_salience, "last_accessed": now, "stale_at": None}
@@ -166,14 +165,8 @@ def _analysed(draft: Draft) -> dict[str, Any]:
     assert draft.kind is not None, "the pipeline is not through"
     assert draft.temporal is not None, "the pipeline is not through"
     return {
-        "type": str(draft.kind.type),
-        "type_confidence": draft.kind.confidence,
-        "classification_source": draft.kind.source,
+        **memories.kind_and_times(draft.kind, draft.temporal),
         "categories": list(draft.categories),
-        "temporal_type": str(draft.temporal.type),
-        "valid_until": draft.temporal.valid_until,
-        "temporal_tag": draft.temporal.tag and str(draft.temporal.tag),
-        "mentions": [writes.mention_json(each) for each in draft.temporal.mentions],
         "embedding_status": str(draft.embedding_status),
     }
 
@@ -213,7 +206,7 @@ async def _write(
 ) -> None:
     workspace_id, now = old.scope.workspace_id, res.clock()
     if "content" in values:
-        await writes.release_expired(session, workspace_id, [values["hash"]], now=now)
+        await memories.release_expired(session, workspace_id, [values["hash"]], now=now)
     await updates.set_columns(session, workspace_id, old.id, values, now=now)
     if "last_accessed" in revision.moments:
         await updates.set_stat(session, workspace_id, old.id, {"last_accessed": revision.moments["last_accessed"]})

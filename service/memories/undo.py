@@ -26,7 +26,6 @@ from service.memories.statements.history import Change
 from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime.resources import Resources
-from service.runtime.statements import writes
 from service.runtime.transactions import append_audit, scopes_transaction, store_answer
 
 ERASED = "The memory was erased since; what is erased cannot be brought back."
@@ -109,7 +108,7 @@ async def _restore(
     assert taken.memory_id is not None, "only changes are taken back"
     assert taken.history_id is not None, "only changes are taken back"
     then, text_now = taken.before or "", str(was.before["content"])
-    await writes.release_expired(session, workspace_id, [content_hash(CleanText(then))], now=now)
+    await memories.release_expired(session, workspace_id, [content_hash(CleanText(then))], now=now)
     await undo.restore(
         session,
         workspace_id,

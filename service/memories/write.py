@@ -26,15 +26,16 @@ from service.episodes.statements import contexts, withdrawn
 from service.episodes.statements.withdrawn import Withdrawal
 from service.graph.statements import edges
 from service.language import withdrawal
-from service.memories.statements import deduplication, history, memories, updates, versions
+from service.memories.statements import decisions, deduplication, history, memories, updates, versions
+from service.memories.statements.decisions import NewDecision
 from service.memories.statements.history import Change, Snapshot
 from service.postgres import direct
 from service.postgres.direct import InsertBatch, NewRows
 from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime.resources import Resources
-from service.runtime.statements import writes
-from service.runtime.statements.writes import NewDecision, PlacedMemory
+from service.runtime.statements import audit
+from service.runtime.statements.audit import AuditEntry
 
 OPERATION: Mapping[Action, Operation] = {
     Action.ADD: "store",
@@ -53,7 +54,7 @@ class Gone(Conflict):
 
 async def add(
     session: Session,
-    placed: Sequence[PlacedMemory],
+    news: Sequence[NewMemory],
     res: Resources,
     *,
     ruling_id: UUID | None = None,
@@ -64,26 +65,26 @@ async def add(
     `ruling_id` groups the edits of one decision, which are undone together. With `batch` the rows join
     it: the caller flushes it before it reads any of them.
     """
-    if not placed:
+    if not news:
         return
-    news, now = [each.memory for each in placed], res.clock()
+    now = res.clock()
     workspace_id = news[0].scope.workspace_id
-    decisions = [
-        NewDecision(each.memory.id, each.memory.evidence, each.memory.scope, Action.ADD, each.history_id, ruling_id)
-        for each in placed
-        if each.memory.evidence
+    decided = [
+        NewDecision(each.id, each.draft.evidence, each.scope, Action.ADD, each.history_id, ruling_id)
+        for each in news
+        if each.draft.evidence
     ]
-    if hashes := [new.hash for new in news if new.expired_duplicate_possible and new.takes_part_in_dedup]:
-        await writes.release_expired(session, workspace_id, hashes, now=now)
+    if hashes := [new.hash for new in news if new.expired_duplicate_possible]:
+        await memories.release_expired(session, workspace_id, hashes, now=now)
     rows = (
-        *writes.memory_rows(placed, generation=res.generation, now=now),
-        writes.decision_rows(workspace_id, decisions),
-        writes.job_rows(workspace_id, [job for new in news for job in jobs_of(new, new.id, res)]),
+        *memories.new_rows(news, generation=res.generation, now=now),
+        decisions.new_rows(workspace_id, decided),
+        queue.new_rows(workspace_id, [job for new in news for job in jobs_of(new, new.id, res)]),
     )
     reused = [
-        Change(each.memory.id, Action.ADD, each.memory.scope, None, each.memory.text, id=each.history_id)
-        for each in placed
-        if each.may_have_history
+        Change(each.id, Action.ADD, each.scope, None, each.text, id=each.history_id)
+        for each in news
+        if each.given.id is not None  # it may have been in use before: then entries of its history may still be open
     ]
     if batch is not None and not reused:
         batch.add(*rows)
@@ -106,15 +107,15 @@ async def update(
     text. Raises Gone."""
     workspace_id = new.scope.workspace_id
     was = await _snapshot(session, workspace_id, target, res)
-    change_id, start = uuid7(), begins(new.timestamp, new.given.t_valid, new.given.t_invalid)
+    change_id, start = uuid7(), begins(new.draft.timestamp, new.given.t_valid, new.given.t_invalid)
     kept = was.before["hash"] != new.hash and await keep_past(session, workspace_id, target, change_id, start, res)
     since = new.given.t_valid
     if since is None and (kept or was.before["t_valid"] is not None):
         since = holds_since(start, new.given.t_invalid, res)
     old = await updates.replace_text(session, target, new, t_valid=since, generation=res.generation, now=res.clock())
-    fades_from = {"base_confidence": new.fact_confidence, "confidence": None, "confirmed_at": new.timestamp}
+    fades_from = {"base_confidence": new.fact_confidence, "confidence": None, "confirmed_at": new.draft.timestamp}
     await updates.set_stat(session, workspace_id, target, fades_from)
-    text, why = new.text, new.evidence
+    text, why = new.text, new.draft.evidence
     await record(session, old.scope, target, old.text, text, was, evidence=why, ruling_id=ruling_id, entry=change_id)
     await withdraw_text(session, old, new.text, change_id)
     await rewrite_contexts(session, old)
@@ -284,7 +285,7 @@ async def keep_evidence(session: Session, scope: Scope, memory_id: UUID | None, 
     """Keeps the evidence of a decision that leaves the memory as it is."""
     if evidence is not None:
         unchanged = NewDecision(memory_id, evidence, scope, Action.NONE)
-        await writes.append_decisions(session, scope.workspace_id, [unchanged])
+        await decisions.append(session, scope.workspace_id, [unchanged])
 
 
 async def record(
@@ -306,7 +307,7 @@ async def record(
     await history.append(session, scope.workspace_id, [change])
     if evidence is not None:
         decision = NewDecision(memory_id, evidence, scope, action, change.id, ruling_id)
-        await writes.append_decisions(session, scope.workspace_id, [decision])
+        await decisions.append(session, scope.workspace_id, [decision])
     return change.id
 
 
@@ -334,9 +335,10 @@ def jobs_of(new: NewMemory, memory_id: UUID, res: Resources, *, enrich: bool = T
     known: dict[str, object] = {}
     if new.neighbours is not None:
         known |= {"hash": new.hash, "neighbours": [[str(each), similarity] for each, similarity in new.neighbours]}
-    if new.fact is not None and (new.fact.entities or new.fact.relations):
-        known["entities"] = [[each.name, each.type, each.description] for each in new.fact.entities]
-        known["relations"] = [[each.source, each.relation, each.target] for each in new.fact.relations]
+    fact = new.draft.fact
+    if fact is not None and (fact.entities or fact.relations):
+        known["entities"] = [[each.name, each.type, each.description] for each in fact.entities]
+        known["relations"] = [[each.source, each.relation, each.target] for each in fact.relations]
     embed = new.embedding_status is not EmbeddingStatus.STORED
     return follow_up(memory_id, res, embed=embed, enrich=enrich, payload=known)
 
@@ -351,10 +353,10 @@ async def _snapshot(session: Session, workspace_id: UUID, target: UUID, res: Res
 def audit_rows(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources) -> NewRows:
     """One audit entry per outcome, none if the workspace wants no audit."""
     if res.settings.audit_level == "off":
-        return writes.audit_rows([])
-    thresholds = writes.thresholds(res.settings)
+        return audit.new_rows([])
+    thresholds = audit.thresholds(res.settings)
     entries = [
-        writes.AuditEntry(
+        AuditEntry(
             operation=OPERATION[outcome.event],
             memory_type="episodic" if outcome.draft.options.record else "semantic",
             scope=scope,
@@ -368,4 +370,4 @@ def audit_rows(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext,
         )
         for outcome in outcomes
     ]
-    return writes.audit_rows(entries)
+    return audit.new_rows(entries)

@@ -8,7 +8,7 @@ under forced row-level security.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cache, partial
 from typing import Any
 
@@ -24,9 +24,12 @@ from sqlalchemy import (
     String,
     TableClause,
     Text,
+    TextClause,
     Uuid,
+    bindparam,
     column,
     table,
+    text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.types import TypeEngine
@@ -52,6 +55,9 @@ TYPES: dict[str, Callable[..., TypeEngine[Any]]] = {
     "uuid": Uuid,
     "varchar": String,
 }
+
+CONVERTED = (Half, JSONB, SPARSEVEC)
+"""Types whose values the driver does not take as they are."""
 
 TABLE = re.compile(r"^CREATE (?:UNLOGGED )?TABLE (\w+) \(\n(.*?)^\)", re.MULTILINE | re.DOTALL)
 COLUMN = re.compile(r'^    "?([a-z]\w*)"? ([a-z]+(?: precision)?)(?:\((\d+)\))?(\[\])?(.*)$', re.MULTILINE)
@@ -83,6 +89,17 @@ DEFINITIONS = {name: text for file in schema.TABLES for name, text in TABLE.find
 """What stands between the parentheses of CREATE TABLE, by the name of the table, parents before their children."""
 
 TABLES = {name: _table(name, text) for name, text in DEFINITIONS.items()}
+
+
+def insert_into(name: str, *, by_default: Collection[str] = (), **renamed: str) -> TextClause:
+    """INSERT of a row with every column of the table but those `by_default`. Its parameters have the names of the
+    columns, some of them `renamed`."""
+    written = [(each, renamed.get(each.name, each.name)) for each in TABLES[name].c if each.name not in by_default]
+    columns = ", ".join(f'"{each.name}"' for each, _ in written)
+    values = ", ".join(f":{value}" for _, value in written)
+    typed = [bindparam(value, type_=each.type) for each, value in written if isinstance(each.type, CONVERTED)]
+    return text(f"INSERT INTO {name} ({columns}) VALUES ({values})").bindparams(*typed)  # noqa: S608 - our own names
+
 
 API_KEY = TABLES["api_key"]
 AUDIT_LOG = TABLES["audit_log"]

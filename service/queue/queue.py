@@ -16,7 +16,8 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
-from sqlalchemy import text
+from sqlalchemy import bindparam, text
+from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
 from service.domain.access import Wall
@@ -24,6 +25,7 @@ from service.domain.job import Ending, Job, NewJob
 from service.domain.scope import NIL_WORKSPACE
 from service.kit import postgres_url
 from service.postgres import direct
+from service.postgres.direct import NewRows
 from service.postgres.engine import LOST, Session
 
 log = logging.getLogger(__name__)
@@ -42,6 +44,11 @@ ENQUEUE = text("""
                 CAST(:run_afters AS timestamptz[]), CAST(:max_attempts AS integer[]), CAST(:priorities AS smallint[]))
          AS new (id, kind, memory_id, payload, run_after, max_attempts, priority)
 """)
+
+INSERT = text("""
+    INSERT INTO job (workspace_id, id, kind, memory_id, payload, max_attempts, priority)
+    VALUES (:workspace_id, :id, :kind, :memory_id, :payload, :max_attempts, :priority)
+""").bindparams(bindparam("payload", type_=JSONB()))
 
 # claim_jobs() uses ix_job_ready for the lanes and within a lane, ix_job_running for leases that ran out
 CLAIM = text(
@@ -119,6 +126,24 @@ async def enqueue(session: Session, workspace_id: UUID, jobs: Sequence[NewJob]) 
             "priorities": [job.priority for job in jobs],
         },
     )
+
+
+def new_rows(workspace_id: UUID, jobs: Sequence[NewJob]) -> NewRows:
+    """The rows of jobs that are due at once, to be written with what causes them."""
+    assert all(job.run_after is None for job in jobs), "a job for later is enqueued"
+    rows = [
+        {
+            "workspace_id": workspace_id,
+            "id": uuid7(),
+            "kind": job.kind,
+            "memory_id": job.memory_id,
+            "payload": dict(job.payload),
+            "max_attempts": job.max_attempts,
+            "priority": job.priority,
+        }
+        for job in jobs
+    ]
+    return NewRows(INSERT, rows)
 
 
 async def claim(

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from uuid import UUID
 
+from sqlalchemy import text
 from uuid_utils.compat import uuid7
 
 from service.domain.access import Right
@@ -19,7 +20,13 @@ from service.postgres import scopes
 from service.postgres.engine import Session
 from service.queue import operations, queue
 from service.runtime.resources import Resources
-from service.runtime.statements import caches, idempotency, writes
+from service.runtime.statements import audit, caches, idempotency
+from service.runtime.statements.audit import AuditEntry, Promotion
+
+ANY_SHARED = text("""
+    SELECT EXISTS (SELECT FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
+                   AND m.user_id IS NULL AND m.agent_id IS NULL AND m.run_id IS NULL)
+""")
 
 
 class Stale(Exception):
@@ -102,7 +109,7 @@ async def append_audit(
     request: WriteContext,
     res: Resources,
     *,
-    promotion: writes.Promotion | None = None,
+    promotion: Promotion | None = None,
     kind: Subject = "semantic",
     conversation_id: UUID | None = None,
     **metadata: Any,
@@ -110,7 +117,7 @@ async def append_audit(
     """One audit entry, unless the workspace wants none."""
     if res.settings.audit_level == "off":
         return
-    entry = writes.AuditEntry(
+    entry = AuditEntry(
         operation=operation,
         memory_type=kind,
         scope=scope,
@@ -120,10 +127,10 @@ async def append_audit(
         session_id=request.session_id,
         conversation_id=conversation_id,
         promotion=promotion,
-        config_snapshot=writes.thresholds(res.settings, operation),
+        config_snapshot=audit.thresholds(res.settings, operation),
         metadata=metadata,
     )
-    await writes.append_audit(session, [entry])
+    await audit.append(session, [entry])
 
 
 def check(version: int, expected: Expected | None) -> None:
@@ -140,7 +147,7 @@ def check_share(scope: Scope, request: WriteContext) -> None:
 
 async def check_share_of(session: Session, workspace_id: UUID, ids: Sequence[UUID], request: WriteContext) -> None:
     """`check_share` for memories by their ids."""
-    if not request.may_share and await writes.are_any_shared(session, workspace_id, ids):
+    if not request.may_share and await session.scalar(ANY_SHARED, {"workspace": workspace_id, "ids": list(ids)}):
         check_share(Scope(workspace_id), request)
 
 

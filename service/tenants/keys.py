@@ -20,7 +20,7 @@ from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.runtime.statements.writes import AuditEntry
+from service.runtime.statements.audit import AuditEntry
 from service.runtime.transactions import append_audit
 
 NOT_FOR_TOKENS = WHOLE_WORKSPACE | {Right.TOKENS}

@@ -14,7 +14,7 @@ from service.access.write_behind import BATCH, ReadLog, in_background
 from service.domain.errors import StoreUnavailable
 from service.domain.scope import Scope
 from service.postgres.engine import Database, Session
-from service.runtime.statements.writes import AuditEntry
+from service.runtime.statements.audit import AuditEntry
 from tests.conftest import Tenant
 
 

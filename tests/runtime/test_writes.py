@@ -11,7 +11,7 @@ from service.domain.job import NewJob
 from service.postgres import direct
 from service.postgres.direct import InsertBatch, NewRows
 from service.postgres.engine import Database, Session, driver
-from service.runtime.statements import writes
+from service.queue import queue
 
 INTO_A = text("INSERT INTO a (n, word) VALUES (:n, :word)")
 INTO_B = text("INSERT INTO b (word, n) VALUES (:word, :n)")
@@ -54,6 +54,6 @@ async def test_a_batch_writes_what_was_added_since_the_last_flush(database: Data
 async def test_a_job_written_with_its_cause_has_the_defaults_of_the_table(database: Database, workspace: UUID) -> None:
     job = NewJob("enrich", payload={"a": [1, None]}, max_attempts=2)
     async with database.begin(workspace) as session:
-        await direct.insert(session, writes.job_rows(workspace, [job]))
+        await direct.insert(session, queue.new_rows(workspace, [job]))
         row = (await session.execute(text("SELECT * FROM job WHERE kind = 'enrich' AND max_attempts = 2"))).one()
     assert (row.state, row.attempts, row.payload) == ("ready", 0, {"a": [1, None]})

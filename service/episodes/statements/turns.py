@@ -13,8 +13,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from pgvector import SparseVector
-from pgvector.sqlalchemy import SPARSEVEC
-from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, select, text
+from sqlalchemy import ColumnElement, Row, Select, and_, select, text
 from sqlalchemy.dialects import postgresql
 from uuid_utils.compat import uuid7
 
@@ -26,8 +25,7 @@ from service.postgres import direct, scopes
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition, by_key, typed
-from service.postgres.tables import TERM_DIMENSIONS, TURN, TURN_VECTOR
-from service.postgres.vectors import Half
+from service.postgres.tables import TERM_DIMENSIONS, TURN, TURN_VECTOR, insert_into
 from service.providers.protocols import Vector
 
 TURNS_OF = "conversation_id"
@@ -102,28 +100,9 @@ def term_weights(text: CleanText) -> Mapping[int, float]:
     return lexemes.weights(text)
 
 
-INSERT = text("""
-    INSERT INTO turn (
-        workspace_id, id, conversation_id, turn_index, user_id, agent_id, run_id, channel, role, speaker, content,
-        content_hash, token_count, model, metadata, terms, bm25, "timestamp")
-    VALUES (
-        :workspace_id, :id, :conversation_id, :turn_index, :user_id, :agent_id, :run_id, :channel, :role, :speaker,
-        :content, :content_hash, :token_count, :model, :metadata, :terms, :bm25, :timestamp)
-""").bindparams(bindparam("metadata", type_=postgresql.JSONB()), bindparam("bm25", type_=SPARSEVEC(TERM_DIMENSIONS)))
-
-INSERT_VECTOR = text("""
-    INSERT INTO turn_vector (workspace_id, turn_id, generation, user_id, agent_id, run_id, channel, embedding)
-    VALUES (:workspace_id, :id, :generation, :user_id, :agent_id, :run_id, :channel, :embedding)
-""").bindparams(bindparam("embedding", type_=Half()))
-
-INSERT_LOG = text("""
-    INSERT INTO conversation_log (
-        workspace_id, id, turn_id, conversation_id, turn_index, user_id, agent_id, run_id, channel, role, content,
-        content_hash, token_count, model, metadata, "timestamp")
-    VALUES (
-        :workspace_id, :log_id, :id, :conversation_id, :turn_index, :user_id, :agent_id, :run_id, :channel, :role,
-        :content, :content_hash, :token_count, :model, :metadata, :timestamp)
-""").bindparams(bindparam("metadata", type_=postgresql.JSONB()))
+INSERT = insert_into("turn", by_default=("archived", "created_at", "shown"))
+INSERT_VECTOR = insert_into("turn_vector", by_default=("created_at",), turn_id="id")
+INSERT_LOG = insert_into("conversation_log", by_default=("recorded_at",), id="log_id", turn_id="id")
 
 
 def new_rows(scope: Scope, turns: Sequence[tuple[NewTurn, StoredTurn]], *, generation: int) -> tuple[NewRows, ...]:

@@ -15,13 +15,33 @@ from uuid import UUID
 
 from sqlalchemy import text
 from sqlalchemy.dialects.postgresql import JSONB
+from uuid_utils.compat import uuid7
 
+from service.domain.decision import Action, Evidence
 from service.domain.scope import Scope
 from service.postgres import direct
+from service.postgres.direct import NewRows
 from service.postgres.engine import Session
+from service.postgres.tables import insert_into
 
 TAKEN_OVER = "taken_over"
 """The recorded action of a flagged memory whose text a review moved into another memory."""
+
+
+INSERT = insert_into("decision", by_default=("created_at", "undone_at", "undo_history_id"))
+
+
+@dataclass(frozen=True, slots=True)
+class NewDecision:
+    """An action on one memory with its evidence. `history_id`: the entry of history it caused, None when it changed
+    nothing. `ruling_id`: shared by the actions that are undone together."""
+
+    memory_id: UUID | None
+    evidence: Evidence
+    scope: Scope
+    event: Action
+    history_id: UUID | None = None
+    ruling_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +140,33 @@ def _decided(workspace_id: UUID, row: Any) -> StoredDecision:
         before=row.before,
         after=row.after,
     )
+
+
+def new_rows(workspace_id: UUID, decided: Sequence[NewDecision]) -> NewRows:
+    return NewRows(INSERT, [_values(workspace_id, each) for each in decided])
+
+
+async def append(session: Session, workspace_id: UUID, decided: Sequence[NewDecision]) -> None:
+    await direct.insert(session, new_rows(workspace_id, decided))
+
+
+def _values(workspace_id: UUID, decided: NewDecision) -> dict[str, Any]:
+    evidence = decided.evidence
+    return {
+        "workspace_id": workspace_id,
+        "id": uuid7(),
+        "memory_id": decided.memory_id,
+        "source": evidence.source,
+        "model": evidence.model,
+        "prompt_sha256": evidence.prompt_sha256,
+        "candidates": [str(each) for each in evidence.shown],
+        "reply": evidence.reply,
+        "verdict": {"action": evidence.verdict, "reason": evidence.reason, "rejected": evidence.rejected},
+        "state": "rejected" if evidence.rejected else "applied",
+        "user_id": decided.scope.user_id,
+        "agent_id": decided.scope.agent_id,
+        "run_id": decided.scope.run_id,
+        "event": str(decided.event),
+        "history_id": decided.history_id,
+        "ruling_id": decided.ruling_id,
+    }

@@ -1,4 +1,4 @@
-"""Memories read back: by id, and page by page.
+"""Memories as rows: written, read back by id, and page by page.
 
 A page starts behind a key, the sort value and id of the last row, so rows that come or go shift nothing. The newest
 first walks ix_memory_user, _agent or _run; another order sorts what the scope's btree and the filters leave.
@@ -13,21 +13,27 @@ from functools import lru_cache, partial
 from typing import Any, Final
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import SparseVector
 from sqlalchemy import DateTime, Double, TextClause, bindparam, text
 from sqlalchemy.types import TypeEngine
 
-from service.domain.draft import EmbeddingStatus
+from service.domain.bm25 import AVERAGE_CONTEXT_LENGTH
+from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.memory import Memory
 from service.domain.query import PageKey, SortField, SortOrder
 from service.domain.scope import Scope
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import CleanText
+from service.language import lexemes
 from service.memories.statements import visibility
 from service.postgres import direct
+from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition, by_key, typed
-from service.postgres.tables import MEMORY
+from service.postgres.tables import MEMORY, TERM_DIMENSIONS, insert_into
 
 NOT_READ = frozenset({"dedup_key", "terms", "bm25", "context_terms", "context_bm25", "review_status", "said_at"})
 COLUMNS = ", ".join(f'm."{column.name}"' for column in MEMORY.c if column.name not in NOT_READ)
@@ -151,6 +157,146 @@ def _mention(stored: Mapping[str, Any]) -> Mention:
         datetime.fromisoformat(begins) if begins else None,
         datetime.fromisoformat(ends) if ends else None,
     )
+
+
+# -- new memories ---------------------------------------------------------------------------------------------------
+
+SET_LATER = frozenset(
+    {"summary", "enriched_at", "enrichment_attempts", "archived", "version", "review_status", "version_of", "said_at"}
+)
+INSERT_MEMORY = insert_into("memory", by_default=SET_LATER)
+
+INSERT_STAT = text("""
+    INSERT INTO memory_stat (workspace_id, memory_id, salience, base_confidence, base_salience, last_accessed)
+    VALUES (:workspace_id, :id, :importance, :fact_confidence, :importance, :last_accessed)
+""")
+
+# `kind`: text, placeholder (while the embedder is unavailable), or context (a turn with the turns before it)
+INSERT_VECTOR = insert_into("memory_vector", by_default=("created_at",), memory_id="id")
+
+# The ADD of a new id, which has no earlier entry to close; every other change is written by history.append.
+INSERT_ADDED = text("""
+    INSERT INTO memory_history (workspace_id, id, memory_id, event, new_memory, user_id, agent_id, run_id)
+    VALUES (:workspace_id, :history_id, :id, 'ADD', :content, :user_id, :agent_id, :run_id)
+""")
+
+# A row that has expired stays in uq_memory_dedup until the upkeep deletes it. Uses ix_memory_hash.
+RELEASE_EXPIRED = text("""
+    UPDATE memory SET dedup_key = NULL
+    WHERE workspace_id = :workspace AND hash = ANY (CAST(:hashes AS text[])) AND dedup_key IS NOT NULL
+      AND expires_at <= :now
+""").bindparams(bindparam("now", type_=DateTime(timezone=True)))
+
+
+async def release_expired(session: Session, workspace_id: UUID, hashes: Sequence[str], *, now: datetime) -> None:
+    """Takes expired rows with these texts out of the unique index on texts."""
+    values = {"workspace": workspace_id, "hashes": list(hashes), "now": now}
+    await direct.fetch(session, RELEASE_EXPIRED, values)
+
+
+def new_rows(news: Sequence[NewMemory], *, generation: int, now: datetime) -> tuple[NewRows, ...]:
+    """The rows of new memories. Writing them raises Conflict for an id that another scope has taken (scopes do not
+    wait for each other), or for an equal live row, which the scope lock makes rare."""
+    memories = [(each, _values(each, now)) for each in news]
+    vectors = [
+        {**values, "generation": generation, "kind": kind, "embedding": vector}
+        for each, values in memories
+        for kind, vector in vectors_of(each).items()
+    ]
+    history = [{**values, "history_id": each.history_id} for each, values in memories if each.given.id is None]
+    rows = [values for _, values in memories]
+    return (
+        NewRows(INSERT_MEMORY, rows),
+        NewRows(INSERT_STAT, rows),
+        NewRows(INSERT_VECTOR, vectors),
+        NewRows(INSERT_ADDED, history),
+    )
+
+
+def vectors_of(new: NewMemory) -> dict[str, NDArray[np.float32]]:
+    """The vectors there are, by `kind`: of the text, and of the context if it is a turn."""
+    kind, context = "placeholder" if new.embedding_status is EmbeddingStatus.PLACEHOLDER else "text", new.draft.context
+    vectors = {kind: new.vector, "context": context.vector if context else None}
+    return {kind: vector for kind, vector in vectors.items() if vector is not None}
+
+
+def _values(new: NewMemory, now: datetime) -> dict[str, Any]:
+    """The values of INSERT_MEMORY and INSERT_STAT."""
+    draft, given, speech = new.draft, new.given, new.draft.speech
+    return {
+        **new.scope.columns,
+        "id": new.id,
+        "session_id": given.session_id,
+        **text_values(new),
+        "tags": list(draft.tags),
+        "tag_prefixes": list(draft.tag_prefixes),
+        "categories": list(draft.categories),
+        "metadata": dict(draft.metadata),
+        "timestamp": draft.timestamp,
+        "t_valid": given.t_valid,
+        "t_invalid": given.t_invalid,
+        "expires_at": given.expires_at,
+        "role": speech.role if speech else None,
+        "speaker": speech.speaker if speech else None,
+        "conversation_id": new.conversation_id,
+        "turn_index": new.turn_index,
+        "last_accessed": given.last_accessed or now,
+        "created_at": now,
+        "updated_at": given.updated_at or now,
+    }
+
+
+def text_values(new: NewMemory) -> dict[str, Any]:
+    """The values that follow from the text, and what was found out about it."""
+    draft = new.draft
+    weights = lexemes.weights(new.text) if new.weights is None else new.weights
+    context = lexemes.weights(draft.context.text, average_length=AVERAGE_CONTEXT_LENGTH) if draft.context else {}
+    return {
+        "content": new.text,
+        "hash": new.hash,
+        "dedup_key": new.hash if draft.options.dedup else None,
+        "terms": sorted(weights),
+        "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
+        "context_terms": sorted(context),
+        "context_bm25": SparseVector(context, TERM_DIMENSIONS) if context else None,
+        **annotation_values(new),
+    }
+
+
+def annotation_values(found: Memory | NewMemory) -> dict[str, Any]:
+    """The columns of what was found out about a text."""
+    return {
+        **kind_and_times(found.kind, found.temporal),
+        "fact_confidence": found.fact_confidence,
+        "importance": found.importance.value,
+        "importance_level": found.importance.level,
+        "embedding_status": str(found.embedding_status),
+    }
+
+
+def kind_and_times(kind: Classification, temporal: Temporal) -> dict[str, Any]:
+    """The columns of a type, and of the times that a text names."""
+    return {
+        "type": str(kind.type),
+        "type_confidence": kind.confidence,
+        "classification_source": str(kind.source),
+        "temporal_type": str(temporal.type),
+        "valid_until": temporal.valid_until,
+        "temporal_tag": temporal.tag and str(temporal.tag),
+        "mentions": [_mention_json(mention) for mention in temporal.mentions],
+    }
+
+
+def _mention_json(mention: Mention) -> dict[str, Any]:
+    """A temporal expression in stored form."""
+    return {
+        "text": mention.text,
+        "start": mention.start,
+        "end": mention.end,
+        "kind": mention.kind,
+        "begins_at": mention.begins_at and mention.begins_at.isoformat(),
+        "ends_at": mention.ends_at and mention.ends_at.isoformat(),
+    }
 
 
 # -- pages ----------------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from sqlalchemy import ColumnElement, TableClause, and_, case, delete, func, ins
 from sqlalchemy.exc import IntegrityError
 
 from service.domain import sizes
-from service.domain.draft import NewMemory
+from service.domain.draft import Draft, NewMemory
 from service.domain.errors import Conflict
 from service.domain.memory import Memory
 from service.domain.scope import GLOBAL_CHANNEL, Scope
@@ -33,7 +33,6 @@ from service.postgres import direct
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.postgres.tables import MEMORY, MEMORY_STAT, MEMORY_VECTOR, TERM_DIMENSIONS
-from service.runtime.statements import writes
 
 VectorKind = Literal["text", "placeholder"]
 
@@ -104,25 +103,25 @@ async def replace_text(
     """Gives an existing row the text, times, vectors and annotation of `new` and unites tags, categories and metadata;
     returns the memory as it was. Its id, scope and created_at stay."""
     workspace_id = new.scope.workspace_id
-    await writes.release_expired(session, workspace_id, [new.hash], now=now)
+    await memories.release_expired(session, workspace_id, [new.hash], now=now)
     old = await memories.get(session, workspace_id, memory_id)
     assert old is not None, "the row was confirmed under the scope lock"
     values = {
-        **writes.text_values(new),
-        "timestamp": new.timestamp,
+        **memories.text_values(new),
+        "timestamp": new.draft.timestamp,
         "said_at": None,
         "t_valid": t_valid,
         "t_invalid": new.given.t_invalid,
         "context_terms": [],  # the context held the old text; without one the memory is its own context
         "context_bm25": None,
-        **united_columns(old, new),
+        **united_columns(old, new.draft),
         "expires_at": _later_expiry(old, new),
         "updated_at": new.given.updated_at or now,
         "version": MEMORY.c.version + 1,
         **NOT_ENRICHED,
     }
     await session.execute(update(MEMORY).where(_is(workspace_id, memory_id)).values(values))
-    await _replace_vectors(session, new.scope, memory_id, writes.vectors_of(new), generation=generation)
+    await _replace_vectors(session, new.scope, memory_id, memories.vectors_of(new), generation=generation)
     return old
 
 
@@ -147,19 +146,15 @@ async def _replace_vectors(
     await session.execute(delete(MEMORY_VECTOR).where(old))
     rows = [
         {
-            "workspace_id": scope.workspace_id,
+            **scope.columns,
             "id": memory_id,
             "generation": generation,
             "kind": kind,
-            "user_id": scope.user_id,
-            "agent_id": scope.agent_id,
-            "run_id": scope.run_id,
-            "channel": scope.channel,
             "embedding": vector,
         }
         for kind, vector in vectors.items()
     ]
-    await direct.insert(session, NewRows(writes.INSERT_VECTOR, rows))
+    await direct.insert(session, NewRows(memories.INSERT_VECTOR, rows))
 
 
 async def copy_to_global(
@@ -269,7 +264,7 @@ def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
     return max(old.expires_at, new.given.expires_at)
 
 
-def united_columns(old: Memory, new: Memory | NewMemory) -> dict[str, Any]:
+def united_columns(old: Memory, new: Memory | Draft) -> dict[str, Any]:
     """Tags, categories and metadata of both, as far as a row may have them: what is older goes first."""
     both = list(dict.fromkeys((*old.tags, *new.tags)))
     kept = tags.newest(both, most=sizes.MAX_TAGS, most_levels=sizes.MAX_TAG_LEVELS)

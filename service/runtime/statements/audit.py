@@ -1,0 +1,104 @@
+"""Entries of the audit log, written with the changes that they report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from uuid_utils.compat import uuid7
+
+from service.domain.request import Operation, Subject
+from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.kit.settings import Settings
+from service.postgres import direct
+from service.postgres.direct import NewRows
+from service.postgres.engine import Session
+from service.postgres.tables import insert_into
+
+INSERT = insert_into("audit_log", by_default=("recorded_at", "success", "error_message"))
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """Why a memory was promoted to `_global`: its figures at that moment."""
+
+    from_channel: str
+    confidence: float
+    access_count: int
+    conversation_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One operation. `metadata` holds ids, counts and thresholds, never memory text. The last four: reads only;
+    `query_text` is redacted."""
+
+    operation: Operation
+    memory_type: Subject
+    scope: Scope
+    affected_ids: tuple[UUID, ...] = ()
+    request_id: str | None = None
+    api_key_id: UUID | None = None
+    session_id: str | None = None
+    conversation_id: UUID | None = None
+    config_snapshot: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    promotion: Promotion | None = None
+    target_channels: tuple[str, ...] = ()
+    query_text: str | None = None
+    result_count: int | None = None
+    latency_ms: float | None = None
+
+
+ALWAYS = frozenset({"audit_level", "contradiction_policy", "dedup_exact", "dedup_near"})
+THRESHOLDS: Mapping[Operation, frozenset[str]] = {
+    "archive": frozenset({"ageing"}),
+    "delete_entity": frozenset({"ageing"}),
+    "optimize": frozenset({"ageing"}),
+    "promote": frozenset({"promoting"}),
+    "retrieve": frozenset({"expired_factor", "search_factors", "search_techniques", "search_weights"}),
+}
+"""The settings of an operation, in addition to those in every entry."""
+
+
+def thresholds(settings: Settings, operation: Operation | None = None) -> dict[str, Any]:
+    """The settings in force, for `config_snapshot`."""
+    more = THRESHOLDS.get(operation, frozenset()) if operation else frozenset()
+    return settings.model_dump(mode="json", include=set(ALWAYS | more))
+
+
+def new_rows(entries: Sequence[AuditEntry]) -> NewRows:
+    return NewRows(INSERT, [_values(entry) for entry in entries])
+
+
+async def append(session: Session, entries: Sequence[AuditEntry]) -> None:
+    await direct.insert(session, new_rows(entries))
+
+
+def _values(entry: AuditEntry) -> dict[str, Any]:
+    promoted = entry.promotion
+    return {
+        "workspace_id": entry.scope.workspace_id,
+        "id": uuid7(),
+        "operation": entry.operation,
+        "memory_type": entry.memory_type,
+        "affected_ids": list(entry.affected_ids),
+        "request_id": entry.request_id,
+        "api_key_id": entry.api_key_id,
+        "user_id": entry.scope.user_id,
+        "session_id": entry.session_id,
+        "conversation_id": entry.conversation_id,
+        "source_channel": entry.scope.channel,
+        "target_channels": [GLOBAL_CHANNEL] if promoted else list(entry.target_channels),
+        "query_text": entry.query_text,
+        "result_count": entry.result_count,
+        "latency_ms": entry.latency_ms,
+        "promoted_from_channel": promoted.from_channel if promoted else None,
+        "promotion_confidence": promoted.confidence if promoted else None,
+        "promotion_access_count": promoted.access_count if promoted else None,
+        "promotion_conversation_count": promoted.conversation_count if promoted else None,
+        "config_snapshot": dict(entry.config_snapshot),
+        "metadata": dict(entry.metadata),
+    }
