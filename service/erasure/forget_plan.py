@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from uuid import UUID
 
 from service.domain import sizes
@@ -18,15 +18,15 @@ from service.domain.errors import EmbeddingError
 from service.domain.scope import Extent, Scope
 from service.domain.text import CleanText
 from service.episodes.statements import withdrawn
+from service.erasure import forget_texts
+from service.erasure.forget_texts import ALIKE, ChosenParts, ForgetTexts, Key, MemoryKey
 from service.erasure.statements import targets
-from service.erasure.statements.targets import SpokenText, StoredText
+from service.erasure.statements.targets import StoredText
 from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
-from service.language import forget_matching, forget_query, lexemes, sentences, withdrawal
-from service.language.forget_matching import NEAR_MISSES, ForgetText, Matches, Part
+from service.language import forget_matching, forget_query, withdrawal
+from service.language.forget_matching import NEAR_MISSES, Matches
 from service.language.forget_query import ForgetQuery
 from service.language.forget_requests import Sort
-from service.language.talk.utterance import ASSISTANT, ASSISTANT_ROLES
-from service.language.withdrawal import Span
 from service.memories.statements import nearest
 from service.memories.statements.nearest import NearVectors
 from service.postgres import scopes
@@ -42,9 +42,6 @@ such a lead, all rightly; the others are listed."""
 
 COMPARED_PARTS = 40
 """Sentences that are embedded for one request."""
-
-ALIKE = 0.5
-"""Shared content words of a statement and a sentence, of all they have, from which the sentence says it."""
 
 NOTHING_SAID = "Nothing stored has the identifier, the name or all words of the query."
 NOT_CLEAR = "No memory says all words of the query, and none is clearly nearer to it than the others."
@@ -62,52 +59,6 @@ _SOMEBODY_ELSE = re.compile(
     r"^\W*(?:(?i:my|our|his|her|their)\s|(?!I\b|User\b)[A-Z]\w*(?:\s[A-Z]\w*)*\s+(?:is|has|\w+s)\b)"
 )
 
-MemoryKey = tuple[UUID, int]
-Key = MemoryKey | UUID
-"""A version of a memory, or a turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Texts:
-    """All texts of a scope, with their parts; of a turn those sentences that are shown."""
-
-    memories: Mapping[MemoryKey, StoredText]
-    turns: Mapping[UUID, SpokenText]
-    parts: Mapping[Key, list[Part]]
-    turn_at: Mapping[tuple[UUID, int], UUID]
-
-    def by_assistant(self, key: Key) -> bool:
-        """Whether an assistant said it."""
-        if isinstance(key, tuple):
-            return forget_matching.speaker(self.memories[key].text) == ASSISTANT
-        return self.turns[key].role in ASSISTANT_ROLES
-
-    def joined(self, keys: Iterable[Key]) -> list[ForgetText[Key]]:
-        """The texts to compare: of a memory its text, of a turn its visible text."""
-        return [
-            ForgetText(
-                key,
-                self.memories[key].text if isinstance(key, tuple) else " ".join(each.text for each in self.parts[key]),
-            )
-            for key in keys
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """Which parts of which texts go, and why each text."""
-
-    parts: dict[Key, set[int]] = field(default_factory=dict)
-    reasons: dict[Key, str] = field(default_factory=dict)
-
-    def add(self, key: Key, places: set[int], reason: str) -> bool:
-        """Whether it adds anything."""
-        known = self.parts.setdefault(key, set())
-        self.reasons.setdefault(key, reason)
-        new = not places <= known
-        known |= places
-        return new
-
 
 async def by_query(
     wanted: ForgetScope,
@@ -122,7 +73,7 @@ async def by_query(
     `with_deleted`: also memories that are gone, as far as their history knows them. `sort`: of a request in a message,
     which means one memory unless it says "everything"."""
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
-        texts = await _read(session, wanted, with_deleted=with_deleted)
+        texts = await forget_texts.read(session, wanted, with_deleted=with_deleted)
     for asked in dict.fromkeys((raw, str(query))):
         parsed, found, spoken = await res.rules.run(_matched, asked, texts)
         if found.meant or spoken.meant:
@@ -136,7 +87,7 @@ async def by_query(
         chosen, open_ = await _one_of(chosen, query, sort, texts, res, wanted)
         if open_:
             return ForgetPlan("nothing", SEVERAL, near=_listed(open_, texts))
-    chosen = await res.rules.run(_with_occasions, chosen, texts)
+    chosen = await res.rules.run(forget_texts.with_occasions, chosen, texts)
     if all(texts.by_assistant(key) for key in chosen.parts):  # the user said it in other words, if at all
         if not chosen.parts and (parsed.identifiers or not parsed.terms):
             return ForgetPlan("nothing", NOTHING_SAID, near=near)
@@ -153,7 +104,7 @@ async def by_query(
             reason = f"nearest by meaning: similarity {similarity:.2f}"
             chosen.add(key, forget_matching.with_dependents(texts.parts[key], {place}), reason)
     named = parsed if _ASKS_FOR_NAME.search(query) else None
-    plan = _planned(matched, await res.rules.run(_spread, chosen, texts, named), texts)
+    plan = _planned(matched, await res.rules.run(forget_texts.spread, chosen, texts, named), texts)
     gone = {each.id for each in plan.memories}
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         plan = await _with_sources(session, wanted, plan)
@@ -178,15 +129,17 @@ async def by_ids(wanted: ForgetScope, ids: Sequence[UUID], res: Resources) -> Fo
 async def last_said(wanted: ForgetScope, request: Draft, res: Resources) -> ForgetPlan:
     """What the user said last in the conversation of a request, with the memories of it."""
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
-        texts = await _read(session, replace(wanted, session_id=request.given.session_id), with_deleted=False)
+        texts = await forget_texts.read(
+            session, replace(wanted, session_id=request.given.session_id), with_deleted=False
+        )
     if request.given.session_id is None:
         return ForgetPlan("nothing", NOTHING_SAID)
     turns = [each for each in texts.turns.values() if each.role == "user"]
-    chosen = _Chosen()
+    chosen = ChosenParts()
     if turns:
         last = max(turns, key=lambda each: each.turn_index)
         chosen.add(last.id, set(range(len(texts.parts[last.id]))), "was said last")
-    plan = _planned("words", await res.rules.run(_spread, chosen, texts), texts)
+    plan = _planned("words", await res.rules.run(forget_texts.spread, chosen, texts), texts)
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         return await _with_sources(session, wanted, plan)
 
@@ -194,49 +147,15 @@ async def last_said(wanted: ForgetScope, request: Draft, res: Resources) -> Forg
 # -- reading and comparing -------------------------------------------------------------------------------------------
 
 
-async def _read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> _Texts:
-    extent = Extent(wanted.scope, wanted.channel)
-    stored = await targets.memories(session, extent, wanted.session_id)
-    if with_deleted and wanted.session_id is None:
-        stored += await targets.gone(session, extent)
-    memories: dict[MemoryKey, StoredText] = {}
-    for each in stored:
-        number = 0
-        while (each.id, number) in memories:
-            number += 1
-        memories[each.id, number] = each
-    turns = {each.id: each for each in await targets.turns(session, extent, wanted.session_id)}
-    hidden = await _hidden(
-        session, wanted.scope.workspace_id, [one.id for one in turns.values() if one.shown is not None]
-    )
-    parts: dict[Key, list[Part]] = {key: forget_matching.parts(each.text) for key, each in memories.items()}
-    parts |= {key: _shown_parts(each, hidden.get(key, [])) for key, each in turns.items()}
-    return _Texts(memories, turns, parts, {(each.conversation_id, each.turn_index): each.id for each in turns.values()})
-
-
-async def _hidden(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, list[Span]]:
-    spans = await withdrawn.of_turns(session, workspace_id, ids)
-    kept = await withdrawn.kept_of(session, workspace_id, ids)
-    return {each: withdrawn.hidden_of(spans.get(each, []), kept.get(each, [])) for each in ids}
-
-
-def _shown_parts(turn: SpokenText, hidden: Sequence[Span]) -> list[Part]:
-    return [
-        Part(left, right, turn.text[left:right])
-        for start, end in sentences.split(turn.text)
-        for left, right in withdrawal.without([(start, end)], hidden)
-    ]
-
-
-def _matched(asked: str, texts: _Texts) -> tuple[ForgetQuery, Matches[Key], Matches[Key]]:
+def _matched(asked: str, texts: ForgetTexts) -> tuple[ForgetQuery, Matches[Key], Matches[Key]]:
     memories, turns = texts.joined(texts.memories), texts.joined(texts.turns)
     parsed = forget_query.parse(asked, forget_matching.names_of([*memories, *turns]))
     return parsed, forget_matching.match(parsed, memories), forget_matching.match(parsed, turns)
 
 
-def _in_words(parsed: ForgetQuery, found: Matches[Key], spoken: Matches[Key], texts: _Texts) -> _Chosen:
+def _in_words(parsed: ForgetQuery, found: Matches[Key], spoken: Matches[Key], texts: ForgetTexts) -> ChosenParts:
     """The parts that are meant by their words."""
-    chosen = _Chosen()
+    chosen = ChosenParts()
     for matches in (found, spoken):
         for key, reason in matches.meant.items():
             chosen.add(key, forget_matching.meant_parts(parsed, texts.parts[key], matches.has_form), reason)
@@ -262,7 +181,12 @@ Scored = tuple[MemoryKey, int, float]
 
 
 async def _scored(
-    query: CleanText, keys: Sequence[MemoryKey], texts: _Texts, res: Resources, wanted: ForgetScope, sort: Sort | None
+    query: CleanText,
+    keys: Sequence[MemoryKey],
+    texts: ForgetTexts,
+    res: Resources,
+    wanted: ForgetScope,
+    sort: Sort | None,
 ) -> list[Scored]:
     """The own sentences of these memories by their similarity to the query, nearest first. A statement about the
     speaker is not said by what somebody else is or does."""
@@ -298,7 +222,7 @@ async def nearest_of(query: str, texts: Sequence[str], scope: Scope, res: Resour
     return scores.index(first) if clear else None
 
 
-def _standing_out(scored: Sequence[Scored], texts: _Texts, first: Scored | None = None) -> list[Scored]:
+def _standing_out(scored: Sequence[Scored], texts: ForgetTexts, first: Scored | None = None) -> list[Scored]:
     """The nearest sentence, where it stands out from all other memories (or the `first` that is given), with what the
     assistant said that is as near; none where it is left to guess."""
     own = [each for each in scored if not texts.by_assistant(each[0])] or list(scored)
@@ -313,8 +237,8 @@ def _standing_out(scored: Sequence[Scored], texts: _Texts, first: Scored | None 
 
 
 async def _one_of(
-    chosen: _Chosen, query: CleanText, sort: Sort | None, texts: _Texts, res: Resources, wanted: ForgetScope
-) -> tuple[_Chosen, list[Scored]]:
+    chosen: ChosenParts, query: CleanText, sort: Sort | None, texts: ForgetTexts, res: Resources, wanted: ForgetScope
+) -> tuple[ChosenParts, list[Scored]]:
     """Of what is meant by its words the one memory that says it most nearly; else, second, those it may be."""
     keys = [key for key in chosen.parts if isinstance(key, tuple)]
     if sort == "thing" and len({key[0] for key in keys}) <= 1:
@@ -322,96 +246,21 @@ async def _one_of(
     scored = await _scored(query, keys, texts, res, wanted, sort)
     first = None
     if sort == "statement":
-        shares = {(key, place): _share(query, texts.parts[key][place].text) for key, place, _ in scored}
+        shares = {(key, place): forget_texts.share(query, texts.parts[key][place].text) for key, place, _ in scored}
         best = max((*shares.values(), ALIKE))
         alike = [each for each in scored if shares[each[0], each[1]] == best]
         first = next((each for each in alike if not texts.by_assistant(each[0])), None)
     found = _standing_out(scored, texts, first)
-    one = _Chosen()
+    one = ChosenParts()
     for key, place, _ in found:
         one.add(key, forget_matching.with_dependents(texts.parts[key], {place}), chosen.reasons[key])
     return one, [] if found or sort == "statement" else scored
 
 
-def _share(query: str, text: str) -> float:
-    """Shared content words of two texts, of all they have."""
-    one, other = (set(lexemes.lexemes(each)) for each in (query, text))
-    return len(one & other) / len(one | other) if one | other else 0.0
-
-
-# -- what goes with it -----------------------------------------------------------------------------------------------
-
-
-def _with_occasions(chosen: _Chosen, texts: _Texts) -> _Chosen:
-    """What is chosen with what the user said just before, where only the assistant's reply to it says the words."""
-    if not all(texts.by_assistant(key) for key in chosen.parts):
-        return chosen
-    for key in [each for each in chosen.parts if not isinstance(each, tuple)]:
-        turn, parts = texts.turns[key], texts.parts[key]
-        before = texts.turn_at.get((turn.conversation_id, turn.turn_index - 1))
-        if before is not None and not texts.by_assistant(before):
-            reply = " ".join(parts[place].text for place in chosen.parts[key])
-            found = {p for p, part in enumerate(texts.parts[before]) if forget_matching.echoes(part.text, reply)}
-            if found:
-                chosen.add(before, found, "the assistant's reply to it says the words")
-    return chosen
-
-
-def _chase_names(parsed: ForgetQuery, chosen: _Chosen, texts: _Texts) -> None:
-    """A name that is to be forgotten goes wherever it stands."""
-    asked = {word for name in parsed.names for word in name}
-    said = [texts.parts[key][place].text for key, places in chosen.parts.items() for place in places]
-    names = {name[-1] for text in said for name in forget_query.names_in(f"of {text}") if not asked & set(name)}
-    if not names:
-        return
-    query = ForgetQuery("", (), tuple((each,) for each in sorted(names)), frozenset(), everything=True)
-    for keys in (texts.memories, texts.turns):
-        matches = forget_matching.match(query, texts.joined(keys))
-        for key, reason in matches.meant.items():
-            chosen.add(key, forget_matching.meant_parts(query, texts.parts[key], matches.has_form), reason)
-
-
-def _spread(chosen: _Chosen, texts: _Texts, named: ForgetQuery | None = None) -> _Chosen:
-    """What is chosen with the sentences that say the same elsewhere, what takes them up, and the assistant's replies to
-    them. `named`: a query that asks to forget a name."""
-    if named is not None:
-        _chase_names(named, chosen, texts)
-    while True:
-        gone = [texts.parts[key][place] for key, places in chosen.parts.items() for place in places]
-        said = {forget_matching.plain(part.text) for part in gone if not part.is_context}
-        added = False
-        for key, parts in texts.parts.items():
-            found = {
-                place
-                for place, part in enumerate(parts)
-                for text in [forget_matching.plain(part.text)]
-                if (text in said if not part.is_context else any(len(each) >= BRIEF and each in text for each in said))
-            }
-            if texts.by_assistant(key):
-                found |= {p for p, part in enumerate(parts) if any(_share(each, part.text) >= ALIKE for each in said)}
-            if found:
-                added |= chosen.add(key, forget_matching.with_dependents(parts, found), "says it, too")
-        for key in [each for each in chosen.parts if not isinstance(each, tuple)]:
-            turn = texts.turns[key]
-            after = texts.turn_at.get((turn.conversation_id, turn.turn_index + 1))
-            if after is None or texts.by_assistant(key) or not texts.by_assistant(after):
-                continue
-            words = " ".join(texts.parts[key][place].text for place in chosen.parts[key])
-            found = {p for p, part in enumerate(texts.parts[after]) if forget_matching.echoes(words, part.text)}
-            if found:
-                added |= chosen.add(after, forget_matching.with_dependents(texts.parts[after], found), "replies to it")
-        if not added:
-            return chosen
-
-
-BRIEF = 8
-"""Characters of a sentence that another text may take up."""
-
-
 # -- the plan --------------------------------------------------------------------------------------------------------
 
 
-def _planned(matched: Matched, chosen: _Chosen, texts: _Texts) -> ForgetPlan:
+def _planned(matched: Matched, chosen: ChosenParts, texts: ForgetTexts) -> ForgetPlan:
     meant: dict[UUID, ForgetTarget] = {}
     said = []
     for key, places in chosen.parts.items():
@@ -442,7 +291,7 @@ def _past_versions(there: Iterable[StoredText], meant: set[UUID]) -> list[Forget
     ]
 
 
-def _near(found: Matches[Key], texts: _Texts, cosines: Mapping[UUID, float] | None) -> tuple[ForgetTarget, ...]:
+def _near(found: Matches[Key], texts: ForgetTexts, cosines: Mapping[UUID, float] | None) -> tuple[ForgetTarget, ...]:
     near: dict[UUID, ForgetTarget] = {}
     for key, reason in found.near.items():
         assert isinstance(key, tuple), "memories are compared"
@@ -456,7 +305,7 @@ def _near(found: Matches[Key], texts: _Texts, cosines: Mapping[UUID, float] | No
     return tuple(near.values())[:NEAR_MISSES]
 
 
-def _listed(scored: Sequence[Scored], texts: _Texts) -> tuple[ForgetTarget, ...]:
+def _listed(scored: Sequence[Scored], texts: ForgetTexts) -> tuple[ForgetTarget, ...]:
     """The memories of these parts as near misses, each once."""
     near: dict[UUID, ForgetTarget] = {}
     for key, _, score in scored:

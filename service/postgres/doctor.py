@@ -79,7 +79,7 @@ async def examine(url: str, *, examples: int) -> list[CheckResult]:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'")
             await readiness.demand_revision(connection)
-            return [await _run(connection, check, examples) for check in await _possible(connection)]
+            return [await _run(connection, check, examples) for check in checks()]
     finally:
         await connection.close()
 
@@ -87,15 +87,6 @@ async def examine(url: str, *, examples: int) -> list[CheckResult]:
 def is_whole(results: Sequence[CheckResult]) -> bool:
     """Whether nothing is broken."""
     return not any(each.broken for each in results)
-
-
-async def _possible(connection: asyncpg.Connection[Any]) -> list[Invariant]:
-    """All checks; on a standby those of logged tables only, because it has nothing of the others."""
-    if not await connection.fetchval("SELECT pg_is_in_recovery()"):
-        return checks()
-    unlogged = await connection.fetch("SELECT relname FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r'")
-    names = re.compile(r"\b(?:" + "|".join(row["relname"] for row in unlogged) + r")\b")
-    return [check for check in checks() if not (unlogged and names.search(check.query))]
 
 
 async def _become_owner(connection: asyncpg.Connection[Any]) -> None:

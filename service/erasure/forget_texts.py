@@ -1,0 +1,180 @@
+"""The texts of a scope in which something is to be forgotten, and what goes with the parts that are meant: sentences
+that say it elsewhere, what takes them up, and the assistant's replies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from service.domain.scope import Extent
+from service.episodes.statements import withdrawn
+from service.erasure.statements import targets
+from service.erasure.statements.targets import SpokenText, StoredText
+from service.erasure.values import ForgetScope
+from service.language import forget_matching, forget_query, lexemes, sentences, withdrawal
+from service.language.forget_matching import ForgetText, Part
+from service.language.forget_query import ForgetQuery
+from service.language.talk.utterance import ASSISTANT, ASSISTANT_ROLES
+from service.language.withdrawal import Span
+from service.postgres.engine import Session
+
+ALIKE = 0.5
+"""Shared content words of a statement and a sentence, of all they have, from which the sentence says it."""
+
+MemoryKey = tuple[UUID, int]
+Key = MemoryKey | UUID
+"""A version of a memory, or a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetTexts:
+    """All texts of a scope, with their parts; of a turn those sentences that are shown."""
+
+    memories: Mapping[MemoryKey, StoredText]
+    turns: Mapping[UUID, SpokenText]
+    parts: Mapping[Key, list[Part]]
+    turn_at: Mapping[tuple[UUID, int], UUID]
+
+    def by_assistant(self, key: Key) -> bool:
+        """Whether an assistant said it."""
+        if isinstance(key, tuple):
+            return forget_matching.speaker(self.memories[key].text) == ASSISTANT
+        return self.turns[key].role in ASSISTANT_ROLES
+
+    def joined(self, keys: Iterable[Key]) -> list[ForgetText[Key]]:
+        """The texts to compare: of a memory its text, of a turn its visible text."""
+        return [
+            ForgetText(
+                key,
+                self.memories[key].text if isinstance(key, tuple) else " ".join(each.text for each in self.parts[key]),
+            )
+            for key in keys
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenParts:
+    """Which parts of which texts go, and why each text."""
+
+    parts: dict[Key, set[int]] = field(default_factory=dict)
+    reasons: dict[Key, str] = field(default_factory=dict)
+
+    def add(self, key: Key, places: set[int], reason: str) -> bool:
+        """Whether it adds anything."""
+        known = self.parts.setdefault(key, set())
+        self.reasons.setdefault(key, reason)
+        new = not places <= known
+        known |= places
+        return new
+
+
+async def read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> ForgetTexts:
+    extent = Extent(wanted.scope, wanted.channel)
+    stored = await targets.memories(session, extent, wanted.session_id)
+    if with_deleted and wanted.session_id is None:
+        stored += await targets.gone(session, extent)
+    memories: dict[MemoryKey, StoredText] = {}
+    for each in stored:
+        number = 0
+        while (each.id, number) in memories:
+            number += 1
+        memories[each.id, number] = each
+    turns = {each.id: each for each in await targets.turns(session, extent, wanted.session_id)}
+    hidden = await _hidden(
+        session, wanted.scope.workspace_id, [one.id for one in turns.values() if one.shown is not None]
+    )
+    parts: dict[Key, list[Part]] = {key: forget_matching.parts(each.text) for key, each in memories.items()}
+    parts |= {key: _shown_parts(each, hidden.get(key, [])) for key, each in turns.items()}
+    return ForgetTexts(
+        memories, turns, parts, {(each.conversation_id, each.turn_index): each.id for each in turns.values()}
+    )
+
+
+async def _hidden(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, list[Span]]:
+    spans = await withdrawn.of_turns(session, workspace_id, ids)
+    kept = await withdrawn.kept_of(session, workspace_id, ids)
+    return {each: withdrawn.hidden_of(spans.get(each, []), kept.get(each, [])) for each in ids}
+
+
+def _shown_parts(turn: SpokenText, hidden: Sequence[Span]) -> list[Part]:
+    return [
+        Part(left, right, turn.text[left:right])
+        for start, end in sentences.split(turn.text)
+        for left, right in withdrawal.without([(start, end)], hidden)
+    ]
+
+
+def share(query: str, text: str) -> float:
+    """Shared content words of two texts, of all they have."""
+    one, other = (set(lexemes.lexemes(each)) for each in (query, text))
+    return len(one & other) / len(one | other) if one | other else 0.0
+
+
+# -- what goes with it -----------------------------------------------------------------------------------------------
+
+
+def with_occasions(chosen: ChosenParts, texts: ForgetTexts) -> ChosenParts:
+    """What is chosen with what the user said just before, where only the assistant's reply to it says the words."""
+    if not all(texts.by_assistant(key) for key in chosen.parts):
+        return chosen
+    for key in [each for each in chosen.parts if not isinstance(each, tuple)]:
+        turn, parts = texts.turns[key], texts.parts[key]
+        before = texts.turn_at.get((turn.conversation_id, turn.turn_index - 1))
+        if before is not None and not texts.by_assistant(before):
+            reply = " ".join(parts[place].text for place in chosen.parts[key])
+            found = {p for p, part in enumerate(texts.parts[before]) if forget_matching.echoes(part.text, reply)}
+            if found:
+                chosen.add(before, found, "the assistant's reply to it says the words")
+    return chosen
+
+
+def _chase_names(parsed: ForgetQuery, chosen: ChosenParts, texts: ForgetTexts) -> None:
+    """A name that is to be forgotten goes wherever it stands."""
+    asked = {word for name in parsed.names for word in name}
+    said = [texts.parts[key][place].text for key, places in chosen.parts.items() for place in places]
+    names = {name[-1] for text in said for name in forget_query.names_in(f"of {text}") if not asked & set(name)}
+    if not names:
+        return
+    query = ForgetQuery("", (), tuple((each,) for each in sorted(names)), frozenset(), everything=True)
+    for keys in (texts.memories, texts.turns):
+        matches = forget_matching.match(query, texts.joined(keys))
+        for key, reason in matches.meant.items():
+            chosen.add(key, forget_matching.meant_parts(query, texts.parts[key], matches.has_form), reason)
+
+
+def spread(chosen: ChosenParts, texts: ForgetTexts, named: ForgetQuery | None = None) -> ChosenParts:
+    """What is chosen with the sentences that say the same elsewhere, what takes them up, and the assistant's replies to
+    them. `named`: a query that asks to forget a name."""
+    if named is not None:
+        _chase_names(named, chosen, texts)
+    while True:
+        gone = [texts.parts[key][place] for key, places in chosen.parts.items() for place in places]
+        said = {forget_matching.plain(part.text) for part in gone if not part.is_context}
+        added = False
+        for key, parts in texts.parts.items():
+            found = {
+                place
+                for place, part in enumerate(parts)
+                for text in [forget_matching.plain(part.text)]
+                if (text in said if not part.is_context else any(len(each) >= BRIEF and each in text for each in said))
+            }
+            if texts.by_assistant(key):
+                found |= {p for p, part in enumerate(parts) if any(share(each, part.text) >= ALIKE for each in said)}
+            if found:
+                added |= chosen.add(key, forget_matching.with_dependents(parts, found), "says it, too")
+        for key in [each for each in chosen.parts if not isinstance(each, tuple)]:
+            turn = texts.turns[key]
+            after = texts.turn_at.get((turn.conversation_id, turn.turn_index + 1))
+            if after is None or texts.by_assistant(key) or not texts.by_assistant(after):
+                continue
+            words = " ".join(texts.parts[key][place].text for place in chosen.parts[key])
+            found = {p for p, part in enumerate(texts.parts[after]) if forget_matching.echoes(words, part.text)}
+            if found:
+                added |= chosen.add(after, forget_matching.with_dependents(texts.parts[after], found), "replies to it")
+        if not added:
+            return chosen
+
+
+BRIEF = 8
+"""Characters of a sentence that another text may take up."""
