@@ -1,7 +1,6 @@
 """What other memory services give out, read as records of ours. Each reader yields them in the order to send them.
 
 mem0      what get_all answers, as JSON or JSON lines; or its pgvector table: rows as JSON lines, or a plain pg_dump
-graphiti  Graphiti's and Zep's nodes, edges and episodes: lists in one JSON document, or objects as JSON lines
 automem   the folder that backup_automem.py makes, one of its files, or a list of memories as JSON
 
 Files may be compressed with gzip. docs/moving.md says what becomes of which field.
@@ -16,23 +15,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from service.command.problems import CommandError
 from service.domain import moments
 from service.domain.kinds import MemoryType
 from service.domain.relation import RelationType
+from service.http.schemas import RESERVED_METADATA
 
 Fields = dict[str, Any]
-
-RESERVED = frozenset(
-    {
-        *("id", "content", "type", "confidence", "importance", "tags", "tag_prefixes", "embedding", "archived"),
-        *("timestamp", "t_valid", "t_invalid", "updated_at", "last_accessed", "relevance_score"),
-    }
-)
-"""Names that metadata cannot have (http/schemas.py; a test compares them)."""
 
 MEMORY_TYPES = frozenset(map(str, MemoryType))
 EDGE_TYPES = frozenset(map(str, RelationType)) - {"SUPERSEDES", "PROMOTED_FROM", "MAY_OUTDATE"}
@@ -41,15 +33,11 @@ EDGE_TYPES = frozenset(map(str, RelationType)) - {"SUPERSEDES", "PROMOTED_FROM",
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a dump holds: a memory, entity, relation (between entities), edge (between memories) or turn, as the
-    `fields` of a request. `key`: what relations of the source call an entity, by which memory an edge begins; `ends`:
-    the keys of a relation; `conversation`: that of a turn, with its name and owner."""
+    """What a dump holds: a memory, or an edge between memories, as the `fields` of a request. `source`: the id of the
+    memory where an edge begins."""
 
-    kind: Literal["memory", "entity", "relation", "edge", "turn"]
     fields: Fields
-    key: str = ""
-    ends: tuple[str, str] = ("", "")
-    conversation: Fields = field(default_factory=dict)
+    source: str = ""
 
 
 @dataclass(slots=True)
@@ -114,113 +102,6 @@ def _mem0(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
         )
 
 
-# -- Graphiti and Zep
-
-
-def _graphiti(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
-    """Entities first: facts name them."""
-    found = [_flat(each) for each in _objects(path, ("nodes", "entities", "edges", "facts", "episodes", "communities"))]
-    names: dict[str, str] = {}
-    for each in found:
-        if "fact" in each or "content" in each or "name" not in each:
-            continue
-        if "Community" in each.get("labels", ()):
-            report.note("communities: this service has none", each.get("uuid"))
-            continue
-        whose = _of_group(owner, each)
-        if not whose:
-            report.note(NOBODY, each.get("uuid"))
-            continue
-        names[str(each["uuid"])] = each["name"]
-        kinds = [label for label in each.get("labels") or () if label != "Entity"]
-        properties = {**(_parsed(each.get("attributes")) or {}), "graphiti_uuid": each["uuid"]}
-        fields = {"name": each["name"], "description": each.get("summary") or None, "properties": properties, **whose}
-        if kinds:
-            fields["type"] = kinds[0].lower()
-        yield Record("entity", fields, key=str(each["uuid"]))
-    for each in found:
-        if "fact" in each:
-            yield from _fact(each, names, owner, report)
-    yield from _episodes([each for each in found if "content" in each and "fact" not in each], owner, report)
-
-
-def _fact(edge: Fields, names: Mapping[str, str], owner: Owner, report: Report) -> Iterator[Record]:
-    source, target = str(edge.get("source_node_uuid")), str(edge.get("target_node_uuid"))
-    begins, ends = _time(edge.get("valid_at")), _time(edge.get("invalid_at") or edge.get("expired_at"))
-    if begins and ends and begins >= ends:
-        report.note("valid_at of facts that end before they begin", edge.get("uuid"))
-        begins = None
-    attributes = {name: value for name, value in (_parsed(edge.get("attributes")) or {}).items() if value is not None}
-    about = {"relation": edge.get("name"), "source": names.get(source), "target": names.get(target)}
-    for name in ("episodes", "episode_uuids"):
-        about |= {"episodes": edge[name]} if edge.get(name) else {}
-    made = list(
-        _memory(
-            owner,
-            report,
-            id=edge.get("uuid"),
-            content=edge["fact"],
-            whose=_of_group(owner, edge),
-            metadata={**attributes, **{name: value for name, value in about.items() if value}},
-            timestamp=edge.get("reference_time") or edge.get("created_at"),
-            t_valid=begins,
-            t_invalid=ends,
-        )
-    )
-    yield from made
-    if made and source in names and target in names and source != target and edge.get("name"):
-        times = {"t_valid": begins, "t_invalid": ends}
-        fields = {"type": edge["name"], **{name: value for name, value in times.items() if value}}
-        yield Record("relation", fields, ends=(source, target))
-    elif made:
-        report.note("relations of facts whose nodes are not in the dump", edge.get("uuid"))
-
-
-def _episodes(found: list[Fields], owner: Owner, report: Report) -> Iterator[Record]:
-    """Each chat is a conversation; its turns are numbered by their time, so that a second import finds them."""
-    chats: dict[tuple[str, str], list[Fields]] = {}
-    for each in found:
-        whose = _of_group(owner, each)
-        if not whose:
-            report.note(NOBODY, each.get("uuid"))
-            continue
-        chat = str(
-            each.get("thread_id") or each.get("session_id") or f"graphiti {each.get('source_description') or ''}"
-        )
-        chats.setdefault((json.dumps(whose, sort_keys=True), chat.strip()), []).append(each)
-    for (whose_json, chat), episodes in chats.items():
-        said = [
-            (_time(each.get("valid_at") or each.get("created_at")), str(each.get("uuid")), each) for each in episodes
-        ]
-        said.sort(key=lambda each: (each[0] or "", each[1]))
-        conversation = {"external_id": chat, **json.loads(whose_json)}
-        for place, (at, uuid, each) in enumerate(said):
-            role = each.get("role_type") or each.get("role") or "user"
-            fields = {
-                "role": role,
-                "content": each["content"],
-                "turn_index": place,
-                "metadata": {"graphiti_uuid": uuid},
-            }
-            yield Record("turn", fields | ({"timestamp": at} if at else {}), conversation=conversation)
-
-
-def _of_group(owner: Owner, found: Mapping[str, Any]) -> Fields:
-    return owner.of({"user_id": found.get("user_id") or found.get("group_id"), **_some(found, "agent_id")})
-
-
-def _flat(found: Fields) -> Fields:
-    """A node or an edge with its own fields; a graph database's export has them under `properties`."""
-    if not isinstance(found.get("properties"), dict):
-        return found
-    ends = {}
-    for name, wanted in (("start", "source_node_uuid"), ("end", "target_node_uuid")):
-        end = found.get(name)
-        if isinstance(end, dict) and isinstance(end.get("properties"), dict):
-            ends[wanted] = end["properties"].get("uuid")
-    return {"labels": found.get("labels") or [], **ends, **found["properties"]}
-
-
 # -- AutoMem
 
 
@@ -253,7 +134,7 @@ def _automem(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
             strength = properties.pop("strength", None)
             strong = {"strength": min(max(float(strength), 0.0), 1.0)} if isinstance(strength, int | float) else {}
             fields = {"target_id": target, "type": each["type"], "properties": properties, **strong}
-            yield Record("edge", fields, key=source)
+            yield Record(fields, source)
 
 
 def _automem_points(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
@@ -315,7 +196,7 @@ def _memory(
     if not ids:
         report.note(NOBODY, id)
         return
-    kept = {f"foreign_{name}" if name in RESERVED else name: value for name, value in metadata.items()}
+    kept = {f"foreign_{name}" if name in RESERVED_METADATA else name: value for name, value in metadata.items()}
     if kept.keys() != metadata.keys():
         report.note("names of metadata that are fields here: kept as foreign_...", id)
     fields: Fields = {"id": _uuid(id, content), "content": content, "dedup": False, "metadata": kept, **ids}
@@ -329,7 +210,7 @@ def _memory(
             fields[name] = shown
     if {"updated_at", "last_accessed"} & fields.keys():
         fields["allow_system_fields"] = True
-    yield Record("memory", fields)
+    yield Record(fields)
 
 
 def _uuid(id: Any, content: str) -> str:
@@ -437,7 +318,5 @@ def _is_whole(line: str) -> bool:
 
 READERS: Mapping[str, Callable[[Path, Owner, Report], Iterator[Record]]] = {
     "mem0": _mem0,
-    "graphiti": _graphiti,
-    "zep": _graphiti,
     "automem": _automem,
 }

@@ -33,32 +33,24 @@ class Brought:
 class _Sender:
     rest: Api
     found: Brought
-    entities: dict[str, str] = field(default_factory=dict)  # by the source's key
-    conversations: dict[str, str] = field(default_factory=dict)
     waiting: list[dict[str, Any]] = field(default_factory=list)
 
     def send(self, record: Record) -> None:
-        if record.kind == "memory":
+        if not record.source:
             chars = sum(len(each["content"]) for each in [*self.waiting, record.fields])
             if len(self.waiting) >= BATCH or chars > BATCH_CHARS:
                 self.flush()
             self.waiting.append(record.fields)
             return
         self.flush()  # edges lead to memories that are there
-        if record.kind == "entity":
-            answer = self._try("entities", record.key, "PUT", "/v1/entities", record.fields)
-            if answer is not None:
-                self.entities[record.key] = answer["id"]
-        elif record.kind == "relation":
-            source, target = map(self.entities.get, record.ends)
-            if source and target:
-                ends = {"source_id": source, "target_id": target}
-                self._try("relations", record.fields["type"], "POST", "/v1/entities/relations", record.fields | ends)
-        elif record.kind == "edge":
-            where = f"/v1/memories/{record.key}/relations"
-            self._try("edges", record.key, "POST", where, record.fields)
+        try:
+            self.rest.send("POST", f"/v1/memories/{record.source}/relations", record.fields)
+        except CommandError as exc:
+            if not self.rest.answered:
+                raise
+            self.found.report.note(f"edges that were refused: {exc}", record.source)
         else:
-            self._turn(record)
+            self.found.stored["edges"] += 1
 
     def flush(self) -> None:
         """Stores the memories that wait."""
@@ -72,26 +64,6 @@ class _Sender:
                 self.found.stored["memories"] += 1
             else:
                 self.found.report.note(f"memories that were refused: {done['error']['detail']}", item["id"])
-
-    def _turn(self, record: Record) -> None:
-        name = json.dumps(record.conversation, sort_keys=True)
-        if name not in self.conversations:
-            opened = self._try("conversations", name, "POST", "/v1/conversations", record.conversation)
-            self.conversations[name] = opened["id"] if opened else ""
-        if self.conversations[name]:
-            where = f"/v1/conversations/{self.conversations[name]}/turns"
-            self._try("turns", record.fields["metadata"], "POST", where, record.fields)
-
-    def _try(self, what: str, id: object, method: str, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
-        try:
-            answer = self.rest.send(method, path, {name: value for name, value in body.items() if value is not None})
-        except CommandError as exc:
-            if not self.rest.answered:
-                raise
-            self.found.report.note(f"{what} that were refused: {exc}", id)
-            return None
-        self.found.stored[what] += 1
-        return answer
 
 
 def bring(rest: Api, source: str, path: Path, owner: Owner, *, advance: Advance) -> Brought:

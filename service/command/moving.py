@@ -43,7 +43,7 @@ def import_(
         typer.Option("--workspace", help="An empty one, by id or name; left out: the export's own, made if missing."),
     ] = None,
     source: Annotated[
-        str | None, typer.Option("--from", help="Another service: mem0, graphiti, zep or automem; over the REST API.")
+        str | None, typer.Option("--from", help="Another service: mem0 or automem; over the REST API.")
     ] = None,
     user: Annotated[str | None, typer.Option(help="With --from: the user of records that name nobody.")] = None,
     agent: Annotated[str | None, typer.Option(help="With --from: the agent of records that name nobody.")] = None,
