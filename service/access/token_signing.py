@@ -19,7 +19,6 @@ from service.access.statements import keys
 from service.domain.access import NO_DEFAULTS, Caller, Right, Wall
 from service.domain.errors import Unauthenticated
 from service.kit.late_imports import load
-from service.postgres import walls
 from service.postgres.engine import Database
 
 if TYPE_CHECKING:
@@ -107,8 +106,7 @@ class TokenSigner:
 
     async def _secret(self) -> str:
         if self.secret is None:
-            with walls.apart():
-                self.secret = await keys.token_secret(self.database, secrets.token_urlsafe(48))
+            self.secret = await keys.token_secret(self.database, secrets.token_urlsafe(48))
         return self.secret
 
 

@@ -11,7 +11,6 @@ from service.domain.ageing import AgeingScope
 from service.domain.job import Counts, Job, Payload, WorkspaceJobName
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE
-from service.postgres import walls
 from service.queue import schedule
 from service.runtime.resources import Resources
 
@@ -47,9 +46,8 @@ async def start(name: WorkspaceJobName, res: Resources) -> Counts:
 
 async def with_own_settings(job: Job, res: Resources) -> Resources:
     """With the settings of the workspace: its budget for the model, its instructions."""
-    with walls.apart():  # they are the whole workspace's
-        async with res.db.read(job.workspace_id) as session:
-            own = await workspace(session, job.workspace_id)
+    async with res.db.without_wall().read(job.workspace_id) as session:  # they are the whole workspace's
+        own = await workspace(session, job.workspace_id)
     return res.of_workspace(dict(own.settings))
 
 

@@ -20,7 +20,6 @@ import structlog
 
 from service.access.statements import keys
 from service.domain.errors import ServiceError
-from service.postgres import walls
 from service.postgres.engine import Database
 from service.runtime.statements import audit, stats
 from service.runtime.statements.audit import AuditEntry
@@ -63,10 +62,9 @@ class WriteBehind(ABC):
         return lost
 
     async def flush(self) -> None:
-        """Calls `write`, one at a time and without a wall, as the buffer comes from many requests."""
+        """Calls `write`, one at a time."""
         async with self._writing:
-            with walls.apart():
-                await self.write()
+            await self.write()
 
     async def run(self) -> None:
         """Writes until it is cancelled."""

@@ -38,7 +38,7 @@ from service.domain.relation import Relation, RelationType
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
 from service.domain.sizes import MAX_BATCH_ITEMS
 from service.graph.statements import edges
-from service.http.deps import Admin, CallerOf, Changer, Forgetter, Reader, ResourcesOf, Writer, budget
+from service.http.deps import Admin, CallerOf, Changer, Forgetter, Reader, ResourcesOf, Writer, metered
 from service.http.errors import AUTOMEM
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
@@ -59,7 +59,6 @@ from service.memories.routes.store_models import StoreBatchRequest, StoreBatchRe
 from service.memories.statements import memories
 from service.memories.store import store
 from service.runtime.resources import Resources
-from service.runtime.statements import caches
 from service.runtime.statements.idempotency import Replay
 from service.runtime.transactions import missing
 
@@ -112,14 +111,14 @@ async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write
         if write.idempotency or await is_untouched(caller, replay.answer.body["memory_id"], res):
             raise
         context = write
-    with budget(res) as spending, caches.deferred():
-        native = StoreSerializer(body, spending, may_read=caller.may(Right.READ))
+    res = metered(res)
+    native = StoreSerializer(body, res, may_read=caller.may(Right.READ))
 
-        def answer(result: StoreResult) -> StoredAnswer:
-            return _stored(result, native(result).body, body, warnings, elapsed_ms(began))
+    def answer(result: StoreResult) -> StoredAnswer:
+        return _stored(result, native(result).body, body, warnings, elapsed_ms(began))
 
-        outcome = await store(text_draft(body, caller, res, later=False), res, context.answered_by(answer))
-        return send(answer(StoreResult((outcome,))))
+    outcome = await store(text_draft(body, caller, res, later=False), res, context.answered_by(answer))
+    return send(answer(StoreResult((outcome,))))
 
 
 def _stored(

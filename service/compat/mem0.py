@@ -32,7 +32,7 @@ from service.domain.sizes import MAX_BATCH_ITEMS, MAX_ITEMS
 from service.domain.version import Revision
 from service.erasure.forget_scope import ForgottenScope, forget_scope
 from service.http import cursors
-from service.http.deps import CallerOf, Changer, Deleter, Reader, ResourcesOf, Writer, budget, scope_of
+from service.http.deps import CallerOf, Changer, Deleter, Reader, ResourcesOf, Writer, metered, scope_of
 from service.http.errors import MEM0
 from service.http.narrowing import NarrowingFields
 from service.http.preconditions import uuid_of
@@ -53,7 +53,6 @@ from service.memories.routes.store_models import StoreRequest
 from service.memories.statements import history, memories
 from service.queue import operations
 from service.runtime.resources import Resources
-from service.runtime.statements import caches
 from service.runtime.statements.idempotency import Replay
 from service.runtime.transactions import memory_id, missing
 from service.search.routes.search import carried_out
@@ -88,17 +87,17 @@ async def add(request: Request, caller: Writer, res: ResourcesOf, write: WriteOf
     if sent.get("async_mode") is not False and body.infer and res.llm is not None:
         return send(_pending(await accept(draft, res, write.answered_by(_pending))))
     event_id = uuid7()
-    with budget(res) as spending, caches.deferred():
-        serialize = StoreSerializer(body, spending, [*unused, *warnings], may_read=caller.may(Right.READ))
+    own = metered(res)
+    serialize = StoreSerializer(body, own, [*unused, *warnings], may_read=caller.may(Right.READ))
 
-        def added(result: StoreResult) -> StoredAnswer:
-            return _added(event_id, serialize(result).body)
+    def added(result: StoreResult) -> StoredAnswer:
+        return _added(event_id, serialize(result).body)
 
-        context = write.answered_by(added)
-        if body.infer:
-            done = await curate(draft, res, context)
-        else:
-            done = StoreResult(tuple(await record(draft, res, context)))
+    context = write.answered_by(added)
+    if body.infer:
+        done = await curate(draft, own, context)
+    else:
+        done = StoreResult(tuple(await record(draft, own, context)))
     answer = added(done)
     await _keep_event(caller, event_id, answer, res)
     return send(answer)

@@ -86,6 +86,10 @@ class Wall:
         named = [self.user_id, self.agent_id, self.run_id, sorted(self.channels)]
         return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:32]
 
+    def own_name(self, name: str) -> str:
+        """A name that no other wall gives: of a stored answer, which only its own wall reads."""
+        return f"{self.digest}:{name}" if self else name
+
 
 NO_WALL = Wall()
 

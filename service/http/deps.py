@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -26,11 +25,10 @@ from service.domain.sizes import MAX_NAME
 from service.http import suggestions
 from service.http.buckets import FailedAttempts, address_of
 from service.http.schemas import INCLUDE_SHARED, NOT_A_NAME, SCOPE_MATCH, SHARED_ONLY, Channel, Name, ReadScopeFields
-from service.postgres import walls
 from service.postgres.engine import Database
-from service.providers.budget import Budget, Limits, current, spending
+from service.providers.budget import Budget, Limits
 from service.redaction import detection
-from service.runtime.resources import Resources
+from service.runtime.resources import Context, Resources
 
 BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="`Authorization: Bearer <key>` (preferred)")
 HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, scheme_name="header")
@@ -114,10 +112,7 @@ async def authenticate(request: Request) -> Caller:
     secret = (bearer.credentials if bearer else _token(request) or await HEADER(request)) or query
     if not secret:
         raise Unauthenticated("An API key is required: Authorization: Bearer <key>.")
-    with walls.apart():  # streams repeat it inside a wall, which hides the keys
-        found = await _bearer_of(secret, request, res.clock())
-    request.state.caller = found
-    walls.stand_behind(found.wall)
+    request.state.caller = found = await _bearer_of(secret, request, res.clock())
     request.app.state.key_uses.add(found.workspace_id, found.key_id, res.clock())
     return found
 
@@ -221,11 +216,12 @@ Operator = Annotated[Caller, Depends(needs(Right.OPERATOR))]
 
 
 async def resources(request: Request) -> Resources:
-    """The resources of the process, with the settings of the caller's workspace."""
+    """The resources within the wall of the caller, with the settings of its workspace."""
     known: Resources | None = getattr(request.state, "resources", None)
     if known is None:
-        base: Resources = request.app.state.resources.latest()
-        known = request.state.resources = base.of_workspace(dict(identified(request).settings))
+        caller, base = identified(request), request.app.state.resources.latest()
+        context = Context(caller.wall, deadline=request.state.deadline)
+        known = request.state.resources = base.of_workspace(dict(caller.settings)).within(context)
     return known
 
 
@@ -376,17 +372,14 @@ TECHNIQUES_SHARE = 0.6
 """Share of a search's time for the language model; after that the query is embedded as it is."""
 
 
-@contextmanager
-def budget(res: Resources, *, within_s: float | None = None) -> Iterator[Budget]:
-    """The model calls, tokens and seconds of a request, shared by the items of a batch. `within_s`: a time shorter than
-    the request's deadline."""
-    if (whole := current()) is not None:
-        yield whole
-        return
+def metered(res: Resources, *, within_s: float | None = None) -> Resources:
+    """A view with a budget for the model calls, tokens and seconds of a request, shared by the items of a batch.
+    `within_s`: a time shorter than the request's deadline."""
+    if res.context.budget is not None:
+        return res
     settings = res.settings
     deadline_s, overall_deadline_s = settings.request_deadline_s * MODELS_SHARE, None
     if within_s is not None:
         deadline_s, overall_deadline_s = min(deadline_s, within_s * TECHNIQUES_SHARE), within_s * MODELS_SHARE
     limits = Limits(MODEL_CALLS, MODEL_TOKENS, deadline_s, overall_deadline_s)
-    with spending(limits) as found:
-        yield found
+    return res.within(replace(res.context, budget=Budget(limits)))

@@ -26,10 +26,10 @@ from service.http.admission import Admission
 from service.http.errors import AUTOMEM
 from service.http.request_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
 from service.kit import deadline
+from service.kit.deadline import Deadline
 from service.kit.fair_gate import inside
 from service.kit.settings import Settings
 from service.observability import metrics, tracing
-from service.postgres import walls
 from service.redaction import detection
 
 log = structlog.get_logger("http")
@@ -92,7 +92,7 @@ class RequestMiddleware:
         scope.setdefault("state", {})["request_id"] = _request_id(scope)
         answer = _Answer(scope, send, body_unread=may_be_long(scope))
         metrics.HTTP_RUNNING.inc()
-        with tracing.request(scope["method"], scope["headers"]) as span, _logged(scope), walls.apart():
+        with tracing.request(scope["method"], scope["headers"]) as span, _logged(scope):
             try:
                 await self._enter(scope, receive, answer)
             except Exception as exc:  # the server would log its message, which may contain a user's text
@@ -134,12 +134,14 @@ class RequestMiddleware:
         with admission.holding(workspace, size):
             body = await self._limits.read(receive) if announced != 0 else b""
             answer.body_unread = answer.body_unread and announced == 0
-            async with deadline.answered_by(deadline.after(self._deadline_s)):
+            async with deadline.answered_by(deadline.after(self._deadline_s)) as limit:
+                request.state.deadline = limit
                 with inside(await admission.place(workspace, len(body))):
                     request.state.has_body = bool(body.strip())
                     if body and _is_json(request.scope):
                         request.state.json = await json_body.read(body)
-                    await self._app(request.scope, replay(body, receive) if body else receive, answer.send)
+                    send = answer.lifting(limit)
+                    await self._app(request.scope, replay(body, receive) if body else receive, send)
 
 
 class _Answer:
@@ -153,9 +155,18 @@ class _Answer:
         self.begun = False
         self.status = 500
 
+    def lifting(self, limit: Deadline) -> Send:
+        """`send` for a response that is not cut off once it has begun."""
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                limit.lift()
+            await self.send(message)
+
+        return send
+
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            deadline.lift()
             self.begun, self.status = True, message["status"]
             headers = message.setdefault("headers", [])
             headers.append((b"x-request-id", self._scope["state"]["request_id"].encode()))

@@ -21,7 +21,7 @@ from service.domain.memory import Memory
 from service.domain.moments import elapsed_ms
 from service.domain.request import Operation, Subject
 from service.domain.scope import GLOBAL_CHANNEL, Scope
-from service.http.deps import ResourcesOf, budget, session_of
+from service.http.deps import ResourcesOf, metered, session_of
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import AuditEntry, thresholds
 
@@ -80,25 +80,24 @@ class _DisconnectWatch:
 
 
 @asynccontextmanager
-async def in_time(res: Resources, request: Request) -> AsyncIterator[None]:
-    """`budget` with the deadline of a search: models are skipped once their share of the time is used up. Raises
-    DeadlineExceeded after the deadline and ClientGone if the client has disconnected; the running statement is
+async def in_time(res: Resources, request: Request) -> AsyncIterator[Resources]:
+    """A view with the budget and the deadline of a search: models are skipped once their share of the time is used up.
+    Raises DeadlineExceeded after the deadline and ClientGone if the client has disconnected; the running statement is
     cancelled."""
-    with budget(res, within_s=DEADLINE_S):
-        try:
-            async with asyncio.timeout(DEADLINE_S) as limit:
-                watch = _DisconnectWatch(request, limit)
-                try:
-                    yield
-                finally:
-                    watch.stop()
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            if watch.disconnected:
-                raise ClientGone("The client disconnected before the search was done.") from None
-            detail = f"The search took longer than {DEADLINE_S:g} s and was cancelled."
-            raise DeadlineExceeded(detail, retry_after_s=1.0) from None
+    try:
+        async with asyncio.timeout(DEADLINE_S) as limit:
+            watch = _DisconnectWatch(request, limit)
+            try:
+                yield metered(res, within_s=DEADLINE_S)
+            finally:
+                watch.stop()
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        if watch.disconnected:
+            raise ClientGone("The client disconnected before the search was done.") from None
+        detail = f"The search took longer than {DEADLINE_S:g} s and was cancelled."
+        raise DeadlineExceeded(detail, retry_after_s=1.0) from None
 
 
 # -- recording of results ----------------------------------------------------------------------------------------------

@@ -24,7 +24,6 @@ from service.domain.errors import InvalidInput
 from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
 from service.http.deps import header_text, identified, resources, session_of
 from service.http.schemas import DeletedCountResponse, Secretless
-from service.postgres import walls
 from service.runtime.resources import Resources
 from service.runtime.statements import idempotency
 from service.runtime.statements.idempotency import Replay
@@ -138,7 +137,7 @@ def stored_name(caller: Caller, given: str) -> str:
     about another scope, or one that the rights of the key would not give."""
     rights = sorted(filter(caller.may, Right))
     whose = json.dumps([given, rights, asdict(caller.defaults)])
-    return walls.own_name(hashlib.sha256(whose.encode()).hexdigest())
+    return caller.wall.own_name(hashlib.sha256(whose.encode()).hexdigest())
 
 
 async def _sent(request: Request) -> Any:

@@ -42,7 +42,6 @@ from service.providers.protocols import Vector
 from service.queue import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.statements import caches
 from service.runtime.transactions import store_answer, write_transaction
 from service.understanding import decisions
 from service.understanding.compare import relate
@@ -67,6 +66,7 @@ class TurnsGone(Conflict):
 async def curate(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
     """Facts of the conversation, added, merged, or put in place of what they retire. Turns that are stored already wait
     for the model: LlmError is raised, AnswerCut too, and nothing is written."""
+    res = res.deferring()
     messages, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
     asked = await forget_asked.read(messages, conversation.scope, res)
@@ -294,8 +294,9 @@ async def _write(
         sure = [each for each in links if turn_rows and each.memory_id in changed]
         unsure = [each for each in links if each not in sure]
         batch.add(sources.new_rows(scope, sure), audited)
-        if not unsure:  # the last statement but that of the idempotency key, which no other request has locked
-            batch.add(caches.deferred_answers(scope.workspace_id))
+        if (deferred := res.context.deferred) and not unsure:
+            # the last statement but that of the idempotency key, which no other request has locked
+            batch.add(deferred.take_answers(scope.workspace_id))
         await batch.flush()
         await sources.link(session, scope, unsure)
         await write.withdraw_older(session, scope.workspace_id, outcomes)

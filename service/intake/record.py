@@ -56,6 +56,7 @@ class ConversationDraft:
 
 async def record(conversation: ConversationDraft, res: Resources, request: WriteContext) -> list[Outcome]:
     """One outcome per message, in their order; a dry run stores nothing and gives no ids."""
+    res = res.deferring()
     drafts = await run_all(RECORD, conversation.drafts, res)
     if conversation.dry_run:
         return await _previews(conversation.scope, drafts, res)

@@ -10,13 +10,27 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 
 from service.domain.errors import DeadlineExceeded
 
 RETRY_AFTER_S = 1.0
 
-_limit: ContextVar[asyncio.Timeout | None] = ContextVar("deadline", default=None)
+
+class Deadline:
+    """The moment by which a request, or an item of a batch, is done (`answered_by`)."""
+
+    def __init__(self, limit: asyncio.Timeout) -> None:
+        self._limit = limit
+
+    def lift(self) -> float | None:
+        """Lets it run to its end, and returns the moment that held until now. Raises DeadlineExceeded when the moment
+        is over."""
+        if self._limit.expired():  # another task of the request, about to be cancelled
+            raise _exceeded()
+        moment = self._limit.when()
+        if moment is not None:
+            self._limit.reschedule(None)
+        return moment
 
 
 def after(seconds: float) -> float:
@@ -25,34 +39,15 @@ def after(seconds: float) -> float:
 
 
 @asynccontextmanager
-async def answered_by(moment: float | None) -> AsyncIterator[None]:
-    """Ends the block at the moment, unless `lift` was called in it or in a task started inside it; None never does.
-    Raises DeadlineExceeded."""
+async def answered_by(moment: float | None) -> AsyncIterator[Deadline]:
+    """Ends the block at the moment, unless the deadline is lifted; None never does. Raises DeadlineExceeded."""
     try:
         async with asyncio.timeout_at(moment) as limit:
-            token = _limit.set(limit)
-            try:
-                yield
-            finally:
-                _limit.reset(token)
+            yield Deadline(limit)
     except TimeoutError:
         if not limit.expired():
             raise
         raise _exceeded() from None
-
-
-def lift() -> float | None:
-    """Lets the request run to its end, and returns the moment that held until now. Raises DeadlineExceeded when the
-    moment is over."""
-    limit = _limit.get()
-    if limit is None:
-        return None
-    if limit.expired():  # another task of the request, about to be cancelled
-        raise _exceeded()
-    moment = limit.when()
-    if moment is not None:
-        limit.reschedule(None)
-    return moment
 
 
 def _exceeded() -> DeadlineExceeded:

@@ -200,6 +200,8 @@ class RequestPlace:
 
 
 _place: ContextVar[RequestPlace | None] = ContextVar("place", default=None)
+"""The place of the running request. Ambient, because the clients of other services give it back and know no request; it
+decides who waits, never who may."""
 
 
 def tenant() -> Hashable:

@@ -15,7 +15,6 @@ from service.domain.errors import OutcomeUnknown, ServiceError, StoreUnavailable
 from service.domain.memory import Outcome
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
-from service.kit import deadline
 from service.memories.stages.stages import UNDECIDED, run
 from service.memories.store import NewText, rules_decide, store, store_read, store_together
 from service.runtime.resources import Resources
@@ -41,8 +40,8 @@ class BatchItem:
 
 async def store_batch(items: Sequence[BatchItem], res: Resources, ends: float | None = None) -> list[Result]:
     """What became of each item, in their order: its outcome, or the error that it alone would have raised. `ends`: the
-    moment (deadline.after) by which each is done."""
-    batch = _BatchRun(items, res, ends)
+    moment (kit/deadline.py) by which each is done."""
+    batch = _BatchRun(items, res.deferring(), ends)
     scopes: dict[Scope, list[int]] = {}
     for number, item in enumerate(items):
         scopes.setdefault(item.draft.scope, []).append(number)
@@ -82,8 +81,8 @@ class _BatchRun:
         if len(short) > 1 and all(drafts[each].embedding_status is EmbeddingStatus.STORED for each in short):
             texts = [NewText(drafts[number], self._items[number].request) for number in short]
             try:
-                async with deadline.answered_by(self._ends):
-                    stored = await store_together(texts, self._res)
+                async with self._res.answered_by(self._ends) as res:
+                    stored = await store_together(texts, res)
                 self.results |= {number: one for number, one in zip(short, stored, strict=True) if one is not None}
             except (StoreUnavailable, OutcomeUnknown) as exc:
                 self.results |= dict.fromkeys(short, exc)
@@ -108,10 +107,10 @@ class _BatchRun:
         """`draft`: as far as it got with the others, where it did."""
         item = self._items[number]
         try:
-            async with self._slots, deadline.answered_by(self._ends):
+            async with self._slots, self._res.answered_by(self._ends) as res:
                 if draft is None:
-                    self.results[number] = await store(item.draft, self._res, item.request)
+                    self.results[number] = await store(item.draft, res, item.request)
                 else:
-                    self.results[number] = await store_read(draft, self._res, item.request)
+                    self.results[number] = await store_read(draft, res, item.request)
         except (ServiceError, Replay) as exc:
             self.results[number] = exc

@@ -9,9 +9,10 @@ inside; the fakes of the tests check that with `in_transaction()`.
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, cast
@@ -26,57 +27,25 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from sqlalchemy.util.concurrency import greenlet_spawn
 from sqlalchemy.util.queue import Empty
 
+from service.domain.access import NO_WALL, Wall
 from service.domain.errors import (
-    Conflict,
-    Forbidden,
-    LockedOut,
     OutcomeUnknown,
     SchemaMismatch,
-    ServiceError,
-    StoreUnavailable,
 )
 from service.domain.scope import NIL_WORKSPACE
-from service.kit import deadline
+from service.kit.deadline import Deadline
 from service.observability.measured import Timed, TimedConnection
 from service.observability.metrics import DATABASE_ERRORS, POOL_WAIT, SCOPE_LOCK_WAIT
 from service.postgres import roles, times, vectors, walls
+from service.postgres.driver_errors import DRIVER, RETRY_AFTER_S, is_lost, translated, translated_errors, unavailable
 
 Session = AsyncConnection
 
 _open: ContextVar[int] = ContextVar("open_sessions", default=0)
+"""Transactions open in this task. Ambient, because the fakes of the tests that ask for it are called like any model,
+and a wrong call is one that nobody thought of."""
 
-LOCK_TIMEOUT, QUERY_CANCELLED, DEADLOCK = "55P03", "57014", "40P01"
-LOST = (
-    OSError,  # with TimeoutError, ssl.SSLError and all refusals of the network
-    EOFError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # the protocol ended in the middle of a message
-    asyncpg.PostgresConnectionError,
-    asyncpg.OperatorInterventionError,  # it shuts down, has crashed, or is not up yet
-    asyncpg.IdleInTransactionSessionTimeoutError,
-    sqlalchemy.exc.PendingRollbackError,
-    sqlalchemy.exc.ResourceClosedError,
-)
-"""What the driver and SQLAlchemy raise when a connection is gone or could not be made."""
-
-PASSING_CLASSES = ("40", "53", "57", "58")
-"""SQLSTATE classes of what may succeed later: transaction rollback, resources, operator intervention, system error."""
-
-RETRY_AFTER_S = 1.0
-
-LOCKED_OUT = frozenset({"lock_timeout", "deadlock"})
-PASSING = {LOCK_TIMEOUT: "lock_timeout", DEADLOCK: "deadlock", QUERY_CANCELLED: "cancelled"}
-UNAVAILABLE = {
-    "unreachable": "The database cannot be reached.",
-    "pool_busy": "Every database connection is busy.",
-    "lock_timeout": "Another write to this scope takes too long.",
-    "deadlock": "Two writes waited for each other and this one gave way.",
-    "cancelled": "The database took too long.",
-    "other": "The database cannot do this right now.",
-}
-"""What is told of a transaction that the database did not do, by the reason that the metrics have."""
-
-DRIVER, USED_AT = "driver", "used_at"
+USED_AT, WALLED = "used_at", "walled"
 BEGIN, LOCKED, COMMIT = "begin", "begin.locked", "commit"
 """What they are called among the timed statements."""
 
@@ -120,12 +89,6 @@ GIVES_WAY = "SET LOCAL lock_timeout = 250"
 a second, and that may be a request that many texts were sent with; what gives up before is never in such a circle."""
 
 NO_SCHEMA = "The database has no schema of this service. Run `loxodon migrate` first."
-
-CLASHES: Mapping[str, Callable[[], Conflict]] = {
-    "pk_memory": lambda: Conflict("A memory with this id exists in another scope.", field="id"),
-    "uq_memory_dedup": lambda: Conflict("The scope holds an equal memory already.", field="content"),
-}
-"""The error of a request that lost a race at a named constraint."""
 
 
 def in_transaction() -> bool:
@@ -171,16 +134,26 @@ class ShrinkingPool(AsyncAdaptedQueuePool):
         return len(spare)
 
 
+@dataclass(slots=True)
+class _Shared:
+    """What all views of a database have in common. `waiting`: transactions that wait for a connection."""
+
+    waiting: int = 0
+    write_refusal: str | None = None
+
+
 class Database:
-    """One pool of connections that serve requests under row-level security."""
+    """One pool of connections that serve requests under row-level security, as seen within one wall: each request and
+    each job has a view of its own (`within`)."""
 
     def __init__(
         self, engine: AsyncEngine, *, pool_size: int, lock_timeout_s: float, statement_timeout_s: float
     ) -> None:
         self.engine = engine
-        self.write_refusal: str | None = None  # a sentence: the schema is newer than this code (readiness.check)
+        self._shared = _Shared()
         self._pool_size = pool_size
-        self._waiting = 0  # for a connection
+        self._wall: Wall | None = NO_WALL
+        self._deadline: Deadline | None = None
         self._write = (
             f"SET LOCAL lock_timeout = {int(lock_timeout_s * 1000)}; "
             f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
@@ -213,6 +186,33 @@ class Database:
         event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(_teach))
         return cls(engine, pool_size=pool_size, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
 
+    def within(self, wall: Wall | None, deadline: Deadline | None = None) -> Database:
+        """A view whose transactions have this wall, and whose commits lift the deadline. None refuses to open any: for
+        what outlives a request, so that no request can use it by mistake."""
+        view = copy.copy(self)
+        view._wall, view._deadline = wall, deadline
+        return view
+
+    def without_wall(self) -> Database:
+        """A view that reaches the whole workspace: for what a request does on the account of that."""
+        return self.within(NO_WALL, self._deadline)
+
+    @property
+    def wall(self) -> Wall:
+        """What its transactions cannot leave."""
+        if self._wall is None:
+            raise RuntimeError("No wall was chosen: take the resources of the request (deps.ResourcesOf).")
+        return self._wall
+
+    @property
+    def write_refusal(self) -> str | None:
+        """A sentence where the schema is newer than this code (readiness.check): only reads are served."""
+        return self._shared.write_refusal
+
+    @write_refusal.setter
+    def write_refusal(self, sentence: str | None) -> None:
+        self._shared.write_refusal = sentence
+
     @asynccontextmanager
     async def begin(
         self,
@@ -241,8 +241,8 @@ class Database:
         mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
         async with self._transaction(mode, settings, workspace_id, writes=True, locks=lock is not None) as session:
             yield session
-            if not aside:
-                deadline.lift()  # COMMIT is never cut off: nobody would know what it did
+            if self._deadline is not None and not aside:
+                self._deadline.lift()  # COMMIT is never cut off: nobody would know what it did
 
     @asynccontextmanager
     async def read(self, workspace_id: UUID = NIL_WORKSPACE, *, generic_plans: bool = False) -> AsyncIterator[Session]:
@@ -275,11 +275,11 @@ class Database:
     async def _transaction(
         self, mode: str, settings: str, workspace_id: UUID, *, writes: bool = False, locks: bool = False
     ) -> AsyncIterator[Session]:
-        opening = f"{mode}; SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}{walls.opening()}"
+        opening = f"{mode}; SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}{walls.opening(self.wall)}"
         connection = await self._connect(opening, locks=locks)
         depth = _open.set(_open.get() + 1)
         try:
-            with translated_errors(connection):
+            with translated_errors(connection, walled=bool(self._wall)):
                 yield connection
             await _commit(connection, writes=writes)
         except BaseException:
@@ -302,10 +302,10 @@ class Database:
                         await (await driver(connection)).execute(opening)
                     if locks:
                         SCOPE_LOCK_WAIT.observe(time.perf_counter() - began)
-                    connection.info[USED_AT] = time.monotonic()
+                    connection.info.update({USED_AT: time.monotonic(), WALLED: bool(self._wall)})
                     return connection
                 except Exception as exc:
-                    lost = _is_lost(exc, connection)
+                    lost = is_lost(exc, connection)
                     await (connection.invalidate() if lost else _abandon(connection))
                     await connection.close()
                     if not lost or not left:
@@ -318,21 +318,21 @@ class Database:
 
     async def _free_connection(self) -> Session:
         """A connection of the pool, once one is free."""
-        self._waiting += 1
+        self._shared.waiting += 1
         began = time.perf_counter()
         try:
             return await TimedConnection(self.engine)
         except (sqlalchemy.exc.DBAPIError, asyncpg.PostgresError) as exc:  # for whatever reason
-            raise _unavailable("unreachable") from exc
+            raise unavailable("unreachable") from exc
         finally:
-            self._waiting -= 1
+            self._shared.waiting -= 1
             POOL_WAIT.observe(time.perf_counter() - began)
 
     @property
     def pool(self) -> PoolState:
         """The connections of this moment."""
         pool = cast(ShrinkingPool, self.engine.pool)
-        return PoolState(self._pool_size, pool.checkedout(), pool.checkedin(), self._waiting)
+        return PoolState(self._pool_size, pool.checkedout(), pool.checkedin(), self._shared.waiting)
 
     async def close_idle(self, idle_s: float, *, keep: int) -> int:
         """Closes connections that were not used for so long, all but `keep`, and returns how many: each is 7 to 15 MB
@@ -358,6 +358,11 @@ async def driver(session: Session) -> asyncpg.Connection[Any]:
     return known
 
 
+def is_walled(session: Session) -> bool:
+    """Whether the transaction has a wall, beyond which it sees nothing."""
+    return bool(session.info[WALLED])
+
+
 async def use_custom_plans(session: Session) -> None:
     """From here on the transaction's statements are planned for their values (CUSTOM_PLANS)."""
     await (await driver(session)).execute(CUSTOM_PLANS)
@@ -374,11 +379,11 @@ async def _commit(session: Session, *, writes: bool) -> None:
         with Timed(COMMIT):
             await (await driver(session)).execute("COMMIT")
     except Exception as exc:
-        if not _is_lost(exc, session):
-            ours = _translated(exc)  # a deferred constraint, or a cancelled statement: nothing was written
-            raise ours or _unavailable("other") from exc
+        if not is_lost(exc, session):
+            ours = translated(exc)  # a deferred constraint, or a cancelled statement: nothing was written
+            raise ours or unavailable("other") from exc
         if not writes:
-            raise _unavailable("unreachable") from exc
+            raise unavailable("unreachable") from exc
         DATABASE_ERRORS.labels("commit_lost").inc()
         raise OutcomeUnknown(
             "The connection was lost while committing; repeat with the same Idempotency-Key to learn the outcome.",
@@ -396,64 +401,6 @@ async def _abandon(session: Session) -> None:
             return
     with suppress(BaseException):
         await session.invalidate()
-
-
-@contextmanager
-def translated_errors(session: Session | None = None) -> Iterator[None]:
-    """Within the block errors of the driver become ours, so that no SQL and no parameter leaves db/. `session`: where
-    its connection has died, whatever is raised comes from that."""
-    try:
-        yield
-    except ServiceError:
-        raise
-    except Exception as error:
-        ours = _translated(error, session)
-        if ours is None:
-            raise
-        raise ours from error
-
-
-def _translated(error: Exception, session: Session | None = None) -> ServiceError | None:
-    """Our error for the driver's; None for a bug."""
-    if isinstance(error, sqlalchemy.exc.TimeoutError):
-        return _unavailable("pool_busy")
-    cause = _cause(error)
-    if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name in CLASHES:
-        return CLASHES[cause.constraint_name]()
-    if isinstance(cause, asyncpg.InsufficientPrivilegeError) and walls.current():
-        return Forbidden("This key reaches a part of the workspace only, and that lies outside of it.")
-    state = getattr(cause, "sqlstate", None) or ""
-    if state in PASSING:
-        return _unavailable(PASSING[state])
-    if _is_lost(error, session):
-        return _unavailable("unreachable")
-    return _unavailable("other") if state.startswith(PASSING_CLASSES) else None
-
-
-def _cause(error: Exception) -> BaseException:
-    """The driver's error in one of SQLAlchemy's."""
-    inner = getattr(error, "orig", None)
-    return error if inner is None else inner.__cause__ or inner
-
-
-def _is_lost(error: Exception, session: Session | None = None) -> bool:
-    """Whether the connection is gone, or was never there: the error says so, or the connection itself."""
-    if isinstance(error, sqlalchemy.exc.DBAPIError) and error.connection_invalidated:
-        return True
-    cause = _cause(error)
-    if isinstance(cause, LOST) or session is None:
-        return isinstance(cause, LOST) and not isinstance(cause, asyncpg.QueryCanceledError)
-    if session.closed or session.invalidated:
-        return True
-    raw = session.info.get(DRIVER)
-    return raw is not None and raw.is_closed()
-
-
-def _unavailable(reason: str) -> StoreUnavailable:
-    """The error of a transaction that the database did not do; counted."""
-    DATABASE_ERRORS.labels(reason).inc()
-    kind = LockedOut if reason in LOCKED_OUT else StoreUnavailable
-    return kind(UNAVAILABLE[reason], retry_after_s=RETRY_AFTER_S)
 
 
 def connect_arguments(access: Access) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from sqlalchemy.pool import NullPool
 
 from service.domain.errors import SchemaMismatch, StoreUnavailable
 from service.kit import postgres_url
-from service.postgres.engine import NO_SCHEMA, Access, connect_arguments, translated_errors
+from service.postgres.driver_errors import translated_errors
+from service.postgres.engine import NO_SCHEMA, Access, connect_arguments
 from service.postgres.roles import API_LOGIN, APP, LOGINS, MIGRATE_LOGIN, OWNER, URL_VARIABLES, WALLED, WORKER
 
 HINT = "An administrator runs what `loxodon bootstrap-sql` prints"

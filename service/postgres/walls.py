@@ -1,55 +1,23 @@
 """The wall of a request's transactions.
 
-A key made for one user must not reach another's rows, whatever a route asks for. So the wall is no parameter of a verb
-that could be forgotten: it is set once, with the caller, and each transaction opened afterwards takes the role
-`loxodon_walled`, whose restrictive policies compare every row with the settings of the transaction
-(service/postgres/sql/walls.sql, docs/decisions/045-walls.md). Without a wall nothing is sent and nothing compared.
+A key made for one user must not reach another's rows, whatever a route asks for. So the wall is not a parameter of a
+verb that could be forgotten: a request has a view of the database within its wall (`Database.within`). Each of its
+transactions takes the role `loxodon_walled`, whose restrictive policies compare every row with the settings of the
+transaction (service/postgres/sql/walls.sql, docs/decisions/045-walls.md). Without a wall nothing is sent or compared.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import asdict
 from functools import lru_cache
 
-from service.domain.access import NO_WALL, Wall
+from service.domain.access import Wall
 from service.postgres.roles import WALLED
 
-_wall: ContextVar[Wall] = ContextVar("wall", default=NO_WALL)
 
-
-def current() -> Wall:
-    """The wall of this task; empty where there is none."""
-    return _wall.get()
-
-
-def stand_behind(wall: Wall) -> None:
-    """Puts what follows in this task behind the wall, until the block of `apart` around it ends."""
-    _wall.set(wall)
-
-
-@contextmanager
-def apart() -> Iterator[None]:
-    """Within the block nothing stands behind a wall until `stand_behind` says so: for a whole request, or for what is
-    done for several."""
-    token = _wall.set(NO_WALL)
-    try:
-        yield
-    finally:
-        _wall.reset(token)
-
-
-def own_name(name: str) -> str:
-    """A name that no other wall gives: of a stored answer, which only its own wall reads."""
-    return f"{wall.digest}:{name}" if (wall := _wall.get()) else name
-
-
-def opening() -> str:
-    """What follows BEGIN in a transaction behind the wall; empty without one."""
-    wall = _wall.get()
+def opening(wall: Wall) -> str:
+    """What follows BEGIN in a transaction with the wall; empty without one."""
     return _opening(wall) if wall else ""
 
 

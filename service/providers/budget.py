@@ -1,17 +1,14 @@
 """The model budget of one request: limits on calls, tokens and time, and what was used.
 
-A request (or a job) opens a budget with `spending(limits)`. Every `MeteredLlm` called inside it, in any task, reserves
-tokens before the call and charges the real ones after it, so parallel calls cannot overdraw together. Going over is an
-LlmError: the callers fall back to rules, as for any other failure of the model. Outside a budget nothing is limited.
+Every call of the language model reserves tokens before it and charges the real ones after it, so parallel calls cannot
+overdraw together. Going over is an LlmError: the callers fall back to rules, as for any other failure of the model.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 
 from service.domain.errors import LlmError
@@ -94,6 +91,17 @@ class Budget:
             completion_tokens=self.used.completion_tokens + usage.completion_tokens,
         )
 
+    async def complete(self, llm: Llm, request: LlmRequest) -> LlmReply:
+        """The model's answer, charged. Raises LlmError, also when the budget is used up."""
+        usage = TokenUsage()
+        bounded = self.reserve(request)
+        try:
+            reply = await llm.complete(bounded)
+            usage = reply.usage
+        finally:
+            self.charge(request, usage)
+        return reply
+
     def note(self, *, embedded_texts: int = 0, cached: int = 0) -> None:
         """Adds to the counts that are not limited."""
         self.used = replace(
@@ -117,62 +125,3 @@ def estimate_prompt(request: LlmRequest) -> int:
 
 def _exceeded(code: str, limit: str) -> LlmError:
     return LlmError(f"{code}: this request may use no more than {limit} of the language model.")
-
-
-_current: ContextVar[Budget | None] = ContextVar("budget", default=None)
-
-
-@contextmanager
-def spending(limits: Limits) -> Iterator[Budget]:
-    """Opens the budget that all model calls inside the block, and in tasks started inside it, are charged to."""
-    budget = Budget(limits)
-    token = _current.set(budget)
-    try:
-        yield budget
-    finally:
-        _current.reset(token)
-
-
-def current() -> Budget | None:
-    """The budget of the running request, if one is open."""
-    return _current.get()
-
-
-def overall_remaining_s() -> float | None:
-    """Seconds that an embedder or a reranker has in the running request; None where nothing limits it."""
-    budget = current()
-    return None if budget is None else budget.overall_remaining_s
-
-
-def note(*, embedded_texts: int = 0, cached: int = 0) -> None:
-    """Counts for the running request; nothing happens outside of one."""
-    if (budget := current()) is not None:
-        budget.note(embedded_texts=embedded_texts, cached=cached)
-
-
-class MeteredLlm:
-    """An Llm that charges the budget of the running request; implements `protocols.Llm`."""
-
-    def __init__(self, llm: Llm) -> None:
-        self._llm = llm
-
-    @property
-    def model(self) -> str:
-        return self._llm.model
-
-    async def complete(self, request: LlmRequest) -> LlmReply:
-        """The model's answer. Raises LlmError, also when the budget is used up."""
-        budget = current()
-        if budget is None:
-            return await self._llm.complete(request)
-        usage = TokenUsage()
-        bounded = budget.reserve(request)
-        try:
-            reply = await self._llm.complete(bounded)
-            usage = reply.usage
-        finally:
-            budget.charge(request, usage)
-        return reply
-
-    async def close(self) -> None:
-        await self._llm.close()

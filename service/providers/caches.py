@@ -9,6 +9,7 @@ See docs/decisions/002-row-level-security.md.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import time
@@ -21,7 +22,7 @@ from uuid import UUID
 
 from service.domain.text import CleanText
 from service.observability import metrics, tracing
-from service.providers import budget
+from service.providers.budget import Budget
 from service.providers.json_reply import parse_reply
 from service.providers.protocols import Embedder, Llm, LlmReply, LlmRequest, Vector
 
@@ -42,17 +43,23 @@ class VectorStore(Protocol):
 
 
 class CachedEmbedder:
-    """An embedder with a cache. `entries` bounds the level in the process (384 dimensions are 1.5 kB each). `wall`: the
-    name of the caller's wall, empty without one."""
+    """An embedder with a cache. `entries` bounds the level in the process (384 dimensions are 1.5 kB each)."""
 
-    def __init__(
-        self, embedder: Embedder, *, entries: int, store: VectorStore | None = None, wall: Callable[[], str] = str
-    ) -> None:
+    def __init__(self, embedder: Embedder, *, entries: int, store: VectorStore | None = None) -> None:
         self._embedder = embedder
         self._entries = entries
         self._store = store
-        self._wall = wall
+        self._wall = ""
+        self._budget: Budget | None = None
         self._vectors: OrderedDict[tuple[UUID, bytes], Vector] = OrderedDict()
+
+    def within(self, wall: str, budget: Budget | None, store: VectorStore) -> CachedEmbedder:
+        """A view for one caller, with the entries of its wall (its name, empty without one). `budget`: where texts are
+        counted. `store`: used instead of the own one, if there is one."""
+        view = copy.copy(self)
+        view._wall, view._budget = wall, budget
+        view._store = None if self._store is None else store
+        return view
 
     @property
     def model(self) -> str:
@@ -88,7 +95,7 @@ class CachedEmbedder:
             with self._measured(len(missing)):
                 vectors = await self._embedder.embed([wanted[digest] for digest in missing])
             found |= await self._keep(owner, dict(zip(missing, vectors, strict=True)))
-        budget.note(embedded_texts=len(missing), cached=len(wanted) - len(missing))
+        self._note(embedded=len(missing), cached=len(wanted) - len(missing))
         metrics.looked_up("embedding", hits=len(wanted) - len(missing), misses=len(missing))
         return [found[self._digest(PASSAGE, text)] for text in texts]
 
@@ -98,12 +105,16 @@ class CachedEmbedder:
         found = await self._look_up(owner, [digest])
         metrics.looked_up("embedding", hits=len(found), misses=1 - len(found))
         if digest in found:
-            budget.note(cached=1)
+            self._note(cached=1)
             return found[digest]
         with self._measured(1):
             vector = await self._embedder.embed_query(text)
-        budget.note(embedded_texts=1)
+        self._note(embedded=1)
         return (await self._keep(owner, {digest: vector}))[digest]
+
+    def _note(self, *, embedded: int = 0, cached: int = 0) -> None:
+        if self._budget is not None:
+            self._budget.note(embedded_texts=embedded, cached=cached)
 
     @contextmanager
     def _measured(self, texts: int) -> Iterator[None]:
@@ -132,7 +143,7 @@ class CachedEmbedder:
 
     def _digest(self, purpose: bytes, text: CleanText) -> bytes:
         """The key of a text: SHA-256 of the wall, its purpose (PASSAGE or QUERY) and its characters."""
-        return hashlib.sha256(self._wall().encode() + purpose + text.encode()).digest()
+        return hashlib.sha256(self._wall.encode() + purpose + text.encode()).digest()
 
     async def _look_up(self, owner: UUID, digests: Sequence[bytes]) -> dict[bytes, Vector]:
         found = {digest: self._vectors[owner, digest] for digest in digests if (owner, digest) in self._vectors}
@@ -172,13 +183,14 @@ class CachedLlm:
     """An Llm with a cache for one owner; implements `protocols.Llm`. Made per request.
 
     `usable` says whether the caller can use an answer; None: any, or any JSON where a schema was given. An unusable
-    answer is never stored, or a retry would get it again until it expires.
+    answer is never stored, or a retry would get it again until it expires. `budget`: where hits are counted.
     """
 
     llm: Llm
     store: AnswerStore
     owner: UUID
     usable: Callable[[LlmReply], bool] | None = None
+    budget: Budget | None = None
 
     @property
     def model(self) -> str:
@@ -192,7 +204,8 @@ class CachedLlm:
         cached = await self.store.get(*key)
         metrics.looked_up("model_answer", hits=int(cached is not None), misses=int(cached is None))
         if cached is not None:
-            budget.note(cached=1)
+            if self.budget is not None:
+                self.budget.note(cached=1)
             return LlmReply(cached, model=self.model)
         reply = await self.llm.complete(request)
         if self._is_usable(request, reply):

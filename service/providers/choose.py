@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.kit.settings import Settings
-from service.providers.budget import MeteredLlm
 from service.providers.calibration import CalibratedEmbedder
 from service.providers.endpoints import embedder_endpoint, keys, llm_endpoint, secret
 from service.providers.lent import LentEmbedder
@@ -83,13 +82,13 @@ def _open_embedder(settings: Settings, endpoint: Endpoint | None, dimension: int
 
 
 def open_llm(settings: Settings) -> Llm | None:
-    """The configured language model, charged to the running request's budget; None without a key."""
+    """The configured language model; None without a key."""
     endpoint = llm_endpoint(settings)
     if endpoint is None:
         return None
     attempt_s = min(LLM_ATTEMPT_S, settings.llm_timeout_s)
     options = ClientOptions(timeout_s=attempt_s, concurrency=settings.llm_concurrency, retries=_retries(settings))
-    return MeteredLlm(OpenAiLlm(endpoint, options))
+    return OpenAiLlm(endpoint, options)
 
 
 def open_reranker(settings: Settings) -> Reranker | None:

@@ -26,7 +26,8 @@ from service.domain.scope import NIL_WORKSPACE
 from service.kit import postgres_url
 from service.postgres import direct
 from service.postgres.direct import NewRows
-from service.postgres.engine import LOST, Session
+from service.postgres.driver_errors import LOST
+from service.postgres.engine import Session
 
 log = logging.getLogger(__name__)
 

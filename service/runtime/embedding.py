@@ -12,12 +12,10 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 
 import structlog
 
 from service.kit.settings import Settings
-from service.postgres import walls
 from service.postgres.engine import Database
 from service.providers.caches import CachedEmbedder
 from service.providers.choose import MissingEmbedder, embedder_dimension, embedder_model, open_embedder_of
@@ -137,8 +135,7 @@ async def active_embedder(
 def cached(embedder: Embedder, database: Database) -> CachedEmbedder:
     """The embedder with its caches; the table only for a remote one, as the local embedder is as fast."""
     store = None if embedder.model.startswith("local:") else VectorTable(database)
-    wall = partial(walls.own_name, "")
-    return CachedEmbedder(embedder, entries=CACHED_VECTORS, store=store, wall=wall)
+    return CachedEmbedder(embedder, entries=CACHED_VECTORS, store=store)
 
 
 async def noted(database: Database, settings: Settings) -> str | None:

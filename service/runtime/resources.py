@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from service.domain.access import Wall
+from service.domain.access import NO_WALL, Wall
 from service.domain.moments import Clock, system_clock
 from service.domain.scope import ScopeSummary
+from service.kit import deadline
+from service.kit.deadline import Deadline
 from service.kit.rule_threads import RuleThreads
 from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.postgres.scopes import ScopeLocks
+from service.providers.budget import Budget, RequestUsage
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Llm, Vector
 from service.providers.reranker import Reranker
 from service.queue.queue import Wakeup
 from service.runtime.embedding import ActiveEmbedder
+from service.runtime.statements.caches import DeferredEntries, VectorTable
 
 ScopeKey = tuple[str, str, int, Wall]
 """A part of a scope as SQL, its values, up to how many rows are counted, and the wall."""
@@ -32,9 +38,37 @@ class ModelStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Context:
+    """What one request, job or item of a batch has of its own. `budget`: of model calls, None where nothing is limited.
+    `deferred`: cache entries that its transaction writes, None where each is written at once. `background`: nobody
+    waits for it, so only the hard limits of a day hold."""
+
+    wall: Wall
+    budget: Budget | None = None
+    deadline: Deadline | None = None
+    deferred: DeferredEntries | None = None
+    background: bool = False
+
+    @property
+    def used(self) -> RequestUsage:
+        """What was used of the budget."""
+        return RequestUsage() if self.budget is None else self.budget.used
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds that an embedder or a reranker has; None where nothing limits it."""
+        return None if self.budget is None else self.budget.overall_remaining_s
+
+    def lift_deadline(self) -> float | None:
+        """Lets it run to its end, and returns the moment that held until now: see `Deadline.lift`."""
+        return None if self.deadline is None else self.deadline.lift()
+
+
+@dataclass(frozen=True, slots=True)
 class Resources:
     """Everything that waits or remembers. `llm` is None without a key: the rules do its work then. `embedder` made the
-    vectors of `generation`; `active` knows which are in use now, None where that never changes (tests)."""
+    vectors of `generation`; `active` knows which are in use now, None where that never changes (tests). A request and a
+    job each have a view of them (`within`), whose database and embedder keep to the wall."""
 
     db: Database
     embedder: CachedEmbedder
@@ -50,14 +84,41 @@ class Resources:
     reranker: Reranker | None = None
     active: ActiveEmbedder | None = None
     model_status: ModelStatus = field(default_factory=ModelStatus)
+    context: Context = Context(NO_WALL)
+
+    def within(self, context: Context) -> Resources:
+        """A view of these resources for one request, job or item of a batch."""
+        db = self.db.within(context.wall, context.deadline)
+        return replace(self, context=context, db=db, embedder=_within(self.embedder, context, db))
+
+    def closed(self) -> Resources:
+        """A view that opens no transaction before `within` gives it a wall: for what lives longer than a request."""
+        return replace(self, db=self.db.within(None))
+
+    def deferring(self) -> Resources:
+        """A view for a write: new cache entries go with its transaction."""
+        if self.context.deferred is not None:
+            return self
+        return self.within(replace(self.context, deferred=DeferredEntries()))
+
+    @asynccontextmanager
+    async def answered_by(self, moment: float | None) -> AsyncIterator[Resources]:
+        """A view for an item of a batch, and its deadline: see `deadline.answered_by`."""
+        async with deadline.answered_by(moment) as limit:
+            yield self.within(replace(self.context, deadline=limit))
 
     def latest(self) -> Resources:
         """These resources with the vector generation that is active now. Requests keep the one they started with."""
         if self.active is None or self.active.now.generation.number == self.generation:
             return self
         now = self.active.now
-        return replace(self, embedder=now.embedder, generation=now.generation.number)
+        embedder = _within(now.embedder, self.context, self.db)
+        return replace(self, embedder=embedder, generation=now.generation.number)
 
     def of_workspace(self, overrides: dict[str, Any]) -> Resources:
         """These resources with a workspace's own settings."""
         return replace(self, settings=self.settings.for_workspace(overrides)) if overrides else self
+
+
+def _within(embedder: CachedEmbedder, context: Context, db: Database) -> CachedEmbedder:
+    return embedder.within(context.wall.own_name(""), context.budget, VectorTable(db, context.deferred))

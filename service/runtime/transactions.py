@@ -20,7 +20,7 @@ from service.postgres import scopes
 from service.postgres.engine import Session
 from service.queue import operations, queue
 from service.runtime.resources import Resources
-from service.runtime.statements import audit, caches, idempotency
+from service.runtime.statements import audit, idempotency
 from service.runtime.statements.audit import AuditEntry, Promotion
 
 ANY_SHARED = text("""
@@ -64,7 +64,8 @@ async def scopes_transaction(
             if request.idempotency:
                 await idempotency.claim(session, workspace_id, request.idempotency, owner)
             yield session
-            await caches.flush(session, workspace_id)
+            if res.context.deferred is not None:
+                await res.context.deferred.flush(session, workspace_id)
             new_turns = session.info.pop("new_turns", False)
     for key in [key for key, (_, known) in res.scope_summaries.items() if new_turns and not known.has_turns]:
         del res.scope_summaries[key]

@@ -18,7 +18,6 @@ from pydantic import BaseModel
 from service.domain.errors import ProviderError, RerankError
 from service.domain.moments import elapsed_ms
 from service.domain.query import Query, TechniqueUse
-from service.providers.budget import overall_remaining_s
 from service.providers.reranker import RERANK_TIMEOUT_S
 from service.runtime.resources import Resources
 from service.search import fusion, prompts
@@ -85,7 +84,7 @@ async def _by_http(
 ) -> dict[Hashable, float]:
     assert res.reranker is not None
     try:
-        async with asyncio.timeout(overall_remaining_s()):
+        async with asyncio.timeout(res.context.remaining_s):
             found = await res.reranker.relevance(query.text, [texts[hit.key] for hit in shown])
     except TimeoutError:
         raise RerankError("The reranker did not answer in the time that was left.") from None

@@ -34,10 +34,9 @@ from service.language import lexemes
 from service.memories.statements import memories, recorded, sources, visibility
 from service.memories.statements.recorded import RecordedScope
 from service.observability import metrics, tracing
-from service.postgres import direct, scopes, walls
+from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition
-from service.providers.budget import overall_remaining_s
 from service.runtime.resources import Resources
 from service.runtime.statements import stats
 from service.search import (
@@ -242,7 +241,7 @@ async def embed(
     answer."""
     is_request = is_request and query.ranking.techniques.requests and len(text) <= techniques.MAX_CHARS
     try:
-        async with asyncio.timeout(overall_remaining_s()):
+        async with asyncio.timeout(res.context.remaining_s):
             if not added and not is_request:
                 return QueryVectors(await res.embedder.embed_query(query.scope.workspace_id, text))
             return await techniques.mean_vector(query, text, added, res, is_request=is_request)
@@ -291,7 +290,7 @@ async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSumma
 async def _part_summary(part: Condition, of_turns: Condition, query: Query, res: Resources) -> ScopeSummary:
     """How large one part is and who speaks there, remembered for some seconds."""
     count_to = max(sizes.EXACT_ROWS, sizes.BINARY_ROWS)
-    key = (part.sql, repr(part.values), count_to, walls.current())
+    key = (part.sql, repr(part.values), count_to, res.context.wall)
     kept_until, known = res.scope_summaries.get(key, (0.0, None))
     fresh = known is not None and time.monotonic() < kept_until
     metrics.looked_up("scope", hits=int(fresh), misses=int(not fresh))

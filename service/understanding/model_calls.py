@@ -31,10 +31,9 @@ async def complete(
 ) -> LlmReply:
     """The model's answer; raises LlmError. The caller has checked that there is a model. A `usable` answer is
     stored for the next equal prompt."""
-    store = AnswerTable(res.db, ttl_s=ANSWERS_KEPT_S, clock=res.clock)
-    return await CachedLlm(_metered(res, workspace_id), store, workspace_id, usable).complete(
-        tuned(prompt, res.settings)
-    )
+    store = AnswerTable(res.db, ANSWERS_KEPT_S, res.clock, res.context.deferred)
+    llm = CachedLlm(_metered(res, workspace_id), store, workspace_id, usable, res.context.budget)
+    return await llm.complete(tuned(prompt, res.settings))
 
 
 def _metered(res: Resources, workspace_id: UUID) -> Llm:

@@ -7,9 +7,6 @@ What a call may use is set aside before it and replaced by what it used after it
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC
 from uuid import UUID
@@ -22,8 +19,7 @@ from service.access.statements.model_days import ModelCall
 from service.domain.errors import LlmError, ModelBudgetSpent, ServiceError
 from service.domain.model_budget import day_end
 from service.observability import metrics
-from service.postgres import walls
-from service.providers.budget import current, estimate_prompt
+from service.providers.budget import estimate_prompt
 from service.providers.protocols import Llm, LlmReply, LlmRequest, TokenUsage
 from service.runtime.resources import Resources
 from service.understanding import model_calls
@@ -37,17 +33,6 @@ ANSWERS = "answers"
 PROBE = LlmRequest("extract", "You are asked whether you are there.", "Say OK.", max_tokens=500, deadline_s=15.0)
 
 log = logging.getLogger(__name__)
-_background: ContextVar[bool] = ContextVar("in the background", default=False)
-
-
-@contextmanager
-def in_background() -> Iterator[None]:
-    """Inside the block nobody waits for an answer, so only the hard limits hold."""
-    token = _background.set(True)
-    try:
-        yield
-    finally:
-        _background.reset(token)
 
 
 async def probe(res: Resources) -> None:
@@ -75,13 +60,14 @@ class DayLimitedLlm:
 
     async def complete(self, request: LlmRequest) -> LlmReply:
         """The model's answer. Raises LlmError, and ModelBudgetSpent where too little is left for this call."""
-        if (of_request := current()) is not None:  # what it refuses needs no statement
-            of_request.check(request)
+        budget = self.res.context.budget
+        if budget is not None:  # what it refuses needs no statement
+            budget.check(request)
         call = ModelCall(self.workspace_id, self.res.clock().astimezone(UTC).date(), uuid7())
         estimate = TokenUsage(estimate_prompt(request), request.max_tokens)
         reserved = await self._reserve(call, estimate, request.deadline_s)
         try:
-            reply = await self.llm.complete(request)
+            reply = await (budget.complete(self.llm, request) if budget else self.llm.complete(request))
         except LlmError as exc:
             self.res.model_status.said = exc.detail
             used = TokenUsage(*exc.tokens) if exc.tokens is not None else estimate
@@ -100,16 +86,16 @@ class DayLimitedLlm:
 
     async def _reserve(self, call: ModelCall, estimate: TokenUsage, deadline_s: float) -> bool:
         """Whether something was set aside. Raises ModelBudgetSpent."""
-        budget, now, background = self.res.settings.model_budget, self.res.clock(), _background.get()
+        budget, now, background = self.res.settings.model_budget, self.res.clock(), self.res.context.background
         limit = budget.limit(background=background)
         if limit is None or self.res.db.write_refusal is not None:  # then only reads are served, unmetered
             return False
         tokens = estimate.prompt_tokens + estimate.completion_tokens
         cost = budget.cost(estimate.prompt_tokens, estimate.completion_tokens)
         ends_s = now.timestamp() + deadline_s + RESERVED_AFTER_S
-        with walls.apart():  # a key made for one user has no right on the account
-            if await model_days.reserve(self.res.db, call, limit, tokens=tokens, cost=cost, now=now, ends_s=ends_s):
-                return True
+        database = self.res.db.without_wall()  # a key made for one user has no right on the account
+        if await model_days.reserve(database, call, limit, tokens=tokens, cost=cost, now=now, ends_s=ends_s):
+            return True
         REFUSED.labels("background" if background else "request").inc()
         resets_at = day_end(call.day)
         raise ModelBudgetSpent(
@@ -124,14 +110,13 @@ class DayLimitedLlm:
         cost = self.res.settings.model_budget.cost(used.prompt_tokens, used.completion_tokens)
         metrics.MODEL_COST.labels(*model_calls.named(self.res, task).split(":", 1)).inc(cost)
         try:
-            with walls.apart():
-                await model_days.settle(
-                    self.res.db,
-                    call,
-                    calls=int(used != NOTHING),
-                    prompt_tokens=used.prompt_tokens,
-                    completion_tokens=used.completion_tokens,
-                    cost=cost,
-                )
+            await model_days.settle(
+                self.res.db.without_wall(),
+                call,
+                calls=int(used != NOTHING),
+                prompt_tokens=used.prompt_tokens,
+                completion_tokens=used.completion_tokens,
+                cost=cost,
+            )
         except ServiceError as exc:
             log.warning("tokens of a call of the language model were not counted: %s", exc.code)

@@ -23,6 +23,7 @@ from uuid import uuid4
 from prometheus_client import Counter, Histogram
 from structlog.contextvars import bound_contextvars
 
+from service.domain.access import NO_WALL
 from service.domain.errors import SchemaMismatch, ServiceError
 from service.domain.job import Counts, Ending, JobName
 from service.domain.scope import NIL_WORKSPACE
@@ -30,13 +31,11 @@ from service.feed import webhooks
 from service.kit import faults
 from service.kit.settings import Settings
 from service.observability import tracing
-from service.postgres import walls
 from service.postgres.roles import WORKER
 from service.queue import queue
 from service.queue.queue import FIRST_LANE, Lane
 from service.runtime.opening import open_resources
-from service.runtime.resources import Resources
-from service.understanding import model_days
+from service.runtime.resources import Context, Resources
 from service.worker import batches
 from service.worker.batches import Batch, ClaimGroup
 from service.worker.health_port import HealthPort, served
@@ -241,8 +240,7 @@ class Worker:
         began = time.monotonic()
         try:
             async with asyncio.timeout(task.timeout_s):
-                with model_days.in_background():
-                    counts = await carry_out(task, batch, self._res.latest())
+                counts = await carry_out(task, batch, self._res.latest())
         except Exception as exc:
             log.warning(
                 "%s failed in attempt %d: %s",
@@ -314,12 +312,10 @@ class Worker:
 
 async def carry_out(task: Task, batch: Batch, res: Resources) -> Counts | None:
     """Runs the jobs of a batch, within the wall of the request that caused it."""
-    with walls.apart():
-        if not task.derives:
-            walls.stand_behind(batch[0].wall)
-        if len(batch) > 1 and task.together is not None:
-            return await task.together(batch, res)
-        return await task.run(batch[0], res)
+    own = res.within(Context(NO_WALL if task.derives else batch[0].wall, background=True))
+    if len(batch) > 1 and task.together is not None:
+        return await task.together(batch, own)
+    return await task.run(batch[0], own)
 
 
 async def _end_all(*tasks: asyncio.Task[None]) -> None:

@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service.access.statements import keys
+from service.postgres.engine import Database
 from tests.conftest import SetClock
 from tests.support.application import client_of
 from tests.support.calls import store
@@ -144,7 +145,6 @@ async def test_forged_tokens(client: AsyncClient, app: FastAPI, anonymous: Async
     assert (await anonymous.get("/v1/memories", headers={"X-API-Key": other})).status_code == 401
 
 
-async def test_the_secret_is_made_once(app: FastAPI) -> None:
-    database = app.state.resources.db
+async def test_the_secret_is_made_once(database: Database) -> None:
     first = await keys.token_secret(database, "a" * 64)
     assert await keys.token_secret(database, "b" * 64) == first

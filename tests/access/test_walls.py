@@ -12,7 +12,6 @@ from httpx2 import AsyncClient
 
 from service.domain.access import NO_WALL, Wall
 from service.memories import forget
-from service.postgres import walls
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from service.runtime.statements.caches import AnswerTable
@@ -228,18 +227,25 @@ async def test_what_others_have_stored_is_not_told_by_a_cache(client: AsyncClien
     assert await usage(same) == (0, 1), "a wall is one, whichever key stands behind it"
 
 
+async def test_what_outlives_a_request_opens_no_transaction(app: FastAPI, tenant: Tenant) -> None:
+    """A route that uses it instead of the resources of its request fails, and reaches nothing."""
+    database = app.state.resources.latest().db
+    for opened in (database.begin, database.read, database.snapshot):
+        with pytest.raises(RuntimeError, match="No wall"):
+            async with opened(tenant.workspace_id):
+                pass
+
+
 async def test_answers_of_a_model_are_kept_for_each_wall_and_erased_for_all(
     client: AsyncClient, app: FastAPI, resources: Resources, tables: Tables, tenant: Tenant
 ) -> None:
-    table = AnswerTable(resources.db, ttl_s=3_600, clock=resources.clock)
     prompt = (tenant.workspace_id, "extract", "m", b"x" * 32)
     behind = [NO_WALL, Wall(user_id="a"), Wall(user_id="b"), Wall(user_id="a", channels=("support",))]
     for number, wall in enumerate(behind):
-        with walls.apart():
-            walls.stand_behind(wall)
-            assert await table.get(*prompt) is None
-            await table.put(*prompt, f"answer {number}")
-            assert await table.get(*prompt) == f"answer {number}"
+        table = AnswerTable(resources.db.within(wall), ttl_s=3_600, clock=resources.clock)
+        assert await table.get(*prompt) is None
+        await table.put(*prompt, f"answer {number}")
+        assert await table.get(*prompt) == f"answer {number}"
     assert (await tables.counts(tenant.workspace_id))["llm_cache"] == len(behind)
     await stored(client, "Takes pills", user_id="a")
     async with client_of(app, await walled(client, user_id="a")) as key:

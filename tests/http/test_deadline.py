@@ -16,7 +16,6 @@ from httpx2 import AsyncClient
 
 from service.domain.text import CleanText
 from service.http import reads
-from service.providers.budget import MeteredLlm
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import LlmReply, LlmRequest, Vector
 from service.runtime.resources import Resources
@@ -138,7 +137,7 @@ async def test_an_embedder_that_never_answers_is_done_without(resources: Resourc
 
 async def test_techniques_share_what_time_there_is(resources: Resources, tenant: Tenant) -> None:
     slow = Slow()
-    async with soon(resources, tenant, llm=MeteredLlm(slow)) as client:
+    async with soon(resources, tenant, llm=slow) as client:
         await store(client, "The boats lie at the pier", use_llm=False)
         techniques = {"self_query": True, "query_expansion": True, "hyde": True}
         answer = await client.post("/v1/memories/search", json={**QUESTION, "tuning": {"techniques": techniques}})

@@ -14,6 +14,7 @@ from httpx2 import AsyncClient
 from service.domain.errors import DeadlineExceeded
 from service.domain.text import CleanText
 from service.kit import deadline
+from service.kit.deadline import Deadline
 from service.kit.settings import Settings
 from service.postgres import engine
 from service.providers.caches import CachedEmbedder
@@ -116,23 +117,22 @@ async def test_a_commit_that_has_begun_is_not_cut_off(
         await commit(session, writes=writes)
 
     monkeypatch.setattr(engine, "_commit", slowly)
-    async with deadline.answered_by(deadline.after(0.2)):
-        async with resources.db.begin(tenant.workspace_id):
+    async with resources.answered_by(deadline.after(0.2)) as own:
+        async with own.db.begin(tenant.workspace_id):
             pass
         await asyncio.sleep(0.1)
     with pytest.raises(DeadlineExceeded):
-        async with deadline.answered_by(deadline.after(0.2)), resources.db.begin(tenant.workspace_id, aside=True):
+        async with resources.answered_by(deadline.after(0.2)) as own, own.db.begin(tenant.workspace_id, aside=True):
             await asyncio.sleep(0.5)
 
 
 async def test_a_task_that_comes_too_late_does_not_commit() -> None:
-    async def late() -> None:
+    async def late(limit: Deadline) -> None:
         with pytest.raises(asyncio.CancelledError):
             await asyncio.sleep(60)
         with pytest.raises(DeadlineExceeded):
-            deadline.lift()
+            limit.lift()
 
     with pytest.raises(DeadlineExceeded):
-        async with deadline.answered_by(deadline.after(0.01)):
-            await asyncio.gather(late())
-    assert deadline.lift() is None
+        async with deadline.answered_by(deadline.after(0.01)) as limit:
+            await asyncio.gather(late(limit))

@@ -14,7 +14,6 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.http.deps import MODEL_CALLS
-from service.providers.budget import MeteredLlm
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm
 from service.providers.presets import choose_llm
@@ -84,7 +83,7 @@ async def client(
         provider="openai", base_url=server.base_url, api_key="sk-test", model="gpt-4o-mini", models={}
     )
     assert endpoint is not None
-    llm = MeteredLlm(OpenAiLlm(endpoint, ClientOptions(retries=RetryPolicy(max_retries=1, base_delay_s=0.01))))
+    llm = OpenAiLlm(endpoint, ClientOptions(retries=RetryPolicy(max_retries=1, base_delay_s=0.01)))
     settings = resources.settings.model_copy(update={"request_deadline_s": 8.0})
     async with (
         serving(replace(resources, llm=llm, settings=settings)) as app,

@@ -15,14 +15,14 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.access.statements.model_days import account
+from service.domain.access import NO_WALL
 from service.domain.errors import LlmError, ModelBudgetSpent
 from service.domain.job import Job
 from service.domain.model_budget import ModelBudget
 from service.intake.jobs import conversations
 from service.postgres.engine import Database
 from service.providers.budget import estimate_prompt
-from service.runtime.resources import Resources
-from service.understanding import model_days
+from service.runtime.resources import Context, Resources
 from service.understanding.model_days import RESERVED_AFTER_S, DayLimitedLlm
 from service.worker.loop import Worker
 from service.worker.recorder import ending_of_failure
@@ -223,8 +223,7 @@ async def test_over_the_soft_limit_rules_answer_and_jobs_go_on(
             "SELECT consolidated_at FROM conversation WHERE workspace_id = $1", tenant.workspace_id
         )
         assert read_at is None
-        with model_days.in_background():
-            await work(scripted.resources, tables, tenant.workspace_id, "consolidate")
+        await work(scripted.resources, tables, tenant.workspace_id, "consolidate")
         assert len(scripted.requests_of("extract")) == 1
         found = (await scripted.client.get("/v1/memories", params={"user_id": "alice"})).json()["results"]
         assert "User likes green tea" in {each["memory"] for each in found}
@@ -251,8 +250,8 @@ async def test_over_the_hard_limit_jobs_wait_for_the_next_day(
         answer = (await scripted.client.post("/v1/memories", json=SAID)).json()
         assert answer["warnings"][0].startswith("model_budget: ")
         [job] = await claimed(tables, tenant)
-        with model_days.in_background(), pytest.raises(ModelBudgetSpent) as refused:
-            await conversations.consolidate(job, scripted.resources)
+        with pytest.raises(ModelBudgetSpent) as refused:
+            await conversations.consolidate(job, scripted.resources.within(Context(NO_WALL, background=True)))
         ending = ending_of_failure(replace(job, attempts=job.max_attempts), refused.value, alone=True, backoff_s=2)
         assert (ending.state, ending.counted, ending.delay_s) == ("ready", False, 14.5 * 3_600)
 

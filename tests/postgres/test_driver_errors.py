@@ -15,7 +15,7 @@ from asyncpg.exceptions import _base  # type: ignore[import-untyped]
 
 from bench.superuser import login_url
 from service.domain.errors import OutcomeUnknown, StoreUnavailable
-from service.postgres import engine
+from service.postgres import driver_errors, engine
 from service.postgres.engine import Database, Session, driver
 from service.postgres.rights import find_access
 from service.postgres.roles import APP
@@ -81,7 +81,7 @@ async def test_in_commit(own: Database, workspace: UUID, error: Exception, write
     """A write may have been committed, and a read has nothing to commit."""
     with pytest.raises(OutcomeUnknown if writes else StoreUnavailable):
         async with own.begin(workspace) if writes else own.read(workspace) as session:
-            session.info[engine.DRIVER] = _Failing(await driver(session), "COMMIT", error)
+            session.info[driver_errors.DRIVER] = _Failing(await driver(session), "COMMIT", error)
     async with own.read(workspace) as session:
         assert await (await driver(session)).fetchval("SELECT 1") == 1
 
@@ -90,7 +90,7 @@ async def test_in_commit(own: Database, workspace: UUID, error: Exception, write
 async def test_refused_commit(own: Database, workspace: UUID, error: Exception) -> None:
     with pytest.raises(StoreUnavailable):
         async with own.begin(workspace) as session:
-            session.info[engine.DRIVER] = _Failing(await driver(session), "COMMIT", error)
+            session.info[driver_errors.DRIVER] = _Failing(await driver(session), "COMMIT", error)
 
 
 @pytest.mark.parametrize("error", GONE, ids=named)

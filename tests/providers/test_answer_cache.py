@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from service.providers.budget import Limits, spending
+from service.providers.budget import Budget, Limits
 from service.providers.caches import CachedLlm, fingerprint
 from service.providers.protocols import LlmReply, LlmRequest, TokenUsage, ToolSpec
 
@@ -43,10 +43,10 @@ class FakeAnswerStore:
 
 async def test_the_same_question_is_asked_once_per_tenant() -> None:
     llm, table = OneReplyLlm(LlmReply('["likes tea"]', usage=TokenUsage(10, 4))), FakeAnswerStore()
-    with spending(Limits(max_calls=9, max_tokens=9_000, deadline_s=9)) as budget:
-        await CachedLlm(llm, table, ONE).complete(ASK)
-        again = await CachedLlm(llm, table, ONE).complete(ASK)
-        await CachedLlm(llm, table, OTHER).complete(ASK)
+    budget = Budget(Limits(max_calls=9, max_tokens=9_000, deadline_s=9))
+    await CachedLlm(llm, table, ONE, budget=budget).complete(ASK)
+    again = await CachedLlm(llm, table, ONE, budget=budget).complete(ASK)
+    await CachedLlm(llm, table, OTHER, budget=budget).complete(ASK)
     assert (again.text, again.usage) == ('["likes tea"]', TokenUsage(0, 0))
     assert llm.calls == 2
     assert budget.used.cached == 1

@@ -8,7 +8,7 @@ import pytest
 
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
-from service.providers.budget import Limits, spending
+from service.providers.budget import Budget, Limits
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Vector
 from service.providers.windows import unit
@@ -143,12 +143,12 @@ async def test_vectors_cannot_be_spoilt(counting: CountingEmbedder) -> None:
 
 
 async def test_the_request_is_told(counting: CountingEmbedder) -> None:
-    cached = CachedEmbedder(counting, entries=10)
-    with spending(Limits(max_calls=1, max_tokens=1, deadline_s=1)) as budget:
-        await cached.embed(ONE, [TEA, CHESS])
-        await cached.embed(ONE, [TEA, TURIN])
-        await cached.embed_query(ONE, TEA)
-        await cached.embed_query(ONE, TEA)
+    budget = Budget(Limits(max_calls=1, max_tokens=1, deadline_s=1))
+    cached = CachedEmbedder(counting, entries=10).within("", budget, FakeVectorStore())
+    await cached.embed(ONE, [TEA, CHESS])
+    await cached.embed(ONE, [TEA, TURIN])
+    await cached.embed_query(ONE, TEA)
+    await cached.embed_query(ONE, TEA)
     assert (budget.used.embedded_texts, budget.used.cached) == (4, 2)
 
 

@@ -20,7 +20,7 @@ from service import __version__
 from service.domain.access import Caller, Right
 from service.domain.errors import SchemaMismatch, ServiceError
 from service.http import errors
-from service.http.deps import needs
+from service.http.deps import ResourcesOf, needs
 from service.http.json_body import JsonRoute
 from service.http.schemas import ResponseModel
 from service.observability.metrics import HTTP_WAITING
@@ -147,9 +147,9 @@ async def health(request: Request) -> Response:
     response_model=HealthDetailsResponse,
     responses=errors.documented(401, 403) | {503: {"model": HealthDetailsResponse}},
 )
-async def health_details(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
+async def health_details(res: ResourcesOf, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
     """503 if the database does not answer within 2 s or has a schema that this version cannot serve."""
-    found = await _details(request.app.state.resources.latest())
+    found = await _details(res)
     return JSONResponse(found.model_dump(), _http_status(found.status))
 
 

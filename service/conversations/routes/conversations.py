@@ -45,7 +45,7 @@ from service.http.deps import (
     ResourcesOf,
     RunId,
     UserId,
-    budget,
+    metered,
     scope_of,
 )
 from service.http.json_body import JsonRoute
@@ -248,9 +248,8 @@ async def get_conversation_context(
         asked = await clean_words(words, name, res)
     async with res.db.read(caller.workspace_id) as session:
         conversation = await find(session, owner, id)
-    with budget(res):
-        shared = res.settings.include_shared if include_shared is None else include_shared
-        found = await context(conversation, asked, max_tokens, res, include_shared=shared)
+    shared = res.settings.include_shared if include_shared is None else include_shared
+    found = await context(conversation, asked, max_tokens, metered(res), include_shared=shared)
     memories = [hit.memory for hit in found.memories]
     note("context", conversation.scope, memories, query=asked, max_tokens=max_tokens)
     if reinforce:

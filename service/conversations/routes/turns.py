@@ -95,8 +95,8 @@ async def search_turns(
             only = (await find(session, scope, conversation_id)).id
     since = None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours)
     wanted = TurnFilter(scope, since, conversation_id=only, channels=tuple(channels or ()), now=res.clock())
-    async with in_time(res, request):
-        ranked = await search(wanted, text, limit, res, skip=cursors.counts(cursor)[0])
+    async with in_time(res, request) as timed:
+        ranked = await search(wanted, text, limit, timed, skip=cursors.counts(cursor)[0])
     hits = [hit for hit in ranked.hits if is_probable(hit.answer_probability, min_probability)]
     found = [hit.turn for hit in hits]
     note("turns/search", scope, found, query=text, kind="episodic", channels=channels or (), limit=limit)

@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from uuid import UUID
 
 import structlog
@@ -108,15 +109,12 @@ async def _events(
                     yield HEARTBEAT
                     last = loop.time()
                 await asyncio.sleep(POLL_S)
-            if not await _may_go_on(request):
+            try:
+                caller = await authenticate(request)
+            except Unavailable:
+                continue
+            except ServiceError:
                 return
-
-
-async def _may_go_on(request: Request) -> bool:
-    """Whether the key is still valid; applies its current wall to what follows."""
-    try:
-        return (await authenticate(request)).may(Right.READ)
-    except Unavailable:
-        return True
-    except ServiceError:
-        return False
+            if not caller.may(Right.READ):
+                return
+            res = res.within(replace(res.context, wall=caller.wall))

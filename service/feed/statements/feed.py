@@ -16,8 +16,8 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 
 from service.feed.values import FEED_START, FeedEntry, FeedPosition, MemoryState, kind_of
-from service.postgres import direct, walls
-from service.postgres.engine import Session
+from service.postgres import direct
+from service.postgres.engine import Session, is_walled
 
 COLUMNS = (
     "id", "user_id", "agent_id", "run_id", "channel", "session_id", "content", "type", "fact_confidence", "importance",
@@ -122,7 +122,7 @@ async def entries(
     """The next changes after `after` in order, without what readers do not see; the position of the last entry that
     was looked at; and whether there may be more: they were `limit`, or as much as is read at once."""
     values = {"workspace": workspace_id, "position": after.position, "seq": after.seq, "limit": limit}
-    rows = await direct.page(session, PAGES[bool(walls.current())], values, _placed)
+    rows = await direct.page(session, PAGES[is_walled(session)], values, _placed)
     found = [entry for _, entry in rows if entry is not None]
     end = rows[-1][0] if rows else after
     return found, end, len(rows) == limit or (bool(rows) and len(rows) % direct.PIECE == 0)
@@ -136,7 +136,7 @@ async def entry_at(session: Session, workspace_id: UUID, at: FeedPosition) -> Fe
 
 async def newest(session: Session, workspace_id: UUID) -> FeedPosition:
     """The position of the last entry that is settled."""
-    row = await direct.first(session, NEWESTS[bool(walls.current())], {"workspace": workspace_id})
+    row = await direct.first(session, NEWESTS[is_walled(session)], {"workspace": workspace_id})
     return FEED_START if row is None else FeedPosition(row.position, row.seq)
 
 

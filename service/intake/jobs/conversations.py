@@ -31,10 +31,8 @@ from service.episodes.statements.unread import UnreadTurns
 from service.intake import deferred
 from service.intake.curate import TurnsGone, curate, without_model
 from service.intake.record import ConversationDraft, record
-from service.postgres import walls
 from service.queue import operations, queue
 from service.runtime.resources import Resources
-from service.runtime.statements import caches
 from service.runtime.statements.idempotency import Replay
 
 QUIET = timedelta(minutes=10)
@@ -76,14 +74,13 @@ async def ingest(job: Job, res: Resources) -> Counts | None:
 
 
 async def _store(operation_id: UUID, conversation: ConversationDraft, res: Resources) -> Mapping[str, Any]:
-    key = IdempotencyKey(walls.own_name(f"operation:{operation_id}"), str(operation_id), REMEMBERED_S)
+    key = IdempotencyKey(res.context.wall.own_name(f"operation:{operation_id}"), str(operation_id), REMEMBERED_S)
     try:
         request = WriteContext(f"operation:{operation_id}", idempotency=key, serialize=_results)
-        with caches.deferred():  # what a model says of a conversation that is erased meanwhile must not stay
-            if conversation.infer:
-                stored = await curate(conversation, res, request)
-            else:
-                stored = StoreResult(tuple(await record(conversation, res, request)))
+        if conversation.infer:
+            stored = await curate(conversation, res, request)
+        else:
+            stored = StoreResult(tuple(await record(conversation, res, request)))
     except Replay as replay:
         return replay.answer.body
     return _results(stored).body
@@ -142,10 +139,9 @@ async def _read(job: Job, scope: Scope, turns: Sequence[TurnContent], res: Resou
 
 
 async def _curate_once(job: Job, wanted: ConversationDraft, res: Resources, key: str) -> int | None:
-    once = IdempotencyKey(walls.own_name(key), str(job.id), REMEMBERED_S)
+    once = IdempotencyKey(res.context.wall.own_name(key), str(job.id), REMEMBERED_S)
     try:
-        with caches.deferred():  # what a model says of a conversation that is erased meanwhile must not stay
-            curated = await curate(wanted, res, WriteContext(f"job:{job.id}", idempotency=once, serialize=_ids))
+        curated = await curate(wanted, res, WriteContext(f"job:{job.id}", idempotency=once, serialize=_ids))
     except Replay:
         return None
     return len(curated.outcomes)

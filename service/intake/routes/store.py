@@ -19,14 +19,13 @@ from service.domain.errors import InvalidInput, ServiceError
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import StoredAnswer, WriteContext
 from service.http import errors
-from service.http.deps import ResourcesOf, Writer, budget
+from service.http.deps import ResourcesOf, Writer, metered
 from service.http.json_body import JsonRoute
 from service.http.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
 from service.intake.curate import curate
 from service.intake.record import record
 from service.intake.routes import operations
 from service.intake.routes.store_drafts import conversation_draft, sent_texts, text_draft
-from service.kit import deadline
 from service.memories.routes.store_models import (
     BatchItemError,
     StoreBatchItem,
@@ -41,9 +40,7 @@ from service.memories.routes.store_models import (
 )
 from service.memories.store import store
 from service.memories.store_batch import BatchItem, store_batch
-from service.providers.budget import Budget
 from service.runtime.resources import Resources
-from service.runtime.statements import caches
 from service.runtime.statements.idempotency import Replay
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
@@ -82,27 +79,26 @@ async def store_memory(
     if later and body.messages is not None and not body.dry_run:
         response = await operations.accept_conversation(body, caller, res, write)
     else:
-        with budget(res) as spending, caches.deferred():
-            response = send(await _stored(body, caller, res, write, spending, later=later))
+        response = send(await _stored(body, caller, metered(res), write, later=later))
     if later and (body.content is not None or not body.dry_run):
         response.headers["Preference-Applied"] = "respond-async"
     return response
 
 
 async def _stored(
-    body: StoreRequest, caller: Caller, res: Resources, write: WriteContext, spending: Budget, *, later: bool = False
+    body: StoreRequest, caller: Caller, res: Resources, write: WriteContext, *, later: bool = False
 ) -> StoredAnswer:
     """The response of store for `content`, of curate or record for `messages`.
 
     With an Idempotency-Key the response is stored in the same transaction, for which the verb gets the serializer.
     """
     if body.messages is None:
-        serialize = StoreSerializer(body, spending, may_read=caller.may(Right.READ))
+        serialize = StoreSerializer(body, res, may_read=caller.may(Right.READ))
         draft = text_draft(body, caller, res, later=later)
         outcome = await store(draft, res, write.answered_by(serialize))
         return serialize(StoreResult((outcome,)))
     conversation, warnings = await conversation_draft(body, caller, res)
-    serialize = StoreSerializer(body, spending, warnings, may_read=caller.may(Right.READ))
+    serialize = StoreSerializer(body, res, warnings, may_read=caller.may(Right.READ))
     context = write.answered_by(serialize)
     if body.infer:
         return serialize(await curate(conversation, res, context))
@@ -122,11 +118,11 @@ async def store_memories(
             field="items",
         )
     sizes.check_texts("items", (text for one in body.items for text in sent_texts(one)))
-    ends = deadline.lift()
-    with budget(res) as spending, caches.deferred():
-        found = await _Batch(caller, res, write, spending, ends).answers(body.items)
+    res = metered(res)
+    found = await _Batch(caller, res, write, res.context.lift_deadline()).answers(body.items)
     good = sum(each.error is None for each in found)
-    return StoreBatchResponse(results=found, succeeded=good, failed=len(found) - good, usage=llm_usage(spending.used))
+    usage = llm_usage(res.context.used)
+    return StoreBatchResponse(results=found, succeeded=good, failed=len(found) - good, usage=usage)
 
 
 Answered = StoredAnswer | ServiceError
@@ -139,7 +135,6 @@ class _Batch:
     caller: Caller
     res: Resources
     write: WriteContext
-    spending: Budget
     ends: float | None
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(BATCH_AT_ONCE))
 
@@ -156,9 +151,9 @@ class _Batch:
     async def _conversation(self, index: int, one: StoreRequest) -> Answered:
         request = of_item(self.write, index)
         try:
-            async with self.slots, deadline.answered_by(self.ends):
-                await refuse_repeated(request, self.caller.workspace_id, self.res)
-                return await _stored(one, self.caller, self.res, request, self.spending)
+            async with self.slots, self.res.answered_by(self.ends) as res:
+                await refuse_repeated(request, self.caller.workspace_id, res)
+                return await _stored(one, self.caller, res, request)
         except Replay as replay:
             return replay.answer
         except ServiceError as exc:
@@ -180,9 +175,9 @@ class _Batch:
     async def _text(self, index: int, one: StoreRequest) -> BatchItem | Answered:
         request = of_item(self.write, index)
         try:
-            async with self.slots, deadline.answered_by(self.ends):
-                await refuse_repeated(request, self.caller.workspace_id, self.res)
-            serialize = StoreSerializer(one, self.spending, may_read=self.caller.may(Right.READ))
+            async with self.slots, self.res.answered_by(self.ends) as res:
+                await refuse_repeated(request, self.caller.workspace_id, res)
+            serialize = StoreSerializer(one, self.res, may_read=self.caller.may(Right.READ))
             draft = text_draft(one, self.caller, self.res, later=False)
             return BatchItem(draft, request.answered_by(serialize))
         except Replay as replay:
@@ -206,10 +201,10 @@ class StoreSerializer:
     Without the right to read it omits the text of existing memories."""
 
     def __init__(
-        self, body: StoreRequest, spending: Budget, warnings: Sequence[str] = (), *, may_read: bool = True
+        self, body: StoreRequest, res: Resources, warnings: Sequence[str] = (), *, may_read: bool = True
     ) -> None:
         self._body = body
-        self._spending = spending
+        self._context = res.context
         self._warnings = warnings
         self._may_read = may_read
         self._began = time.perf_counter()
@@ -230,7 +225,7 @@ class StoreSerializer:
         body = StoreResponse(
             results=[self._shown(outcome) for outcome in result.outcomes],
             warnings=[*self._warnings, *result.warnings],
-            usage=llm_usage(self._spending.used),
+            usage=llm_usage(self._context.used),
             timings_ms={**timings, "total": self._total_ms},
             dry_run=self._body.dry_run,
         )

@@ -61,7 +61,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class Antecedent:
     """A span of an earlier turn, and how it is put before what takes it up."""
 
     said: Said
@@ -70,7 +70,7 @@ class Context:
     text: str
 
     @classmethod
-    def of(cls, before: Sequence[Said], said: Said) -> Context:
+    def of(cls, before: Sequence[Said], said: Said) -> Antecedent:
         """What of a turn a reply takes up, after what that cannot do without itself."""
         start, end = answers.asked_or_said(said.text)
         text = said.text[start:end]
@@ -134,7 +134,7 @@ def _quote(before: Sequence[Said], each: Said, kept: Set[str], zone: ZoneInfo, *
     return Quote(text, each.place, start, end, each.utterance.speaker, keeping.confidence(each.text), correction, also)
 
 
-def _taken_up(before: Sequence[Said], each: Said) -> Context | None:
+def _taken_up(before: Sequence[Said], each: Said) -> Antecedent | None:
     """What a message cannot do without: what it corrects, what it answers, or whom it only calls "he" or "it"."""
     if each.passage.heading or not before or (before[-1].place == each.place and not each.passage.label):
         return None
@@ -146,14 +146,14 @@ def _taken_up(before: Sequence[Said], each: Said) -> Context | None:
     other = last.utterance.speaker != each.utterance.speaker
     near = each.utterance.said_at - last.utterance.said_at <= SAME_TALK
     if other and (answers.answers(each.text, last.text) or answers.replies(each.text)):
-        return Context.of(before, last)
+        return Antecedent.of(before, last)
     if near and (answers.takes_up(each.text) if other else answers.refers(each.text)):
-        return Context.of(before, last)
+        return Antecedent.of(before, last)
     if answers.names_nobody(each.text):
         if other and near:
-            return Context.of(before, last)
+            return Antecedent.of(before, last)
         named = next((one for one in _own(before, each) if values.names(f"x {one.text}")), None)
-        return Context.of(before, named) if named is not None else None
+        return Antecedent.of(before, named) if named is not None else None
     return None
 
 
@@ -163,7 +163,7 @@ def _own(before: Sequence[Said], each: Said) -> list[Said]:
     return [one for one in reversed(own) if each.place - one.place <= OWN_TURNS and not answers.is_question(one.text)]
 
 
-def _corrected(before: Sequence[Said], each: Said) -> Context | None:
+def _corrected(before: Sequence[Said], each: Said) -> Antecedent | None:
     """The last sentence in which stands one value of the kind that the correction gives, without that value."""
     given = values.find(each.text) or values.names(each.text)
     for one in (*before[-1:], *_own(before, each)):
@@ -171,7 +171,7 @@ def _corrected(before: Sequence[Said], each: Said) -> Context | None:
             wrong = values.replaced_by(given, one.text[start:end])
             if wrong is not None:
                 text = f"{one.text[start : start + wrong.start]}\u2026{one.text[start + wrong.end : end]}"
-                return Context(one, start, end, _told(one, text))
+                return Antecedent(one, start, end, _told(one, text))
     return None
 
 

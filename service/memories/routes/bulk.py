@@ -19,7 +19,6 @@ from service.http.deps import Changer, Deleter, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.reads import AuditReadOf
 from service.http.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
-from service.kit import deadline
 from service.memories.forget import ForgottenMemory, forget_many
 from service.memories.revise import revise
 from service.memories.routes.change_models import (
@@ -108,7 +107,7 @@ async def patch_memories(
             field="items",
         )
     check_texts("items", (one.content or "" for one in body.items))
-    turn, ends = asyncio.Semaphore(AT_ONCE), deadline.lift()
+    turn, ends = asyncio.Semaphore(AT_ONCE), res.context.lift_deadline()
 
     async def item(index: int, one: PatchMemoryInput) -> PatchedMemoryItem:
         async with turn:
@@ -123,11 +122,11 @@ async def _patched(
     index: int, one: PatchMemoryInput, caller: Caller, res: Resources, write: WriteContext, ends: float | None
 ) -> PatchedMemoryItem:
     try:
-        async with deadline.answered_by(ends):
-            await refuse_repeated(write, caller.workspace_id, res)
-            change = revision(one, caller, res.clock())
+        async with res.answered_by(ends) as own:
+            await refuse_repeated(write, caller.workspace_id, own)
+            change = revision(one, caller, own.clock())
             context = write.answered_by(memory_answer)
-            found = memory_answer(await revise(caller.workspace_id, memory_id(one.id), change, res, context))
+            found = memory_answer(await revise(caller.workspace_id, memory_id(one.id), change, own, context))
     except Replay as replay:
         found = replay.answer
     except ServiceError as exc:

@@ -20,8 +20,8 @@ from service.episodes.statements.withdrawn import Withdrawal
 from service.graph.statements import entity_links, entity_relations
 from service.memories.statements import history, versions
 from service.memories.statements.history import BEFORE, TEXT_VECTOR
-from service.postgres import scopes, walls
-from service.postgres.engine import Session
+from service.postgres import scopes
+from service.postgres.engine import Session, is_walled
 from service.postgres.tables import MEMORY
 
 BATCH = 500
@@ -140,7 +140,7 @@ async def delete_memories(
     if not present:
         return []
     values = {"workspace": workspace_id, "ids": present}
-    if walls.current():  # copies beyond it are not seen here
+    if is_walled(session):  # copies beyond it are not seen here
         await session.execute(EXPIRE_COPIES, values)
     await session.execute(LOCK_EDGES, values)
     unnamed = await entity_links.lock_unnamed(session, workspace_id, present)

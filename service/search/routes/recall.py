@@ -51,8 +51,8 @@ async def recall_bundle(
     text = await clean_words(body.query or body.q or "", "query", res)
     narrowing.refuse_future(body.as_of, res.clock())
     query = _query(body, scope, text, res)
-    async with in_time(res, request):
-        found = await recall(query, res)
+    async with in_time(res, request) as timed:
+        found = await recall(query, timed)
     facts = [each.memory for each in found.facts]
     if body.reinforce and body.as_of is None:
         count_use(facts, [each.entity.id for each in found.entities])

@@ -106,7 +106,7 @@ async def carried_out(
     if not may_list:
         _check(body)
     narrowing.refuse_future(body.as_of, res.clock())
-    async with in_time(res, request):
+    async with in_time(res, request) as res:
         text = await clean_words(body.query_text, "query", res) if body.query_text else CleanText("")
         window, warnings = await narrowing.window(body, res)
         query = _query(body, scope, text, limit, window, res)

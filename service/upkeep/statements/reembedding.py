@@ -23,7 +23,7 @@ from service.domain.errors import Conflict
 from service.domain.job import LONG_MAX_ATTEMPTS
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres import rights, roles
-from service.postgres.engine import LOCK_TIMEOUT, translated_errors
+from service.postgres.driver_errors import LOCK_TIMEOUT, translated_errors
 from service.queue import schedule
 from service.runtime.statements import generations
 from service.runtime.statements.generations import Generation

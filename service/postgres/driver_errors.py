@@ -1,0 +1,113 @@
+"""Errors of the driver as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import asyncpg  # type: ignore[import-untyped]
+import sqlalchemy.exc
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from service.domain.errors import Conflict, Forbidden, LockedOut, ServiceError, StoreUnavailable
+from service.observability.metrics import DATABASE_ERRORS
+
+DRIVER = "driver"
+"""Where the information of a connection has its driver's."""
+
+LOCK_TIMEOUT, QUERY_CANCELLED, DEADLOCK = "55P03", "57014", "40P01"
+LOST = (
+    OSError,  # with TimeoutError, ssl.SSLError and all refusals of the network
+    EOFError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # the protocol ended in the middle of a message
+    asyncpg.PostgresConnectionError,
+    asyncpg.OperatorInterventionError,  # it shuts down, has crashed, or is not up yet
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    sqlalchemy.exc.PendingRollbackError,
+    sqlalchemy.exc.ResourceClosedError,
+)
+"""What the driver and SQLAlchemy raise when a connection is gone or could not be made."""
+
+PASSING_CLASSES = ("40", "53", "57", "58")
+"""SQLSTATE classes of what may succeed later: transaction rollback, resources, operator intervention, system error."""
+
+RETRY_AFTER_S = 1.0
+
+LOCKED_OUT = frozenset({"lock_timeout", "deadlock"})
+PASSING = {LOCK_TIMEOUT: "lock_timeout", DEADLOCK: "deadlock", QUERY_CANCELLED: "cancelled"}
+UNAVAILABLE = {
+    "unreachable": "The database cannot be reached.",
+    "pool_busy": "Every database connection is busy.",
+    "lock_timeout": "Another write to this scope takes too long.",
+    "deadlock": "Two writes waited for each other and this one gave way.",
+    "cancelled": "The database took too long.",
+    "other": "The database cannot do this right now.",
+}
+"""What is told of a transaction that the database did not do, by the reason that the metrics have."""
+
+CLASHES: Mapping[str, Callable[[], Conflict]] = {
+    "pk_memory": lambda: Conflict("A memory with this id exists in another scope.", field="id"),
+    "uq_memory_dedup": lambda: Conflict("The scope holds an equal memory already.", field="content"),
+}
+"""The error of a request that lost a race at a named constraint."""
+
+
+@contextmanager
+def translated_errors(session: AsyncConnection | None = None, *, walled: bool = False) -> Iterator[None]:
+    """Within the block errors of the driver become ours, so that no SQL and no parameter leaves db/. `session`: where
+    its connection has died, whatever is raised comes from that. `walled`: it may have met its wall."""
+    try:
+        yield
+    except ServiceError:
+        raise
+    except Exception as error:
+        ours = translated(error, session, walled=walled)
+        if ours is None:
+            raise
+        raise ours from error
+
+
+def translated(
+    error: Exception, session: AsyncConnection | None = None, *, walled: bool = False
+) -> ServiceError | None:
+    """Our error for the driver's; None for a bug."""
+    if isinstance(error, sqlalchemy.exc.TimeoutError):
+        return unavailable("pool_busy")
+    cause = _cause(error)
+    if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name in CLASHES:
+        return CLASHES[cause.constraint_name]()
+    if isinstance(cause, asyncpg.InsufficientPrivilegeError) and walled:
+        return Forbidden("This key reaches a part of the workspace only, and that lies outside of it.")
+    state = getattr(cause, "sqlstate", None) or ""
+    if state in PASSING:
+        return unavailable(PASSING[state])
+    if is_lost(error, session):
+        return unavailable("unreachable")
+    return unavailable("other") if state.startswith(PASSING_CLASSES) else None
+
+
+def _cause(error: Exception) -> BaseException:
+    """The driver's error in one of SQLAlchemy's."""
+    inner = getattr(error, "orig", None)
+    return error if inner is None else inner.__cause__ or inner
+
+
+def is_lost(error: Exception, session: AsyncConnection | None = None) -> bool:
+    """Whether the connection is gone, or was never there: the error says so, or the connection itself."""
+    if isinstance(error, sqlalchemy.exc.DBAPIError) and error.connection_invalidated:
+        return True
+    cause = _cause(error)
+    if isinstance(cause, LOST) or session is None:
+        return isinstance(cause, LOST) and not isinstance(cause, asyncpg.QueryCanceledError)
+    if session.closed or session.invalidated:
+        return True
+    raw = session.info.get(DRIVER)
+    return raw is not None and raw.is_closed()
+
+
+def unavailable(reason: str) -> StoreUnavailable:
+    """The error of a transaction that the database did not do; counted."""
+    DATABASE_ERRORS.labels(reason).inc()
+    kind = LockedOut if reason in LOCKED_OUT else StoreUnavailable
+    return kind(UNAVAILABLE[reason], retry_after_s=RETRY_AFTER_S)
