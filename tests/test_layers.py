@@ -87,6 +87,15 @@ def test_pure_rooms_have_no_io() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+LEAVE_THE_WALL = frozenset({"access/workspaces.py", "understanding/model_days.py"})
+"""They read or write what belongs to the workspace as a whole: its settings, its account for the language model."""
+
+
+def test_few_leave_the_wall_of_a_request() -> None:
+    files = [file for file in SERVICE.rglob("*.py") if ".without_wall()" in file.read_text()]
+    assert {str(file.relative_to(SERVICE)) for file in files} == LEAVE_THE_WALL
+
+
 ROUTES_TO_DO = frozenset({"conversations", "intake", "memories", "search"})
 """Rooms whose routes still read or write by themselves; this only gets shorter."""
 

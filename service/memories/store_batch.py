@@ -81,7 +81,7 @@ class _BatchRun:
         if len(short) > 1 and all(drafts[each].embedding_status is EmbeddingStatus.STORED for each in short):
             texts = [NewText(drafts[number], self._items[number].request) for number in short]
             try:
-                async with self._res.answered_by(self._ends) as res:
+                async with self._res.until(self._ends) as res:
                     stored = await store_together(texts, res)
                 self.results |= {number: one for number, one in zip(short, stored, strict=True) if one is not None}
             except (StoreUnavailable, OutcomeUnknown) as exc:
@@ -107,7 +107,7 @@ class _BatchRun:
         """`draft`: as far as it got with the others, where it did."""
         item = self._items[number]
         try:
-            async with self._slots, self._res.answered_by(self._ends) as res:
+            async with self._slots, self._res.until(self._ends) as res:
                 if draft is None:
                     self.results[number] = await store(item.draft, res, item.request)
                 else:

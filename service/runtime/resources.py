@@ -25,9 +25,8 @@ from service.runtime.embedding import ActiveEmbedder
 from service.runtime.statements.caches import DeferredEntries, VectorTable
 
 ScopeKey = tuple[str, str, int, Wall]
-"""A part of a scope as SQL, its values, up to how many rows are counted, and the wall."""
-"""A scope with its channels, and up to how many rows it is counted. What is remembered of it holds until a moment of
-the monotonic clock."""
+"""A part of a scope as SQL, its values, up to how many rows are counted, and the wall. What is remembered of it holds
+until a moment of the monotonic clock."""
 
 
 @dataclass(slots=True)
@@ -93,7 +92,8 @@ class Resources:
 
     def closed(self) -> Resources:
         """A view that opens no transaction before `within` gives it a wall: for what lives longer than a request."""
-        return replace(self, db=self.db.within(None))
+        db = self.db.within(None)
+        return replace(self, db=db, embedder=_within(self.embedder, self.context, db))
 
     def deferring(self) -> Resources:
         """A view for a write: new cache entries go with its transaction."""
@@ -102,7 +102,7 @@ class Resources:
         return self.within(replace(self.context, deferred=DeferredEntries()))
 
     @asynccontextmanager
-    async def answered_by(self, moment: float | None) -> AsyncIterator[Resources]:
+    async def until(self, moment: float | None) -> AsyncIterator[Resources]:
         """A view for an item of a batch, and its deadline: see `deadline.answered_by`."""
         async with deadline.answered_by(moment) as limit:
             yield self.within(replace(self.context, deadline=limit))

@@ -117,12 +117,12 @@ async def test_a_commit_that_has_begun_is_not_cut_off(
         await commit(session, writes=writes)
 
     monkeypatch.setattr(engine, "_commit", slowly)
-    async with resources.answered_by(deadline.after(0.2)) as own:
+    async with resources.until(deadline.after(0.2)) as own:
         async with own.db.begin(tenant.workspace_id):
             pass
         await asyncio.sleep(0.1)
     with pytest.raises(DeadlineExceeded):
-        async with resources.answered_by(deadline.after(0.2)) as own, own.db.begin(tenant.workspace_id, aside=True):
+        async with resources.until(deadline.after(0.2)) as own, own.db.begin(tenant.workspace_id, aside=True):
             await asyncio.sleep(0.5)
 
 

@@ -151,7 +151,7 @@ class _Batch:
     async def _conversation(self, index: int, one: StoreRequest) -> Answered:
         request = of_item(self.write, index)
         try:
-            async with self.slots, self.res.answered_by(self.ends) as res:
+            async with self.slots, self.res.until(self.ends) as res:
                 await refuse_repeated(request, self.caller.workspace_id, res)
                 return await _stored(one, self.caller, res, request)
         except Replay as replay:
@@ -175,7 +175,7 @@ class _Batch:
     async def _text(self, index: int, one: StoreRequest) -> BatchItem | Answered:
         request = of_item(self.write, index)
         try:
-            async with self.slots, self.res.answered_by(self.ends) as res:
+            async with self.slots, self.res.until(self.ends) as res:
                 await refuse_repeated(request, self.caller.workspace_id, res)
             serialize = StoreSerializer(one, self.res, may_read=self.caller.may(Right.READ))
             draft = text_draft(one, self.caller, self.res, later=False)

@@ -122,7 +122,7 @@ async def _patched(
     index: int, one: PatchMemoryInput, caller: Caller, res: Resources, write: WriteContext, ends: float | None
 ) -> PatchedMemoryItem:
     try:
-        async with res.answered_by(ends) as own:
+        async with res.until(ends) as own:
             await refuse_repeated(write, caller.workspace_id, own)
             change = revision(one, caller, own.clock())
             context = write.answered_by(memory_answer)
