@@ -110,7 +110,7 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
 async def _search(
     recalled: RecalledHits, request: Request, given: Mapping[str, Any], caller: Caller, res: Resources
 ) -> None:
-    body = body_of(SearchRequest, {**given, "connected": True, "turns": False})
+    body = body_of(SearchRequest, {**given, "connected": True, "turns": False, "detail": "full"})
     done = await carried_out(request, body, caller, res, may_list=True)
     match = "vector" if body.query else "tags" if body.tags else "trending"
     recalled.add(done.found.hits, match, done.connected or {})

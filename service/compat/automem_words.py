@@ -196,7 +196,7 @@ def hit_item(hit: Hit, match_type: str, relations: Sequence[Mapping[str, Any]] =
         "score_components": {**parts, **terms},
         "source": "graph" if match_type == "relation" else "qdrant",
         "relations": list(relations),
-        "memory": memory_item(hit.memory),
+        "memory": memory_item(hit.whole),
     }
 
 

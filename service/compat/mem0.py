@@ -170,7 +170,7 @@ async def search(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
     best = sorted(hits, key=lambda hit: -hit.score)[: given["limit"]]
     return {
         "results": [
-            mem0_words.chosen(mem0_words.memory_item(hit.memory, score=min(hit.score, 1.0)), sent) for hit in best
+            mem0_words.chosen(mem0_words.memory_item(hit.whole, score=min(hit.score, 1.0)), sent) for hit in best
         ]
     }
 

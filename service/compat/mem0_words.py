@@ -244,7 +244,13 @@ def searched(sent: Mapping[str, Any], most: int) -> dict[str, Any]:
     top_k = whole_number(sent.get("top_k", sent.get("limit")), "top_k", default=TOP_K, least=0, most=most)
     if top_k < 1:
         raise InvalidInput("top_k: must be at least 1.", field="top_k")
-    given = {"query": sent.get("query"), "limit": top_k, "categories": sent.get("categories") or [], "turns": False}
+    given = {
+        "query": sent.get("query"),
+        "limit": top_k,
+        "categories": sent.get("categories") or [],
+        "turns": False,
+        "detail": "full",
+    }
     if not isinstance(given["query"], str) or not given["query"].strip():
         raise InvalidInput("query: must be a text that is not blank.", field="query")
     if sent.get("threshold") is not None:

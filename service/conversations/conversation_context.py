@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from service.domain.conversation import Conversation, Turn
 from service.domain.memory import Hit
-from service.domain.query import Query
+from service.domain.query import Detail, Query
 from service.domain.text import CleanText
 from service.episodes.statements import turns
 from service.runtime.resources import Resources
@@ -39,7 +39,13 @@ class ConversationContext:
 
 
 async def context(
-    conversation: Conversation, query: CleanText | None, max_tokens: int, res: Resources, *, include_shared: bool
+    conversation: Conversation,
+    query: CleanText | None,
+    max_tokens: int,
+    res: Resources,
+    *,
+    include_shared: bool,
+    detail: Detail = "lean",
 ) -> ConversationContext:
     """Returns what fits into `max_tokens`. `query` None: the last turn of a user, or else the last turn.
     `include_shared`: what the workspace shares bears on it, too."""
@@ -54,7 +60,7 @@ async def context(
         # memories of the whole user or agent, not only of this conversation
         wide = scope if scope.user_id is None and scope.agent_id is None else replace(scope, run_id=None)
         wide = replace(wide, include_shared=include_shared)
-        found = await search.search(Query(wide, text, MAX_MEMORIES, ranking=res.settings.ranking), res)
+        found = await search.search(Query(wide, text, MAX_MEMORIES, ranking=res.settings.ranking, detail=detail), res)
         hits, warnings = found.hits, found.warnings
     return fitted(conversation, latest, hits, max_tokens, warnings)
 

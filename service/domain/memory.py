@@ -22,10 +22,10 @@ MemoryState = Literal["live", "deleted"]
 LifecycleState = Literal["enrichment_queued", "active", "decaying", "enrichment_abandoned", "archived", "deleted"]
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """One row, read back. `version_of`: it is a past version of that memory. `may_be_outdated_by`: newer memories that
-    may say what holds instead; `superseded_by`: those that do, where it has ended."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeanMemory:
+    """What searches and lists read of a memory. `may_be_outdated_by`: newer memories that may say what holds instead;
+    `superseded_by`: those that do, where it has ended."""
 
     id: UUID
     scope: Scope
@@ -35,25 +35,38 @@ class Memory:
     importance: Importance
     metadata: Mapping[str, Any]
     timestamp: datetime
-    embedding_status: EmbeddingStatus
-    created_at: datetime
-    updated_at: datetime
-    fact_confidence: float | None = None
     tags: tuple[str, ...] = ()
-    tag_prefixes: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    temporal: Temporal = field(default_factory=Temporal)
     t_valid: datetime | None = None
     t_invalid: datetime | None = None
-    session_id: str | None = None
     role: str | None = None
     speaker: str | None = None
     conversation_id: UUID | None = None
     turn_index: int | None = None
+    archived: bool = False
+    may_be_outdated_by: tuple[UUID, ...] = ()
+    superseded_by: tuple[UUID, ...] = ()
+    source: HitSource = "memory"
+
+    @property
+    def channel(self) -> str:
+        return self.scope.channel
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory(LeanMemory):
+    """One row, read back. `version_of`: it is a past version of that memory."""
+
+    embedding_status: EmbeddingStatus
+    created_at: datetime
+    updated_at: datetime
+    fact_confidence: float | None = None
+    tag_prefixes: tuple[str, ...] = ()
+    temporal: Temporal = field(default_factory=Temporal)
+    session_id: str | None = None
     summary: str | None = None
     enriched_at: datetime | None = None
     enrichment_attempts: int = 0
-    archived: bool = False
     version: int = 1
     expires_at: datetime | None = None
     relevance: float = 1.0
@@ -64,14 +77,7 @@ class Memory:
     current_confidence: float | None = None
     entities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     version_of: UUID | None = None
-    may_be_outdated_by: tuple[UUID, ...] = ()
-    superseded_by: tuple[UUID, ...] = ()
     deleted_at: datetime | None = None
-    source: HitSource = "memory"
-
-    @property
-    def channel(self) -> str:
-        return self.scope.channel
 
     @property
     def lifecycle_state(self) -> LifecycleState:
@@ -88,17 +94,17 @@ class Memory:
 def memory_of(turn: Turn) -> Memory:
     """The turn as a hit shows it: like a memory of which nothing is known but what was said."""
     return Memory(
-        turn.id,
-        turn.scope,
-        turn.text,
-        content_hash(turn.text),
-        Classification(MemoryType.CONTEXT, 0.0, ClassificationSource.DEFAULT),
-        Importance.of_value(0.5),
-        turn.metadata,
-        turn.timestamp,
-        EmbeddingStatus.STORED if turn.embedded else EmbeddingStatus.QUEUED,
-        turn.created_at,
-        turn.created_at,
+        id=turn.id,
+        scope=turn.scope,
+        text=turn.text,
+        hash=content_hash(turn.text),
+        kind=Classification(MemoryType.CONTEXT, 0.0, ClassificationSource.DEFAULT),
+        importance=Importance.of_value(0.5),
+        metadata=turn.metadata,
+        timestamp=turn.timestamp,
+        embedding_status=EmbeddingStatus.STORED if turn.embedded else EmbeddingStatus.QUEUED,
+        created_at=turn.created_at,
+        updated_at=turn.created_at,
         role=turn.role,
         speaker=turn.speaker,
         conversation_id=turn.conversation_id,
@@ -171,10 +177,16 @@ class Hit:
     the sum of value times weight over `terms`, times each of `factors`. `answer_probability` 0..1: that it holds the
     answer; None where it cannot be told. `later`: what was said after it about the same thing, the latest first."""
 
-    memory: Memory
+    memory: LeanMemory
     score: float
     similarity: float | None
     terms: Mapping[str, ScoreTerm] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)
     answer_probability: float | None = None
     later: tuple[LaterStatement, ...] = ()
+
+    @property
+    def whole(self) -> Memory:
+        """The memory with all its fields, as a query with detail=full reads it."""
+        assert isinstance(self.memory, Memory), "the query reads lean memories"
+        return self.memory

@@ -15,6 +15,9 @@ from service.domain.scope import Scope
 from service.domain.text import CleanText
 
 Validity = Literal["exclude", "demote", "ignore"]
+Detail = Literal["lean", "full"]
+"""How much an answer has of each memory or turn: what callers act on, or every field."""
+
 TagMatch = Literal["prefix", "exact"]
 ScopeId = Literal["user_id", "agent_id", "run_id"]
 TagMode = Literal["any", "all"]
@@ -86,8 +89,8 @@ class Query:
     outside [t_valid, t_invalid). `channels`: searched besides the scope's own and `_global`. `min_score` 0..1:
     hits below it are left out; `min_probability` 0..1: those that answer with a smaller probability. `explain_id`: a
     memory of which the answer says why it was found or not. `as_of`: what was recorded at this moment, instead of now.
-    `skip`: how many of the best an answer before had. `turns`: what was said answers as well, where nothing narrows
-    the query that a turn has not got.
+    `skip`: how many of the best an answer before had. `detail`: how much is read of the hits. `turns`: what was said
+    answers as well, where nothing narrows the query that a turn has not got.
     """
 
     scope: Scope
@@ -108,6 +111,7 @@ class Query:
     explain_id: UUID | None = None
     as_of: datetime | None = None
     skip: int = 0
+    detail: Detail = "lean"
     turns: bool = False
 
     @property

@@ -7,9 +7,10 @@ docs/limits.md has the limits in one table, docs/decisions/048-limits.md says wh
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
+from itertools import chain
 from typing import Any, Final
 
 from service.domain.errors import TooLarge
@@ -82,17 +83,19 @@ def weight(value: Any) -> int:
     """About how many bytes a value takes in an answer: of texts those in UTF-8, of all else a few."""
     if isinstance(value, str):
         return len(value) if value.isascii() else len(value.encode())
-    if isinstance(value, dict):
-        return sum(weight(name) + weight(each) for name, each in value.items())
-    if isinstance(value, list | tuple | bytes):
-        return sum(map(weight, value))
-    names = _fields(value.__class__)
-    return sum(weight(getattr(value, name)) for name in names) if names else 8
+    parts = _parts(value.__class__)
+    return 8 if parts is None else sum([8 if each is None else weight(each) for each in parts(value)])
 
 
 @cache
-def _fields(kind: type) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
+def _parts(kind: type) -> Callable[[Any], Iterable[Any]] | None:
+    """Takes a value of this type apart; None for one that is a few bytes."""
+    if issubclass(kind, dict):
+        return lambda value: chain(value, value.values())
+    if issubclass(kind, list | tuple | bytes):
+        return iter
+    names = [each.name for each in fields(kind)] if is_dataclass(kind) else []
+    return (lambda value: [getattr(value, name) for name in names]) if names else None
 
 
 def excess(value: Any, limits: JsonLimits) -> str | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from service.domain.conversation import Turn
+from service.domain.query import Detail
 from service.episodes.statements.turns import digest
 from service.http.schemas import (
     Id,
@@ -15,6 +16,7 @@ from service.http.schemas import (
     OfUser,
     ResponseModel,
     Time,
+    iso,
 )
 
 
@@ -28,14 +30,15 @@ class WithdrawnSpanItem(ResponseModel):
     replaced_by: Id | None = Field(description="UUID of the memory that says what is so now; null: none does")
 
 
-class TurnResponse(ResponseModel):
-    """A turn as stored."""
+class TurnListItem(ResponseModel):
+    """A turn in a list: what callers act on. With detail=full it has every field of a TurnResponse."""
+
+    model_config = ConfigDict(extra="allow")
 
     id: Id = Field(description="UUID")
     conversation_id: Id = Field(description="UUID of its conversation")
     external_id: str | None = Field(description="The name of its conversation; null: not known")
     turn_index: int = Field(description="Its index in the conversation, from 0; there may be gaps")
-    next_turn_id: Id | None = Field(description="UUID of the turn after it; null: it is the last one")
     role: str = Field(description="user, assistant, system, tool, or any other word")
     name: str | None = Field(description="Name of the speaker; null: not given")
     content: str = Field(
@@ -43,6 +46,19 @@ class TurnResponse(ResponseModel):
         "were changed or superseded they are left out as well, except in a conversation's own transcript, which marks "
         "them in `withdrawn`"
     )
+    metadata: dict[str, Any] = Field(description="As you stored it")
+    timestamp: Time = Field(description="When it was said")
+    user_id: OfUser
+    agent_id: OfAgent
+    channel: OfChannel
+
+
+class TurnResponse(TurnListItem):
+    """A turn as stored, with every field."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    next_turn_id: Id | None = Field(description="UUID of the turn after it; null: it is the last one")
     withdrawn: list[WithdrawnSpanItem] = Field(
         description="Parts of `content` that are no longer so; only in a conversation's transcript",
         default_factory=list,
@@ -50,12 +66,7 @@ class TurnResponse(ResponseModel):
     content_hash: str = Field(description="SHA-256 of the content, in hexadecimal")
     token_count: int | None = Field(description="As given, else estimated as bytes of UTF-8 / 4; null: not known")
     model: str | None = Field(description="The model that wrote it; null: not given")
-    metadata: dict[str, Any] = Field(description="As you stored it")
-    timestamp: Time = Field(description="When it was said")
-    user_id: OfUser
-    agent_id: OfAgent
     run_id: str | None = Field(description="Equal to external_id; null: not known")
-    channel: OfChannel
     archived: bool = Field(description="Whether its conversation is archived")
     embedding: Literal["stored", "queued"] = Field(
         description="stored, or queued: found by its words until its vector is computed"
@@ -73,4 +84,24 @@ def turn_fields(found: Turn) -> dict[str, Any]:
         "withdrawn": [],
         "content_hash": found.hash if found.whole is None else digest(found.text),
         "embedding": "stored" if found.embedded else "queued",
+    }
+
+
+def turn_item(found: Turn, detail: Detail) -> dict[str, Any]:
+    """A TurnListItem, with detail=full a TurnResponse, for responses written without a model."""
+    if detail == "full":
+        return TurnResponse.of(found, **turn_fields(found)).model_dump(mode="json")
+    return {
+        "id": found.id,
+        "conversation_id": found.conversation_id,
+        "external_id": found.scope.run_id,
+        "turn_index": found.index,
+        "role": found.role,
+        "name": found.speaker,
+        "content": found.text,
+        "metadata": found.metadata,
+        "timestamp": iso(found.timestamp),
+        "user_id": found.scope.user_id,
+        "agent_id": found.scope.agent_id,
+        "channel": found.scope.channel,
     }

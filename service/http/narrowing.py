@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo
 
@@ -198,14 +198,20 @@ class NarrowingFields(ReadScopeFields):
     @property
     def narrowed_by(self) -> list[str] | None:
         """The names of the options used, for the audit; their values may contain what a user wrote."""
-        given = [
+        given, usual = self.model_fields_set, _nothing_narrowed()
+        used = [
             name
             for name in NarrowingFields.model_fields
-            if name in self.model_fields_set - ReadScopeFields.model_fields.keys()
+            if name in given
+            and name not in ReadScopeFields.model_fields
+            and getattr(self, name) != getattr(usual, name)
         ]
-        fields = NarrowingFields.model_fields
-        used = [name for name in given if getattr(self, name) != fields[name].get_default(call_default_factory=True)]
         return used or None
+
+
+@cache
+def _nothing_narrowed() -> NarrowingFields:
+    return NarrowingFields.model_construct()
 
 
 def narrow(body: NarrowingFields, scope: Scope) -> Narrow:

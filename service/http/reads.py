@@ -11,14 +11,16 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any, Protocol
 from uuid import UUID
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Query, Request, Response
+from pydantic_core import to_json
 
 from service.access.budgets import Budgets, of_search
 from service.access.write_behind import ReadLog, UseCounter
 from service.domain.access import Caller
 from service.domain.errors import ClientGone, DeadlineExceeded, InvalidInput
-from service.domain.memory import Memory
+from service.domain.memory import LeanMemory
 from service.domain.moments import elapsed_ms
+from service.domain.query import Detail
 from service.domain.request import Operation, Subject
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.http.deps import ResourcesOf, metered, session_of
@@ -47,6 +49,16 @@ def page_limit(limit: int, res: Resources, *, given: bool) -> int:
 
 ReadOn = Annotated[str | None, Query(max_length=100)]
 """The cursor of a list that is paged by offset."""
+
+DETAIL = "lean: the fields that callers act on; full: every field of each memory or turn"
+DetailOf = Annotated[Detail, Query(description=DETAIL)]
+
+
+def send_json(content: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+    """A response that is serialised once, without its model: building and checking that took longer than reading the
+    rows."""
+    return Response(to_json(content, inf_nan_mode="null"), headers=headers, media_type="application/json")
+
 
 DEADLINE_S = 15.0
 """A whole search or recall, models included; then 503."""
@@ -187,14 +199,14 @@ def _metadata(
 class CountUse(Protocol):
     """Counts memories, and entities by id, as used."""
 
-    def __call__(self, found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None: ...
+    def __call__(self, found: Sequence[LeanMemory], entities: Iterable[UUID] = ()) -> None: ...
 
 
 def use_counter(request: Request) -> CountUse:
     """Returns a function that counts memories as used, after the request and outside its transaction
     (docs/decisions/059-ageing.md)."""
 
-    def count_use(found: Sequence[Memory], entities: Iterable[UUID] = ()) -> None:
+    def count_use(found: Sequence[LeanMemory], entities: Iterable[UUID] = ()) -> None:
         caller: Caller = request.state.caller
         res: Resources = request.state.resources
         if res.settings.reinforce:

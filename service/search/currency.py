@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 from uuid import UUID
 
-from service.domain.memory import Memory
+from service.domain.memory import LeanMemory
 from service.search.fusion import Ranked
 
 LOOKAHEAD: Final = 10
@@ -31,7 +31,7 @@ def same_thing_cosine(similarity: Callable[[float], float]) -> float:
     return high
 
 
-def newer(found: Mapping[UUID, Memory]) -> dict[Hashable, Collection[Hashable]]:
+def newer(found: Mapping[UUID, LeanMemory]) -> dict[Hashable, Collection[Hashable]]:
     """Returns the more current of these memories by each one: those that an edge ties to it."""
     return {key: (*row.may_be_outdated_by, *row.superseded_by) for key, row in found.items()}
 

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 from service.cognition.values import Goal, Profile, StrategyMatch
 from service.domain.conversation import Turn
-from service.domain.memory import Memory
+from service.domain.memory import LeanMemory
 from service.language.tokens import of_bytes
 from service.language.untrusted import one_line
 from service.search.values import EntityItem
@@ -139,7 +139,7 @@ def spoken(turn: Turn, text: str | None = None) -> str:
     return f"{one_line(turn.speaker or turn.role.capitalize())}: {one_line(text or turn.text)}"
 
 
-def fact(memory: Memory, score: float, day: date, marks: str = "", order: tuple[object, ...] = ()) -> PromptPiece:
+def fact(memory: LeanMemory, score: float, day: date, marks: str = "", order: tuple[object, ...] = ()) -> PromptPiece:
     """Returns the line of a memory. `marks`: whether it is no longer valid or has later statements."""
     text = f"- {one_line(memory.text)} ({day}){marks}"
     return PromptPiece("facts", score, (PromptLine(memory.id, text, (*order, memory.timestamp, str(memory.id))),))

@@ -112,6 +112,7 @@ def _search_query(query: RecallQuery, limit: int) -> Query:
         ranking=query.ranking,
         as_of=query.as_of,
         timezone=query.timezone,
+        detail=query.detail,
     )
 
 

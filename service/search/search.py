@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -23,7 +23,7 @@ from prometheus_client import Histogram
 
 from service.domain import sizes
 from service.domain.errors import EmbeddingError
-from service.domain.memory import Hit, LaterStatement, Memory, ScoreTerm, memory_of
+from service.domain.memory import Hit, LaterStatement, LeanMemory, ScoreTerm, memory_of
 from service.domain.moments import Stopwatch
 from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, is_probable
 from service.domain.scope import ScopeSummary
@@ -63,6 +63,8 @@ from service.search.statements.features import Features
 from service.search.statements.plan import MIN_ARM_LIMIT, NOWHERE, Candidates, SearchPlan
 from service.search.statements.turn_candidates import TurnContext, TurnQuery
 from service.search.techniques import AddedTexts, QueryVectors
+
+LeanMemories = Mapping[UUID, LeanMemory]
 
 SUMMARY_KEPT_S: Final = 10.0
 """How long a scope's size and speakers are cached: a new speaker may be missing until then, and what
@@ -135,7 +137,7 @@ class ReadSearch:
 
     measured: Measured
     ranked: Sequence[Ranked]
-    memories: Mapping[UUID, Memory]
+    memories: LeanMemories
     cosines: Mapping[UUID, float | None]
     explanation: Explanation | None
     answer: Answerability | None
@@ -365,7 +367,7 @@ async def _later(
     return await later.read(session, query.scope.workspace_id, hits, said, res.generation, distance=distance)
 
 
-def _is_short(ranked: Sequence[Ranked], found: Mapping[UUID, Memory], rows: Mapping[UUID, Memory], limit: int) -> bool:
+def _is_short(ranked: Sequence[Ranked], found: LeanMemories, rows: LeanMemories, limit: int) -> bool:
     """Whether there would be more hits if none had given way to another that says the same."""
     if len({each.hash for each in found.values()}) >= min(limit, len(rows)):
         return False
@@ -447,24 +449,26 @@ async def _recorded(session: Session, prepared: PreparedSearch, res: Resources) 
     return Measured(found, context, measured, frozenset(), (past_texts.CUT,) if texts.is_cut else ())
 
 
-async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[Mapping[UUID, Memory], int | None]:
+async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[LeanMemories, int | None]:
     """Those that fit an answer, and the `skip` of the others."""
-    read = partial(_memories_and_turns, session, query.scope.workspace_id)
+    read: Callable[[Sequence[UUID]], Awaitable[LeanMemories]] = partial(_memories_and_turns, session, query)
     if query.as_of is not None:
         read = partial(recorded.get_many, session, query.scope.workspace_id, moment=query.as_of)
     found, count = await direct.page_of_ids(ids, read)
     return found, query.skip + count if count < len(ids) else None
 
 
-async def _memories_and_turns(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Memory]:
-    found = await memories.get_many(session, workspace_id, ids)
+async def _memories_and_turns(session: Session, query: Query, ids: Sequence[UUID]) -> dict[UUID, LeanMemory]:
+    workspace_id = query.scope.workspace_id
+    read = memories.get_many if query.detail == "full" else memories.get_lean
+    found = {**await read(session, workspace_id, ids)}
     if of_turns := [each for each in ids if each not in found]:
         said = await turns.get_many(session, workspace_id, of_turns)
         found |= {key: memory_of(each) for key, each in said.items()}
     return found
 
 
-async def _without_told(session: Session, query: Query, found: Mapping[UUID, Memory]) -> Mapping[UUID, Memory]:
+async def _without_told(session: Session, query: Query, found: LeanMemories) -> LeanMemories:
     """Without messages of which a fact is among the hits: a fact leads, the message is its source."""
     said = {key: each for key, each in found.items() if each.source == "memory"}
     messages = {key: each.conversation_id for key, each in said.items() if each.turn_index is not None}
@@ -531,7 +535,7 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
     )
 
 
-def _each_once(ranked: Sequence[Ranked], found: Mapping[UUID, Memory]) -> list[Ranked]:
+def _each_once(ranked: Sequence[Ranked], found: LeanMemories) -> list[Ranked]:
     """The hits without those that another channel says better: a memory and its promoted copy have one text."""
     first: dict[tuple[str | None, ...], str] = {}
     kept = []

@@ -13,8 +13,8 @@ from uuid import UUID
 from service.cognition.values import Goal, Profile, StrategyMatch
 from service.domain.conversation import Turn
 from service.domain.entity import Entity
-from service.domain.memory import Memory
-from service.domain.query import TechniqueUse, VectorPath
+from service.domain.memory import LeanMemory
+from service.domain.query import Detail, TechniqueUse, VectorPath
 from service.domain.ranking import Ranking, RecallWeights
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -53,6 +53,7 @@ class RecallQuery:
     valid_at: datetime | None = None
     as_of: datetime | None = None
     timezone: str = "UTC"
+    detail: Detail = "lean"
     shares: RecallWeights = field(default_factory=RecallWeights)
     ranking: Ranking = field(default_factory=Ranking)
 
@@ -71,7 +72,7 @@ class TurnItem:
 
 @dataclass(frozen=True, slots=True)
 class FactItem:
-    memory: Memory
+    memory: LeanMemory
     score: float
     match: float
     similarity: float | None

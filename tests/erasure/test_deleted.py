@@ -28,7 +28,7 @@ async def test_what_was_deleted_is_listed_as_it_was(client: AsyncClient, other_c
     await client.post("/v1/memories/batch/delete", json={"ids": [bay]})
     await client.post("/v1/forget", json={"query": "Wanda", **ALICE})
 
-    page = await gone(client, count=True)
+    page = await gone(client, count=True, detail="full")
     assert [each["id"] for each in page["results"]] == [boat, bay, tea]
     assert page["total"] == {"value": 3, "is_exact": True}
     found = page["results"][-1]

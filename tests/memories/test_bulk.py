@@ -15,7 +15,7 @@ async def test_get_keeps_the_order_and_names_what_is_missing(client: AsyncClient
     ids = [await store(client, f"Fact with number {number}") for number in range(3)]
     theirs = await store(other_client, "Theirs alone")
     wanted = [ids[2], "fake-id", ids[0], NOBODY, theirs, ids[2]]
-    found = (await client.post("/v1/memories/batch/get", json={"ids": wanted})).json()
+    found = (await client.post("/v1/memories/batch/get", json={"ids": wanted, "detail": "full"})).json()
     assert [each["id"] for each in found["results"]] == [ids[2], ids[0]]
     assert found["missing"] == ["fake-id", NOBODY, theirs]
     assert found["results"][0] == (await client.get(f"/v1/memories/{ids[2]}")).json()

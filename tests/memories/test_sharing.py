@@ -30,10 +30,14 @@ async def share(client: AsyncClient, content: str = RULE, **fields: Any) -> str:
 
 
 async def found(client: AsyncClient, query: str = "office", **asked: Any) -> dict[str, bool]:
-    """By id, whether the hit says that it is shared."""
+    """By id, whether the hit is nobody's own."""
     answer = await client.post("/v1/memories/search", json={"query": query, **asked})
     assert answer.status_code == 200, answer.text
-    return {each["id"]: each["shared"] for each in answer.json()["results"]}
+    return {each["id"]: is_shared(each) for each in answer.json()["results"]}
+
+
+def is_shared(found: dict[str, Any]) -> bool:
+    return all(found[name] is None for name in ("user_id", "agent_id", "run_id"))
 
 
 @asynccontextmanager
@@ -93,7 +97,7 @@ async def test_every_read_of_a_scope_may_have_it(client: AsyncClient) -> None:
         answer = await client.get(f"/v1/memories{path}", params={"user_id": "alice", **more})
         assert {each["id"] for each in answer.json()["results"]} == {mine}, path
     recalled = (await client.post("/v1/recall", json={"query": "office", **asked})).json()
-    assert {each["id"]: each["shared"] for each in recalled["facts"]} == {rule: True, mine: False}
+    assert {each["id"]: is_shared(each) for each in recalled["facts"]} == {rule: True, mine: False}
     nothing_else = (await client.post("/v1/recall", json={"query": "office", "shared": True})).json()
     assert {each["id"] for each in nothing_else["facts"]} == {rule}
 

@@ -132,53 +132,22 @@ class ContextMemoryItem(TypedDict):
 
     id: str
     memory: str
-    hash: str
     type: MemoryType
-    type_confidence: float
-    classification_source: ClassificationSource
-    fact_confidence: float | None
-    current_confidence: float | None
-    importance: float
-    importance_level: int
-    importance_band: ImportanceBand
     tags: list[str]
-    tag_prefixes: list[str]
     categories: list[str]
     metadata: dict[str, Any]
-    temporal: TemporalDetails
-    entities: dict[str, list[str]]
-    summary: str | None
-    enriched: bool
-    enriched_at: str | None
-    enrichment_attempts: int
-    lifecycle_state: LifecycleState
-    archived: bool
-    deleted_at: str | None
-    embedding: EmbeddingStatus
     user_id: str | None
     agent_id: str | None
     run_id: str | None
     channel: str
-    shared: bool
-    session_id: str | None
     role: str | None
     speaker: str | None
     conversation_id: str | None
-    turn_index: int | None
     timestamp: str
     t_valid: str | None
     t_invalid: str | None
-    relevance: float
-    salience: float
-    access_count: int
-    last_accessed: str | None
-    stale_at: str | None
-    version: int
-    created_at: str
-    updated_at: str
-    expires_at: str | None
-    version_of: str | None
     may_be_outdated_by: list[str]
+    archived: bool
     score: float
     similarity: float | None
 
@@ -187,7 +156,7 @@ class ConversationContextResponse(TypedDict):
     """Turns and memories for a prompt, as lists and as text."""
 
     conversation_id: str
-    turns: list[TurnResponse]
+    turns: list[TurnListItem]
     memories: list[ContextMemoryItem]
     context: str
     tokens: int
@@ -589,6 +558,7 @@ class GetMemoriesRequest(TypedDict):
 
     ids: list[str]
     cursor: NotRequired[str | None]
+    detail: NotRequired[Literal["lean", "full"]]
 
 
 class GoalDetailsResponse(TypedDict):
@@ -692,7 +662,7 @@ class LlmUsage(TypedDict):
 class MemoriesByIdResponse(TypedDict):
     """The memories in the order of their ids."""
 
-    results: list[MemoryResponse]
+    results: list[MemoryItem]
     missing: list[str]
     next_cursor: str | None
 
@@ -733,22 +703,60 @@ class MemoryHistoryResponse(TypedDict):
     next_cursor: str | None
 
 
+class MemoryItem(TypedDict):
+    """A memory in a list: what callers act on. With detail=full it has every field of a MemoryResponse."""
+
+    id: str
+    memory: str
+    type: MemoryType
+    tags: list[str]
+    categories: list[str]
+    metadata: dict[str, Any]
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    role: str | None
+    speaker: str | None
+    conversation_id: str | None
+    timestamp: str
+    t_valid: str | None
+    t_invalid: str | None
+    may_be_outdated_by: list[str]
+    archived: bool
+
+
 class MemoryPage(TypedDict):
     """Newest first by default; for the next page send `next_cursor` as `cursor` with the same order."""
 
-    results: list[MemoryResponse]
+    results: list[MemoryItem]
     next_cursor: str | None
     total: TotalCount | None
     warnings: list[str]
 
 
 class MemoryResponse(TypedDict):
-    """A stored memory."""
+    """A stored memory, with every field."""
 
     id: str
     memory: str
-    hash: str
     type: MemoryType
+    tags: list[str]
+    categories: list[str]
+    metadata: dict[str, Any]
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+    channel: str
+    role: str | None
+    speaker: str | None
+    conversation_id: str | None
+    timestamp: str
+    t_valid: str | None
+    t_invalid: str | None
+    may_be_outdated_by: list[str]
+    archived: bool
+    hash: str
     type_confidence: float
     classification_source: ClassificationSource
     fact_confidence: float | None
@@ -756,10 +764,7 @@ class MemoryResponse(TypedDict):
     importance: float
     importance_level: int
     importance_band: ImportanceBand
-    tags: list[str]
     tag_prefixes: list[str]
-    categories: list[str]
-    metadata: dict[str, Any]
     temporal: TemporalDetails
     entities: dict[str, list[str]]
     summary: str | None
@@ -767,22 +772,11 @@ class MemoryResponse(TypedDict):
     enriched_at: str | None
     enrichment_attempts: int
     lifecycle_state: LifecycleState
-    archived: bool
     deleted_at: str | None
     embedding: EmbeddingStatus
-    user_id: str | None
-    agent_id: str | None
-    run_id: str | None
-    channel: str
     shared: bool
     session_id: str | None
-    role: str | None
-    speaker: str | None
-    conversation_id: str | None
     turn_index: int | None
-    timestamp: str
-    t_valid: str | None
-    t_invalid: str | None
     relevance: float
     salience: float
     access_count: int
@@ -793,7 +787,6 @@ class MemoryResponse(TypedDict):
     updated_at: str
     expires_at: str | None
     version_of: str | None
-    may_be_outdated_by: list[str]
 
 
 class MemorySearchHit(TypedDict):
@@ -801,60 +794,29 @@ class MemorySearchHit(TypedDict):
 
     id: str
     memory: str
-    hash: str
     type: MemoryType
-    type_confidence: float
-    classification_source: ClassificationSource
-    fact_confidence: float | None
-    current_confidence: float | None
-    importance: float
-    importance_level: int
-    importance_band: ImportanceBand
     tags: list[str]
-    tag_prefixes: list[str]
     categories: list[str]
     metadata: dict[str, Any]
-    temporal: TemporalDetails
-    entities: dict[str, list[str]]
-    summary: str | None
-    enriched: bool
-    enriched_at: str | None
-    enrichment_attempts: int
-    lifecycle_state: LifecycleState
-    archived: bool
-    deleted_at: str | None
-    embedding: EmbeddingStatus
     user_id: str | None
     agent_id: str | None
     run_id: str | None
     channel: str
-    shared: bool
-    session_id: str | None
     role: str | None
     speaker: str | None
     conversation_id: str | None
-    turn_index: int | None
     timestamp: str
     t_valid: str | None
     t_invalid: str | None
-    relevance: float
-    salience: float
-    access_count: int
-    last_accessed: str | None
-    stale_at: str | None
-    version: int
-    created_at: str
-    updated_at: str
-    expires_at: str | None
-    version_of: str | None
     may_be_outdated_by: list[str]
+    archived: bool
     source: Literal["memory", "turn"]
     score: float
     similarity: float | None
     answer_probability: float | None
     later: list[LaterStatementItem]
-    explain: ScoreExplanation | None
-    connected: list[ConnectedMemoryItem] | None
+    explain: ScoreExplanation
+    connected: list[ConnectedMemoryItem]
 
 
 class MemorySourceItem(TypedDict):
@@ -1032,53 +994,22 @@ class RecallFactItem(TypedDict):
 
     id: str
     memory: str
-    hash: str
     type: MemoryType
-    type_confidence: float
-    classification_source: ClassificationSource
-    fact_confidence: float | None
-    current_confidence: float | None
-    importance: float
-    importance_level: int
-    importance_band: ImportanceBand
     tags: list[str]
-    tag_prefixes: list[str]
     categories: list[str]
     metadata: dict[str, Any]
-    temporal: TemporalDetails
-    entities: dict[str, list[str]]
-    summary: str | None
-    enriched: bool
-    enriched_at: str | None
-    enrichment_attempts: int
-    lifecycle_state: LifecycleState
-    archived: bool
-    deleted_at: str | None
-    embedding: EmbeddingStatus
     user_id: str | None
     agent_id: str | None
     run_id: str | None
     channel: str
-    shared: bool
-    session_id: str | None
     role: str | None
     speaker: str | None
     conversation_id: str | None
-    turn_index: int | None
     timestamp: str
     t_valid: str | None
     t_invalid: str | None
-    relevance: float
-    salience: float
-    access_count: int
-    last_accessed: str | None
-    stale_at: str | None
-    version: int
-    created_at: str
-    updated_at: str
-    expires_at: str | None
-    version_of: str | None
     may_be_outdated_by: list[str]
+    archived: bool
     score: float
     match: float
     similarity: float | None
@@ -1152,6 +1083,7 @@ class RecallRequest(TypedDict):
     techniques: NotRequired[Techniques | None]
     diversity: NotRequired[float | None]
     reinforce: NotRequired[bool]
+    detail: NotRequired[Literal["lean", "full"]]
     format: NotRequired[Literal["json", "markdown"]]
 
 
@@ -1179,23 +1111,14 @@ class RecallTurnItem(TypedDict):
     conversation_id: str
     external_id: str | None
     turn_index: int
-    next_turn_id: str | None
     role: str
     name: str | None
     content: str
-    withdrawn: list[WithdrawnSpanItem]
-    content_hash: str
-    token_count: int | None
-    model: str | None
     metadata: dict[str, Any]
     timestamp: str
     user_id: str | None
     agent_id: str | None
-    run_id: str | None
     channel: str
-    archived: bool
-    embedding: Literal["stored", "queued"]
-    created_at: str
     score: float
     match: float
     answer_probability: float | None
@@ -1335,6 +1258,7 @@ class SearchRequest(TypedDict):
     validity: NotRequired[Validity]
     connected: NotRequired[bool]
     turns: NotRequired[bool]
+    detail: NotRequired[Literal["lean", "full"]]
     cursor: NotRequired[str | None]
 
 
@@ -1489,20 +1413,20 @@ class StoreTurnResponse(TypedDict):
     conversation_id: str
     external_id: str | None
     turn_index: int
-    next_turn_id: str | None
     role: str
     name: str | None
     content: str
-    withdrawn: list[WithdrawnSpanItem]
-    content_hash: str
-    token_count: int | None
-    model: str | None
     metadata: dict[str, Any]
     timestamp: str
     user_id: str | None
     agent_id: str | None
-    run_id: str | None
     channel: str
+    next_turn_id: str | None
+    withdrawn: list[WithdrawnSpanItem]
+    content_hash: str
+    token_count: int | None
+    model: str | None
+    run_id: str | None
     archived: bool
     embedding: Literal["stored", "queued"]
     created_at: str
@@ -1600,27 +1524,44 @@ class TotalCount(TypedDict):
     is_exact: bool
 
 
-class TurnResponse(TypedDict):
-    """A turn as stored."""
+class TurnListItem(TypedDict):
+    """A turn in a list: what callers act on. With detail=full it has every field of a TurnResponse."""
 
     id: str
     conversation_id: str
     external_id: str | None
     turn_index: int
-    next_turn_id: str | None
     role: str
     name: str | None
     content: str
-    withdrawn: list[WithdrawnSpanItem]
-    content_hash: str
-    token_count: int | None
-    model: str | None
     metadata: dict[str, Any]
     timestamp: str
     user_id: str | None
     agent_id: str | None
-    run_id: str | None
     channel: str
+
+
+class TurnResponse(TypedDict):
+    """A turn as stored, with every field."""
+
+    id: str
+    conversation_id: str
+    external_id: str | None
+    turn_index: int
+    role: str
+    name: str | None
+    content: str
+    metadata: dict[str, Any]
+    timestamp: str
+    user_id: str | None
+    agent_id: str | None
+    channel: str
+    next_turn_id: str | None
+    withdrawn: list[WithdrawnSpanItem]
+    content_hash: str
+    token_count: int | None
+    model: str | None
+    run_id: str | None
     archived: bool
     embedding: Literal["stored", "queued"]
     created_at: str
@@ -1633,23 +1574,14 @@ class TurnSearchHit(TypedDict):
     conversation_id: str
     external_id: str | None
     turn_index: int
-    next_turn_id: str | None
     role: str
     name: str | None
     content: str
-    withdrawn: list[WithdrawnSpanItem]
-    content_hash: str
-    token_count: int | None
-    model: str | None
     metadata: dict[str, Any]
     timestamp: str
     user_id: str | None
     agent_id: str | None
-    run_id: str | None
     channel: str
-    archived: bool
-    embedding: Literal["stored", "queued"]
-    created_at: str
     score: float
     similarity: float | None
     answer_probability: float | None
@@ -2027,6 +1959,8 @@ class GetConversationContextOptions(TypedDict, total=False):
     """Include shared memories, in one ranking; default: the workspace's setting, initially false"""
     reinforce: bool
     """Count the memories as used; false for previews"""
+    detail: Literal["lean", "full"]
+    """lean: the fields that callers act on; full: every field of each memory or turn"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
@@ -2066,6 +2000,8 @@ class GetMemoriesOptions(TypedDict, total=False):
     """UUIDs of memories; 1,000 at most"""
     cursor: str | None
     """next_cursor of the previous page, with the same ids"""
+    detail: Literal["lean", "full"]
+    """lean: the fields that callers act on; full: every field of each memory or turn; default "lean"""
 
 
 class GetMemoryOptions(TypedDict, total=False):
@@ -2239,6 +2175,8 @@ class ListMemoriesOptions(TypedDict, total=False):
     """Return the number of matches in `total`"""
     state: MemoryState
     """deleted: list deleted memories instead, as they were"""
+    detail: Literal["lean", "full"]
+    """lean: the fields that callers act on; full: every field of each memory or turn"""
     filters: str | None
     """A filter as URL-encoded JSON"""
     channels: list[str] | None
@@ -2445,6 +2383,8 @@ class RecallOptions(TypedDict, total=False):
     """0..1: how much to lower facts that repeat one ranked above; default 0"""
     reinforce: bool
     """Count the results as used; false for previews; default true"""
+    detail: Literal["lean", "full"]
+    """lean: the fields that callers act on; full: every field of each memory or turn; default "lean"""
     format: Literal["json", "markdown"]
     """markdown: also return one block of text for a prompt; default "json"""
 
@@ -2562,6 +2502,8 @@ class SearchMemoriesOptions(TypedDict, total=False):
     """Include the memories that each hit is connected to, 5 by default"""
     turns: bool
     """Also return turns whose content is in no memory, unless tags, filters or another condition that only memories can meet is given; default true"""
+    detail: Literal["lean", "full"]
+    """lean: the fields that callers act on; full: every field of each memory or turn; default "lean"""
     cursor: str | None
     """next_cursor of the previous page, with an otherwise identical request"""
 
@@ -2581,6 +2523,8 @@ class SearchTurnsOptions(TypedDict, total=False):
     """Minimum answer_probability, 0..1; results without one are kept"""
     cursor: str | None
     """next_cursor of the previous page"""
+    detail: Literal["lean", "full"]
+    """lean: the fields that callers act on; full: every field of each memory or turn"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None

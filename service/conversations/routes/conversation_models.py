@@ -7,8 +7,8 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from service.conversations.transcript import TranscriptTurn
-from service.domain.conversation import Conversation, TurnHit
-from service.episodes.turn_models import TurnResponse, WithdrawnSpanItem, turn_fields
+from service.domain.conversation import Conversation
+from service.episodes.turn_models import TurnListItem, TurnResponse, WithdrawnSpanItem, turn_fields
 from service.http.free_json import JsonObject
 from service.http.schemas import (
     Filled,
@@ -29,7 +29,7 @@ from service.http.schemas import (
     Vector,
     example,
 )
-from service.memories.routes.memory_models import MemoryResponse
+from service.memories.routes.memory_models import MemoryItem
 from service.memories.routes.store_models import RedactionCount
 from service.search.routes.answers import Answerable, AnswerProbability, HitProbability
 
@@ -141,11 +141,11 @@ class ConversationPage(ResponseModel):
 class TurnList(ResponseModel):
     """Newest first."""
 
-    results: list[TurnResponse] = Field(description="At most `limit` turns")
+    results: list[TurnListItem] = Field(description="At most `limit` turns")
     next_cursor: NextCursor = None
 
 
-class TurnSearchHit(TurnResponse):
+class TurnSearchHit(TurnListItem):
     """A turn found by a search."""
 
     score: float = Field(description="The value that hits are ranked by; comparable within this response only")
@@ -165,7 +165,7 @@ class TurnSearchResponse(ResponseModel):
     warnings: list[str] = Field(description="What was skipped, each as `code: sentence`", default_factory=list)
 
 
-class ContextMemoryItem(MemoryResponse):
+class ContextMemoryItem(MemoryItem):
     """A memory that is relevant to the conversation."""
 
     score: float = Field(description="Its score in a search: 0..1, times the factors")
@@ -176,7 +176,7 @@ class ConversationContextResponse(ResponseModel):
     """Turns and memories for a prompt, as lists and as text."""
 
     conversation_id: Id = Field(description="UUID")
-    turns: list[TurnResponse] = Field(description="The latest turns that fit, without gaps")
+    turns: list[TurnListItem] = Field(description="The latest turns that fit, without gaps")
     memories: list[ContextMemoryItem] = Field(
         description="Relevant memories of the same user or agent, without its own turns"
     )
@@ -194,13 +194,3 @@ def conversation_fields(found: Conversation, turn_count: int) -> dict[str, Any]:
 def transcript_turn(found: TranscriptTurn) -> TurnResponse:
     marked = [WithdrawnSpanItem.of(each) for each in found.withdrawn]
     return TurnResponse.of(found.turn, **{**turn_fields(found.turn), "withdrawn": marked})
-
-
-def turn_search_hit(found: TurnHit) -> TurnSearchHit:
-    return TurnSearchHit.of(
-        found.turn,
-        **turn_fields(found.turn),
-        score=found.score,
-        similarity=found.similarity,
-        answer_probability=found.answer_probability,
-    )

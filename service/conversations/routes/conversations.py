@@ -14,7 +14,6 @@ from service.conversations.conversation_context import context
 from service.conversations.conversations import OpenedConversation, change, open_conversation
 from service.conversations.routes.conversation_models import (
     MAX_INDEX,
-    ContextMemoryItem,
     ConversationContextResponse,
     ConversationDetailsResponse,
     ConversationPage,
@@ -31,7 +30,7 @@ from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.episodes.lookup import find
 from service.episodes.statements import conversations, turns
-from service.episodes.turn_models import TurnResponse, turn_fields
+from service.episodes.turn_models import turn_fields, turn_item
 from service.episodes.turns import IncomingTurn, TurnOutcome, store
 from service.graph.statements.entities import mentioning
 from service.http import cursors, errors
@@ -51,10 +50,10 @@ from service.http.deps import (
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.query_parameters import the_query
-from service.http.reads import RATE_LIMITED, AuditReadOf, CountUseOf
+from service.http.reads import RATE_LIMITED, AuditReadOf, CountUseOf, DetailOf, send_json
 from service.http.schemas import embedding_vector
 from service.http.writes import WriteOf, answer, etag, send
-from service.memories.routes.memory_models import memory_fields
+from service.memories.routes.memory_models import memory_item
 from service.memories.routes.store_models import RedactionCount
 from service.runtime.pii import clean_words
 
@@ -221,6 +220,7 @@ async def store_turn(
 @router.get(
     "/conversations/{id}/context",
     summary="Get turns and memories for the next prompt",
+    response_model=ConversationContextResponse,
     responses=errors.keyed(400, 404, 422, 429),
     dependencies=RATE_LIMITED,
 )
@@ -240,7 +240,8 @@ async def get_conversation_context(
     q: Annotated[str | None, Query(min_length=1, max_length=20_000, include_in_schema=False)] = None,
     include_shared: IncludeShared = None,
     reinforce: Annotated[bool, Query(description="Count the memories as used; false for previews")] = True,
-) -> ConversationContextResponse:
+    detail: DetailOf = "lean",
+) -> Response:
     """The last turns and relevant memories of the same user or agent, as many as fit; `context` has them as text."""
     asked = None
     if query is not None or q is not None:
@@ -249,22 +250,24 @@ async def get_conversation_context(
     async with res.db.read(caller.workspace_id) as session:
         conversation = await find(session, owner, id)
     shared = res.settings.include_shared if include_shared is None else include_shared
-    found = await context(conversation, asked, max_tokens, metered(res), include_shared=shared)
+    found = await context(conversation, asked, max_tokens, metered(res), include_shared=shared, detail=detail)
     memories = [hit.memory for hit in found.memories]
     note("context", conversation.scope, memories, query=asked, max_tokens=max_tokens)
     if reinforce:
         used(memories)
-    return ConversationContextResponse(
-        conversation_id=conversation.id,
-        turns=[TurnResponse.of(each, **turn_fields(each)) for each in found.turns],
-        memories=[
-            ContextMemoryItem(**memory_fields(each.memory), score=each.score, similarity=each.similarity)
-            for each in found.memories
-        ],
-        context=found.text,
-        tokens=found.tokens,
-        max_tokens=max_tokens,
-        warnings=list(found.warnings),
+    return send_json(
+        {
+            "conversation_id": conversation.id,
+            "turns": [turn_item(each, detail) for each in found.turns],
+            "memories": [
+                {**memory_item(each.memory, detail), "score": each.score, "similarity": each.similarity}
+                for each in found.memories
+            ],
+            "context": found.text,
+            "tokens": found.tokens,
+            "max_tokens": max_tokens,
+            "warnings": found.warnings,
+        }
     )
 
 

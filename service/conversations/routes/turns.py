@@ -6,19 +6,19 @@ from datetime import timedelta
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 
-from service.conversations.routes.conversation_models import TurnList, TurnSearchResponse, turn_search_hit
+from service.conversations.routes.conversation_models import TurnList, TurnSearchResponse
 from service.domain.query import is_answerable, is_probable
 from service.episodes.lookup import find
 from service.episodes.statements import turns
 from service.episodes.statements.turns import TurnFilter
-from service.episodes.turn_models import TurnResponse, turn_fields
+from service.episodes.turn_models import turn_item
 from service.http import cursors, errors
 from service.http.deps import ListScopeOf, Reader, ResourcesOf, ScopeOf
 from service.http.json_body import JsonRoute
 from service.http.query_parameters import the_query
-from service.http.reads import RATE_LIMITED, AuditReadOf, ReadOn, in_time
+from service.http.reads import RATE_LIMITED, AuditReadOf, DetailOf, ReadOn, in_time, send_json
 from service.http.schemas import Channel
 from service.runtime.pii import clean_words
 from service.search.routes.answers import MIN_PROBABILITY
@@ -38,7 +38,7 @@ Channels = Annotated[
 ]
 
 
-@router.get("/recent", summary="List the latest turns of a scope", responses=errors.keyed(400))
+@router.get("/recent", summary="List the latest turns of a scope", response_model=TurnList, responses=errors.keyed(400))
 async def list_recent_turns(
     caller: Reader,
     res: ResourcesOf,
@@ -48,7 +48,8 @@ async def list_recent_turns(
     hours: Hours = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
     cursor: ReadOn = None,
-) -> TurnList:
+    detail: DetailOf = "lean",
+) -> Response:
     """Newest first by the time they were said, without turns of archived conversations."""
     since = None if hours is None else res.clock() - timedelta(hours=hours)
     async with res.db.read(caller.workspace_id) as session:
@@ -57,12 +58,13 @@ async def list_recent_turns(
         read = await turns.recent(session, wanted, skip=before[0], limit=limit + 1)
     (found,), more = cursors.cut_each(before, limit, read)
     note("turns/recent", scope, found, kind="episodic", channels=channels or (), hours=hours, limit=limit)
-    return TurnList(results=[TurnResponse.of(each, **turn_fields(each)) for each in found], next_cursor=more)
+    return send_json({"results": [turn_item(each, detail) for each in found], "next_cursor": more})
 
 
 @router.get(
     "/search",
     summary="Search turns by meaning and words",
+    response_model=TurnSearchResponse,
     responses=errors.keyed(400, 404, 422, 429),
     dependencies=RATE_LIMITED,
 )
@@ -84,7 +86,8 @@ async def search_turns(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
     min_probability: Annotated[float, Query(ge=0, le=1, description=MIN_PROBABILITY)] = 0.0,
     cursor: ReadOn = None,
-) -> TurnSearchResponse:
+    detail: DetailOf = "lean",
+) -> Response:
     """Ranks by meaning and words of a turn and those before it, by speaker and by time. A turn can be found as soon as
     the request that stored it has returned."""
     name, asked = the_query(query, q)
@@ -100,10 +103,21 @@ async def search_turns(
     hits = [hit for hit in ranked.hits if is_probable(hit.answer_probability, min_probability)]
     found = [hit.turn for hit in hits]
     note("turns/search", scope, found, query=text, kind="episodic", channels=channels or (), limit=limit)
-    return TurnSearchResponse(
-        results=[turn_search_hit(each) for each in hits],
-        next_cursor=None if ranked.read_on is None else cursors.after_counts(ranked.read_on),
-        answerable=is_answerable(ranked.answer_probability),
-        answer_probability=ranked.answer_probability,
-        warnings=list(ranked.warnings),
+    results = [
+        {
+            **turn_item(each.turn, detail),
+            "score": each.score,
+            "similarity": each.similarity,
+            "answer_probability": each.answer_probability,
+        }
+        for each in hits
+    ]
+    return send_json(
+        {
+            "results": results,
+            "next_cursor": None if ranked.read_on is None else cursors.after_counts(ranked.read_on),
+            "answerable": is_answerable(ranked.answer_probability),
+            "answer_probability": ranked.answer_probability,
+            "warnings": ranked.warnings,
+        }
     )

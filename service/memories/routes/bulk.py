@@ -17,7 +17,7 @@ from service.domain.sizes import MAX_BATCH_ITEMS, check_texts
 from service.http import cursors, errors
 from service.http.deps import Changer, Deleter, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
-from service.http.reads import AuditReadOf
+from service.http.reads import AuditReadOf, send_json
 from service.http.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
 from service.memories.forget import ForgottenMemory, forget_many
 from service.memories.revise import revise
@@ -35,7 +35,7 @@ from service.memories.routes.change_models import (
     PatchMemoryInput,
 )
 from service.memories.routes.memories import memory_answer, revision
-from service.memories.routes.memory_models import MemoryResponse, memory_response
+from service.memories.routes.memory_models import MemoryResponse, memory_item
 from service.memories.routes.store_models import BatchItemError
 from service.memories.statements import memories
 from service.postgres import direct
@@ -48,23 +48,28 @@ router = APIRouter(prefix="/v1/memories/batch", tags=["memories"], route_class=J
 AT_ONCE = 4
 
 
-@router.post("/get", summary="Read memories by their ids", responses=errors.keyed(400, 413))
-async def get_memories(
-    body: GetMemoriesRequest, caller: Reader, res: ResourcesOf, note: AuditReadOf
-) -> MemoriesByIdResponse:
+@router.post(
+    "/get",
+    summary="Read memories by their ids",
+    response_model=MemoriesByIdResponse,
+    responses=errors.keyed(400, 413),
+)
+async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesOf, note: AuditReadOf) -> Response:
     """Archived memories included, expired ones not. Does not count as use."""
     (skip,), known = cursors.counts(body.cursor), _uuids(body.ids, res)
     unique = list(dict.fromkeys(known.values()))
     async with res.db.read(caller.workspace_id) as session:
-        found, count = await memories.get_page(session, caller.workspace_id, unique[skip:], alive_at=res.clock())
+        found, count = await memories.get_items(
+            session, caller.workspace_id, unique[skip:], body.detail, alive_at=res.clock()
+        )
     end = skip + count
     note("batch/get", Scope(caller.workspace_id), list(found.values()), ids=len(body.ids))
     asked = {each: known.get(each) for each in body.ids}
     here = {*unique[skip:end], *(() if skip else (None,))} - found.keys()
     missing = [written for written, each in asked.items() if each in here]
     more = cursors.after_counts(end) if end < len(unique) else None
-    results = [memory_response(found[each]) for each in unique[skip:end] if each in found]
-    return MemoriesByIdResponse(results=results, missing=missing, next_cursor=more)
+    results = [memory_item(found[each], body.detail) for each in unique[skip:end] if each in found]
+    return send_json({"results": results, "missing": missing, "next_cursor": more})
 
 
 @router.post("/exists", summary="Check which memories exist", responses=errors.keyed(400, 413))
@@ -75,7 +80,7 @@ async def memories_exist(body: MemoryIdsRequest, caller: Reader, res: ResourcesO
     async with res.db.read(caller.workspace_id) as session:
         for at in range(0, len(unique), direct.PIECE):
             ids = unique[at : at + direct.PIECE]
-            found |= (await memories.get_many(session, caller.workspace_id, ids, alive_at=res.clock())).keys()
+            found |= (await memories.get_lean(session, caller.workspace_id, ids, alive_at=res.clock())).keys()
     return MemoriesExistResponse(
         results=[MemoryExistsItem(id=each, exists=known.get(each) in found) for each in body.ids]
     )

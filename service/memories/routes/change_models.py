@@ -7,9 +7,11 @@ from typing import ClassVar, Self
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 from pydantic.config import JsonDict
 
+from service.domain.query import Detail
 from service.domain.sizes import MAX_ITEMS, MAX_TEXT
 from service.domain.text import is_blank
 from service.http.free_json import JsonObject
+from service.http.reads import DETAIL
 from service.http.schemas import (
     MAX_TTL_S,
     Id,
@@ -28,7 +30,7 @@ from service.http.schemas import (
     refuse_null,
     refuse_reserved,
 )
-from service.memories.routes.memory_models import MemoryResponse
+from service.memories.routes.memory_models import MemoryItem, MemoryResponse
 from service.memories.routes.store_models import BatchItemError
 
 NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
@@ -152,6 +154,7 @@ class GetMemoriesRequest(MemoryIdsRequest):
     """Ids of memories to read."""
 
     cursor: str | None = Field(None, max_length=100, description="next_cursor of the previous page, with the same ids")
+    detail: Detail = Field("lean", description=DETAIL)
 
 
 class PatchMemoryInput(PatchFields):
@@ -202,7 +205,7 @@ class PromotedMemoryResponse(MemoryResponse):
 class MemoriesByIdResponse(ResponseModel):
     """The memories in the order of their ids."""
 
-    results: list[MemoryResponse] = Field(description="The memories that exist, each once")
+    results: list[MemoryItem] = Field(description="The memories that exist, each once")
     missing: list[str] = Field(description="Ids without a memory, as sent")
     next_cursor: NextCursor = None
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from service.domain.memory import Hit, Memory
+from service.domain.memory import Hit, LeanMemory
 from service.domain.query import EVER, Narrow, Query
 from service.domain.relation import RelationType, WalkStep
 from service.graph.statements import edges
@@ -39,11 +39,11 @@ async def connected_to_hits(query: Query, hits: Sequence[Hit], res: Resources) -
     async with res.db.snapshot(workspace_id) as session:
         steps = await edges.connected(session, workspace_id, ids, rows, each=limit, now=now)
         ends = {step.memory_id for each in steps.values() for step in each}
-        found, _ = await memories.get_page(session, workspace_id, list(ends))
+        found, _ = await memories.get_items(session, workspace_id, list(ends), "lean")
     return {hit_id: connected(each, found) for hit_id, each in steps.items()}
 
 
-def connected(steps: Sequence[WalkStep], found: Mapping[UUID, Memory]) -> list[ConnectedMemoryItem]:
+def connected(steps: Sequence[WalkStep], found: Mapping[UUID, LeanMemory]) -> list[ConnectedMemoryItem]:
     """Strongest first, without memories that are not in `found` because they have just been deleted."""
     return [
         ConnectedMemoryItem(

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput, NotFound
 from service.domain.kinds import Importance, MemoryType
-from service.domain.memory import Memory, MemoryState
+from service.domain.memory import LeanMemory, Memory, MemoryState
 from service.domain.query import PageKey, SortField, SortOrder, Window
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
@@ -24,7 +24,7 @@ from service.http.deps import AgentId, Changer, ChannelName, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.query_parameters import NarrowingParameters, body_of
-from service.http.reads import AuditReadOf, CountsOf, CountUseOf, ReadOn, page_limit
+from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, page_limit, send_json
 from service.http.schemas import Time, expiry
 from service.http.writes import WriteOf, answer, etag, send
 from service.language import tags
@@ -42,9 +42,10 @@ from service.memories.routes.memory_models import (
     MemoryHistoryResponse,
     MemoryPage,
     MemoryResponse,
-    TotalCount,
     history_item,
     memory_fields,
+    memory_item,
+    memory_json,
     memory_response,
     version_item,
 )
@@ -58,7 +59,9 @@ from service.runtime.transactions import memory_id
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
 
-@router.get("", summary="List the memories of a scope, newest first", responses=errors.keyed(400))
+@router.get(
+    "", summary="List the memories of a scope, newest first", response_model=MemoryPage, responses=errors.keyed(400)
+)
 async def list_memories(
     request: Request,
     caller: Reader,
@@ -75,7 +78,8 @@ async def list_memories(
     order: Annotated[Literal["desc", "asc"], Query(description="desc: newest or most important first")] = "desc",
     count: Annotated[bool, Query(description="Return the number of matches in `total`")] = False,
     state: Annotated[MemoryState, Query(description="deleted: list deleted memories instead, as they were")] = "live",
-) -> MemoryPage:
+    detail: DetailOf = "lean",
+) -> Response:
     """All unexpired memories of the scope that match the filters, whether valid now or not. Deleted memories are listed
     from their history, purged ones not at all."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
@@ -94,7 +98,7 @@ async def list_memories(
         if state == "deleted":
             places, gone, total = await _deleted_page(session, scope, body, window, ordered, after, limit, count=count)
             gone, _ = cursors.cut(gone, limit)
-            found: Mapping[UUID, Memory] = {each.id: each for each in gone}
+            found: Mapping[UUID, LeanMemory] = {each.id: each for each in gone}
             read = len(gone)
         elif body.as_of is not None:
             there = RecordedScope(scope, body.as_of, rows, tuple(body.channels or ()))
@@ -102,18 +106,20 @@ async def list_memories(
         else:
             places = await memories.page(session, rows, ordered, after=after, limit=limit + 1)
             wanted = [each.id for each in places[:limit]]
-            found, read = await memories.get_page(session, caller.workspace_id, wanted)
+            found, read = await memories.get_items(session, caller.workspace_id, wanted, detail)
             total = await memories.count(session, rows) if count else None
     page = [found[each.id] for each in places[:read]]
     details: dict[str, Any] = {"include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
     if state == "deleted":
         details["state"] = state
     note("list", scope, page, channels=body.channels or (), limit=limit, **details)
-    return MemoryPage(
-        results=[memory_response(each) for each in page],
-        next_cursor=cursors.encode_place(ordered, places[read - 1]) if len(places) > read else None,
-        total=TotalCount(value=total.value, is_exact=total.is_exact) if total else None,
-        warnings=list(warnings),
+    return send_json(
+        {
+            "results": [memory_item(each, detail) for each in page],
+            "next_cursor": cursors.encode_place(ordered, places[read - 1]) if len(places) > read else None,
+            "total": {"value": total.value, "is_exact": total.is_exact} if total else None,
+            "warnings": warnings,
+        }
     )
 
 
@@ -163,7 +169,13 @@ def visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Con
     return here & visibility.present("m", include_archived=body.include_archived, valid_at=body.valid_at)
 
 
-@router.get("/{id}", summary="Read one memory", responses=errors.keyed(404), dependencies=IN_SCOPE)
+@router.get(
+    "/{id}",
+    summary="Read one memory",
+    response_model=MemoryResponse,
+    responses=errors.keyed(404),
+    dependencies=IN_SCOPE,
+)
 async def get_memory(
     id: str,
     caller: Reader,
@@ -171,13 +183,12 @@ async def get_memory(
     note: AuditReadOf,
     used: CountUseOf,
     counts: CountsOf,
-    response: Response,
     valid_at: Annotated[Time | None, Query(description="The version that was valid at this moment")] = None,
     as_of: Annotated[Time | None, Query(description=narrowing.AS_OF)] = None,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
-) -> MemoryResponse:
+) -> Response:
     """Archived memories included. An id that is not a UUID is not found. The ETag is for If-Match. `valid_at` returns
     the version that was valid then, `as_of` the memory as recorded then, both together that version as recorded then;
     404 if there was none."""
@@ -190,11 +201,9 @@ async def get_memory(
     if found is None or not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
         raise NotFound("There is no memory with this id.", field="id")
     note("get", found.scope, [found])
-    if as_of is None:
-        response.headers["ETag"] = etag(found.version)
-        if counts:
-            used([found])
-    return memory_response(found)
+    if counts and as_of is None:
+        used([found])
+    return send_json(memory_json(found), {"ETag": etag(found.version)} if as_of is None else None)
 
 
 @router.get(
@@ -217,7 +226,7 @@ async def get_memory_history(
         if not entries and await history.last(session, workspace, wanted) is None:
             raise NotFound("There is no memory with this id.", field="id")
         line = (await versions.line(session, workspace, wanted, texts=False))[before[1] :][: limit + 1]
-        said, _ = await memories.get_page(session, workspace, [each.id for each in line])
+        said, _ = await memories.get_items(session, workspace, [each.id for each in line], "lean")
     told = [replace(each, text=said[each.id].text) for each in line if each.id in said]
     (shown, held), more = cursors.cut_each(before, limit, entries, told)
     return MemoryHistoryResponse(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from service.domain.decision import Action
 from service.domain.draft import EmbeddingStatus
 from service.domain.kinds import ClassificationSource, ImportanceBand, MemoryType
-from service.domain.memory import HistoryEntry, LifecycleState, Memory
+from service.domain.memory import HistoryEntry, LeanMemory, LifecycleState, Memory
+from service.domain.query import Detail
 from service.domain.version import Version
 from service.http.schemas import (
     Id,
@@ -28,13 +29,43 @@ from service.http.schemas import (
 from service.language import entities, importance
 
 
-class MemoryResponse(ResponseModel):
-    """A stored memory."""
+class MemoryItem(ResponseModel):
+    """A memory in a list: what callers act on. With detail=full it has every field of a MemoryResponse."""
+
+    model_config = ConfigDict(extra="allow")
 
     id: Id = Field(description="UUID")
     memory: str = Field(description="Its text, redacted", examples=["Prefers tea over coffee in the morning"])
-    hash: str = Field(description="MD5 of the text, in hexadecimal", examples=["9e107d9d372bb6826bd81d3542a419d6"])
     type: MemoryType = Field(description="One of seven types", examples=["Preference"])
+    tags: list[str] = Field(description="Lower case; 100 at most", examples=[["drink", "morning:tea"]])
+    categories: list[str] = Field(description="What it is about, lower case", examples=[["food"]])
+    metadata: Metadata = Field(
+        description="The caller's own; in a MemoryResponse also summary and entities", examples=[{"project": "atlas"}]
+    )
+    user_id: str | None = Field(description="End user; null: none", examples=["alice"])
+    agent_id: str | None = Field(description="Agent or persona; null: none", examples=["guide"])
+    run_id: str | None = Field(description="One run with its own facts; null: none", examples=["session-1"])
+    channel: str = Field(description="Soft scope; _global is visible from every channel", examples=["_global"])
+    role: str | None = Field(
+        description="Role of the speaker, such as user or assistant; null: not a message", examples=["user"]
+    )
+    speaker: str | None = Field(description="Name of the speaker; null: unknown", examples=["Ana"])
+    conversation_id: Id | None = Field(description="UUID of its conversation; null: none")
+    timestamp: Time = Field(description="When it happened", examples=["2026-03-02T09:30:00+00:00"])
+    t_valid: Time | None = Field(description="Valid from this moment on; null: no start")
+    t_invalid: Time | None = Field(description="Valid until this moment; null: no end")
+    may_be_outdated_by: list[Id] = Field(
+        description="Newer memories that may contradict it, latest first; in doubt both were kept"
+    )
+    archived: bool = Field(False, description="true, or left out: only archived memories have it")
+
+
+class MemoryResponse(MemoryItem):
+    """A stored memory, with every field."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    hash: str = Field(description="MD5 of the text, in hexadecimal", examples=["9e107d9d372bb6826bd81d3542a419d6"])
     type_confidence: float = Field(description="Confidence in the type, 0..1", examples=[0.85])
     classification_source: ClassificationSource = Field(description="How the type was determined", examples=["regex"])
     fact_confidence: float | None = Field(
@@ -48,12 +79,9 @@ class MemoryResponse(ResponseModel):
     importance: float = Field(description="0..1", examples=[0.6])
     importance_level: int = Field(description="Importance on a scale of 1..10", examples=[6])
     importance_band: ImportanceBand = Field(description="The importance as a word", examples=["Standard"])
-    tags: list[str] = Field(description="Lower case; 100 at most", examples=[["drink", "morning:tea"]])
     tag_prefixes: list[str] = Field(
         description="The tags and their prefixes up to each : or /", examples=[["drink", "morning", "morning:tea"]]
     )
-    categories: list[str] = Field(description="What it is about, lower case", examples=[["food"]])
-    metadata: Metadata = Field(description="The caller's own", examples=[{"project": "atlas"}])
     temporal: TemporalDetails = Field(description="The times its text mentions, and until when it is valid")
     entities: dict[str, list[str]] = Field(
         description="Names in the text by kind, found shortly after storing", examples=[{"people": ["Ana"]}]
@@ -74,23 +102,11 @@ class MemoryResponse(ResponseModel):
     archived: bool = Field(description="Archived memories are read only with include_archived")
     deleted_at: Time | None = Field(description="When it was deleted, with state=deleted; else null")
     embedding: EmbeddingStatus = Field(description="Whether its vector is stored or still to be computed")
-    user_id: str | None = Field(description="End user; null: none", examples=["alice"])
-    agent_id: str | None = Field(description="Agent or persona; null: none", examples=["guide"])
-    run_id: str | None = Field(description="One run with its own facts; null: none", examples=["session-1"])
-    channel: str = Field(description="Soft scope; _global is visible from every channel", examples=["_global"])
     shared: bool = Field(description="Whether it belongs to the whole workspace instead of a user, agent or run")
     session_id: str | None = Field(description="The session_id it was stored with; null: none", examples=["session-1"])
-    role: str | None = Field(
-        description="Role of the speaker, such as user or assistant; null: not a message", examples=["user"]
-    )
-    speaker: str | None = Field(description="Name of the speaker; null: unknown", examples=["Ana"])
-    conversation_id: Id | None = Field(description="UUID of its conversation; null: none")
     turn_index: int | None = Field(
         description="Index in the conversation, from 0, of a message stored verbatim; else null", examples=[12]
     )
-    timestamp: Time = Field(description="When it happened", examples=["2026-03-02T09:30:00+00:00"])
-    t_valid: Time | None = Field(description="Valid from this moment on; null: no start")
-    t_invalid: Time | None = Field(description="Valid until this moment; null: no end")
     relevance: float = Field(description="0..1: 1 when stored, decays without use", examples=[0.97])
     salience: float = Field(description="0..1: starts as importance, grows with use and decays without", examples=[0.6])
     access_count: int = Field(description="How often it was found; updated within about a second", examples=[3])
@@ -108,9 +124,6 @@ class MemoryResponse(ResponseModel):
     version_of: Id | None = Field(
         description="For a past version, the memory that had this text from t_valid to t_invalid; else null"
     )
-    may_be_outdated_by: list[Id] = Field(
-        description="Newer memories that may contradict it, latest first; in doubt both were kept"
-    )
 
 
 class TotalCount(ResponseModel):
@@ -123,7 +136,7 @@ class TotalCount(ResponseModel):
 class MemoryPage(ResponseModel):
     """Newest first by default; for the next page send `next_cursor` as `cursor` with the same order."""
 
-    results: list[MemoryResponse] = Field(description="At most `limit` memories")
+    results: list[MemoryItem] = Field(description="At most `limit` memories")
     next_cursor: NextCursor = None
     total: TotalCount | None = Field(None, description="With count=true; else null")
     warnings: list[str] = Field(description="What was omitted, each as `code: sentence`", default_factory=list)
@@ -173,14 +186,51 @@ def memory_response(found: Memory) -> MemoryResponse:
     return MemoryResponse(**memory_fields(found))
 
 
+def memory_item(found: LeanMemory, detail: Detail) -> dict[str, Any]:
+    """A MemoryItem, with detail=full a MemoryResponse, for responses written without a model."""
+    if detail == "full":
+        assert isinstance(found, Memory), "read with fewer fields than the answer has"
+        return memory_json(found)
+    return _with_times_as_text(_lean_fields(found)) | ({"archived": True} if found.archived else {})
+
+
+def memory_json(found: Memory) -> dict[str, Any]:
+    """A MemoryResponse, for responses written without a model."""
+    return _with_times_as_text(memory_fields(found))
+
+
+def _with_times_as_text(named: dict[str, Any]) -> dict[str, Any]:
+    return {name: iso(each) if isinstance(each, datetime) else each for name, each in named.items()}
+
+
+def _lean_fields(found: LeanMemory) -> dict[str, Any]:
+    return {
+        "id": found.id,
+        "memory": found.text,
+        "type": found.kind.type,
+        "tags": list(found.tags),
+        "categories": list(found.categories),
+        "metadata": found.metadata,
+        "user_id": found.scope.user_id,
+        "agent_id": found.scope.agent_id,
+        "run_id": found.scope.run_id,
+        "channel": found.scope.channel,
+        "role": found.role,
+        "speaker": found.speaker,
+        "conversation_id": found.conversation_id,
+        "timestamp": found.timestamp,
+        "t_valid": found.t_valid,
+        "t_invalid": found.t_invalid,
+        "may_be_outdated_by": list(found.may_be_outdated_by),
+    }
+
+
 def memory_fields(found: Memory) -> dict[str, Any]:
     """The fields of a memory; the four values of enrichment also appear in metadata."""
     named = _entities(found)
     return {
-        "id": found.id,
-        "memory": found.text,
+        **_lean_fields(found),
         "hash": found.hash,
-        "type": found.kind.type,
         "type_confidence": found.kind.confidence,
         "classification_source": found.kind.source,
         "fact_confidence": found.fact_confidence,
@@ -188,9 +238,7 @@ def memory_fields(found: Memory) -> dict[str, Any]:
         "importance": found.importance.value,
         "importance_level": found.importance.level,
         "importance_band": importance.band(found.importance.value),
-        "tags": list(found.tags),
         "tag_prefixes": list(found.tag_prefixes),
-        "categories": list(found.categories),
         "metadata": _metadata(found, named),
         "temporal": temporal_details(found.temporal),
         "entities": named,
@@ -202,10 +250,9 @@ def memory_fields(found: Memory) -> dict[str, Any]:
         "archived": found.archived,
         "deleted_at": found.deleted_at,
         "embedding": found.embedding_status,
-        **_origin(found),
-        "timestamp": found.timestamp,
-        "t_valid": found.t_valid,
-        "t_invalid": found.t_invalid,
+        "shared": found.scope.is_shared,
+        "session_id": found.session_id,
+        "turn_index": found.turn_index,
         "relevance": found.relevance,
         "salience": found.salience,
         "access_count": found.access_count,
@@ -216,13 +263,7 @@ def memory_fields(found: Memory) -> dict[str, Any]:
         "updated_at": found.updated_at,
         "expires_at": found.expires_at,
         "version_of": found.version_of,
-        "may_be_outdated_by": list(found.may_be_outdated_by),
     }
-
-
-def memory_json(found: Memory) -> dict[str, Any]:
-    """`memory_fields` with times as text, for responses written without a model."""
-    return {name: iso(each) if isinstance(each, datetime) else each for name, each in memory_fields(found).items()}
 
 
 def _entities(found: Memory) -> dict[str, list[str]]:
@@ -239,21 +280,6 @@ def _metadata(found: Memory, named: dict[str, list[str]]) -> dict[str, Any]:
         "summary": found.summary,
         "entities": named,
         **found.metadata,  # the caller's own values take precedence
-    }
-
-
-def _origin(found: Memory) -> dict[str, Any]:
-    return {
-        "user_id": found.scope.user_id,
-        "agent_id": found.scope.agent_id,
-        "run_id": found.scope.run_id,
-        "channel": found.scope.channel,
-        "shared": found.scope.is_shared,
-        "session_id": found.session_id,
-        "role": found.role,
-        "speaker": found.speaker,
-        "conversation_id": found.conversation_id,
-        "turn_index": found.turn_index,
     }
 
 

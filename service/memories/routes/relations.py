@@ -19,12 +19,12 @@ from service.http.free_json import JsonObject
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.query_parameters import Several, split
-from service.http.reads import AuditReadOf, ReadOn
+from service.http.reads import AuditReadOf, DetailOf, ReadOn, send_json
 from service.http.schemas import DeletedCountResponse, Id, NextCursor, RequestModel, ResponseModel, Time, Unit, example
 from service.http.writes import WriteOf, answer, deleted, send
 from service.memories.associate import associate, dissociate
 from service.memories.routes.in_scope import IN_SCOPE
-from service.memories.routes.memory_models import MemoryResponse, memory_fields
+from service.memories.routes.memory_models import MemoryItem, memory_item
 from service.memories.statements import memories
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
@@ -82,7 +82,7 @@ class RelationPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-class RelatedMemoryItem(MemoryResponse):
+class RelatedMemoryItem(MemoryItem):
     """A memory connected to the one in the path."""
 
     depth: int = Field(description="Number of edges to the memory in the path, 1..3")
@@ -99,7 +99,12 @@ class RelatedMemoryPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get("/related", summary="List the memories around a memory", responses=errors.keyed(400, 404))
+@router.get(
+    "/related",
+    summary="List the memories around a memory",
+    response_model=RelatedMemoryPage,
+    responses=errors.keyed(400, 404),
+)
 async def get_related_memories(
     id: str,
     caller: Reader,
@@ -110,7 +115,8 @@ async def get_related_memories(
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     include_archived: bool = False,
     cursor: ReadOn = None,
-) -> RelatedMemoryPage:
+    detail: DetailOf = "lean",
+) -> Response:
     """Nearest first, then by strength of the edge; each memory once. Follows at most the 50 strongest edges of each
     memory; `truncated` says whether there are more."""
     way = edges.WalkOptions(depth, limit, types=_types(types), include_archived=include_archived)
@@ -119,16 +125,18 @@ async def get_related_memories(
         start = await _start(session, caller.workspace_id, memory_id(id), res)
         walk = await edges.walk(session, caller.workspace_id, start.id, way, now=now)
         ids = [step.memory_id for step in walk.steps[skip:]]
-        found, count = await memories.get_page(session, caller.workspace_id, ids)
+        found, count = await memories.get_items(session, caller.workspace_id, ids, detail)
     note("related", start.scope, list(found.values()), start=str(start.id), depth=depth, limit=limit)
     results = [
-        RelatedMemoryItem(
-            **memory_fields(found[step.memory_id]), depth=step.depth, relation=_relation(step.by, _previous(step))
-        )
+        {
+            **memory_item(found[step.memory_id], detail),
+            "depth": step.depth,
+            "relation": _relation(step.by, _previous(step)),
+        }
         for step in walk.steps[skip:][:count]
     ]
     more = cursors.after_counts(skip + count) if count < len(ids) else None
-    return RelatedMemoryPage(results=results, truncated=walk.truncated, next_cursor=more)
+    return send_json({"results": results, "truncated": walk.truncated, "next_cursor": more})
 
 
 @router.get("/relations", summary="List the relations of a memory", responses=errors.keyed(400, 404))

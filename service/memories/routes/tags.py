@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from service.domain.errors import InvalidInput
-from service.domain.memory import Memory
-from service.domain.query import EVER, Narrow, TagMatch, TagMode, Validity
+from service.domain.memory import LeanMemory
+from service.domain.query import EVER, Detail, Narrow, TagMatch, TagMode, Validity
 from service.domain.scope import Scope
 from service.graph.statements import edges
 from service.http import cursors, errors
@@ -18,11 +18,11 @@ from service.http.deps import Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.narrowing import MAX_WORDS, Comma
 from service.http.query_parameters import REPEATABLE
-from service.http.reads import AuditReadOf, CountsOf, CountUseOf, ReadOn
+from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, send_json
 from service.http.schemas import NextCursor, ResponseModel
 from service.language.tags import normalise
 from service.memories.routes.connected import ConnectedMemoryItem, connected
-from service.memories.routes.memory_models import MemoryResponse, memory_fields
+from service.memories.routes.memory_models import MemoryItem, memory_item
 from service.memories.statements import memories, visibility
 from service.postgres import scopes
 from service.runtime import pii
@@ -31,7 +31,7 @@ from service.runtime.resources import Resources
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
 
-class TaggedMemoryItem(MemoryResponse):
+class TaggedMemoryItem(MemoryItem):
     """A memory that has the tag."""
 
     score: float = Field(description="Its importance, 0..1, which the list is ordered by", examples=[0.6])
@@ -48,7 +48,12 @@ class TaggedMemoryPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get("/by-tag", summary="List the memories of a scope with a tag", responses=errors.keyed(400))
+@router.get(
+    "/by-tag",
+    summary="List the memories of a scope with a tag",
+    response_model=TaggedMemoryPage,
+    responses=errors.keyed(400),
+)
 async def list_memories_by_tag(
     caller: Reader,
     scope: ReadScopeOf,
@@ -65,7 +70,8 @@ async def list_memories_by_tag(
         Validity, Query(description="demote includes memories no longer valid; ignore also those not valid yet")
     ] = "exclude",
     cursor: ReadOn = None,
-) -> TaggedMemoryPage:
+    detail: DetailOf = "lean",
+) -> Response:
     """Memories valid now, most important first, then latest."""
     parts = [part for each in tags_wanted for part in each.split(",")]
     wanted = normalise(parts)
@@ -76,24 +82,35 @@ async def list_memories_by_tag(
     tagged = Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode)
     (skip,) = cursors.counts(cursor)
     listed, connected_to, more = await _most_important(
-        scope, tagged, res, validity=validity, include_archived=include_archived, skip=skip, limit=limit
+        scope, tagged, res, validity=validity, include_archived=include_archived, skip=skip, limit=limit, detail=detail
     )
     shown = list(normalise([pii.of_words("tags", part) for part in parts]))
     note("by-tag", scope, listed, tags=shown, tag_match=tag_match, tag_mode=tag_mode, limit=limit)
     if counts:
         used(listed)
-    return TaggedMemoryPage(
-        results=[
-            TaggedMemoryItem(**memory_fields(each), score=each.importance.value, connected=connected_to[each.id])
-            for each in listed
-        ],
-        next_cursor=more,
-    )
+    results = [
+        {
+            **memory_item(each, detail),
+            "score": each.importance.value,
+            "similarity": None,
+            "connected": connected_to[each.id],
+        }
+        for each in listed
+    ]
+    return send_json({"results": results, "next_cursor": more})
 
 
 async def _most_important(
-    scope: Scope, tagged: Narrow, res: Resources, *, validity: Validity, include_archived: bool, skip: int, limit: int
-) -> tuple[list[Memory], dict[UUID, list[ConnectedMemoryItem]], str | None]:
+    scope: Scope,
+    tagged: Narrow,
+    res: Resources,
+    *,
+    validity: Validity,
+    include_archived: bool,
+    skip: int,
+    limit: int,
+    detail: Detail,
+) -> tuple[list[LeanMemory], dict[UUID, list[ConnectedMemoryItem]], str | None]:
     """The memories with the tags after the first `skip`, by id the memories they are connected to, and a cursor."""
     now = res.clock()
     here = scopes.matching("m", scope) & visibility.not_expired_nor_in_review("m", now)
@@ -101,12 +118,12 @@ async def _most_important(
     rows = visibility.filtered("m", tagged, EVER, here & visibility.valid("m", validity, now))
     async with res.db.snapshot(scope.workspace_id) as session:
         ids = (await visibility.most_important(session, rows, limit=skip + limit + 1))[skip:]
-        found, count = await memories.get_page(session, scope.workspace_id, ids[:limit])
+        found, count = await memories.get_items(session, scope.workspace_id, ids[:limit], detail)
         more = cursors.after_counts(skip + count) if len(ids) > count else None
         ids = ids[:count]
         limit_each = res.settings.recall_relation_limit
         steps = await edges.connected(session, scope.workspace_id, ids, here, each=limit_each, now=now)
         ends = {step.memory_id for each in steps.values() for step in each}
-        others, _ = await memories.get_page(session, scope.workspace_id, list(ends - set(ids)))
+        others, _ = await memories.get_items(session, scope.workspace_id, list(ends - set(ids)), "lean")
     known = {**found, **others}
     return [found[each] for each in ids], {each: connected(steps.get(each, []), known) for each in ids}, more

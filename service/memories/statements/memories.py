@@ -22,8 +22,8 @@ from sqlalchemy.types import TypeEngine
 from service.domain.bm25 import AVERAGE_CONTEXT_LENGTH
 from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
-from service.domain.memory import Memory
-from service.domain.query import PageKey, SortField, SortOrder
+from service.domain.memory import LeanMemory, Memory
+from service.domain.query import Detail, PageKey, SortField, SortOrder
 from service.domain.scope import Scope
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import CleanText
@@ -37,14 +37,12 @@ from service.postgres.tables import MEMORY, TERM_DIMENSIONS, insert_into
 
 NOT_READ = frozenset({"dedup_key", "terms", "bm25", "context_terms", "context_bm25", "review_status", "said_at"})
 COLUMNS = ", ".join(f'm."{column.name}"' for column in MEMORY.c if column.name not in NOT_READ)
+LEAN_COLUMNS = """m.id, m.workspace_id, m.user_id, m.agent_id, m.run_id, m.channel, m.content, m.hash, m.type,
+    m.type_confidence, m.classification_source, m.importance, m.importance_level, m.tags, m.categories, m.metadata,
+    m."timestamp", m.t_valid, m.t_invalid, m.role, m.speaker, m.conversation_id, m.turn_index, m.archived"""
 
-# pk_memory, pk_memory_stat, pk_memory_entity, ix_memory_edge_target. `entities`: pairs of type and name.
-BY_IDS = f"""
-    SELECT {COLUMNS}, s.relevance, s.salience, s.access_count, s.last_accessed, s.stale_at,
-           coalesce(s.confidence, m.fact_confidence) AS current_confidence,
-           ARRAY(SELECT ARRAY[e.type, e.name]
-                 FROM memory_entity l CROSS JOIN LATERAL ({by_key("entity", "l.entity_id")}) e
-                 WHERE l.workspace_id = :workspace AND l.memory_id = x.id ORDER BY e.type, e.name) AS entities,
+# ix_memory_edge_target
+NEWER = f"""
            ARRAY(SELECT n.id FROM memory_edge g CROSS JOIN LATERAL ({by_key("memory", "g.source_id")}) n
                  WHERE g.workspace_id = :workspace AND g.target_id = x.id AND g.rel_type = 'MAY_OUTDATE'
                    AND NOT n.archived ORDER BY n."timestamp" DESC, n.id) AS may_be_outdated_by,
@@ -52,6 +50,24 @@ BY_IDS = f"""
                 SELECT g.source_id FROM memory_edge g
                 WHERE g.workspace_id = :workspace AND g.target_id = x.id AND g.rel_type = 'SUPERSEDES'
            ) END AS superseded_by
+"""  # noqa: S608 - our own columns
+
+# pk_memory
+LEAN_BY_IDS = f"""
+    SELECT {LEAN_COLUMNS}, {NEWER}
+    FROM unnest(CAST(:ids AS uuid[])) AS x (id)
+    CROSS JOIN LATERAL ({by_key("memory", "x.id")}) m
+    WHERE true
+"""  # noqa: S608 - our own columns
+
+# pk_memory, pk_memory_stat, pk_memory_entity. `entities`: pairs of type and name.
+BY_IDS = f"""
+    SELECT {COLUMNS}, s.relevance, s.salience, s.access_count, s.last_accessed, s.stale_at,
+           coalesce(s.confidence, m.fact_confidence) AS current_confidence,
+           ARRAY(SELECT ARRAY[e.type, e.name]
+                 FROM memory_entity l CROSS JOIN LATERAL ({by_key("entity", "l.entity_id")}) e
+                 WHERE l.workspace_id = :workspace AND l.memory_id = x.id ORDER BY e.type, e.name) AS entities,
+           {NEWER}
     FROM unnest(CAST(:ids AS uuid[])) AS x (id)
     CROSS JOIN LATERAL ({by_key("memory", "x.id")}) m
     CROSS JOIN LATERAL ({by_key("memory_stat", "x.id", key="memory_id")}) s
@@ -70,53 +86,84 @@ async def get_many(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], *, alive_at: datetime | None = None
 ) -> dict[UUID, Memory]:
     """The memories among `ids` that exist; with `alive_at` only those that have not expired by then."""
+    return {row.id: of_row(row) for row in await _rows(session, BY_IDS, workspace_id, ids, alive_at)}
+
+
+async def get_lean(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, alive_at: datetime | None = None
+) -> dict[UUID, LeanMemory]:
+    """`get_many` with fewer fields."""
+    rows = await _rows(session, LEAN_BY_IDS, workspace_id, ids, alive_at)
+    return {row.id: LeanMemory(**_lean_values(row)) for row in rows}
+
+
+async def get_page(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> tuple[dict[UUID, Memory], int]:
+    """`get_many` of the first that fit a page of an answer, and how many of the ids those were."""
+    return await direct.page_of_ids(ids, partial(get_many, session, workspace_id))
+
+
+async def get_items(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], detail: Detail, *, alive_at: datetime | None = None
+) -> tuple[Mapping[UUID, LeanMemory], int]:
+    """The first of these memories that fit a page of an answer, with the fields that its detail has, and how many of
+    the ids those were."""
+    read = get_many if detail == "full" else get_lean
+    return await direct.page_of_ids(ids, partial(read, session, workspace_id, alive_at=alive_at))
+
+
+async def _rows(
+    session: Session, statement: str, workspace_id: UUID, ids: Sequence[UUID], alive_at: datetime | None
+) -> Sequence[direct.DriverRow]:
     if not ids:
-        return {}
+        return []
     alive = Condition("true") if alive_at is None else visibility.not_expired_nor_in_review("m", alive_at)
     values = {**alive.values, "workspace": workspace_id, "ids": list(ids)}
-    return {row.id: of_row(row) for row in await direct.fetch(session, _by_ids(alive.sql), values)}
+    return await direct.fetch(session, _by_ids(statement, alive.sql), values)
 
 
-async def get_page(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, alive_at: datetime | None = None
-) -> tuple[dict[UUID, Memory], int]:
-    """`get_many` of the first that fit a page of an answer, and how many of the ids those were."""
-    return await direct.page_of_ids(ids, partial(get_many, session, workspace_id, alive_at=alive_at))
+@lru_cache(maxsize=4)
+def _by_ids(statement: str, alive: str) -> TextClause:
+    return typed(text(f"{statement} AND {alive}"))
 
 
-@lru_cache(maxsize=2)
-def _by_ids(alive: str) -> TextClause:
-    return typed(text(f"{BY_IDS} AND {alive}"))
+def _lean_values(row: direct.DriverRow) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "scope": Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
+        "text": CleanText(row.content),
+        "hash": row.hash,
+        "kind": Classification(
+            MemoryType(row.type), row.type_confidence, ClassificationSource(row.classification_source)
+        ),
+        "importance": Importance(row.importance, row.importance_level),
+        "metadata": row.metadata,
+        "timestamp": row.timestamp,
+        "tags": tuple(row.tags),
+        "categories": tuple(row.categories),
+        "t_valid": row.t_valid,
+        "t_invalid": row.t_invalid,
+        "role": row.role,
+        "speaker": row.speaker,
+        "conversation_id": row.conversation_id,
+        "turn_index": row.turn_index,
+        "archived": row.archived,
+        "may_be_outdated_by": tuple(row.may_be_outdated_by),
+        "superseded_by": tuple(row.superseded_by or ()),
+    }
 
 
 def of_row(row: direct.DriverRow) -> Memory:
     """A memory of the columns above."""
     return Memory(
-        id=row.id,
-        scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
-        text=CleanText(row.content),
-        hash=row.hash,
-        kind=Classification(MemoryType(row.type), row.type_confidence, ClassificationSource(row.classification_source)),
+        **_lean_values(row),
         fact_confidence=row.fact_confidence,
-        importance=Importance(row.importance, row.importance_level),
-        tags=tuple(row.tags),
         tag_prefixes=tuple(row.tag_prefixes),
-        categories=tuple(row.categories),
-        metadata=row.metadata,
         temporal=_temporal(row),
-        timestamp=row.timestamp,
-        t_valid=row.t_valid,
-        t_invalid=row.t_invalid,
         session_id=row.session_id,
-        role=row.role,
-        speaker=row.speaker,
-        conversation_id=row.conversation_id,
-        turn_index=row.turn_index,
         summary=row.summary,
         enriched_at=row.enriched_at,
         enrichment_attempts=row.enrichment_attempts,
         embedding_status=EmbeddingStatus(row.embedding_status),
-        archived=row.archived,
         version=row.version,
         created_at=row.created_at,
         updated_at=row.updated_at,
@@ -129,8 +176,6 @@ def of_row(row: direct.DriverRow) -> Memory:
         current_confidence=row.current_confidence,
         entities=_by_type(row.entities),
         version_of=row.version_of,
-        may_be_outdated_by=tuple(row.may_be_outdated_by),
-        superseded_by=tuple(row.superseded_by or ()),
     )
 
 

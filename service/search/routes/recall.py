@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from datetime import timedelta
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
 from service.domain.moments import elapsed_ms
 from service.domain.ranking import over
@@ -15,11 +15,11 @@ from service.domain.text import CleanText
 from service.http import errors, narrowing
 from service.http.deps import Reader, ResourcesOf, read_scope
 from service.http.json_body import JsonRoute
-from service.http.reads import RATE_LIMITED, AuditReadOf, CountUseOf, in_time
+from service.http.reads import RATE_LIMITED, AuditReadOf, CountUseOf, in_time, send_json
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 from service.search.recall import recall
-from service.search.routes.recall_models import RecallRequest, RecallResponse, recall_response
+from service.search.routes.recall_models import RecallRequest, RecallResponse, recall_answer
 from service.search.values import RecallQuery
 
 INJECTED_FROM = 0.3
@@ -33,6 +33,7 @@ router = APIRouter(prefix="/v1/recall", tags=["recall"], route_class=JsonRoute)
     "",
     operation_id="recall",
     summary="Recall what helps to answer",
+    response_model=RecallResponse,
     responses=errors.keyed(400, 413, 422, 429),
     dependencies=RATE_LIMITED,
 )
@@ -43,7 +44,7 @@ async def recall_bundle(
     res: ResourcesOf,
     audit_read: AuditReadOf,
     count_use: CountUseOf,
-) -> RecallResponse:
+) -> Response:
     """Turns and facts that answer the query, the entities it names with their relations, active goals, and the user's
     profile, read at one moment and cut to `max_tokens`. With `format=markdown` also as a block for a prompt."""
     began = time.perf_counter()
@@ -65,7 +66,7 @@ async def recall_bundle(
     if found.strategies:
         strategies = [each.strategy for each in found.strategies]
         audit_read("recall", scope, strategies, query=text, kind="procedural", channels=channels, top_k=body.most)
-    return recall_response(found, body, ms=elapsed_ms(began), now=res.clock())
+    return send_json(recall_answer(found, body, ms=elapsed_ms(began), now=res.clock()))
 
 
 def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -> RecallQuery:
@@ -86,6 +87,7 @@ def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -
         min_answer=INJECTED_FROM if body.is_injected else 0.0,
         as_of=body.as_of,
         timezone=body.timezone or res.settings.timezone,
+        detail=body.detail,
         shares=over(res.settings.recall_weights, body.weights),
         ranking=replace(
             defaults,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -11,9 +11,10 @@ from service.cognition.routes import profiles
 from service.cognition.routes.goal_models import GoalResponse, goal_response
 from service.cognition.routes.procedure_models import StrategySearchHit, strategy_search_hit
 from service.cognition.routes.profiles import ProfileResponse
-from service.domain.query import VectorPath, is_answerable
+from service.domain.query import Detail, VectorPath, is_answerable
 from service.domain.ranking import RecallWeights, Techniques
-from service.episodes.turn_models import TurnResponse, turn_fields
+from service.episodes.turn_models import TurnListItem, turn_item
+from service.http.reads import DETAIL
 from service.http.schemas import (
     Channel,
     Filled,
@@ -26,7 +27,7 @@ from service.http.schemas import (
     Unlisted,
     Zone,
 )
-from service.memories.routes.memory_models import MemoryResponse, memory_fields
+from service.memories.routes.memory_models import MemoryItem, memory_item
 from service.search.routes.answers import MIN_PROBABILITY, Answerable, AnswerProbability, HitProbability
 from service.search.routes.search_models import TechniqueMetrics
 from service.search.values import PARTS, Bundle, EntityItem, PartName
@@ -114,6 +115,7 @@ class RecallRequest(ReadScopeFields):
         None, description="0..1: how much to lower facts that repeat one ranked above; default 0"
     )
     reinforce: bool = Field(True, description="Count the results as used; false for previews")
+    detail: Detail = Field("lean", description=DETAIL)
     format: Literal["json", "markdown"] = Field(
         "json", description="markdown: also return one block of text for a prompt"
     )
@@ -147,7 +149,7 @@ class RecallRequest(ReadScopeFields):
         return found if self.as_of is None else found & PARTS_WITH_PAST
 
 
-class RecallTurnItem(TurnResponse):
+class RecallTurnItem(TurnListItem):
     """A turn that matches the query, or is next to one that does."""
 
     score: float = Field(description="Ranks across all parts: share times `match`, plus the share of recency")
@@ -156,7 +158,7 @@ class RecallTurnItem(TurnResponse):
     around: bool = Field(description="Whether it is only next to a matching turn; it has the score of that turn")
 
 
-class RecallFactItem(MemoryResponse):
+class RecallFactItem(MemoryItem):
     """A memory that matches the query."""
 
     score: float = Field(description="Ranks across all parts: share times `match`, plus the share of recency")
@@ -225,38 +227,38 @@ class RecallResponse(ResponseModel):
     warnings: list[str] = Field(description="What was omitted, each as `code: sentence`", default_factory=list)
 
 
-def recall_response(found: Bundle, request: RecallRequest, *, ms: float, now: datetime) -> RecallResponse:
-    return RecallResponse(
-        turns=[
-            RecallTurnItem.of(
-                each.turn,
-                **turn_fields(each.turn),
-                score=each.score,
-                match=each.match,
-                answer_probability=each.answer_probability,
-                around=each.is_context,
-            )
+def recall_answer(found: Bundle, request: RecallRequest, *, ms: float, now: datetime) -> dict[str, Any]:
+    """A RecallResponse."""
+    return {
+        "turns": [
+            {
+                **turn_item(each.turn, request.detail),
+                "score": each.score,
+                "match": each.match,
+                "answer_probability": each.answer_probability,
+                "around": each.is_context,
+            }
             for each in found.turns
         ],
-        facts=[
-            RecallFactItem(
-                **memory_fields(each.memory),
-                score=each.score,
-                match=each.match,
-                similarity=each.similarity,
-                answer_probability=each.answer_probability,
-            )
+        "facts": [
+            {
+                **memory_item(each.memory, request.detail),
+                "score": each.score,
+                "match": each.match,
+                "similarity": each.similarity,
+                "answer_probability": each.answer_probability,
+            }
             for each in found.facts
         ],
-        entities=[_entity(each) for each in found.entities],
-        graph=_graph(found.entities),
-        strategies=[strategy_search_hit(each) for each in found.strategies],
-        goals=[goal_response(each, now) for each in found.goals],
-        user_context=profiles.profile_response(found.profile) if found.profile else None,
-        answerable=is_answerable(found.answer_probability),
-        answer_probability=found.answer_probability,
-        markdown=found.text if request.format == "markdown" else None,
-        metrics=RecallMetrics(
+        "entities": [_entity(each) for each in found.entities],
+        "graph": _graph(found.entities),
+        "strategies": [strategy_search_hit(each) for each in found.strategies],
+        "goals": [goal_response(each, now) for each in found.goals],
+        "user_context": profiles.profile_response(found.profile) if found.profile else None,
+        "answerable": is_answerable(found.answer_probability),
+        "answer_probability": found.answer_probability,
+        "markdown": found.text if request.format == "markdown" else None,
+        "metrics": RecallMetrics(
             parts={
                 name: RecallPartMetrics(found=part.found, kept=part.kept, tokens=part.tokens, ms=part.ms)
                 for name, part in found.metrics.items()
@@ -270,8 +272,8 @@ def recall_response(found: Bundle, request: RecallRequest, *, ms: float, now: da
             },
             ms=ms,
         ),
-        warnings=list(found.warnings),
-    )
+        "warnings": found.warnings,
+    }
 
 
 def _entity(found: EntityItem) -> RecallEntityItem:

@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
-from pydantic_core import to_json
 
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput
@@ -22,10 +21,11 @@ from service.http import cursors, errors, narrowing
 from service.http.deps import Reader, ResourcesOf, read_scope
 from service.http.json_body import JsonRoute
 from service.http.query_parameters import body_of
-from service.http.reads import RATE_LIMITED, AuditRead, in_time, page_limit, use_counter
+from service.http.reads import RATE_LIMITED, AuditRead, in_time, page_limit, send_json, use_counter
+from service.http.schemas import iso
 from service.language.tags import normalise
 from service.memories.routes.connected import ConnectedMemoryItem, connected_to_hits
-from service.memories.routes.memory_models import memory_json
+from service.memories.routes.memory_models import memory_item
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 from service.search.routes.search_models import (
@@ -166,17 +166,17 @@ def _query(body: SearchRequest, scope: Scope, text: CleanText, limit: int, windo
         explain_id=body.explain_id,
         as_of=body.as_of,
         skip=cursors.counts(body.cursor)[0],
+        detail=body.detail,
         turns=body.turns,
     )
 
 
 def _response(body: SearchRequest, done: FinishedSearch, began: float) -> Response:
-    """A SearchResponse as JSON, written without the model: validating and serialising our own page took as long as
-    ranking. `began`: time.perf_counter() at the start of the request."""
+    """A SearchResponse. `began`: time.perf_counter() at the start of the request."""
     found, window = done.found, done.window
     stages = found.explained.timings_ms if found.explained else {}
     content = {
-        "results": [_hit(hit, done.connected, explain=body.explain) for hit in found.hits],
+        "results": [_hit(hit, body, done.connected) for hit in found.hits],
         "next_cursor": None if found.read_on is None else cursors.after_counts(found.read_on),
         "answerable": is_answerable(found.answer_probability),
         "answer_probability": found.answer_probability,
@@ -188,7 +188,7 @@ def _response(body: SearchRequest, done: FinishedSearch, began: float) -> Respon
         "metrics": _metrics(found),
         "timings_ms": {"total": elapsed_ms(began), **stages},
     }
-    return Response(to_json(content, inf_nan_mode="null"), media_type="application/json")
+    return send_json(content)
 
 
 def _metrics(found: SearchResult) -> SearchMetrics:
@@ -198,18 +198,21 @@ def _metrics(found: SearchResult) -> SearchMetrics:
     )
 
 
-def _hit(hit: Hit, connected: Connected, *, explain: bool) -> dict[str, Any]:
+def _hit(hit: Hit, body: SearchRequest, connected: Connected) -> dict[str, Any]:
     """A MemorySearchHit."""
-    return {
-        **memory_json(hit.memory),
+    shown = {
+        **memory_item(hit.memory, body.detail),
         "source": hit.memory.source,
         "score": hit.score,
         "similarity": hit.similarity,
         "answer_probability": hit.answer_probability,
-        "later": [{"id": each.id, "timestamp": each.timestamp} for each in hit.later],
-        "explain": _explained(hit.terms, hit.factors) if explain else None,
-        "connected": None if connected is None else connected.get(hit.memory.id, []),
+        "later": [{"id": each.id, "timestamp": iso(each.timestamp)} for each in hit.later],
     }
+    if body.explain:
+        shown["explain"] = _explained(hit.terms, hit.factors)
+    if connected is not None:
+        shown["connected"] = connected.get(hit.memory.id, [])
+    return shown
 
 
 def _why(why: Explanation) -> MemoryExplanation:

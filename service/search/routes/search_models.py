@@ -6,14 +6,16 @@ from dataclasses import replace
 from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from service.domain.memory import HitSource
-from service.domain.query import Validity, VectorPath
+from service.domain.query import Detail, Validity, VectorPath
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights, over
 from service.http.narrowing import NarrowingFields, WordList
+from service.http.reads import DETAIL
 from service.http.schemas import Id, RequestModel, ResponseModel, Time, Unit, Unlisted
 from service.memories.routes.connected import ConnectedMemoryItem
-from service.memories.routes.memory_models import MemoryResponse
+from service.memories.routes.memory_models import MemoryItem
 from service.search.routes.answers import MIN_PROBABILITY, Answerable, AnswerProbability, HitProbability
 
 MAX_QUERY = 100_000
@@ -120,6 +122,7 @@ class SearchRequest(NarrowingFields, RankingFields):
     validity: Validity = Field("exclude", description=VALIDITY)
     connected: bool = Field(False, description=CONNECTED)
     turns: bool = Field(True, description=TURNS)
+    detail: Detail = Field("lean", description=DETAIL)
     cursor: str | None = Field(
         None, max_length=100, description="next_cursor of the previous page, with an otherwise identical request"
     )
@@ -179,7 +182,7 @@ class LaterStatementItem(ResponseModel):
     timestamp: Time = Field(description="When it was said", examples=["2026-11-09T10:15:00+00:00"])
 
 
-class MemorySearchHit(MemoryResponse):
+class MemorySearchHit(MemoryItem):
     """A memory that matches, or a turn whose content is in no memory."""
 
     source: HitSource = Field(
@@ -196,9 +199,11 @@ class MemorySearchHit(MemoryResponse):
         default_factory=list,
         description="Later memories about the same thing, latest first, at most 3; the hit may still be valid",
     )
-    explain: ScoreExplanation | None = Field(None, description="The terms of the score, with explain; else null")
-    connected: list[ConnectedMemoryItem] | None = Field(
-        None, description="The memories it is most strongly connected to, with connected; else null"
+    explain: ScoreExplanation | SkipJsonSchema[None] = Field(
+        None, description="The terms of the score; only with explain"
+    )
+    connected: list[ConnectedMemoryItem] | SkipJsonSchema[None] = Field(
+        None, description="The memories it is most strongly connected to; only with connected"
     )
 
 

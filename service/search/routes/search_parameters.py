@@ -10,6 +10,7 @@ from service.domain.query import Validity
 from service.http import json_body
 from service.http.deps import AgentId, ChannelName, RunId, UserId
 from service.http.query_parameters import MAX_URL_QUERY, NarrowingParameters, Several, present, split
+from service.http.reads import DetailOf
 from service.http.schemas import Id
 from service.search.routes.answers import MIN_PROBABILITY
 from service.search.routes.search_models import CONNECTED, LIMIT, MIN_SCORE, TURNS, VALIDITY
@@ -65,6 +66,7 @@ async def _search_parameters(
     connected: Annotated[bool, Query(description=CONNECTED)] = False,
     cursor: Annotated[str | None, Query(max_length=100)] = None,
     turns: Annotated[bool, Query(description=TURNS)] = True,
+    detail: DetailOf = "lean",
 ) -> dict[str, Any]:
     scope = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
     return {
@@ -81,6 +83,7 @@ async def _search_parameters(
         "connected": connected,
         "cursor": cursor,
         "turns": turns,
+        "detail": detail,
     }
 
 

@@ -105,7 +105,7 @@ async def test_the_confidence_that_counts_is_the_one_that_is_shown(
     )
     assert await seen(client, min_confidence=0.6) == "insight"
     assert await seen(client, min_confidence=0.3) == "habit insight"
-    shown: dict[str, Any] = {"user_id": "alice", "min_confidence": 0.6}
+    shown: dict[str, Any] = {"user_id": "alice", "min_confidence": 0.6, "detail": "full"}
     listed = (await client.get("/v1/memories", params=shown)).json()["results"]
     assert [(each["memory"], each["current_confidence"]) for each in listed] == [("insight", 0.7)]
     then = (await client.get("/v1/memories", params={**shown, "as_of": "2026-02-01T00:00:00Z"})).json()["results"]

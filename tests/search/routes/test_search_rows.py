@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
+from service.memories.routes.memory_models import MemoryResponse
 from service.search.routes.search_models import MemorySearchHit, SearchResponse
 from tests.conftest import SetClock
 from tests.fakes.embedder import AngleEmbedder
@@ -49,14 +50,21 @@ async def test_an_answer_is_what_its_model_would_write(client: AsyncClient, embe
     metadata = {"huge": 10**40, "small": 1e-7, "of": [None, {"é": "☕"}]}
     tomorrow = "2030-05-01T12:00:00.5+02:00"
     wanted = await store(client, embedder, "On Friday 3 May 2024", 0.9, metadata=metadata, t_invalid=tomorrow)
-    for more in ({}, {"explain": True, "explain_id": wanted, "connected": True, "start": "2020-01-01"}):
+    asked = {"explain": True, "explain_id": wanted, "connected": True, "start": "2020-01-01"}
+    for more in ({}, {"detail": "full"}, asked, {**asked, "detail": "full"}):
         answer = await client.post("/v1/memories/search", json={"query": QUESTION, **USER, **more})
         assert answer.headers["content-type"] == "application/json"
         given = answer.json()
-        assert given["results"][0]["metadata"]["huge"] == 10**40
-        assert SearchResponse.model_validate(given).model_dump(mode="json") == given
+        hit = given["results"][0]
+        assert hit["metadata"]["huge"] == 10**40
+        assert SearchResponse.model_validate(given).model_dump(mode="json", exclude_unset=True) == given
         assert [*given] == [*SearchResponse.model_fields]
-        assert [*given["results"][0]] == [*MemorySearchHit.model_fields]
+        left_out = {"explain", "connected"} - more.keys()
+        if "detail" in more:
+            assert hit.keys() == (MemorySearchHit.model_fields.keys() | MemoryResponse.model_fields) - left_out
+        else:
+            assert hit.keys() == MemorySearchHit.model_fields.keys() - left_out - {"archived"}
+            assert len(hit.keys() - more.keys()) == 22
 
 
 VALIDITY = [

@@ -43,7 +43,7 @@ async def hits(client: AsyncClient, query: str = ASKED, user: str = "bob", **mor
 
 async def test_what_an_assistant_reported_is_found_as_its_turn(client: AsyncClient) -> None:
     await answer(client, DIALOGUE, run_id="ops")
-    results = (await found(client))["results"]
+    results = (await found(client, detail="full"))["results"]
     [turn] = [each for each in results if each["source"] == "turn"]
     assert turn["memory"] == REPORT
     [conversation] = (await client.get("/v1/conversations", params={"user_id": "bob"})).json()["results"]
@@ -175,7 +175,7 @@ async def test_turns_are_not_counted_as_used(resources: Resources, tenant: Tenan
         await answer(client, DIALOGUE)
         results = (await found(client))["results"]
         await app.state.uses.flush()
-        [memory] = (await client.get("/v1/memories", params={"user_id": "bob"})).json()["results"]
+        [memory] = (await client.get("/v1/memories", params={"user_id": "bob", "detail": "full"})).json()["results"]
     assert len(results) == 2
     assert memory["access_count"] >= 1
 

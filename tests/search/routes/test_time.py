@@ -94,10 +94,10 @@ async def test_every_read_shows_what_held_on_a_day(client: AsyncClient) -> None:
     known = await changed(client)
     for day, text, past in (("2025-05-01T00:00:00Z", BERLIN, True), ("2025-10-01T00:00:00Z", PARIS, False)):
         for found in (
-            await search(client, valid_at=day),
-            await search(client, query="", valid_at=day),
-            await listed(client, valid_at=day),
-            (await recalled(client, valid_at=day))["facts"],
+            await search(client, valid_at=day, detail="full"),
+            await search(client, query="", valid_at=day, detail="full"),
+            await listed(client, valid_at=day, detail="full"),
+            (await recalled(client, valid_at=day, detail="full"))["facts"],
             [await get(client, known, valid_at=day)],
         ):
             assert texts(found) == [text]

@@ -454,7 +454,7 @@ async def test_a_list_and_a_listing_show_the_same(world: list[NaiveRow], client:
         assert answer.status_code == 200, answer.text
         every = {} if "valid_at" in options else {"validity": "ignore"}
         check(answer.json()["results"], replace(case, options={**options, **every}), world, 1_000)
-        body = with_channel({**case.ids, **case.options, "min_confidence": 0, "limit": 7}, case)
+        body = with_channel({**case.ids, **case.options, "min_confidence": 0, "limit": 7, "detail": "full"}, case)
         listed = (await client.post("/v1/memories/search", json=body)).json()["results"]
         unconfident = replace(case, options={**case.options, "min_confidence": 0})
         check(listed, unconfident, world, 7)

@@ -179,6 +179,7 @@ class LoxodonStore(BaseStore):
             validity="ignore",
             include_archived=True,
             reinforce=op.refresh_ttl,
+            detail="full",
         )
         for hit in answer["results"]:
             yield hit, hit["score"]
@@ -193,6 +194,7 @@ class LoxodonStore(BaseStore):
             sort="updated_at",
             include_archived=True,
             limit=PAGE,
+            detail="full",
         ):
             yield memory, None
 
