@@ -95,7 +95,9 @@ def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
 
 async def _scanned(field: str, scan: Any, value: Any, res: Resources) -> Any:
     """`_scan`, off the event loop where the value is long."""
-    chars = len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False)) if value else 0
+    if not value:
+        return scan(value)
+    chars = len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False))
     return await res.rules.run_if_long(chars, _scan, field, scan, value)
 
 

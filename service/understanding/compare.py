@@ -358,8 +358,13 @@ def _is_subject_of(before: str, was: Sentence) -> bool:
     return _OF_SPEAKER.match(begins) is not None or (not bare.strip() and not was.subjects)
 
 
-def _overs(sentence: str) -> Iterator[tuple[int, str, str | None]]:
+@lru_cache(maxsize=1_024)
+def _overs(sentence: str) -> Sequence[tuple[int, str, str | None]]:
     """Where a sentence begins to call something over, what, and what takes its place."""
+    return tuple(_find_overs(sentence))
+
+
+def _find_overs(sentence: str) -> Iterator[tuple[int, str, str | None]]:
     for match in _NO_LONGER.finditer(sentence):
         yield match.start(), _TAIL.sub("", match["over"]), None
     for match in _FROM_TO.finditer(sentence):

@@ -722,4 +722,4 @@ async def test_what_belongs_to_one_text_is_refused_for_many(client: AsyncClient,
 async def test_the_stages_of_a_store_are_timed_by_their_names(client: AsyncClient) -> None:
     answer = await client.post("/v1/memories", json={"content": "Keeps bees on the roof", "user_id": "zoe"})
     timed = answer.json()["results"][0]["timings_ms"]
-    assert {"size", "pii", "embed", "dedup", "importance", "temporal", "category", "type", "terms"} <= timed.keys()
+    assert {"size", "pii", "embed", "temporal", "annotate", "dedup", "decide"} <= timed.keys()

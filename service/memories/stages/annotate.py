@@ -19,6 +19,7 @@ from service.domain.draft import Annotation, Draft, TermWeights
 from service.domain.errors import LlmError
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.temporal import Mention, Temporal, TemporalType
+from service.domain.text import CleanText
 from service.language import categories, importance, kinds, lexemes, tags, temporal
 from service.language.talk import dates
 from service.runtime.resources import Resources
@@ -102,21 +103,6 @@ def topics(value: object) -> tuple[str, ...] | None:
     return tuple(named[:MAX_CATEGORIES]) or None
 
 
-async def rate_importance(draft: Draft, res: Resources) -> Draft:
-    """The draft with its importance: the caller's, else the model's, else the rules'. Never blocks storage."""
-    return replace(draft, importance=await res.rules.run_if_long(len(draft.clean), _importance, draft))
-
-
-def _importance(draft: Draft) -> Importance:
-    if draft.given.importance is not None:
-        return draft.given.importance
-    level = draft.annotation.importance_level if draft.annotation else None
-    if level is not None:
-        return Importance.of_level(level)
-    kind = kinds.explicit(draft.given.type) if draft.given.type else kinds.classify(draft.clean)
-    return importance.rate(draft.clean, kind)
-
-
 async def find_times(draft: Draft, res: Resources) -> Draft:
     """The draft with the times it names and until when it holds.
 
@@ -168,41 +154,41 @@ def _later(moment: datetime | None, reference: datetime) -> datetime | None:
     return moment if moment is not None and moment > reference else None
 
 
-async def name_categories(draft: Draft, res: Resources) -> Draft:
-    """The draft with its topics: the model's words, else the taxonomy's."""
-    if draft.annotation and draft.annotation.categories:
-        return replace(draft, categories=draft.annotation.categories)
-    return replace(draft, categories=await res.rules.run_if_long(len(draft.clean), categories.name, draft.clean))
+async def annotate(draft: Draft, res: Resources) -> Draft:
+    """The draft with its importance, topics and type (the caller's, else the model's, else the rules'), and the BM25
+    weights of the text that will be stored, so that the write need not work them out."""
+    may_ask = draft.options.use_llm and res.settings.classifier_use_llm and not draft.options.record
+    by_model = may_ask and res.llm is not None
+    merged = draft.decision.edits[0].merged if draft.decision else None
+    stored = merged.text if merged else draft.clean
+    chars = max(len(stored), len(draft.clean))
+    draft = await res.rules.run_if_long(chars, _by_rules, draft, stored, guess=may_ask and not by_model)
+    if draft.kind is not None:
+        return draft
+    return replace(draft, kind=await _kind_by_model(draft, res) if by_model else kinds.UNCLASSIFIED_UNASKED)
 
 
-async def classify(draft: Draft, res: Resources) -> Draft:
-    """The draft with its type: the caller's, else by patterns, else by the model, else the rules' guess."""
+def _by_rules(draft: Draft, stored: CleanText, *, guess: bool) -> Draft:
+    """The annotated draft; without a type where neither caller nor patterns tell it, and it is not to be guessed."""
+    text, given, said = draft.clean, draft.given, draft.annotation or Annotation()
+    kind = kinds.explicit(given.type, given.type_confidence) if given.type is not None else kinds.classify(text)
+    level = said.importance_level
+    rated = given.importance or (Importance.of_level(level) if level else importance.rate(text, kind))
+    if kind is None and said.kind is not None:
+        kind = Classification(said.kind, KIND_CONFIDENCE, ClassificationSource.LLM)
     return replace(
         draft,
-        kind=await res.rules.run_if_long(len(draft.clean), _kind_without_model, draft)
-        or await _kind_by_model(draft, res),
-    )
-
-
-def _kind_without_model(draft: Draft) -> Classification | None:
-    if draft.given.type is not None:
-        return kinds.explicit(draft.given.type, draft.given.type_confidence)
-    said = draft.annotation.kind if draft.annotation else None
-    return kinds.classify(draft.clean) or (
-        Classification(said, KIND_CONFIDENCE, ClassificationSource.LLM) if said else None
+        importance=rated,
+        categories=said.categories or categories.name(text),
+        kind=kind or (kinds.guess(text) if guess else None),
+        term_weights=TermWeights(stored, lexemes.weights(stored)),
     )
 
 
 async def _kind_by_model(draft: Draft, res: Resources) -> Classification:
-    may_ask = draft.options.use_llm and res.settings.classifier_use_llm and not draft.options.record
-    if not may_ask:  # without that step unmatched text is Context
-        return kinds.UNCLASSIFIED_UNASKED
-    if res.llm is None:
-        return await res.rules.run_if_long(len(draft.clean), kinds.guess, draft.clean) or kinds.UNCLASSIFIED_UNASKED
+    prompt = prompts.classify(draft.clean)
     try:
-        reply, _ = await model_calls.complete_as(
-            res, draft.scope.workspace_id, prompts.classify(draft.clean), KindReply
-        )
+        reply, _ = await model_calls.complete_as(res, draft.scope.workspace_id, prompt, KindReply)
     except LlmError:
         return kinds.UNCLASSIFIED_FAILED
     return read_kind(reply)
@@ -214,11 +200,3 @@ def read_kind(reply: KindReply) -> Classification:
         return kinds.UNCLASSIFIED_UNASKED
     usable = isinstance(reply.confidence, int | float) and 0 <= reply.confidence <= 1
     return Classification(MemoryType(reply.type), float(reply.confidence) if usable else 0.5, ClassificationSource.LLM)
-
-
-async def weigh_terms(draft: Draft, res: Resources) -> Draft:
-    """The draft with the BM25 weights of the text that will be stored: worked out here, so that the write need not."""
-    merged = draft.decision.edits[0].merged if draft.decision else None
-    text = merged.text if merged else draft.clean
-    weights = await res.rules.run_if_long(len(text), lexemes.weights, text)
-    return replace(draft, term_weights=TermWeights(text, weights))

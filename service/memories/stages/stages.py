@@ -31,10 +31,7 @@ CONTENT: tuple[Stage, ...] = (
     decide.compare,
     decide.decide,
     annotate.ask_model,
-    annotate.rate_importance,
-    annotate.name_categories,
-    annotate.classify,
-    annotate.weigh_terms,
+    annotate.annotate,
 )
 """One text that is to become one memory. Its times come before the decision, which compares them."""
 
@@ -51,22 +48,16 @@ RECORD: tuple[Stage, ...] = (
     size.check,
     pii.redact,
     embed.embed,
-    annotate.rate_importance,
     annotate.find_times,
-    annotate.name_categories,
-    annotate.classify,
-    annotate.weigh_terms,
+    annotate.annotate,
 )
 """A message stored as it is: no model but the embedder, and the write itself looks for an equal text. `find_times`
 finds the times it mentions, but no end of its validity."""
 
 FACT: tuple[Stage, ...] = (
     embed.embed,
-    annotate.rate_importance,
     annotate.find_times,
-    annotate.name_categories,
-    annotate.classify,
-    annotate.weigh_terms,
+    annotate.annotate,
 )
 """A fact of a conversation, redacted already; it is compared and decided on afterwards."""
 
@@ -75,9 +66,7 @@ REVISED: tuple[Stage, ...] = (
     pii.redact,
     embed.embed,
     annotate.find_times,
-    annotate.name_categories,
-    annotate.classify,
-    annotate.weigh_terms,
+    annotate.annotate,
 )
 """A new text for an existing memory: its importance stays, and it is not compared with other memories."""
 
@@ -88,12 +77,9 @@ TIMED_AS: Mapping[Stage, str] = {
     embed.embed: "embed",
     decide.compare: "dedup",
     decide.decide: "decide",
-    annotate.ask_model: "annotate",
-    annotate.rate_importance: "importance",
     annotate.find_times: "temporal",
-    annotate.name_categories: "category",
-    annotate.classify: "type",
-    annotate.weigh_terms: "terms",
+    annotate.ask_model: "ask_model",
+    annotate.annotate: "annotate",
 }
 """What a stage is called in `timings_ms` of an answer: clients read these names."""
 
@@ -102,39 +88,29 @@ TOGETHER: Mapping[Stage, Together] = {embed.embed: embed.embed_all}
 
 
 async def run(profile: Sequence[Stage], draft: Draft, res: Resources) -> Draft:
-    """The draft after every stage of the profile, timed; stops at a duplicate. Stages raise ServiceError."""
-    spent_ms: dict[str, float] = {}
-    for stage in profile:
-        if draft.is_duplicate:
-            break
-        began = time.perf_counter()
-        with tracing.span(TIMED_AS[stage]):
-            draft = await stage(draft, res)
-        spent_ms[TIMED_AS[stage]] = _since(began, stage)
-    return timed(draft, spent_ms)
+    """The draft after every stage of the profile; as `run_all`."""
+    return (await run_all(profile, [draft], res))[0]
 
 
 async def run_all(profile: Sequence[Stage], drafts: Sequence[Draft], res: Resources) -> list[Draft]:
-    """The drafts after every stage of the profile, stage by stage and side by side."""
-    found, spent_ms = list(drafts), {}
+    """The drafts after every stage of the profile, stage by stage and side by side, timed; stops when all are
+    duplicates. Stages raise ServiceError."""
+    found, spent_ms = list(drafts), dict[str, float]()
     for stage in profile:
-        began = time.perf_counter()
-        with tracing.span(TIMED_AS[stage]):
+        if all(draft.is_duplicate for draft in found):
+            break
+        name, began = TIMED_AS[stage], time.perf_counter()
+        with tracing.span(name):
             if stage in TOGETHER:
                 found = await TOGETHER[stage](found, res)
             elif len(found) == 1:
                 found = [await stage(found[0], res)]
             else:
                 found = list(await asyncio.gather(*(stage(draft, res) for draft in found)))
-        spent_ms[TIMED_AS[stage]] = _since(began, stage)
+        took_s = time.perf_counter() - began
+        metrics.STAGES.add(name, took_s)
+        spent_ms[name] = took_s * 1000
     return [timed(draft, spent_ms) for draft in found]
-
-
-def _since(began: float, stage: Stage) -> float:
-    """Milliseconds, which the metrics get, too."""
-    took_s = time.perf_counter() - began
-    metrics.STAGES.add(TIMED_AS[stage], took_s)
-    return took_s * 1000
 
 
 def timed(draft: Draft, spent_ms: Mapping[str, float]) -> Draft:
