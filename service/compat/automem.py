@@ -46,6 +46,7 @@ from service.http.schemas import iso
 from service.http.writes import BatchOf, UnkeyedOf, WriteOf, of_item, refuse_repeated, send, stored_name
 from service.intake.routes.store import StoreSerializer, store_memories
 from service.intake.routes.store_drafts import text_draft
+from service.intake.routes.store_models import StoreBatchRequest, StoreBatchResponse, StoreRequest
 from service.jobs import jobs
 from service.jobs.jobs import JobsOf
 from service.jobs.routes.jobs import JobRunItem
@@ -55,7 +56,6 @@ from service.memories.revise import revise
 from service.memories.routes.change_models import PatchMemoryRequest
 from service.memories.routes.memories import revision
 from service.memories.routes.relations import CreateRelationRequest
-from service.memories.routes.store_models import StoreBatchRequest, StoreBatchResponse, StoreRequest
 from service.memories.statements import memories
 from service.memories.store import store
 from service.runtime.resources import Resources

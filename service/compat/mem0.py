@@ -45,11 +45,11 @@ from service.intake.deferred import KIND, accept
 from service.intake.record import record
 from service.intake.routes.store import StoreSerializer
 from service.intake.routes.store_drafts import conversation_draft
+from service.intake.routes.store_models import StoreRequest
 from service.memories.forget import ForgottenMemory, forget, forget_many
 from service.memories.revise import revise
 from service.memories.routes.change_models import PatchMemoryRequest
 from service.memories.routes.memories import revision
-from service.memories.routes.store_models import StoreRequest
 from service.memories.statements import history, memories
 from service.queue import operations
 from service.runtime.resources import Resources

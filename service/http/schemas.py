@@ -336,6 +336,25 @@ def embedding_vector(numbers: Sequence[float] | None, dimension: int) -> Any:
     return found
 
 
+# -- parts of answers ------------------------------------------------------------------------------------------------
+
+
+class RedactionCount(ResponseModel):
+    """One kind of secret or personal data that was redacted."""
+
+    label: str = Field(description="What was redacted", examples=["API_KEY"])
+    count: int = Field(description="How often", examples=[1])
+
+
+class BatchItemError(ResponseModel):
+    """The error of one batch item."""
+
+    status: int = Field(description="The HTTP status of a single request", examples=[400])
+    code: str = Field(description="Error code", examples=["invalid_input"])
+    detail: str = Field(description="Error message")
+    field: str | None = Field(default=None, description="Path of the field inside the item; null: no single field")
+
+
 # -- the times that a text names ---------------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from service.http.schemas import (
     OfChannel,
     OfRun,
     OfUser,
+    RedactionCount,
     RequestModel,
     ResponseModel,
     ScopeFields,
@@ -25,7 +26,6 @@ from service.http.schemas import (
     Unit,
     example,
 )
-from service.memories.routes.store_models import RedactionCount
 
 Label = Annotated[Filled, Field(min_length=1, max_length=100), Secretless]
 StrategyText = Annotated[Filled, Field(min_length=1, max_length=4_000)]

@@ -25,9 +25,8 @@ from service.domain.scope import Scope
 from service.http import cursors, errors
 from service.http.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, optional_scope
 from service.http.json_body import JsonRoute
-from service.http.schemas import Channel, Id, Time
+from service.http.schemas import Channel, Id, RedactionCount, Time
 from service.http.writes import WriteOf, answer, send
-from service.memories.routes.store_models import RedactionCount
 
 router = APIRouter(prefix="/v1", tags=["procedures"], route_class=JsonRoute)
 
@@ -136,7 +135,7 @@ async def list_tools(
 
 
 def _recorded(use: Invocation) -> StoredAnswer:
-    redactions = [RedactionCount(label=each.label, count=each.count) for each in use.redactions]
+    redactions = [RedactionCount.of(each) for each in use.redactions]
     return answer(201, RecordedToolInvocationResponse.of(use, redactions=redactions))
 
 

@@ -18,6 +18,7 @@ from service.http.schemas import (
     OfAgent,
     OfChannel,
     OfUser,
+    RedactionCount,
     RequestModel,
     ResponseModel,
     Role,
@@ -30,7 +31,6 @@ from service.http.schemas import (
     example,
 )
 from service.memories.routes.memory_models import MemoryItem
-from service.memories.routes.store_models import RedactionCount
 from service.search.routes.answers import Answerable, AnswerProbability, HitProbability
 
 MAX_TITLE = 500

@@ -51,10 +51,9 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.query_parameters import the_query
 from service.http.reads import RATE_LIMITED, AuditReadOf, CountUseOf, DetailOf, send_json
-from service.http.schemas import embedding_vector
+from service.http.schemas import RedactionCount, embedding_vector
 from service.http.writes import WriteOf, answer, etag, send
 from service.memories.routes.memory_models import memory_item
-from service.memories.routes.store_models import RedactionCount
 from service.runtime.pii import clean_words
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
@@ -284,7 +283,7 @@ def _stored_turn(found: TurnOutcome) -> StoredAnswer:
     body = StoreTurnResponse.of(
         found.turn,
         **turn_fields(found.turn),
-        redactions=[RedactionCount(label=each.label, count=each.count) for each in found.redactions],
+        redactions=[RedactionCount.of(each) for each in found.redactions],
         warnings=list(found.warnings),
     )
     return answer(201 if found.is_new else 200, body)

@@ -19,7 +19,7 @@ from service.http.schemas import Id, ResponseModel, Time
 from service.http.writes import WriteOf, answer, send, url_of
 from service.intake.deferred import accept
 from service.intake.routes.store_drafts import conversation_draft
-from service.memories.routes.store_models import StoreRequest
+from service.intake.routes.store_models import StoreRequest
 from service.queue import operations
 from service.runtime.resources import Resources
 
@@ -95,18 +95,8 @@ async def get_operation(id: str, caller: Reader, res: ResourcesOf) -> OperationR
         found = await operations.get(session, caller.workspace_id, uuid_of(id, _missing))
     if found is None:
         raise _missing()
-    return OperationResponse(
-        id=found.id,
-        kind=found.kind,
-        status=found.state,
-        progress=OperationProgress(done=found.progress["done"], total=found.progress["total"])
-        if found.progress
-        else None,
-        result=dict(found.result) if found.result else None,
-        error=dict(found.error) if found.error else None,
-        created_at=found.created_at,
-        finished_at=found.finished_at,
-    )
+    progress = OperationProgress(**found.progress) if found.progress else None
+    return OperationResponse.of(found, status=found.state, progress=progress, result=found.result or None)
 
 
 def _missing() -> NotFound:

@@ -21,13 +21,13 @@ from service.domain.request import StoredAnswer, WriteContext
 from service.http import errors
 from service.http.deps import ResourcesOf, Writer, metered
 from service.http.json_body import JsonRoute
+from service.http.schemas import BatchItemError
 from service.http.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
 from service.intake.curate import curate
 from service.intake.record import record
 from service.intake.routes import operations
 from service.intake.routes.store_drafts import conversation_draft, sent_texts, text_draft
-from service.memories.routes.store_models import (
-    BatchItemError,
+from service.intake.routes.store_models import (
     StoreBatchItem,
     StoreBatchRequest,
     StoreBatchResponse,

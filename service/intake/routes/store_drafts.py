@@ -17,8 +17,8 @@ from service.http import narrowing
 from service.http.deps import scope_of, shared_scope
 from service.http.schemas import embedding_vector, expiry
 from service.intake.record import ConversationDraft
+from service.intake.routes.store_models import MessageInput, StoreRequest
 from service.language import tags
-from service.memories.routes.store_models import MessageInput, StoreRequest
 from service.runtime.resources import Resources
 
 ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function"})

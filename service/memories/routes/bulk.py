@@ -18,6 +18,7 @@ from service.http import cursors, errors
 from service.http.deps import Changer, Deleter, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.reads import AuditReadOf, send_json
+from service.http.schemas import BatchItemError
 from service.http.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
 from service.memories.forget import ForgottenMemory, forget_many
 from service.memories.revise import revise
@@ -36,7 +37,6 @@ from service.memories.routes.change_models import (
 )
 from service.memories.routes.memories import memory_answer, revision
 from service.memories.routes.memory_models import MemoryResponse, memory_item
-from service.memories.routes.store_models import BatchItemError
 from service.memories.statements import memories
 from service.postgres import direct
 from service.runtime.resources import Resources

@@ -14,6 +14,7 @@ from service.http.free_json import JsonObject
 from service.http.reads import DETAIL
 from service.http.schemas import (
     MAX_TTL_S,
+    BatchItemError,
     Id,
     Name,
     NextCursor,
@@ -31,7 +32,6 @@ from service.http.schemas import (
     refuse_reserved,
 )
 from service.memories.routes.memory_models import MemoryItem, MemoryResponse
-from service.memories.routes.store_models import BatchItemError
 
 NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
 """Fields that a PATCH may set to null."""

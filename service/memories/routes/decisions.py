@@ -106,25 +106,11 @@ async def undo_decision(id: str, caller: Changer, res: ResourcesOf, write: Write
 
 def shown(found: StoredDecision) -> DecisionResponse:
     verdict = found.verdict
-    return DecisionResponse(
-        id=found.id,
-        memory_id=found.memory_id,
-        event=Action(found.event) if found.event else None,
-        source=found.source,
-        model=found.model,
-        prompt_sha256=found.prompt_sha256,
-        candidates=list(found.candidates),
-        reply=found.reply,
+    return DecisionResponse.of(
+        found,
         verdict=verdict.get("action", ""),
         reason=verdict.get("reason", ""),
         rejected=bool(verdict.get("rejected", found.state == "rejected")),
-        state=found.state,
-        before=found.before,
-        after=found.after,
-        ruling_id=found.ruling_id,
-        history_id=found.history_id,
-        created_at=found.created_at,
-        undone_at=found.undone_at,
     )
 
 

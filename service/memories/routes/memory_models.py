@@ -295,17 +295,4 @@ def version_item(found: Version) -> MemoryVersionItem:
 
 
 def history_item(found: HistoryEntry) -> MemoryHistoryItem:
-    return MemoryHistoryItem(
-        id=found.id,
-        memory_id=found.memory_id,
-        event=found.event,
-        old_memory=found.old_memory,
-        new_memory=found.new_memory,
-        is_deleted=found.is_deleted,
-        user_id=found.user_id,
-        agent_id=found.agent_id,
-        run_id=found.run_id,
-        timestamp=found.recorded_at,
-        recorded_from=found.recorded_at,
-        recorded_to=found.recorded_to,
-    )
+    return MemoryHistoryItem.of(found, timestamp=found.recorded_at, recorded_from=found.recorded_at)

@@ -108,15 +108,10 @@ def _missing() -> NotFound:
 
 
 def _out(found: ReviewWithMemories) -> ReviewResponse:
-    shown = found.review
-    return ReviewResponse(
-        id=shown.id,
-        state=shown.state,
-        memory_id=shown.memory_id,
+    return ReviewResponse.of(
+        found.review,
         memory=memory_response(found.memory) if found.memory else None,
-        changes=[ReviewChange(verb=each.verb, target_id=each.target_id) for each in shown.changes],
+        changes=[ReviewChange.of(each) for each in found.review.changes],
         contradicts=[memory_response(each) for each in found.contradicts],
-        created_at=shown.created_at,
-        resolved_at=shown.resolved_at,
         version=found.version,
     )

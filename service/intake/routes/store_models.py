@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
 from service.domain import moments
-from service.domain.decision import Action, Evidence
+from service.domain.decision import Action
 from service.domain.draft import DedupAction, Draft, EmbeddingStatus
 from service.domain.kinds import ClassificationSource, ImportanceBand, MemoryType
 from service.domain.memory import Outcome
@@ -17,9 +17,11 @@ from service.http.free_json import JsonObject
 from service.http.narrowing import FilterTree
 from service.http.schemas import (
     MAX_TTL_S,
+    BatchItemError,
     Id,
     ListInDocument,
     Name,
+    RedactionCount,
     RequestModel,
     ResponseModel,
     Role,
@@ -254,13 +256,6 @@ class DedupOutcome(ResponseModel):
     )
 
 
-class RedactionCount(ResponseModel):
-    """One kind of secret or personal data that was redacted."""
-
-    label: str = Field(description="What was redacted", examples=["API_KEY"])
-    count: int = Field(description="How often", examples=[1])
-
-
 class PiiSummary(ResponseModel):
     """What was redacted in a text before it was stored."""
 
@@ -367,15 +362,6 @@ class StoreResponse(ResponseModel):
     dry_run: bool = Field(default=False, description="Whether this was a dry run, which stores nothing")
 
 
-class BatchItemError(ResponseModel):
-    """The error of one batch item."""
-
-    status: int = Field(description="The HTTP status of a single request", examples=[400])
-    code: str = Field(description="Error code", examples=["invalid_input"])
-    detail: str = Field(description="Error message")
-    field: str | None = Field(default=None, description="Path of the field inside the item; null: no single field")
-
-
 class StoreBatchItem(ResponseModel):
     """The outcome of one item of a batch: its results or its error."""
 
@@ -403,14 +389,12 @@ def store_outcome(outcome: Outcome) -> StoreOutcome:
         memory=outcome.memory,
         old_memory=outcome.old_memory,
         kept_as=outcome.kept_as,
-        dedup=DedupOutcome(
-            action=outcome.dedup.action, existing_id=outcome.dedup.existing_id, similarity=outcome.dedup.similarity
-        ),
-        decision=decision_evidence(draft.evidence) if draft.evidence else None,
+        dedup=DedupOutcome.of(outcome.dedup),
+        decision=DecisionEvidence.of(draft.evidence) if draft.evidence else None,
         **_annotation(draft),
         tags=list(draft.tags),
         tag_prefixes=list(draft.tag_prefixes),
-        pii=PiiSummary(redactions=[RedactionCount(label=each.label, count=each.count) for each in draft.redactions]),
+        pii=PiiSummary(redactions=[RedactionCount.of(each) for each in draft.redactions]),
         embedding=draft.embedding_status,
         enrichment="queued" if outcome.event is not Action.NONE and not draft.options.dry_run else "none",
         summarized=draft.original_length is not None,
@@ -436,16 +420,6 @@ def _annotation(draft: Draft) -> dict[str, Any]:
         "type_confidence": kind.confidence if kind else None,
         "classification_source": kind.source if kind else None,
     }
-
-
-def decision_evidence(judged: Evidence) -> DecisionEvidence:
-    return DecisionEvidence(
-        source=judged.source,
-        model=judged.model,
-        verdict=judged.verdict,
-        reason=judged.reason,
-        rejected=judged.rejected,
-    )
 
 
 def llm_usage(spent: RequestUsage) -> LlmUsage:
