@@ -95,7 +95,7 @@ async def test_what_is_counted(resources: Resources, tenant: Tenant, llm: OpenAi
     assert found["loxodon_http_requests_running"][()] >= 1
     statements = {dict(labels)["statement"] for labels in found["loxodon_statement_seconds_count"]}
     assert {"begin", "begin.locked", "commit", "direct.insert", "search.exact.find", "access.keys.find"} <= statements
-    assert {dict(labels)["stage"] for labels in found["loxodon_stage_seconds_count"]} >= {"pii", "embed", "type"}
+    assert {dict(labels)["stage"] for labels in found["loxodon_stage_seconds_count"]} >= {"pii", "embed", "annotate"}
     assert found["loxodon_pool_connections"][(("state", "idle"),)] > 0
     assert found["loxodon_pool_wait_seconds_count"][()] > 5
     assert found["loxodon_scope_lock_seconds_count"][()] >= 1
