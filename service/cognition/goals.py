@@ -95,9 +95,8 @@ async def revise_goal(
     *,
     expected: Expected | None = None,
 ) -> GoalDetails:
-    """The goal with the given fields changed; an unchanged value is not a change. `status` can only become
-    active again, for a goal that is blocked. Raises NotFound, Conflict for a cycle or a goal that is over, or
-    PreconditionFailed."""
+    """The goal with the given fields changed; an unchanged value is not a change. `status` can only become active
+    again, for a goal that is blocked. Raises NotFound, Conflict for a cycle or a closed goal, or PreconditionFailed."""
     values: dict[str, Any] = {str(name): value for name, value in given.items()}
     vector = None
     if "description" in values:
@@ -133,8 +132,8 @@ async def close_goal(
     blocked_by: Collection[UUID] = (),
     expected: Expected | None = None,
 ) -> GoalDetails:
-    """The goal completed, abandoned or blocked, with its result. Repeating it changes nothing; `blocked_by` adds to the
-    goals it waits for. Raises NotFound, PreconditionFailed, or Conflict when it is over with another status."""
+    """Completes, abandons or blocks a goal, with its result. Safe to repeat; `blocked_by` adds to the goals it waits
+    for. Raises NotFound, PreconditionFailed, or Conflict if it is closed with another status."""
     clean_result = await pii.clean_words(result, "result", res) if result is not None else None
     async with plain_transaction(workspace_id, res, request) as session:
         if blocked_by:
@@ -158,7 +157,7 @@ async def close_goal(
 async def tie_memories(
     workspace_id: UUID, goal_id: UUID, ids: Collection[UUID], res: Resources, request: WriteContext
 ) -> GoalDetails:
-    """The goal with these memories tied to it as well. Raises NotFound naming the goal or memory_ids."""
+    """Ties more memories to a goal. Raises NotFound naming the goal or memory_ids."""
     async with plain_transaction(workspace_id, res, request) as session:
         goal = await _lock(session, workspace_id, goal_id)
         await _check_memories(session, goal, ids, res)
@@ -170,7 +169,7 @@ async def tie_memories(
 async def untie_memory(
     workspace_id: UUID, goal_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
 ) -> int:
-    """How many memories were untied: 0 or 1. Raises NotFound for the goal."""
+    """Unties a memory; returns 0 or 1. Raises NotFound for the goal."""
     async with plain_transaction(workspace_id, res, request) as session:
         goal = await _lock(session, workspace_id, goal_id)
         untied = int(await goals.untie_memory(session, workspace_id, goal_id, memory_id))
@@ -214,7 +213,7 @@ async def list_goals(
 
 
 async def read_history(workspace_id: UUID, goal_id: UUID, res: Resources, *, skip: int, limit: int) -> list[GoalChange]:
-    """The changes after the first `skip`, oldest first. Raises NotFound where there are none."""
+    """The changes after the first `skip`, oldest first. Raises NotFound if there are none."""
     async with res.db.read(workspace_id) as session:
         changes = await goals.history(session, workspace_id, goal_id, skip=skip, limit=limit)
     if not changes:
@@ -238,7 +237,7 @@ async def _lock(session: Session, workspace_id: UUID, goal_id: UUID, expected: E
 async def _change(
     session: Session, goal: Goal, event: GoalEvent, changed: Mapping[str, Any], res: Resources, request: WriteContext
 ) -> GoalDetails:
-    """Writes what differs, edges and columns, and records it."""
+    """Writes the edges and columns that differ, and records the change."""
     if "parent_id" in changed:
         await _set_edges(session, goal, SUBGOAL_OF, [changed["parent_id"]] if changed["parent_id"] else [], "parent_id")
     if "blocked_by" in changed:
@@ -252,7 +251,7 @@ async def _change(
 
 
 async def _set_edges(session: Session, goal: Goal, rel_type: str, targets: Collection[UUID], field: str) -> None:
-    """Raises InvalidInput for the goal itself, NotFound, or Conflict where the edges would close a cycle."""
+    """Raises InvalidInput for the goal itself, NotFound, or Conflict if the edges would close a cycle."""
     workspace_id = goal.scope.workspace_id
     if goal.id in targets:
         raise InvalidInput(f"{field}: a goal cannot be its own.", field=field)
@@ -307,7 +306,7 @@ async def _audit(
 
 
 def _json(value: Any) -> Any:
-    """The value as JSON holds it."""
+    """The value as JSON."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, tuple):

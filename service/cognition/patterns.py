@@ -1,4 +1,4 @@
-"""Which ways of doing a task worked, read from the tools that conversations used. Pure."""
+"""Finds ways of doing a task that worked, from the tools that conversations used. Pure."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class TaskUses:
 
     @property
     def sequence(self) -> tuple[str, ...]:
-        """The steps: of a success those that worked, of a failure all that were tried. The same tool several times in a
-        row is one step."""
+        """The steps: for a success those that worked, for a failure all that were tried. Repeated use of the same tool
+        is one step."""
         uses = zip(self.tools, self.successes, strict=True)
         steps = [tool for tool, worked in uses if worked or not self.succeeded]
         return tuple(tool for tool, _ in groupby(steps))
@@ -45,8 +45,8 @@ class TaskUses:
 
 
 def sharing(uses: TaskUses, others: Sequence[TaskUses], *, at_least: int) -> list[TaskUses]:
-    """Those of the same task and sequence, where it worked in at least so many of them; else nothing. `others` may
-    have `uses` in it."""
+    """The uses of the same task and sequence, if it worked in at least `at_least` of them; else none. `others` may
+    include `uses`."""
     if not MIN_STEPS <= len(uses.sequence) <= MAX_STEPS:
         return []
     same = [each for each in others if each.task_type == uses.task_type and each.sequence == uses.sequence]
@@ -54,5 +54,5 @@ def sharing(uses: TaskUses, others: Sequence[TaskUses], *, at_least: int) -> lis
 
 
 def description(sequence: Sequence[str]) -> str:
-    """What a strategy of these tools is: their names, and nothing that was not observed."""
+    """The description of a strategy: the names of its tools, since nothing else was observed."""
     return ", then ".join(sequence)

@@ -1,4 +1,4 @@
-"""Tool invocations are recorded, strategies are learned and reinforced.
+"""Recording tool invocations; learning and reinforcing strategies.
 
 Texts and payloads are redacted and embedded before the transaction. A strategy that is already known (same tools, same
 type of task, and the same text or nearly so) is reinforced instead of stored twice: the comparison runs before the
@@ -33,14 +33,14 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, plain_transaction, store_answer
 
 MAX_PAYLOAD_CHARS = 262_144
-"""Of a payload as JSON: a quarter of a million, some thousand lines of output."""
+"""The largest payload as JSON: some thousand lines of output."""
 
 Candidates = Sequence[tuple[Strategy, float | None]]
 """Strategies with their cosine to a new one; None without a vector."""
 
 
 async def record(given: Invocation, res: Resources, request: WriteContext) -> Invocation:
-    """The invocation as recorded. Raises NotFound for a conversation or turn that does not exist or is another's."""
+    """Records an invocation. Raises NotFound for a conversation or turn that does not exist or belongs to another."""
     workspace_id = given.scope.workspace_id
     clean = await _redact(given, res)
     async with plain_transaction(workspace_id, res, request) as session:
@@ -77,8 +77,8 @@ async def _redact(given: Invocation, res: Resources) -> Invocation:
 
 @dataclass(frozen=True, slots=True)
 class NewStrategy:
-    """A strategy to learn, not redacted yet. `success` None: it has not been tried. `once`: a conversation that an
-    equal one has counted is not counted again."""
+    """A strategy to learn, not redacted yet. `success` None: it has not been tried. `once`: do not count a conversation
+    twice."""
 
     scope: Scope
     description: str
@@ -92,14 +92,14 @@ class NewStrategy:
 
 @dataclass(frozen=True, slots=True)
 class LearnedStrategy:
-    """`is_new`: it was stored; otherwise an equal one was known and is reinforced."""
+    """`is_new`: it was stored; otherwise an equal one was known and was reinforced."""
 
     strategy: Strategy
     is_new: bool
 
 
 async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> LearnedStrategy:
-    """Raises NotFound for a conversation that does not exist or is another's."""
+    """Raises NotFound for a conversation that does not exist or belongs to another."""
     scope, workspace_id = new.scope, new.scope.workspace_id
     strategy = await _strategy(new, res)
     vector = await embed_now(workspace_id, strategy.embedded_text, res)
@@ -190,7 +190,7 @@ async def reinforce(
     success: bool,
     conversation_id: UUID | None = None,
 ) -> Strategy:
-    """The strategy after one more use. Raises NotFound."""
+    """Adds one use; returns the strategy. Raises NotFound."""
     async with plain_transaction(workspace_id, res, request) as session:
         if not await strategies.reinforce(session, workspace_id, strategy_id, success=success, at=res.clock()):
             raise missing()
@@ -225,8 +225,8 @@ async def remove(
 
 
 async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given: Scope, res: Resources) -> Scope:
-    """The given scope, filled up with the ids of the conversation. Raises NotFound when the conversation does not
-    exist, or belongs to another user or agent than the given one."""
+    """The given scope, completed with the ids of the conversation. Raises NotFound if the conversation does not exist
+    or belongs to another user or agent."""
     async with res.db.read(workspace_id) as session:
         found = await conversations.get(session, workspace_id, conversation_id)
     if found is None or not given.may_link_to(found.scope):

@@ -1,4 +1,4 @@
-"""Changes of a user's profile: replaced (PUT) or merged (PATCH), redacted first."""
+"""Replacing (PUT) or merging (PATCH) a user's profile, with redaction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ProfileOutcome:
 
 
 async def read(workspace_id: UUID, user_id: str, res: Resources) -> Profile:
-    """Raises NotFound while none was stored."""
+    """Raises NotFound if none is stored."""
     async with res.db.read(workspace_id) as session:
         found = await profiles.find(session, workspace_id, user_id)
     if found is None:
@@ -45,7 +45,7 @@ async def write(
     expected: Expected | None = None,
 ) -> ProfileOutcome:
     """Replaces the whole profile, or with `merge` changes the given parts: objects are merged key by key, where null
-    removes the key; the list is replaced. Raises NotFound where there is nothing to merge with, PreconditionFailed or
+    removes the key; the list is replaced. Raises NotFound if there is nothing to merge with, PreconditionFailed or
     PiiRejected."""
     parts = await _clean(given, res)
     scope = Scope(workspace_id, user_id)
@@ -76,7 +76,7 @@ def _merged(old: Traits, parts: Mapping[str, Any]) -> Traits:
 
 
 async def _clean(values: Mapping[str, Any], res: Resources) -> dict[str, Any]:
-    """Redacts each part by itself, so that a refusal names the part."""
+    """Redacts each part separately, so that a refusal names the part."""
     return {
         name: value if value is None else await pii.clean_json(value, name, res, key=name)
         for name, value in values.items()

@@ -17,7 +17,7 @@ from service.providers.protocols import Vector
 from service.runtime.resources import Resources
 
 MIN_CANDIDATES = 200
-"""The nearest that are ranked: what is farther is hardly about the task, however well it works."""
+"""The number of nearest strategies that are ranked; the others are hardly about the task."""
 
 
 async def find(
@@ -66,8 +66,8 @@ async def within(
 def rank(
     candidates: Sequence[tuple[Strategy, float | None]], similarity: Callable[[float], float], *, limit: int
 ) -> list[StrategyMatch]:
-    """Returns strategies with their cosines ranked, best first, equal ones by id. Without a cosine a strategy counts
-    as unlike where others have one, and as alike as any where none has."""
+    """Ranks strategies with their cosines, best first, equal ones by id. A strategy without a cosine has similarity 0
+    if others have one, and 1 if none has."""
     no_cosines = all(cosine is None for _, cosine in candidates)
     matches = []
     for strategy, cosine in candidates:

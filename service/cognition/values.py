@@ -123,7 +123,7 @@ class ToolTotals:
 
     @property
     def success_rate(self) -> float | None:
-        """0..1; None when it was never used."""
+        """0..1; None if it was never used."""
         return self.success_count / self.usage_count if self.usage_count else None
 
 
@@ -170,7 +170,7 @@ class Strategy:
 
     @property
     def success_rate(self) -> float | None:
-        """0..1; None when it was never tried."""
+        """0..1; None if it was never tried."""
         tried = self.success_count + self.failure_count
         return self.success_count / tried if tried else None
 
@@ -200,7 +200,7 @@ class StrategyMatch:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """The parts of a profile: JSON of the caller's own making, redacted."""
+    """The parts of a profile: the caller's JSON, redacted."""
 
     preferences: Mapping[str, Any] = field(default_factory=dict)
     expertise_areas: Sequence[Any] = ()

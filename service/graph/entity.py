@@ -38,8 +38,9 @@ async def upsert(
     *,
     expected: Expected | None = None,
 ) -> tuple[Entity, bool]:
-    """The entity with this name or alias as it is now, and whether it is new. Without a vector one is made from name
-    and description. Raises Conflict for an alias of another entity, PreconditionFailed for another version."""
+    """Creates or changes the entity with this name or alias; returns it, and whether it is new. Unless given, its
+    vector is made from name and description. Raises Conflict for an alias of another entity, PreconditionFailed for
+    another version."""
     new = await _clean(new, res)
     vector, embed_later = (vector, False) if vector is not None else await _vector(owner, new, res)
     async with plain_transaction(owner.workspace_id, res, request) as session:
@@ -81,7 +82,7 @@ async def _clean(new: EntityUpsert, res: Resources) -> EntityUpsert:
 
 async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tuple[Vector | None, bool]:
     """The vector of name and description, and whether a job has to make it later because the embedder is unavailable.
-    None and False when neither changes. Until the job ran, the entity is found by its name."""
+    None and False if neither changes. Until the job has run, the entity is found by its name."""
     async with res.db.read(owner.workspace_id) as session:
         known = await entities.find_id(session, owner, new.name)
         stored = await entities.get(session, EntityScope(owner.workspace_id, None), known) if known else None
@@ -132,8 +133,8 @@ async def remove(
 async def relate(
     workspace_id: UUID, given: EntityRelation, res: Resources, request: WriteContext
 ) -> tuple[EntityRelation, bool]:
-    """The relation, and whether it is new; an existing one of the same pair and type takes the new values. Raises
-    NotFound naming the end that does not exist, InvalidInput for one entity, or entities of two users."""
+    """Returns the relation, and whether it is new; an existing one of the same pair and type gets the new values.
+    Raises NotFound naming the end that does not exist, InvalidInput for one entity, or entities of two users."""
     if given.source_id == given.target_id:
         raise InvalidInput("target_id: an entity has no relation to itself.", field="target_id")
     label = await clean_words(given.label, "type", res)
@@ -162,7 +163,7 @@ async def relate(
 async def unrelate(
     workspace_id: UUID, source_id: UUID, target_id: UUID, label: str | None, res: Resources, request: WriteContext
 ) -> int:
-    """How many relations from source to target were removed, 0 included. Raises NotFound for an unknown source."""
+    """Removes relations from source to target; returns how many. Raises NotFound for an unknown source."""
     kind = normalise(await clean_words(label, "type", res)) if label is not None else None  # as it was stored
     request = await _owned(workspace_id, source_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
@@ -216,8 +217,7 @@ async def merge(
 
 
 async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: WriteContext) -> MergeOutcome:
-    """Undoes a merge; a second time changes nothing. Raises NotFound, or Conflict when another entity has the name by
-    now."""
+    """Undoes a merge; safe to repeat. Raises NotFound, or Conflict if another entity has the name now."""
     async with res.db.read(workspace_id) as session:
         before = await merges.get(session, workspace_id, merge_id)
         owner = await entities.get(session, EntityScope(workspace_id, None), before.entity_id) if before else None
@@ -255,7 +255,7 @@ def _scope(of: Entity, workspace_id: UUID) -> Scope:
 
 
 async def _owned(workspace_id: UUID, entity_id: UUID, res: Resources, request: WriteContext) -> WriteContext:
-    """The request with the entity's user as owner of the stored answer, so that erasing that user erases it too."""
+    """Makes the entity's user the owner of the stored answer, so that erasing that user erases it too."""
     given = request.idempotency
     if given is None or any(given.owner):
         return request

@@ -19,8 +19,8 @@ NAMED_BY = """EXISTS (SELECT FROM memory_entity me
 
 @dataclass(frozen=True, slots=True)
 class EntityScope:
-    """The entities that a read may see: of the scope, or (None) of the whole workspace. `channels`: looked at in
-    addition to the scope's own and `_global`."""
+    """The entities that a read may see: of the scope, or (None) of the whole workspace. `channels`: in addition to the
+    scope's own and `_global`."""
 
     workspace_id: UUID
     scope: Scope | None
@@ -28,9 +28,9 @@ class EntityScope:
 
     @property
     def rows(self) -> Condition:
-        """The condition on `entity e`; uq_entity_… serves it where a user is given. Entities belong to
-        users: an agent or a run sees those that its memories name and, without a user, those that callers created
-        without one. Shared memories show the entities that they name."""
+        """The condition on `entity e`, served by uq_entity_… if a user is given. Entities belong to users: an agent or
+        a run sees those that its memories name and, without a user, those that callers created without one. Shared
+        memories show the entities that they name."""
         here = Condition("e.workspace_id = :workspace", {"workspace": self.workspace_id})
         scope = self.scope
         if scope is None:
@@ -45,7 +45,7 @@ class EntityScope:
 
     @staticmethod
     def _owned(scope: Scope) -> Condition:
-        """Those of the given ids, all of them or one as the scope wants."""
+        """The conditions for the given ids: all of them must match, or any, as the scope says."""
         join = " OR " if scope.match == "any" else " AND "
         parts, values = [], {}
         if scope.user_id is not None:
@@ -73,7 +73,7 @@ class EdgeFilter:
 
 @dataclass(frozen=True, slots=True)
 class EdgePageKey:
-    """Where a page ended: strength, other end and id of its last edge."""
+    """The end of a page: strength, other end and id of its last edge."""
 
     strength: float
     far: UUID

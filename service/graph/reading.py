@@ -1,4 +1,4 @@
-"""Entities read through the API: listed, found by name or meaning, and walked along their relations."""
+"""Reading entities: lists, searches by name or meaning, and walks along relations."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ async def list_entities(
     after: tuple[str, UUID] | None,
     limit: int,
 ) -> list[tuple[str, Entity]]:
-    """The next entities of a scope by name, each with its key for the next page. `conversation`: only
-    those that it mentions. Raises NotFound."""
+    """The next entities of a scope by name, each with its key for the next page. `conversation`: only entities that it
+    mentions. Raises NotFound."""
     async with res.db.snapshot(scope.workspace_id) as session:
         talk = (await find(session, scope, conversation, "conversation_id")).id if conversation else None
         seen = EntityScope(scope.workspace_id, scope)
@@ -55,7 +55,7 @@ class EntityHit:
 async def search(
     seen: EntityScope, query: CleanText, res: Resources, *, kind: str | None, limit: int, counts: bool
 ) -> tuple[list[EntityHit], list[str]]:
-    """The best entities by name or meaning, and warnings. `counts`: as uses of them."""
+    """The best entities by name or meaning, and warnings. `counts`: whether this counts as a use."""
     warnings: list[str] = []
     try:
         vector = await res.embedder.embed_query(seen.workspace_id, query)
@@ -122,7 +122,7 @@ async def relations_of(
 
 @dataclass(frozen=True, slots=True)
 class EntityGraph:
-    """The neighbourhood of entities: each with how it was reached, and the relations between them."""
+    """The neighbourhood of entities: each with the way it was reached, and the relations between them."""
 
     nodes: list[tuple[ReachedEntity, Entity]]
     relations: list[ShownRelation]
@@ -173,7 +173,7 @@ async def path(
 async def _shown(
     session: Session, workspace_id: UUID, relations: Iterable[EntityRelation], names: Mapping[UUID, str] | None = None
 ) -> list[ShownRelation]:
-    """Those relations whose ends are among `names`, or (None) exist."""
+    """The relations whose ends are among `names`, or (None) exist."""
     edges = list(relations)
     if not edges:
         return []

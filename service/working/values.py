@@ -1,4 +1,4 @@
-"""Working memory: the entries that one session of an agent holds for a limited time."""
+"""Working memory: the entries that one session of an agent keeps for a limited time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes to working memory: the value is redacted first, then stored under the lock of its session."""
+"""Writes to working memory: a value is redacted, then stored under the lock of its session."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from service.working.statements import working
 from service.working.values import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
 
 MAX_ITEMS, MAX_THOUGHTS = 256, 100
-"""What a session keeps of each; of more the least recently used, or the oldest, goes."""
+"""The most entries of a session; beyond that the least recently used, or the oldest, is removed."""
 
 MAX_VALUE_BYTES = 65_536
-"""Of one value as JSON; a larger one belongs in a store of its own."""
+"""The largest value as JSON; larger ones belong in another store."""
 
 ONLY = ""
 """The key of kinds with one entry per session."""
@@ -38,8 +38,8 @@ async def put(
     ttl_s: int | None = None,
     expected: Expected | None = None,
 ) -> tuple[WorkingEntry, bool]:
-    """The entry, and whether its key was new. Raises TooLarge, PiiRejected, or PreconditionFailed when the stored
-    version is not the one expected."""
+    """Stores an entry; returns it, and whether its key was new. Raises TooLarge, PiiRejected, or PreconditionFailed if
+    the stored version is not the expected one."""
     field = "value" if kind is WorkingKind.ITEM else str(kind)
     _check_size(value, field)
     clean = await pii.clean_json(value, field, res, key=key)
@@ -86,8 +86,8 @@ async def put_goal(
     ttl_s: int | None = None,
     expected: Expected | None = None,
 ) -> tuple[WorkingEntry, bool]:
-    """Sets what the session works on; without a description it takes the goal's. Raises NotFound when there is no such
-    goal of this user and agent, and what `put` raises."""
+    """Sets the goal of the session; the description defaults to that of the goal. Raises NotFound if this user and
+    agent have no such goal, and what `put` raises."""
     if goal_id is not None:
         async with res.db.read(scope.workspace_id) as session:
             found = await working.goal_description(session, scope, goal_id)
@@ -121,7 +121,7 @@ async def latest(scope: WorkingScope, kind: WorkingKind, res: Resources, *, limi
 
 
 async def clear(scope: WorkingScope, res: Resources) -> int:
-    """How many entries of the session were deleted."""
+    """Deletes all entries of the session; returns how many."""
     async with _locked(scope, res) as session:
         return await working.clear(session, scope)
 

@@ -1,7 +1,6 @@
-"""Learning by the clock: which sequences of tools worked in several conversations of the same type of task.
-
-What is learned goes through the verb of the route, which counts a conversation once. So a run that dies, is repeated
-or meets another one counts nothing twice.
+"""Scheduled learning of sequences of tools that worked in several conversations of the same type of task. Strategies
+are learned by the verb of the route, which counts a conversation once, so interrupted, repeated or concurrent runs
+count nothing twice.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from service.runtime.resources import Resources
 
 FIRST = UUID(int=0)
 OVERLAP = timedelta(minutes=10)
-"""A memory written while the last run read is looked at by the next."""
+"""The next run reads again what was written while the last one was reading."""
 
 QUIET = timedelta(minutes=30)
-"""After its last tool a conversation has ended, as far as anybody can tell."""
+"""After this long without a tool a conversation is considered over."""
 
 MIN_CONVERSATIONS = 2
-"""In how many a sequence of tools must have worked: once may be luck."""
+"""The number of conversations in which a sequence of tools must have worked: once may be luck."""
 
 AT_ONCE = 100
 
@@ -66,8 +65,8 @@ async def patterns(job: Job, res: Resources) -> Counts:
 
 
 async def _exemplify(workspace_id: UUID, res: Resources, context: WriteContext) -> Counts:
-    """Draws EXEMPLIFIES to memories that tell a pattern from those that tell an instance of it. Counts the edges, and
-    in `examples_until` says until when (seconds since 1970) memories were looked at: the next run goes on there."""
+    """Draws EXEMPLIFIES from memories of an instance to the memory of the pattern. Counts the edges; `examples_until`
+    is the time (seconds since 1970) up to which memories were read, where the next run continues."""
     now, drawn = res.clock(), 0
     last: UUID | None = FIRST
     async with res.db.read(workspace_id) as session:
@@ -88,7 +87,7 @@ async def _exemplify(workspace_id: UUID, res: Resources, context: WriteContext) 
 async def _draw(
     workspace_id: UUID, example: UUID, pattern: UUID, share: float, res: Resources, context: WriteContext
 ) -> int:
-    """1, or 0 where one of both is gone by now."""
+    """1, or 0 if either no longer exists."""
     edge = Relation(example, RelationType.EXEMPLIFIES, pattern, round(share, 4), {"extracted_by": "rules"})
     try:
         _, is_new = await associate(workspace_id, edge, res, context)
@@ -100,8 +99,8 @@ async def _draw(
 async def _learn(
     conversation: UnreadConversation, uses: Sequence[TaskUses], res: Resources, context: WriteContext
 ) -> int:
-    """Counts the sequences of this conversation, where enough conversations share them; returns how many strategies
-    are new."""
+    """Counts the sequences of this conversation that enough conversations share; returns the number of new
+    strategies."""
     new = 0
     for each in [own for own in uses if own.conversation_id == conversation.id]:
         for shared in sharing(each, uses, at_least=MIN_CONVERSATIONS):

@@ -26,7 +26,7 @@ from service.providers.protocols import Vector
 
 SUBGOAL_OF, BLOCKED_BY = "SUBGOAL_OF", "BLOCKED_BY"
 MAX_SHOWN = 100
-"""Subgoals, blockers and memories that are shown with a goal, of each at most."""
+"""The most subgoals, blockers and memories that are shown with a goal."""
 
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('goals:' || CAST(:workspace AS text), 0))")
 
@@ -151,7 +151,7 @@ async def add(session: Session, goal: Goal, vector: Vector | None, *, generation
 
 
 async def change(session: Session, goal: Goal, values: Mapping[str, Any], *, now: datetime) -> None:
-    """Sets columns and counts the version up."""
+    """Sets columns and increments the version."""
     here = GOAL.c.workspace_id == goal.scope.workspace_id, GOAL.c.id == goal.id
     counted = {"version": GOAL.c.version + 1, "updated_at": now}
     await session.execute(update(GOAL).where(*here).values(**values, **counted))
@@ -166,14 +166,14 @@ async def replace_vector(session: Session, goal: Goal, vector: Vector | None, *,
 
 
 async def lock_scopes(session: Session, workspace_id: UUID, ids: Collection[UUID]) -> dict[UUID, Scope]:
-    """The scopes of the goals that exist among the ids; none of them can be deleted until the transaction ends."""
+    """The scopes of the existing goals among the ids, locked against deletion until the transaction ends."""
     return await _lock_scopes(session, GOAL, workspace_id, ids)
 
 
 async def lock_memory_scopes(
     session: Session, workspace_id: UUID, ids: Collection[UUID], *, now: datetime
 ) -> dict[UUID, Scope]:
-    """The scopes of the memories that exist and have not expired, locked like goals in `lock_scopes`."""
+    """The scopes of the existing, unexpired memories among the ids, locked like goals in `lock_scopes`."""
     expires_at = MEMORY.c.expires_at
     return await _lock_scopes(session, MEMORY, workspace_id, ids, expires_at.is_(None) | (expires_at > now))
 
@@ -202,7 +202,7 @@ async def would_close_cycle(
 async def set_edges(
     session: Session, workspace_id: UUID, goal_id: UUID, rel_type: str, targets: Collection[UUID]
 ) -> None:
-    """Makes the goal's edges of this kind lead to the targets and nowhere else."""
+    """Replaces the goal's edges of this kind by edges to the targets."""
     here = GOAL_EDGE.c.workspace_id == workspace_id, GOAL_EDGE.c.source_id == goal_id, GOAL_EDGE.c.rel_type == rel_type
     await session.execute(delete(GOAL_EDGE).where(*here, GOAL_EDGE.c.target_id.not_in(targets)))
     if targets:

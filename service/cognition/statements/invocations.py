@@ -41,7 +41,7 @@ _invocation = direct.reader(Invocation, scope=records.scope_of, redactions=lambd
 
 
 async def add(session: Session, new: Invocation) -> tuple[int, datetime]:
-    """Inserts it and counts the use in its tool; returns the id and time of recording."""
+    """Inserts an invocation and adds it to the totals of its tool; returns the id and time of recording."""
     given = {name: getattr(new, name) for name in GIVEN}
     output = null() if new.tool_output is None else new.tool_output
     made = insert(TOOL_INVOCATION).values(**records.scope_columns(new.scope), **given, tool_output=output)
@@ -103,19 +103,19 @@ async def turn_index(session: Session, workspace_id: UUID, conversation_id: UUID
 
 
 async def erase(session: Session, scope: Scope, channel: str | None) -> int:
-    """How many were deleted, of all that have every given id (and the channel, if one is given). The totals stay."""
+    """Deletes the invocations with every given id (and the channel, if given); returns how many. The totals stay."""
     here = scopes.owned("tool_invocation", scope, channel).clause
     return (await session.execute(delete(TOOL_INVOCATION).where(here))).rowcount
 
 
 async def erase_of_deleted_turns(session: Session, workspace_id: UUID) -> int:
-    """How many were deleted because their turn no longer exists. Uses ix_tool_invocation_turn."""
+    """Deletes invocations whose turn no longer exists; returns how many. Uses ix_tool_invocation_turn."""
     return (await session.execute(ERASE_OF_DELETED_TURNS, {"workspace": workspace_id})).rowcount
 
 
 async def erase_all(session: Session, workspace_id: UUID, until: datetime, *, batch: int) -> int:
-    """How many of the workspace recorded until `until` were deleted, at most `batch`. By key, because a ctid is unique
-    only within one partition."""
+    """Deletes at most `batch` invocations of the workspace recorded until `until`; returns how many. By key, because a
+    ctid is unique only within one partition."""
     key = TOOL_INVOCATION.c.recorded_at, TOOL_INVOCATION.c.id
     old = (
         select(*key)

@@ -1,7 +1,7 @@
-"""Statements on strategies: listed, found by vector, learned, reinforced.
+"""Statements on strategies: lists, search by vector, learning, reinforcement.
 
-An advisory lock per scope serialises learning (docs/decisions/006-scope-lock.md), or two equal strategies could both
-be new. The database adds to the counts itself, so that no use is lost.
+An advisory lock per scope serialises learning (docs/decisions/006-scope-lock.md); otherwise two equal strategies could
+both be new. Counts are incremented in the database, so that no use is lost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The tools that conversations used, task by task, for learning strategies from them.
 
-A conversation is marked (`patterns_extracted`) by the job alone. A turn or a use of a tool that comes later takes the
-mark back: the job locks the conversation, waits for the uses that are being written, and marks it only as it was read.
+Only the job marks a conversation (`patterns_extracted`); a later turn or use of a tool removes the mark. The job locks
+the conversation, waits for uses that are being written, and marks it only if it is unchanged since it was read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from service.domain.scope import Scope
 from service.postgres.engine import Session
 
 MAX_PEERS = 1_000
-"""Conversations of an owner, the newest, that one is compared with."""
+"""The number of an owner's newest conversations that one is compared with."""
 
 # Conversations that have ended: quiet, and without an open goal. A goal belongs to a conversation by its run.
 OPEN_GOAL = """
@@ -42,8 +42,8 @@ UNREAD = text(f"""
     ORDER BY c.id LIMIT :batch
 """)  # noqa: S608 - our own part
 
-# Each task of each conversation of the same owner and channel that is over. Uses without a type of task are of no kind
-# that another conversation could share.
+# Each task of each finished conversation of the same owner and channel. Uses without a type of task cannot be compared
+# across conversations.
 USES = text(f"""
     WITH peer AS (
         SELECT c.* FROM conversation c
@@ -88,8 +88,8 @@ UNMARK = text("""
 
 @dataclass(frozen=True, slots=True)
 class UnreadConversation:
-    """A conversation to learn from. `owner` has no run: what was learned is for the owner's other conversations. The
-    last two say in which state it was read."""
+    """A conversation to learn from. `owner` has no run, because strategies are for the owner's other conversations. The
+    last two fields are the state in which it was read."""
 
     id: UUID
     owner: Scope
@@ -106,7 +106,7 @@ async def unread(
     quiet_since: datetime,
     batch: int,
 ) -> list[UnreadConversation]:
-    """The next conversations that used tools, were not learned from, and are over. `ids`: user_id, agent_id and run_id,
+    """The next finished conversations that used tools and were not learned from. `ids`: user_id, agent_id and run_id,
     each None or what the conversation must have."""
     values = {"workspace": workspace_id, "after": after, "quiet_since": quiet_since, "batch": batch, **ids}
     rows = await session.execute(UNREAD, values)
@@ -122,7 +122,7 @@ async def unread(
 
 
 async def uses(session: Session, conversation: UnreadConversation, *, quiet_since: datetime) -> Sequence[TaskUses]:
-    """What this conversation and others of its owner and channel did, task by task."""
+    """The tools that this conversation and others of its owner and channel used, task by task."""
     owner = conversation.owner
     values: dict[str, Any] = {
         "workspace": owner.workspace_id,
@@ -147,7 +147,7 @@ async def uses(session: Session, conversation: UnreadConversation, *, quiet_sinc
 
 
 async def mark(session: Session, conversation: UnreadConversation) -> None:
-    """Marks it as learned from, unless it went on since it was read."""
+    """Marks it as learned from, unless it has continued since it was read."""
     key = {"workspace": conversation.owner.workspace_id, "id": conversation.id}
     await session.execute(LOCK, key)
     seen = {"turn_count": conversation.turn_count, "last_id": conversation.last_id}
@@ -155,7 +155,7 @@ async def mark(session: Session, conversation: UnreadConversation) -> None:
 
 
 async def unmark(session: Session, workspace_id: UUID, conversation_id: UUID) -> None:
-    """Takes the mark back, in the transaction of a use of a tool that was written after it."""
+    """Removes the mark, in the transaction of a later use of a tool."""
     key = {"workspace": workspace_id, "id": conversation_id}
     await session.execute(HOLD, key)
     await session.execute(UNMARK, key)

@@ -47,9 +47,9 @@ DRAW = text("""
     FROM drawn ON CONFLICT DO NOTHING
 """)
 
-# The edges of each node in both directions, each by the index that has them in the order of their strength
-# (ix_memory_edge_source_strength, ix_memory_edge_target_strength). `fan_out`: one more than is followed,
-# which shows that there are more.
+# The edges of each node in both directions, each from the index in the order of strength
+# (ix_memory_edge_source_strength, ix_memory_edge_target_strength). `fan_out`: one more than is followed, which shows
+# that there are more.
 STRONGEST = """
     unnest(CAST(:ids AS uuid[])) AS node (id) CROSS JOIN LATERAL (
         SELECT both_directions.*, row_number() OVER (ORDER BY strength DESC, far, rel_type) AS place
@@ -100,7 +100,7 @@ STEP = typed(
     """)  # noqa: S608 - our own part
 ).columns(properties=JSONB())
 
-# The older memories may be erased this moment by a bulk delete, which takes no scope lock.
+# A bulk delete, which takes no scope lock, may be erasing the older memories.
 MARK_OUTDATED = text("""
     INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id)
     SELECT m.workspace_id, :newer, 'MAY_OUTDATE', m.id FROM memory m
@@ -110,10 +110,10 @@ MARK_OUTDATED = text("""
 """).bindparams(bindparam("newer", type_=Uuid()))
 
 COPIED = "copied"
-"""Property of a PROMOTED_FROM edge: the source was made as a copy of the target, and goes with it."""
+"""Property of a PROMOTED_FROM edge: the source was made as a copy of the target, and is deleted with it."""
 
 SPARE = 4
-"""Factor by which more edges are read where some may lead to memories that must not be shown."""
+"""Factor by which more edges are read if some may lead to memories that must not be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,8 @@ async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID], *
 
 
 async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple[Relation, bool]:
-    """The edge as stored, and whether it is new: the same triple again takes the new strength, properties and times."""
+    """Stores an edge; returns it, and whether it is new. An existing triple gets the new strength, properties and
+    times."""
     values = {
         "strength": relation.strength,
         "properties": dict(relation.properties),
@@ -172,14 +173,14 @@ async def draw(
 
 
 async def mark_outdated(session: Session, workspace_id: UUID, newer: UUID, older: Sequence[UUID]) -> None:
-    """Draws MAY_OUTDATE from a memory to those that it may outdate, as far as they are there."""
+    """Draws MAY_OUTDATE from a memory to those that it may outdate, if they still exist."""
     await direct.fetch(session, MARK_OUTDATED, {"workspace": workspace_id, "newer": newer, "older": list(older)})
 
 
 async def remove(
     session: Session, workspace_id: UUID, source_id: UUID, target_id: UUID, kind: RelationType | None
 ) -> int:
-    """How many edges from source to target went; all types when `kind` is None."""
+    """Removes edges from source to target, of all types if `kind` is None; returns how many."""
     here = delete(MEMORY_EDGE).where(
         MEMORY_EDGE.c.workspace_id == workspace_id,
         MEMORY_EDGE.c.source_id == source_id,
@@ -254,7 +255,7 @@ async def connected(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], rows: Condition, *, each: int, now: datetime
 ) -> Mapping[UUID, list[WalkStep]]:
     """For every memory the `each` most strongly connected ones, without repetition, that meet `rows`, a condition on
-    `memory m`. Looked for among SPARE times as many edges."""
+    `memory m`. Reads SPARE times as many edges."""
     if not each:
         return {}
     found = await strongest(session, workspace_id, ids, each=each * SPARE, now=now)

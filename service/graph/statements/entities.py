@@ -1,6 +1,5 @@
-"""Entities of a scope: created, changed, found and deleted by callers.
-
-What texts name is written by jobs, in entity_links.py.
+"""Entities of a scope that callers create, change, find and delete. Jobs write the entities that texts name, in
+entity_links.py.
 """
 
 from __future__ import annotations
@@ -98,7 +97,7 @@ TAKEN = text("""
                     AND (e.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND e.user_id IS NULL)))
 """)
 
-# A vector of another generation was made of the text before.
+# A vector of another generation was made from the previous text.
 VECTOR = text("""
     WITH outdated AS (
         DELETE FROM entity_vector WHERE workspace_id = :workspace AND entity_id = :id AND generation <> :generation
@@ -112,7 +111,7 @@ DROP_VECTOR = text("DELETE FROM entity_vector WHERE workspace_id = :workspace AN
 
 REMOVE = text("DELETE FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
 
-# The entities that were there when the deletion of a user's scope began and that no memory names any more.
+# The entities that existed when the deletion of a user's scope began and that no memory names any more.
 DELETE_UNNAMED = typed(
     text("""
     DELETE FROM entity e WHERE e.workspace_id = :workspace AND e.user_id = :user_id
@@ -145,7 +144,7 @@ MENTIONS = """SELECT {wanted} FROM memory_entity me
 
 
 def mentioning(workspace_id: UUID, entity_id: UUID) -> Condition:
-    """On `conversation`: those that mention the entity."""
+    """A condition on `conversation`: it mentions the entity."""
     mentions = MENTIONS.format(wanted="t.conversation_id", given="me.entity_id = :entity")
     return Condition(f"conversation.id IN ({mentions})", {"workspace": workspace_id, "entity": entity_id})
 
@@ -155,7 +154,7 @@ async def get(session: Session, seen: EntityScope, entity_id: UUID) -> Entity | 
 
 
 async def get_many(session: Session, seen: EntityScope, ids: Iterable[UUID]) -> dict[UUID, Entity]:
-    """Those among `ids` that may be seen."""
+    """The visible entities among `ids`."""
     wanted = list(ids)
     if seen.scope is None:
         rows = await session.execute(BY_IDS, {"workspace": seen.workspace_id, "ids": wanted})
@@ -172,8 +171,8 @@ async def names(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> di
 
 
 async def by_name(session: Session, seen: EntityScope, name: str) -> list[Entity]:
-    """The entities with this name or alias, in any case: of the active channel and of `_global`, and without a scope
-    those of every user."""
+    """The entities with this name or alias, ignoring case: of the active channel and of `_global`; without a scope, of
+    every user."""
     here = seen.rows
     query = f"""SELECT {ROW} FROM entity e WHERE {here.sql} AND (e.name_key = :key OR e.id IN (
         SELECT a.entity_id FROM entity_alias a WHERE a.workspace_id = :workspace AND a.alias_key = :key))
@@ -219,7 +218,7 @@ async def lock(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dic
 
 
 async def create(session: Session, owner: EntityOwner, new: EntityUpsert, *, now: datetime) -> UUID | None:
-    """The id of a new entity; None when there is one with this name."""
+    """Creates an entity; returns its id, or None if there is one with this name."""
     values = {
         **_owner(owner),
         "id": uuid7(),
@@ -236,7 +235,7 @@ async def create(session: Session, owner: EntityOwner, new: EntityUpsert, *, now
 async def change(
     session: Session, owner: EntityOwner, entity_id: UUID, fields: EntityUpsert, *, now: datetime, is_new: bool
 ) -> None:
-    """Writes the given fields and counts the version up, unless the entity is new."""
+    """Writes the given fields and increments the version, unless the entity is new."""
     values = {
         "workspace": owner.workspace_id,
         "id": entity_id,
@@ -252,14 +251,14 @@ async def change(
 
 
 async def add_aliases(session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]) -> None:
-    """Adds aliases (casefolded → as written); those that belong to another entity are left out."""
+    """Adds aliases (casefolded → as written), except those that belong to another entity."""
     if aliases:
         values = {"keys": list(aliases), "aliases": list(aliases.values())}
         await session.execute(ADD_ALIASES, {**_owner(owner), "id": entity_id, **values})
 
 
 async def taken_aliases(session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]) -> list[str]:
-    """Those that another entity has as its name or as an alias."""
+    """The aliases that another entity has as its name or alias."""
     if not aliases:
         return []
     values = {"keys": list(aliases), "aliases": list(aliases.values())}
@@ -274,17 +273,17 @@ async def set_vector(
 
 
 async def drop_vector(session: Session, workspace_id: UUID, entity_id: UUID) -> None:
-    """After a change of the text: no vector is better than that of another text."""
+    """Deletes the vector after a change of the text: none is better than that of another text."""
     await session.execute(DROP_VECTOR, {"workspace": workspace_id, "id": entity_id})
 
 
 def embedded_text(name: str, description: str | None) -> CleanText:
-    """What is embedded of an entity."""
+    """The text that is embedded for an entity."""
     return CleanText(f"{name}: {description}" if description else name)
 
 
 async def remove(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> int:
-    """Deletes entities with their aliases, vectors, relations and mentions; returns how many there were."""
+    """Deletes entities with their aliases, vectors, relations and mentions; returns how many."""
     found = await session.execute(REMOVE, {"workspace": workspace_id, "ids": list(ids)})
     return found.rowcount
 
@@ -296,7 +295,7 @@ async def delete_unnamed(session: Session, scope: Scope, channel: str | None, *,
 
 
 async def purge(session: Session, scope: Scope, channel: str | None) -> int:
-    """Deletes all entities of a user; returns how many there were."""
+    """Deletes all entities of a user; returns how many."""
     values = {"workspace": scope.workspace_id, "user_id": scope.user_id, "channel": channel}
     return (await session.execute(PURGE, values)).rowcount
 
@@ -371,8 +370,8 @@ async def search(
     generation: int,
     limit: int,
 ) -> list[EntityMatch]:
-    """The `limit` best by name and the `limit` nearest by vector, unordered. Substrings and vectors are compared one
-    by one: entities of a scope are hundreds, seldom thousands."""
+    """The `limit` best by name and the `limit` nearest by vector, unordered. Substrings and vectors are compared one by
+    one: a scope has hundreds of entities, seldom thousands."""
     rows = seen.rows
     if kind is not None:
         rows &= Condition("e.type = :type", {"type": kind})

@@ -36,7 +36,7 @@ KNOWN = text("""
     ) e
 """)
 
-# A name that is an alias of another entity means that entity. Of several rows with one name the first one counts.
+# A name that is an alias of another entity means that entity. If several rows have one name, the first counts.
 INSERT = text("""
     INSERT INTO entity (workspace_id, id, user_id, channel, name, name_key, type, description, extracted_by,
                         first_seen)
@@ -124,8 +124,8 @@ class EntityMention:
 async def known(
     session: Session, workspace_id: UUID, owners: Sequence[EntityOwner], *, limit: int
 ) -> dict[EntityOwner, dict[str, NamedEntity]]:
-    """Per owner casefolded names and aliases → the entity they mean; an entity's own name wins over another's alias.
-    The oldest `limit` entities of each."""
+    """For each owner, casefolded names and aliases → the entity they mean; an entity's own name wins over another's
+    alias. Only the oldest `limit` entities of each owner."""
     rows = await direct.fetch(session, KNOWN, {"workspace": workspace_id, **_columns(owners), "limit": limit})
     aliases: dict[EntityOwner, dict[str, NamedEntity]] = {owner: {} for owner in owners}
     names: dict[EntityOwner, dict[str, NamedEntity]] = {owner: {} for owner in owners}
@@ -163,8 +163,8 @@ async def add(session: Session, workspace_id: UUID, mentions: Iterable[EntityMen
 async def link(
     session: Session, workspace_id: UUID, mentions: Sequence[EntityMention], *, read: Collection[tuple[UUID, str]]
 ) -> dict[tuple[UUID, str], UUID]:
-    """Links memories to exactly these entities, as far as the extractors in `read` (memory, extractor) are concerned;
-    returns the entities by memory and key. Of two extractors that read the same name the first keeps the link."""
+    """Links memories to exactly these entities, for the extractors in `read` (memory, extractor); returns the entities
+    by memory and key. If two extractors read the same name, the first keeps the link."""
     values = {
         "workspace": workspace_id,
         **_columns([each.owner for each in mentions]),
@@ -178,7 +178,7 @@ async def link(
 
 
 async def lock_unnamed(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> list[UUID]:
-    """Locks the entities that no memory names once these are gone, and returns their ids."""
+    """Locks the entities that no memory names once these are deleted; returns their ids."""
     return list(await session.scalars(LOCK_UNNAMED, {"workspace": workspace_id, "ids": list(memory_ids)}))
 
 

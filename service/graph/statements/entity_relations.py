@@ -1,4 +1,4 @@
-"""Relations between entities, and the memories that are evidence of them.
+"""Relations between entities, and the memories that are evidence for them.
 
 Lock order: both ends of an edge by ascending id, then several edges in the order of their keys, so that two writers
 never wait for each other in a circle. Walks along the edges: entity_walks.py.
@@ -61,7 +61,7 @@ PUT = statement(f"""
     RETURNING {COLUMNS.format(a="e")}, xmax = 0 AS is_new
 """).columns(properties=JSONB())  # noqa: S608 - our own parts
 
-# What is read in a text never changes an existing edge, whether a caller or another memory made it.
+# A relation read from a text never changes an existing edge, whether a caller or another memory made it.
 ADD_EXTRACTED = statement("""
     INSERT INTO entity_edge (workspace_id, id, source_id, rel_type, label, target_id, strength, confidence,
                              extracted_by, t_valid, updated_at)
@@ -74,7 +74,7 @@ ADD_EXTRACTED = statement("""
     ON CONFLICT (workspace_id, source_id, target_id, rel_type) DO NOTHING
 """)
 
-# What an extractor no longer reads in a memory, the memory is no longer evidence of.
+# A memory is no longer evidence for relations that the extractor no longer reads in it.
 EVIDENCE = text("""
     WITH given AS MATERIALIZED (
         SELECT s.memory_id, s.extracted_by, s.place, e.id
@@ -94,9 +94,9 @@ EVIDENCE = text("""
     FROM given ORDER BY id, memory_id, place ON CONFLICT DO NOTHING
 """)
 
-# A relation that was read in texts is valid as long as one of the memories that are evidence of it: until the last of
-# them ends or is archived. An edge that has ended stays ended since then. MATERIALIZED, because the planner, while it
-# has no statistics of a young table, read all edges for each edge.
+# A relation that was read from texts is valid as long as one of the memories that are evidence for it: until the last
+# of them ends or is archived. An edge that has ended keeps its end. MATERIALIZED, because without statistics of a new
+# table the planner read all edges for each edge.
 UPDATE_VALIDITY = statement("""
     WITH changed AS MATERIALIZED (
         SELECT DISTINCT x.edge_id FROM entity_edge_source x
@@ -115,7 +115,7 @@ UPDATE_VALIDITY = statement("""
       AND (e.t_invalid IS NULL OR v.ended_at IS NULL OR e.t_invalid > :now OR v.ended_at > :now)
 """)
 
-# Taken before memories are deleted, because their deletion removes edges that nothing else is evidence of.
+# Locked before memories are deleted, because deleting them removes edges without other evidence.
 LOCK_EVIDENCED = statement("""
     SELECT FROM entity_edge e WHERE e.workspace_id = :workspace AND e.id IN (
         SELECT x.edge_id FROM entity_edge_source x
@@ -162,7 +162,7 @@ PAGE = statement(f"""
 
 @dataclass(frozen=True, slots=True)
 class ExtractedRelation:
-    """A relation that was read in a memory, between existing entities. `confidence` 0..1."""
+    """A relation that was read from a memory, between existing entities. `confidence` 0..1."""
 
     memory_id: UUID
     source_id: UUID
@@ -191,7 +191,8 @@ async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -
 async def put(
     session: Session, workspace_id: UUID, relation: EntityRelation, *, now: datetime
 ) -> tuple[EntityRelation, bool]:
-    """The edge as stored, and whether it is new: an existing edge of the same pair and type takes the new values."""
+    """Stores an edge; returns it, and whether it is new. An existing one of the same pair and type gets the new
+    values."""
     given = {each.name: getattr(relation, each.name) for each in fields(relation)}
     values = {**given, "workspace": workspace_id, "properties": dict(relation.properties), "now": now}
     values = {name: values[name] for name in PUT.compile().params}
@@ -207,8 +208,8 @@ async def store_extracted(
     read: Collection[tuple[UUID, str]],
     now: datetime,
 ) -> None:
-    """Makes memories evidence of exactly these relations, as far as the extractors in `read` (memory, extractor) are
-    concerned. The caller has locked the ends."""
+    """Makes memories evidence for exactly these relations, for the extractors in `read` (memory, extractor). The caller
+    has locked the ends."""
     values: dict[str, Any] = {
         "workspace": workspace_id,
         "sources": [each.source_id for each in relations],
@@ -233,19 +234,19 @@ async def store_extracted(
 
 
 async def update_validity(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID], *, now: datetime) -> None:
-    """Ends or prolongs the relations that these memories are evidence of, after a change of their lifetime."""
+    """Ends or prolongs the relations for which these memories are evidence, after a change of their validity."""
     await direct.fetch(
         session, UPDATE_VALIDITY, {"workspace": workspace_id, "memory_ids": list(memory_ids), "now": now}
     )
 
 
 async def lock_evidenced(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> None:
-    """Locks the edges that these memories are evidence of, by ascending id."""
+    """Locks the edges for which these memories are evidence, by ascending id."""
     await session.execute(LOCK_EVIDENCED, {"workspace": workspace_id, "ids": list(memory_ids)})
 
 
 async def remove(session: Session, workspace_id: UUID, source_id: UUID, target_id: UUID, kind: str | None) -> int:
-    """How many edges from source to target went; all types when `kind` is None."""
+    """Removes edges from source to target, of all types if `kind` is None; returns how many."""
     values = {"workspace": workspace_id, "source_id": source_id, "target_id": target_id, "type": kind}
     return (await session.execute(REMOVE, values)).rowcount
 
@@ -253,7 +254,7 @@ async def remove(session: Session, workspace_id: UUID, source_id: UUID, target_i
 async def evidence(
     session: Session, workspace_id: UUID, edge_ids: Sequence[UUID], *, each: int
 ) -> dict[UUID, list[UUID]]:
-    """Of each edge up to `each` memories that are evidence of it."""
+    """For each edge up to `each` memories that are evidence for it."""
     found: dict[UUID, list[UUID]] = {}
     for row in await session.execute(MEMORIES_OF, {"workspace": workspace_id, "ids": list(edge_ids), "each": each}):
         found.setdefault(row.id, []).append(row.memory_id)

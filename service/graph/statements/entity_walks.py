@@ -1,7 +1,6 @@
-"""Walks along the relations between entities: the neighbourhood of some, and a shortest path between two.
-
-Of each node a walk reads the FAN_OUT strongest edges in either direction, by the indexes that hold them in that order,
-so a node with 100,000 edges costs what one with fifty does.
+"""Walks along the relations between entities: neighbourhoods, and shortest paths between two entities. A walk reads the
+FAN_OUT strongest edges of each node in either direction, from indexes in that order, so a node with 100,000 edges costs
+no more than one with fifty.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ FAN_OUT = 50
 """Edges of a node that a walk follows, the strongest."""
 
 PAIRS = 5_000
-"""Pairs of nodes that are looked up at once when two searches are about to meet; some 10 ms."""
+"""Pairs of nodes that are looked up at once when two searches may meet; some 10 ms."""
 
 # One step of a walk. Of each node FAN_OUT edges are followed and one more is read, which shows that there are more. It
 # returns each new node once, by its strongest edge, and whether any node had too many. With types, each type is read by
@@ -66,7 +65,7 @@ def _step(*, of_types: bool) -> TextualSelect:
 
 STEP_ANY, STEP_OF_TYPES = _step(of_types=False), _step(of_types=True)
 
-# The edges between the nodes of a neighbourhood: of each its strongest that end inside.
+# The edges between the nodes of a neighbourhood: for each node its strongest ones that end inside.
 INSIDE = statement(f"""
     SELECT {COLUMNS.format(a="e")} FROM unnest(CAST(:ids AS uuid[])) AS node (id) CROSS JOIN LATERAL (
         SELECT o.* FROM entity_edge o
@@ -78,8 +77,8 @@ INSIDE = statement(f"""
     ORDER BY e.strength DESC, e.id LIMIT :limit
 """).columns(properties=JSONB())  # noqa: S608 - our own parts
 
-# Any edge between a node of one search and a node of the other, by uq_entity_edge_…: found also where it is not among
-# the FAN_OUT strongest of a hub.
+# Any edge between a node of one search and a node of the other, by uq_entity_edge_…, even if it is not among the
+# FAN_OUT strongest of a hub.
 CONNECTING = statement(f"""
     SELECT {COLUMNS.format(a="e")}, pair.near, pair.far FROM (
         SELECT a.id AS near, b.id AS far FROM unnest(CAST(:ids AS uuid[])) AS a (id)
@@ -100,7 +99,7 @@ CONNECTING = statement(f"""
 async def neighbourhood(
     session: Session, workspace_id: UUID, starts: Sequence[UUID], edges: EdgeFilter, *, depth: int, limit: int
 ) -> Neighbourhood:
-    """The entities up to `depth` (1..3) edges away from the starts: at most `limit`, the near ones first, then by the
+    """The entities up to `depth` (1..3) edges away from the starts: at most `limit`, nearest first, then by the
     strength of the edge that leads to them; each once."""
     reached = [ReachedEntity(each, 0, None) for each in dict.fromkeys(starts)]
     frontier = [each.entity_id for each in reached]
@@ -127,7 +126,7 @@ async def neighbourhood(
 async def _stepped(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], seen: Sequence[UUID], edges: EdgeFilter, *, room: int
 ) -> tuple[list[tuple[UUID, EntityRelation]], bool]:
-    """The nodes one edge on that were not seen, with that edge, and whether a node had more than FAN_OUT."""
+    """The unseen nodes one edge further, with that edge, and whether a node had more than FAN_OUT."""
     values = {**edges.values, "workspace": workspace_id, "ids": list(ids), "fan_out": FAN_OUT, "room": room}
     values["seen"] = list(seen)
     if not edges.types:
@@ -161,8 +160,8 @@ class _Search:
 async def shortest_path(
     session: Session, workspace_id: UUID, start: UUID, goal: UUID, edges: EdgeFilter, *, max_edges: int, max_nodes: int
 ) -> EntityPath:
-    """A shortest path of at most `max_edges` edges; of several the one that was found by the strongest edges. Each of
-    the two searches looks at `max_nodes` entities at most."""
+    """A shortest path of at most `max_edges` edges; among several, the one found by the strongest edges. Each of the
+    two searches looks at no more than `max_nodes` entities."""
     if start == goal:
         return EntityPath((start,), (), truncated=False)
     here, there = _Search.begin(start), _Search.begin(goal)

@@ -1,6 +1,5 @@
-"""Vectors of goals, strategies and entities that could not be made when these were written.
-
-Each of the three has a table with its text and one with a vector per generation.
+"""Vectors of goals, strategies and entities that could not be made when these were written. Each of the three has a
+table with its text and a table with a vector per generation.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from service.providers.protocols import Vector
 
 @dataclass(frozen=True, slots=True)
 class LateVectors:
-    """`owner`: the column of `vectors` that names a row of `table`. `text_of`: the text of a row that is embedded.
+    """`owner`: the column of `vectors` that refers to a row of `table`. `text_of`: the text to embed for a row.
     `wanted`: which rows have a vector at all."""
 
     table: TableClause
@@ -44,7 +43,7 @@ class LateVectors:
     async def store(
         self, session: Session, workspace_id: UUID, made: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
     ) -> int:
-        """How many rows got a vector; a row whose text has changed gets none. The rows are locked against changes."""
+        """Stores vectors, except for rows whose text has changed; returns how many. Locks the rows against changes."""
         row = self.table.c
         query = select(*row).where(row.workspace_id == workspace_id, row.id.in_(made)).order_by(row.id)
         locked = await session.execute(query.with_for_update(read=True))

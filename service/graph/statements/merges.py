@@ -1,8 +1,8 @@
 """Merging two entities into one, and undoing it.
 
-The mentions and edges of the absorbed entity move to the survivor, its names become aliases, its row is deleted. An
-edge that the survivor has already is not doubled: its evidence is added. `entity_merge.absorbed` keeps all of that as
-it was, so an undo is exact except for what has been deleted since.
+The mentions and edges of the absorbed entity move to the survivor, its names become aliases, its row is deleted. If the
+survivor already has an edge, only its evidence is added. `entity_merge.absorbed` keeps the previous state, so an undo
+is exact except for what has been deleted since.
 
 Lock order: one merge of a user at a time, then the memories, the entities and the edges, each by ascending id.
 """
@@ -103,9 +103,9 @@ MOVE_EDGES = text(f"""
     WHERE g.workspace_id = :workspace AND g.id = t.id AND t.existing IS NULL AND NOT t.is_loop
 """)  # noqa: S608 - our own parts
 
-# What is left of the edges is deleted with the row.
+# The remaining edges are deleted with the row.
 DELETE_ABSORBED = text("DELETE FROM entity WHERE workspace_id = :workspace AND id = :absorbed")
-# Its names become aliases of the survivor, where no third entity has them.
+# Its names become aliases of the survivor, unless a third entity has them.
 ADD_ALIASES = text("""
     WITH names AS (
         SELECT m.absorbed -> 'row' ->> 'name' AS alias, m.absorbed -> 'row' ->> 'name_key' AS key FROM entity_merge m
@@ -220,7 +220,7 @@ UPDATE_ALIASES = text("""
 """)
 MARK_UNDONE = typed(text("UPDATE entity_merge SET undone_at = :now WHERE workspace_id = :workspace AND id = :id"))
 
-# After a purge: when all memories that named the absorbed entity are gone, its names go too, as aliases and in the
+# After a purge: if all memories that named the absorbed entity are gone, its names are deleted as aliases and in the
 # record of the merge, because they are words of those memories.
 FORGET = text("""
     WITH forgotten AS (
@@ -287,14 +287,14 @@ async def get(session: Session, workspace_id: UUID, merge_id: UUID) -> Merge | N
 
 
 async def lock_for_undo(session: Session, workspace_id: UUID, merge_id: UUID) -> None:
-    """Locks all that an undo changes: memories, then entities."""
+    """Locks everything that an undo changes: memories, then entities."""
     values = {"workspace": workspace_id, "id": merge_id}
     await session.execute(LOCK_LINKED_MEMORIES, values)
     await session.execute(LOCK_ENTITIES, values)
 
 
 async def undo(session: Session, workspace_id: UUID, done: Merge, *, now: datetime) -> bool:
-    """Brings the absorbed entity back; False, and nothing is changed further, when another has its name by now."""
+    """Restores the absorbed entity; False, without further changes, if another one has its name now."""
     values = {"workspace": workspace_id, "id": done.id}
     await session.execute(REMOVE_ALIASES, values)
     if await session.scalar(RESTORE_ENTITY, values) is None:
@@ -309,5 +309,5 @@ async def undo(session: Session, workspace_id: UUID, done: Merge, *, now: dateti
 
 
 async def forget_names(session: Session, workspace_id: UUID) -> None:
-    """Deletes what merges keep of entities that only purged memories named."""
+    """Deletes names in merges of entities that only purged memories named."""
     await session.execute(FORGET, {"workspace": workspace_id})

@@ -43,7 +43,7 @@ PUT = typed(
 """)
 ).bindparams(bindparam("expires_at", type_=DateTime(timezone=True)))
 
-# Deletes what expired, and of the rest all but the `max_entries` used last; reading an item is a use.
+# Deletes expired entries, and all others but the `max_entries` used last; reading an item is a use.
 TRIM = typed(
     text("""
     DELETE FROM working_item
@@ -92,8 +92,8 @@ REMOVE = text("""
 """)
 CLEAR = text("DELETE FROM working_item WHERE workspace_id = :workspace AND session_id = :session")
 
-# A session of a run is named after the run, or after the id of its conversation. What was noted in a conversation is
-# its user's and agent's, also where the note does not say so; by its name alone only if nobody else has one like it.
+# A session of a run is named after the run, or after the id of its conversation. Notes of a conversation belong to its
+# user and agent even if they do not say so; those found only by its name do if no other conversation has that name.
 ERASE = text("""
     DELETE FROM working_item w
     WHERE w.workspace_id = :workspace AND (CAST(:channel AS text) IS NULL OR w.channel = :channel) AND (
@@ -114,7 +114,8 @@ ERASE = text("""
                         AND other.user_id IS DISTINCT FROM c.user_id)))))
 """)
 
-# The same for one conversation: by its name what is its user's and agent's, or says less and can be nobody else's.
+# The same for one conversation: its user's and agent's notes under its name, or those that say less but can belong to
+# nobody else.
 ERASE_OF_CONVERSATION = text("""
     DELETE FROM working_item w USING conversation c
     WHERE c.workspace_id = :workspace AND c.id = :conversation AND w.workspace_id = :workspace
@@ -138,7 +139,7 @@ async def lock(session: Session, scope: WorkingScope) -> None:
 async def put(
     session: Session, scope: WorkingScope, kind: WorkingKind, key: str, value: Any, limits: WorkingLimits
 ) -> WorkingEntry:
-    """The entry as stored; it replaces the one of its key. The caller holds `lock`."""
+    """Stores an entry, replacing the one with its key; returns it. The caller holds `lock`."""
     return (await _put(session, scope, kind, [key], [value], [None], limits))[0]
 
 
@@ -221,31 +222,31 @@ async def contents(session: Session, scope: WorkingScope, *, now: datetime) -> W
 
 
 async def remove(session: Session, scope: WorkingScope, kind: WorkingKind, key: str) -> bool:
-    """Whether there was such an entry."""
+    """Deletes the entry; whether it existed."""
     values = {"workspace": scope.workspace_id, "session": scope.session_id, "kind": str(kind), "key": key}
     return bool((await session.execute(REMOVE, values)).rowcount)
 
 
 async def clear(session: Session, scope: WorkingScope) -> int:
-    """How many entries of the session were deleted."""
+    """Deletes all entries of the session; returns how many."""
     values = {"workspace": scope.workspace_id, "session": scope.session_id}
     return (await session.execute(CLEAR, values)).rowcount
 
 
 async def erase(session: Session, scope: Scope, channel: str | None) -> int:
-    """How many entries were deleted, of all sessions that have every given id (and the channel, if one is given)."""
+    """Deletes the entries of all sessions with every given id (and the channel, if given); returns how many."""
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     return (await session.execute(ERASE, {"workspace": scope.workspace_id, **ids, "channel": channel})).rowcount
 
 
 async def erase_of_conversation(session: Session, workspace_id: UUID, conversation_id: UUID) -> int:
-    """How many entries were deleted of the sessions of a conversation, which must still be there."""
+    """Deletes the entries of the sessions of a conversation, which must still exist; returns how many."""
     values = {"workspace": workspace_id, "conversation": conversation_id}
     return (await session.execute(ERASE_OF_CONVERSATION, values)).rowcount
 
 
 async def sweep(session: Session, at: datetime, *, batch: int) -> int:
-    """How many entries that had expired by `at` were deleted, of all workspaces, at most `batch`. Needs the worker's
+    """Deletes at most `batch` entries of all workspaces that had expired by `at`; returns how many. Needs the worker's
     role."""
     return int(await session.scalar(SWEEP, {"at": at, "batch": batch}) or 0)
 
