@@ -105,13 +105,13 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> Lear
     vector = await embed_now(workspace_id, strategy.embedded_text, res)
     async with res.db.read(workspace_id) as session:
         compared = await _candidates(session, strategy, vector, res)
-    equal = await res.rules.run(_find_equal, strategy, _rated(compared, res))
+    equal = await res.rules.run(_find_equal, strategy, _rate(compared, res))
     async with plain_transaction(workspace_id, res, request) as session:
         await strategies.lock(session, scope)
         await _check_conversation(session, scope, new.from_conversation_id, "from_conversation_id")
         candidates = await _candidates(session, strategy, vector, res)
         if equal is None or equal not in {each.id for each, _ in candidates}:
-            equal = _find_equal(strategy, _rated([each for each in candidates if each not in compared], res))
+            equal = _find_equal(strategy, _rate([each for each in candidates if each not in compared], res))
         if new.once and equal is not None and new.from_conversation_id is not None:
             known = await strategies.get(session, workspace_id, equal)
             if known is not None and await strategies.is_linked(session, workspace_id, equal, new.from_conversation_id):
@@ -165,7 +165,7 @@ async def _candidates(session: Session, new: Strategy, vector: Vector | None, re
     )
 
 
-def _rated(known: Candidates, res: Resources) -> list[tuple[Strategy, bool]]:
+def _rate(known: Candidates, res: Resources) -> list[tuple[Strategy, bool]]:
     """The known strategies, and whether each is as similar as a duplicate."""
     exact = res.settings.dedup_exact
     return [(each, cosine is not None and res.embedder.similarity(cosine) >= exact) for each, cosine in known]

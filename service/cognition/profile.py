@@ -55,7 +55,7 @@ async def write(
             raise missing()
         if expected is not None and (old is None or not expected.meets(old.version)):
             raise PreconditionFailed("The profile has changed since, or is not there: read it again.", field="If-Match")
-        traits = _merged(old.traits, parts) if old and merge else Traits(**parts)
+        traits = _merge(old.traits, parts) if old and merge else Traits(**parts)
         found = await profiles.put(session, workspace_id, user_id, traits, now=res.clock())
         await append_audit(session, "update" if old else "store", scope, [], request, res, kind="profile")
         outcome = ProfileOutcome(found, old is None)
@@ -63,7 +63,7 @@ async def write(
     return outcome
 
 
-def _merged(old: Traits, parts: Mapping[str, Any]) -> Traits:
+def _merge(old: Traits, parts: Mapping[str, Any]) -> Traits:
     values = asdict(old)
     for name, new in parts.items():
         if isinstance(new, dict):

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from service.compat import automem_words
-from service.compat.automem_scope import ends_of, is_untouched, one, owner, read, tagged
+from service.compat.automem_scope import ends_of, find_tagged, is_untouched, one, owner, read
 from service.compat.foreign import (
     EVERY_METHOD,
     ForeignRoute,
@@ -102,7 +102,7 @@ async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write
     """201, also for a repetition within a minute, which gets the first answer again as long as that memory is as it
     was."""
     began, sent = time.perf_counter(), await object_of(request)
-    given, warnings = automem_words.stored(sent, res.embedder.dimension)
+    given, warnings = automem_words.store_body(sent, res.embedder.dimension)
     body = body_of(StoreRequest, {**given, **owner(caller)})
     context = write if write.idempotency else _retry(write, caller, sent)
     try:
@@ -115,13 +115,13 @@ async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write
     native = StoreSerializer(body, res, may_read=caller.may(Right.READ))
 
     def answer(result: StoreResult) -> StoredAnswer:
-        return _stored(result, native(result).body, body, warnings, elapsed_ms(began))
+        return _answer_store(result, native(result).body, body, warnings, elapsed_ms(began))
 
     outcome = await store(text_draft(body, caller, res, later=False), res, context.answered_by(answer))
     return send(answer(StoreResult((outcome,))))
 
 
-def _stored(
+def _answer_store(
     result: StoreResult, native: Mapping[str, Any], body: StoreRequest, warnings: Sequence[str], took_ms: float
 ) -> StoredAnswer:
     (outcome,), shown = result.outcomes, native["results"][0]
@@ -171,7 +171,7 @@ async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write:
     given = objects_in(sent, "memories", MOST_AT_ONCE)
     items = []
     for index, each in enumerate(given):
-        fields, _ = automem_words.stored(each, res.embedder.dimension, f"memories[{index}].")
+        fields, _ = automem_words.store_body(each, res.embedder.dimension, f"memories[{index}].")
         try:
             items.append(body_of(StoreRequest, {**fields, **owner(caller)}))
         except InvalidInput as exc:
@@ -222,7 +222,7 @@ async def list_by_tag(request: Request, caller: Reader, res: ResourcesOf) -> dic
     limit = whole_number(asked.get("limit"), "limit", default=20, most=MOST_TAGGED)
     offset = whole_number(asked.get("offset"), "offset", default=0, least=0, most=10**9)
     found = await numbered_page(
-        request, tagged(caller, wanted), caller, res, SortOrder("importance"), skip=offset, limit=limit
+        request, find_tagged(caller, wanted), caller, res, SortOrder("importance"), skip=offset, limit=limit
     )
     return {
         "status": "success",
@@ -236,7 +236,7 @@ async def list_by_tag(request: Request, caller: Reader, res: ResourcesOf) -> dic
 
 
 def _tags(request: Request) -> list[str]:
-    wanted = automem_words.normalised(automem_words.words(request.query_params.getlist("tags")))
+    wanted = automem_words.normalise(automem_words.words(request.query_params.getlist("tags")))
     if not wanted:
         raise InvalidInput("tags: name at least one tag.", field="tags")
     return wanted
@@ -254,7 +254,7 @@ async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, w
 
     while True:
         page = await numbered_page(
-            request, tagged(caller, wanted), caller, res, SortOrder(), skip=0, limit=MOST_AT_ONCE
+            request, find_tagged(caller, wanted), caller, res, SortOrder(), skip=0, limit=MOST_AT_ONCE
         )
         last = len(page.memories) < MOST_AT_ONCE
         context = write.answered_by(answer) if last else replace(write, idempotency=None)
@@ -276,12 +276,16 @@ async def get_memory(id: str, caller: Reader, res: ResourcesOf, note: AuditReadO
 async def update_memory(id: str, request: Request, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """A new text is found at once; metadata is merged key by key."""
     there = await one(caller, id, res)
-    change = revision(body_of(PatchMemoryRequest, automem_words.patched(await object_of(request))), caller, res.clock())
+    change = revision(
+        body_of(PatchMemoryRequest, automem_words.patch_body(await object_of(request))), caller, res.clock()
+    )
     change = replace(change, embed_now=change.text is not None)
-    return send(_updated(await revise(caller.workspace_id, there.id, change, res, write.answered_by(_updated))))
+    return send(
+        _answer_update(await revise(caller.workspace_id, there.id, change, res, write.answered_by(_answer_update)))
+    )
 
 
-def _updated(found: Memory) -> StoredAnswer:
+def _answer_update(found: Memory) -> StoredAnswer:
     body = {"status": "success", "memory_id": str(found.id), "message": "Memory updated successfully"}
     return StoredAnswer(200, {**body, "memory": automem_words.memory_item(found)})
 
@@ -289,13 +293,13 @@ def _updated(found: Memory) -> StoredAnswer:
 @router.delete("/memory/{id}")
 async def delete_memory(id: str, caller: Forgetter, res: ResourcesOf, write: WriteOf) -> Response:
     there = await one(caller, id, res)
-    gone = await forget(caller.workspace_id, there.id, res, write.answered_by(_deleted))
+    gone = await forget(caller.workspace_id, there.id, res, write.answered_by(_answer_delete))
     if gone.already_deleted:
         raise missing()
-    return send(_deleted(gone))
+    return send(_answer_delete(gone))
 
 
-def _deleted(gone: ForgottenMemory) -> StoredAnswer:
+def _answer_delete(gone: ForgottenMemory) -> StoredAnswer:
     body = {"status": "success", "memory_id": str(gone.id), "message": "Memory deleted successfully"}
     return StoredAnswer(200, body)
 
@@ -311,7 +315,7 @@ async def associate_memories(request: Request, caller: Writer, res: ResourcesOf,
     sent = await object_of(request)
     if "associations" not in sent:
         await refuse_repeated(write, caller.workspace_id, res)
-        return JSONResponse(await _associated(sent, caller, res, write), 201)
+        return JSONResponse(await _associate(sent, caller, res, write), 201)
     made: list[dict[str, Any]] = []
     failed: list[dict[str, Any]] = []
     for index, each in enumerate(objects_in(sent, "associations", MOST_AT_ONCE)):
@@ -319,7 +323,7 @@ async def associate_memories(request: Request, caller: Writer, res: ResourcesOf,
         try:
             item = of_item(write, index)
             await refuse_repeated(item, caller.workspace_id, res)
-            answer = await _associated(each, caller, res, item)
+            answer = await _associate(each, caller, res, item)
         except Replay as replay:
             answer = dict(replay.answer.body)
         except ServiceError as exc:
@@ -338,7 +342,7 @@ async def associate_memories(request: Request, caller: Writer, res: ResourcesOf,
     return JSONResponse(body, 207 if failed else 201)
 
 
-async def _associated(sent: Mapping[str, Any], caller: Caller, res: Resources, write: WriteContext) -> dict[str, Any]:
+async def _associate(sent: Mapping[str, Any], caller: Caller, res: Resources, write: WriteContext) -> dict[str, Any]:
     source, target = ends_of(sent)
     kind = automem_words.relation_type(sent.get("type"))
     strength = automem_words.unit(sent.get("strength", 0.5), "strength")

@@ -12,7 +12,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 
 from service.compat import automem_words
-from service.compat.automem_scope import owner, read, tagged
+from service.compat.automem_scope import find_tagged, owner, read
 from service.compat.foreign import ForeignRoute, numbered_page, whole_number
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput
@@ -69,14 +69,14 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
     query = (asked.get("query") or "").strip()
     queries = [each.strip() for each in asked.getlist("queries") if each.strip()]
     state_mode, sort = _state_mode(asked), _sort(asked, has_query=bool(query or queries))
-    given = _narrowed(request, caller, state_mode, res)
+    given = _narrow(request, caller, state_mode, res)
     recalled = RecalledHits()
     for text in queries or [query]:
         if text or sort == "score":
             await _search(recalled, request, {**given, "query": text or None, "limit": limit + offset}, caller, res)
         else:
             await _list(recalled, request, given, sort, caller, res, limit=limit + offset)
-    ordered = _sorted(list(recalled.hits.values()), sort)[offset:][:limit]
+    ordered = _sort_hits(list(recalled.hits.values()), sort)[offset:][:limit]
     results = [recalled.items[hit.memory.id] for hit in ordered]
     asks = bool(query or queries)
     fills = asks and bool(given["tags"]) and len(results) < limit and automem_words.flag(asked.get("scope_fallback"))
@@ -86,7 +86,7 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
         found = RecalledHits()
         await _search(found, request, {**given, **outside, **room}, caller, res)
         results += [{**item, "outside_tag_scope": True} for item in found.items.values()]
-    expansion = await _expanded(request, results, caller, res)
+    expansion = await _expand(request, results, caller, res)
     return {
         "status": "success",
         "query": query,
@@ -98,7 +98,7 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
         "vector_search": {"enabled": True, "matched": any(hit.similarity is not None for hit in ordered)},
         "tag_mode": given["tag_mode"],
         "tag_match": given["tag_match"],
-        **_echoed(given, recalled.window, queries, offset),
+        **_echo(given, recalled.window, queries, offset),
         **({"tag_scope": _tag_scope(len(recalled.hits) if asks else None)} if given["tags"] else {}),
         **({"scope_fallback": True} if fills else {}),
         **({"expansion": _expansion(results, expansion, asked)} if _expands(asked) else {}),
@@ -165,16 +165,16 @@ def _is_timed(asked: Mapping[str, str]) -> bool:
     return any(asked.get(name) for name in ("start", "end", "time_query", "time"))
 
 
-def _narrowed(request: Request, caller: Caller, state_mode: str, res: Resources) -> dict[str, Any]:
+def _narrow(request: Request, caller: Caller, state_mode: str, res: Resources) -> dict[str, Any]:
     """The fields of a search that a recall names."""
     asked = request.query_params
     said_so = asked.get("state_mode") or asked.get("current_only")
     holds = state_mode == "current" and bool(said_so or not _is_timed(asked))  # a time is asked for what held then
     given: dict[str, Any] = {
         **owner(caller),
-        "tags": automem_words.normalised(automem_words.words(asked.getlist("tags"))),
-        "exclude_tags": automem_words.normalised(automem_words.words(asked.getlist("exclude_tags"))),
-        "prefer_tags": automem_words.normalised(automem_words.words(asked.getlist("context_tags"))),
+        "tags": automem_words.normalise(automem_words.words(asked.getlist("tags"))),
+        "exclude_tags": automem_words.normalise(automem_words.words(asked.getlist("exclude_tags"))),
+        "prefer_tags": automem_words.normalise(automem_words.words(asked.getlist("context_tags"))),
         "tag_mode": "all" if (asked.get("tag_mode") or "").strip().lower() == "all" else "any",
         "tag_match": "exact" if (asked.get("tag_match") or "").strip().lower() == "exact" else "prefix",
         "validity": "exclude" if holds else "ignore",
@@ -203,13 +203,13 @@ def _column(sort: str) -> Literal["updated_at", "timestamp"]:
     return "updated_at" if sort.startswith("updated") else "timestamp"
 
 
-def _sorted(hits: list[Hit], sort: str) -> list[Hit]:
+def _sort_hits(hits: list[Hit], sort: str) -> list[Hit]:
     if sort == "score":
         return sorted(hits, key=lambda hit: -hit.score)
     return sorted(hits, key=lambda hit: getattr(hit.memory, _column(sort)), reverse=sort.endswith("_desc"))
 
 
-def _echoed(given: Mapping[str, Any], window: Window, queries: Sequence[str], offset: int) -> dict[str, Any]:
+def _echo(given: Mapping[str, Any], window: Window, queries: Sequence[str], offset: int) -> dict[str, Any]:
     """What AutoMem repeats of a request, where it was said."""
     found: dict[str, Any] = {name: given[name] for name in ("tags", "exclude_tags") if given[name]}
     if not window.is_open:
@@ -226,7 +226,7 @@ def _expands(asked: Mapping[str, str]) -> bool:
     return any(automem_words.flag(asked.get(name)) for name in ("expand_relations", "expand_associations", "expand"))
 
 
-async def _expanded(
+async def _expand(
     request: Request, results: Sequence[Mapping[str, Any]], caller: Caller, res: Resources
 ) -> list[dict[str, Any]]:
     """The memories that the hits are connected to, where that was asked for; each once, below the hit it came by."""
@@ -278,7 +278,7 @@ async def _with_tags(
     request: Request, caller: Caller, res: Resources, wanted: list[str], limit: int
 ) -> list[dict[str, Any]]:
     order = SortOrder("importance")
-    page = await numbered_page(request, tagged(caller, wanted), caller, res, order, skip=0, limit=limit)
+    page = await numbered_page(request, find_tagged(caller, wanted), caller, res, order, skip=0, limit=limit)
     return [automem_words.memory_item(each) for each in page.memories]
 
 

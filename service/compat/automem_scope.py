@@ -56,7 +56,7 @@ async def one(caller: Caller, id: str, res: Resources) -> Memory:
     return found
 
 
-def tagged(caller: Caller, wanted: Sequence[str]) -> NarrowingFields:
+def find_tagged(caller: Caller, wanted: Sequence[str]) -> NarrowingFields:
     """The memories that have one of the tags."""
     return body_of(NarrowingFields, {**owner(caller), "tags": list(wanted), "tag_match": "exact"})
 

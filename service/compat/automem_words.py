@@ -49,7 +49,7 @@ NOT_OFFERED: Final[Mapping[str, str]] = {
 # -- requests ----------------------------------------------------------------------------------------------------------
 
 
-def stored(sent: Mapping[str, Any], dimension: int, where: str = "") -> tuple[dict[str, Any], list[str]]:
+def store_body(sent: Mapping[str, Any], dimension: int, where: str = "") -> tuple[dict[str, Any], list[str]]:
     """The body of POST /v1/memories for a memory of AutoMem, and warnings; raises InvalidInput. Every text is kept,
     even if a similar one exists, as AutoMem does. `where`: stands before the names of fields."""
     if not isinstance(sent.get("content"), str) or not sent["content"].strip():
@@ -72,7 +72,7 @@ def stored(sent: Mapping[str, Any], dimension: int, where: str = "") -> tuple[di
     return body, warnings
 
 
-def patched(sent: Mapping[str, Any]) -> dict[str, Any]:
+def patch_body(sent: Mapping[str, Any]) -> dict[str, Any]:
     """The body of PATCH /v1/memories/{id}; raises InvalidInput. An empty time takes it away."""
     body = present(sent, "content", "tags", "metadata", *SYSTEM)
     body |= {**_numbers(sent, ""), **_type(sent, "")}
@@ -239,5 +239,5 @@ def _mean(numbers: Sequence[float]) -> float:
     return round(sum(numbers) / len(numbers), 3)
 
 
-def normalised(given: Sequence[str]) -> list[str]:
+def normalise(given: Sequence[str]) -> list[str]:
     return list(tags.normalise(given))

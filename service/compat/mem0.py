@@ -91,7 +91,7 @@ async def add(request: Request, caller: Writer, res: ResourcesOf, write: WriteOf
     serialize = StoreSerializer(body, own, [*unused, *warnings], may_read=caller.may(Right.READ))
 
     def added(result: StoreResult) -> StoredAnswer:
-        return _added(event_id, serialize(result).body)
+        return _answer_add(event_id, serialize(result).body)
 
     context = write.answered_by(added)
     if body.infer:
@@ -108,7 +108,7 @@ def _pending(operation_id: UUID) -> StoredAnswer:
     return StoredAnswer(200, {"message": message, "status": "PENDING", "event_id": str(operation_id)})
 
 
-def _added(event_id: UUID, stored: Mapping[str, Any]) -> StoredAnswer:
+def _answer_add(event_id: UUID, stored: Mapping[str, Any]) -> StoredAnswer:
     results = [mem0_words.added_item(each) for each in stored["results"] if each["event"] != "NONE"]
     body = {"message": "Memories were made.", "status": "SUCCEEDED", "event_id": str(event_id), "results": results}
     return StoredAnswer(200, {**body, "warnings": stored["warnings"]})
@@ -162,15 +162,15 @@ def _no_event() -> NotFound:
 async def search(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
     """`threshold` counts against the score here, and the keywords of a query always count."""
     sent = await object_of(request)
-    given = mem0_words.searched(sent, res.settings.max_page_size)
+    given = mem0_words.search_body(sent, res.settings.max_page_size)
     hits: list[Hit] = []
     for scope in mem0_words.scopes(sent):
-        body = body_of(SearchRequest, {**given, **scope, "filters": mem0_words.narrowed(sent, scope)})
+        body = body_of(SearchRequest, {**given, **scope, "filters": mem0_words.narrow(sent, scope)})
         hits += (await carried_out(request, body, caller, res)).found.hits
     best = sorted(hits, key=lambda hit: -hit.score)[: given["limit"]]
     return {
         "results": [
-            mem0_words.chosen(mem0_words.memory_item(hit.whole, score=min(hit.score, 1.0)), sent) for hit in best
+            mem0_words.choose_fields(mem0_words.memory_item(hit.whole, score=min(hit.score, 1.0)), sent) for hit in best
         ]
     }
 
@@ -178,15 +178,15 @@ async def search(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
 @router.post("/v2/memories")
 @router.post("/v3/memories")
 async def get_all(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
-    return await _listed(request, await object_of(request), caller, res)
+    return await _list_memories(request, await object_of(request), caller, res)
 
 
 @router.get("/v1/memories")
 async def get_all_by_query(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
-    return await _listed(request, dict(request.query_params), caller, res)
+    return await _list_memories(request, dict(request.query_params), caller, res)
 
 
-async def _listed(request: Request, sent: Mapping[str, Any], caller: Caller, res: Resources) -> dict[str, Any]:
+async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Caller, res: Resources) -> dict[str, Any]:
     """The newest first. Of several users each has its own page, so they are read from the first on and cut."""
     asked = {**sent, **request.query_params}
     size = whole_number(asked.get("page_size"), "page_size", default=PAGE_SIZE, most=res.settings.max_page_size)
@@ -197,7 +197,7 @@ async def _listed(request: Request, sent: Mapping[str, Any], caller: Caller, res
     found: list[Memory] = []
     total = 0
     for scope in wanted:
-        given = {"categories": sent.get("categories") or [], "filters": mem0_words.narrowed(sent, scope)}
+        given = {"categories": sent.get("categories") or [], "filters": mem0_words.narrow(sent, scope)}
         body = body_of(NarrowingFields, {**given, **scope})
         part = await numbered_page(request, body, caller, res, SortOrder("timestamp"), skip=skip, limit=limit)
         found += part.memories
@@ -207,7 +207,7 @@ async def _listed(request: Request, sent: Mapping[str, Any], caller: Caller, res
     return {
         "count": total,
         **_around(request, page, more=total > size * page),
-        "results": [mem0_words.chosen(mem0_words.memory_item(each), sent) for each in found],
+        "results": [mem0_words.choose_fields(mem0_words.memory_item(each), sent) for each in found],
     }
 
 
@@ -255,7 +255,7 @@ def _memory_answer(found: Memory) -> StoredAnswer:
 
 
 def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revision:
-    change = revision(body_of(ForeignPatch, mem0_words.patched(sent)), caller, res.clock())
+    change = revision(body_of(ForeignPatch, mem0_words.patch_body(sent)), caller, res.clock())
     return replace(change, embed_now=change.text is not None)
 
 
@@ -309,13 +309,13 @@ async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, w
             "ids (GET /v1/memories/{id}/relations names them)."
         )
         raise InvalidInput(detail, field="delete_linked")
-    gone = await forget(caller.workspace_id, memory_id(id), res, write.answered_by(_deleted))
+    gone = await forget(caller.workspace_id, memory_id(id), res, write.answered_by(_answer_delete))
     if gone.already_deleted:
         raise missing()
-    return send(_deleted(gone))
+    return send(_answer_delete(gone))
 
 
-def _deleted(_: ForgottenMemory) -> StoredAnswer:
+def _answer_delete(_: ForgottenMemory) -> StoredAnswer:
     return StoredAnswer(200, {"message": "Memory deleted successfully!"})
 
 

@@ -119,7 +119,7 @@ def scopes(sent: Mapping[str, Any]) -> list[dict[str, Any]]:
     given = sent.get("filters")
     if given is not None:
         tree(given)  # also where it then matches nothing
-    owners = _joined([present(sent, *ENTITIES)], _owners(given) if isinstance(given, dict) else [{}])
+    owners = _join([present(sent, *ENTITIES)], _owners(given) if isinstance(given, dict) else [{}])
     kinds = {tuple(sorted(each)) for each in owners}
     if len(owners) <= 1 or () in kinds:
         return [{}] if () in kinds else list(owners)
@@ -136,15 +136,15 @@ def _owners(given: Mapping[str, Any]) -> list[Owner]:
     for name, value in given.items():
         if name == "AND" and isinstance(value, list):
             for each in value:
-                found = _joined(found, _owners(each) if isinstance(each, dict) else [{}])
+                found = _join(found, _owners(each) if isinstance(each, dict) else [{}])
         elif name == "OR" and isinstance(value, list):
-            found = _joined(found, [way for each in value if isinstance(each, dict) for way in _owners(each)])
-        elif name in ENTITIES and (named := _named(value)):
-            found = _joined(found, [{name: each} for each in named])
+            found = _join(found, [way for each in value if isinstance(each, dict) for way in _owners(each)])
+        elif name in ENTITIES and (named := _ids_named(value)):
+            found = _join(found, [{name: each} for each in named])
     return found
 
 
-def _named(value: Any) -> list[str]:
+def _ids_named(value: Any) -> list[str]:
     """The ids that a condition leaves; empty where it leaves all."""
     if isinstance(value, dict):
         value = value.get("eq", value.get("in"))
@@ -152,7 +152,7 @@ def _named(value: Any) -> list[str]:
     return [each for each in ids if isinstance(each, str)] if "*" not in ids else []
 
 
-def _joined(one: Sequence[Owner], other: Sequence[Owner]) -> list[Owner]:
+def _join(one: Sequence[Owner], other: Sequence[Owner]) -> list[Owner]:
     """Both at once, in every way that does not contradict itself; each way once."""
     if len(one) * len(other) > filters.MAX_CONDITIONS:
         raise InvalidInput("filters: names too many users, agents and runs.", field="filters")
@@ -160,7 +160,7 @@ def _joined(one: Sequence[Owner], other: Sequence[Owner]) -> list[Owner]:
     return [way for place, way in enumerate(ways) if way not in ways[:place]]
 
 
-def narrowed(sent: Mapping[str, Any], scope: Mapping[str, Any]) -> dict[str, Any] | None:
+def narrow(sent: Mapping[str, Any], scope: Mapping[str, Any]) -> dict[str, Any] | None:
     """The filter of a search or list, without what its only scope says already."""
     given = sent.get("filters")
     found = [] if given is None else [tree(_without(given, scope) if isinstance(given, dict) else given)]
@@ -239,7 +239,7 @@ def expiry(given: object) -> datetime | None:
     return found.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
 
 
-def searched(sent: Mapping[str, Any], most: int) -> dict[str, Any]:
+def search_body(sent: Mapping[str, Any], most: int) -> dict[str, Any]:
     """The body of POST /v1/memories/search, without its scope and filter; raises InvalidInput."""
     top_k = whole_number(sent.get("top_k", sent.get("limit")), "top_k", default=TOP_K, least=0, most=most)
     if top_k < 1:
@@ -262,7 +262,7 @@ def searched(sent: Mapping[str, Any], most: int) -> dict[str, Any]:
     return given
 
 
-def patched(sent: Mapping[str, Any]) -> dict[str, Any]:
+def patch_body(sent: Mapping[str, Any]) -> dict[str, Any]:
     """The body of PATCH /v1/memories/{id}; raises InvalidInput where nothing is to change."""
     given = present(sent, "metadata")
     if sent.get("text", sent.get("data")) is not None:
@@ -388,7 +388,7 @@ def event_item(found: OperationRecord, texts: Mapping[UUID, Memory]) -> dict[str
     }
 
 
-def chosen(item: dict[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
+def choose_fields(item: dict[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
     """The item, or of it the `fields` that were asked for, and what every client needs."""
     wanted = sent.get("fields")
     if not isinstance(wanted, list) or not wanted:

@@ -82,7 +82,7 @@ async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple
             continue
         for wish in await res.rules.run_if_long(len(draft.clean), forget_requests.find, draft.clean):
             if len(asked) < MOST_ASKED:
-                asked.append(await _planned(place, wish, messages, scope, res))
+                asked.append(await _plan(place, wish, messages, scope, res))
             else:
                 asked.append(AskedToForget(place, wish, None, TOO_MANY))
     return tuple(asked)
@@ -121,7 +121,7 @@ async def carry_out(
     for each in forgetting.asked:
         if each.plan is None:
             continue
-        plan, warnings = await forget_matched.unchanged(session, scope.workspace_id, each.plan)
+        plan, warnings = await forget_matched.drop_changed(session, scope.workspace_id, each.plan)
         await forget_matched.delete(session, _where(scope), plan, res, request)
         draft = replace(forgetting.messages[each.message], warnings=warnings)
         outcomes += _outcomes(draft, plan, places[each.message])
@@ -151,9 +151,7 @@ def _outcomes(draft: Draft, plan: ForgetPlan, place: StoredTurn | None) -> list[
     ]
 
 
-async def _planned(
-    place: int, wish: ForgetWish, messages: Sequence[Draft], scope: Scope, res: Resources
-) -> AskedToForget:
+async def _plan(place: int, wish: ForgetWish, messages: Sequence[Draft], scope: Scope, res: Resources) -> AskedToForget:
     draft = messages[place]
     here = await _said_here(place, wish, messages, res)
     if wish.sort == "said":

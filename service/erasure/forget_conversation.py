@@ -59,7 +59,7 @@ async def find_turn(owner: Scope, turn_id: UUID, res: Resources) -> Talk:
         turn = (await get_many(session, workspace_id, [turn_id])).get(turn_id)
         if turn is not None and _is_owned(turn.scope, owner):
             return Talk(turn.scope, turn.conversation_id, turn_id)
-        logged = await turns.logged(session, workspace_id, turn_id)
+        logged = await turns.find_logged(session, workspace_id, turn_id)
     if turn is not None or logged is None or logged.turn_id != turn_id or not _is_owned(logged.scope, owner):
         raise no_turn()
     return Talk(logged.scope, logged.conversation_id, turn_id, is_there=False)
@@ -76,7 +76,7 @@ async def find_conversation(owner: Scope, wanted: str, res: Resources) -> Talk:
                 conversation_id = UUID(wanted)
             except ValueError:
                 raise missing() from None
-            logged = await turns.logged(session, owner.workspace_id, conversation_id)
+            logged = await turns.find_logged(session, owner.workspace_id, conversation_id)
             if logged is None or logged.conversation_id != conversation_id or not _is_owned(logged.scope, owner):
                 raise
             return Talk(logged.scope, conversation_id, is_there=False)

@@ -50,7 +50,7 @@ async def remove(
     """Deletes what the plan names (`for_good`: purges it). An empty plan removes nothing."""
     scope = wanted.scope
     async with write_transaction(scope, res, request) as session:
-        plan, warnings = await unchanged(session, scope.workspace_id, plan)
+        plan, warnings = await drop_changed(session, scope.workspace_id, plan)
         receipt = None
         if for_good and not plan.is_empty:
             receipt = await _purge(session, wanted, plan, res, request)
@@ -102,7 +102,7 @@ async def _keep_rest(session: Session, wanted: ForgetScope, target: ForgetTarget
     await queue.enqueue(session, workspace_id, write.follow_up(new_id, res, embed=True))
 
 
-async def unchanged(session: Session, workspace_id: UUID, plan: ForgetPlan) -> tuple[ForgetPlan, tuple[str, ...]]:
+async def drop_changed(session: Session, workspace_id: UUID, plan: ForgetPlan) -> tuple[ForgetPlan, tuple[str, ...]]:
     """The plan without memories that changed or went since it was made, and the sentences that rest on them alone."""
     versions = {each.id: each.version for each in plan.memories if each.version}
     same = set(await targets.lock_unchanged(session, workspace_id, versions))

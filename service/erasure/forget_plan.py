@@ -75,7 +75,7 @@ async def by_query(
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         texts = await forget_texts.read(session, wanted, with_deleted=with_deleted)
     for asked in dict.fromkeys((raw, str(query))):
-        parsed, found, spoken = await res.rules.run(_matched, asked, texts)
+        parsed, found, spoken = await res.rules.run(_match, asked, texts)
         if found.meant or spoken.meant:
             break
     cosines = await _cosines(wanted, query, res)
@@ -86,7 +86,7 @@ async def by_query(
     if chosen.parts and guess:
         chosen, open_ = await _one_of(chosen, query, sort, texts, res, wanted)
         if open_:
-            return ForgetPlan("nothing", SEVERAL, near=_listed(open_, texts))
+            return ForgetPlan("nothing", SEVERAL, near=_near_misses(open_, texts))
     chosen = await res.rules.run(forget_texts.with_occasions, chosen, texts)
     if all(texts.by_assistant(key) for key in chosen.parts):  # the user said it in other words, if at all
         if not chosen.parts and (parsed.identifiers or not parsed.terms):
@@ -95,16 +95,18 @@ async def by_query(
         if parsed.names:
             named_in = {key[0] for key in found.near if isinstance(key, tuple)}
             candidates = [each for each in candidates if each in named_in]
-        scored = await _scored(query, [(each, 0) for each in candidates], texts, res, wanted, sort)
+        scored = await _score(query, [(each, 0) for each in candidates], texts, res, wanted, sort)
         first = _standing_out(scored, texts)
         if not first and not chosen.parts:
-            return ForgetPlan("nothing", NOT_CLEAR if scored else NOTHING_SAID, near=_listed(scored, texts) or near)
+            return ForgetPlan(
+                "nothing", NOT_CLEAR if scored else NOTHING_SAID, near=_near_misses(scored, texts) or near
+            )
         matched = "meaning" if first else matched
         for key, place, similarity in first:
             reason = f"nearest by meaning: similarity {similarity:.2f}"
             chosen.add(key, forget_matching.with_dependents(texts.parts[key], {place}), reason)
     named = parsed if _ASKS_FOR_NAME.search(query) else None
-    plan = _planned(matched, await res.rules.run(forget_texts.spread, chosen, texts, named), texts)
+    plan = _build_plan(matched, await res.rules.run(forget_texts.spread, chosen, texts, named), texts)
     gone = {each.id for each in plan.memories}
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         plan = await _with_sources(session, wanted, plan)
@@ -139,7 +141,7 @@ async def last_said(wanted: ForgetScope, request: Draft, res: Resources) -> Forg
     if turns:
         last = max(turns, key=lambda each: each.turn_index)
         chosen.add(last.id, set(range(len(texts.parts[last.id]))), "was said last")
-    plan = _planned("words", await res.rules.run(forget_texts.spread, chosen, texts), texts)
+    plan = _build_plan("words", await res.rules.run(forget_texts.spread, chosen, texts), texts)
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         return await _with_sources(session, wanted, plan)
 
@@ -147,7 +149,7 @@ async def last_said(wanted: ForgetScope, request: Draft, res: Resources) -> Forg
 # -- reading and comparing -------------------------------------------------------------------------------------------
 
 
-def _matched(asked: str, texts: ForgetTexts) -> tuple[ForgetQuery, Matches[Key], Matches[Key]]:
+def _match(asked: str, texts: ForgetTexts) -> tuple[ForgetQuery, Matches[Key], Matches[Key]]:
     memories, turns = texts.joined(texts.memories), texts.joined(texts.turns)
     parsed = forget_query.parse(asked, forget_matching.names_of([*memories, *turns]))
     return parsed, forget_matching.match(parsed, memories), forget_matching.match(parsed, turns)
@@ -180,7 +182,7 @@ Scored = tuple[MemoryKey, int, float]
 """A part of a memory with its similarity to the query."""
 
 
-async def _scored(
+async def _score(
     query: CleanText,
     keys: Sequence[MemoryKey],
     texts: ForgetTexts,
@@ -243,7 +245,7 @@ async def _one_of(
     keys = [key for key in chosen.parts if isinstance(key, tuple)]
     if sort == "thing" and len({key[0] for key in keys}) <= 1:
         return chosen, []
-    scored = await _scored(query, keys, texts, res, wanted, sort)
+    scored = await _score(query, keys, texts, res, wanted, sort)
     first = None
     if sort == "statement":
         shares = {(key, place): forget_texts.share(query, texts.parts[key][place].text) for key, place, _ in scored}
@@ -260,7 +262,7 @@ async def _one_of(
 # -- the plan --------------------------------------------------------------------------------------------------------
 
 
-def _planned(matched: Matched, chosen: ChosenParts, texts: ForgetTexts) -> ForgetPlan:
+def _build_plan(matched: Matched, chosen: ChosenParts, texts: ForgetTexts) -> ForgetPlan:
     meant: dict[UUID, ForgetTarget] = {}
     said = []
     for key, places in chosen.parts.items():
@@ -305,7 +307,7 @@ def _near(found: Matches[Key], texts: ForgetTexts, cosines: Mapping[UUID, float]
     return tuple(near.values())[:NEAR_MISSES]
 
 
-def _listed(scored: Sequence[Scored], texts: ForgetTexts) -> tuple[ForgetTarget, ...]:
+def _near_misses(scored: Sequence[Scored], texts: ForgetTexts) -> tuple[ForgetTarget, ...]:
     """The memories of these parts as near misses, each once."""
     near: dict[UUID, ForgetTarget] = {}
     for key, _, score in scored:

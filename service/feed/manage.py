@@ -25,7 +25,7 @@ from service.runtime.transactions import append_audit
 async def create(workspace_id: UUID, values: Mapping[str, Any], res: Resources, request: WriteContext) -> Webhook:
     """A webhook with a secret, for what comes from now on. `values`: url, description and events. Raises InvalidInput,
     or Conflict where there are enough."""
-    values = {**_checked(values, res), "secret": new_secret()}
+    values = {**_check(values, res), "secret": new_secret()}
     async with res.db.begin(workspace_id) as session:
         if await webhooks.count(session, workspace_id) >= MAX_WEBHOOKS:
             raise Conflict(f"A workspace has at most {MAX_WEBHOOKS} webhooks; delete one.")
@@ -50,7 +50,7 @@ async def change(
 ) -> Webhook:
     """The webhook with the given fields changed. With another `url`, or enabled, it begins again: its failures are
     forgotten, and what was given up is sent again. Raises InvalidInput."""
-    values = _checked(given, res)
+    values = _check(given, res)
     begins_again = "url" in values or values.get("enabled")
     if begins_again:
         values |= {"failures": 0, "failing_since": None, "retry_at": None}
@@ -115,7 +115,7 @@ def missing() -> NotFound:
     return NotFound("There is no webhook with this id.", field="id")
 
 
-def _checked(given: Mapping[str, Any], res: Resources) -> dict[str, Any]:
+def _check(given: Mapping[str, Any], res: Resources) -> dict[str, Any]:
     values = dict(given)
     if "url" in values and (fault := webhook_sender.fault_of(values["url"], res.settings.webhook_networks)):
         raise InvalidInput(f"url: {fault}.", field="url")

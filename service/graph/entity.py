@@ -116,7 +116,7 @@ async def remove(
     """Removes an entity with its aliases, relations and mentions; memories stay. Raises NotFound or
     PreconditionFailed."""
     seen = EntityScope(workspace_id, None)
-    request = await _owned(workspace_id, entity_id, res, request)
+    request = await _with_owner(workspace_id, entity_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
         versions = await entities.lock(session, workspace_id, [entity_id])
         stored = await entities.get(session, seen, entity_id)
@@ -143,7 +143,7 @@ async def relate(
         raise InvalidInput("type: needs a letter.", field="type")
     properties, _ = await pii.clean_object(given.properties, "properties", res)
     clean = replace(given, id=uuid7(), label=label, type=kind, properties=properties)
-    request = await _owned(workspace_id, given.source_id, res, request)
+    request = await _with_owner(workspace_id, given.source_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
         ends = await entity_relations.lock_ends(session, workspace_id, [clean.source_id, clean.target_id])
         for field, end in (("source_id", clean.source_id), ("target_id", clean.target_id)):
@@ -165,7 +165,7 @@ async def unrelate(
 ) -> int:
     """Removes relations from source to target; returns how many. Raises NotFound for an unknown source."""
     kind = normalise(await clean_words(label, "type", res)) if label is not None else None  # as it was stored
-    request = await _owned(workspace_id, source_id, res, request)
+    request = await _with_owner(workspace_id, source_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
         ends = await entity_relations.lock_ends(session, workspace_id, [source_id, target_id])
         if source_id not in ends:
@@ -193,7 +193,7 @@ async def merge(
     naming the one that does not exist, InvalidInput for one entity, or entities of two users."""
     if absorbed == survivor:
         raise InvalidInput("target_id: an entity cannot become part of itself.", field="target_id")
-    request = await _owned(workspace_id, survivor, res, request)
+    request = await _with_owner(workspace_id, survivor, res, request)
     async with res.db.read(workspace_id) as session:
         there = await entities.get_many(session, EntityScope(workspace_id, None), [absorbed, survivor])
     if survivor not in there:  # without its user there is no lock to wait for
@@ -209,7 +209,7 @@ async def merge(
         if both[absorbed].user_id != both[survivor].user_id:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
         done = await merges.merge(session, workspace_id, absorbed, survivor, now=res.clock())
-        found = await _merged(session, workspace_id, done, [survivor])
+        found = await _merge_outcome(session, workspace_id, done, [survivor])
         scope = _scope(both[survivor], workspace_id)
         await append_audit(session, "merge_entities", scope, [absorbed, survivor], request, res, merge_id=str(done))
         await store_answer(session, workspace_id, found, request)
@@ -223,7 +223,7 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: W
         owner = await entities.get(session, EntityScope(workspace_id, None), before.entity_id) if before else None
     if before is None or owner is None:
         raise NotFound("There is no merge with this id.", field="id")
-    request = await _owned(workspace_id, before.entity_id, res, request)
+    request = await _with_owner(workspace_id, before.entity_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
         await merges.lock_merges(session, workspace_id, owner.user_id)
         await merges.lock_for_undo(session, workspace_id, merge_id)
@@ -238,12 +238,12 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: W
             assert there is not None, "it is locked"
             scope = _scope(there, workspace_id)
             await append_audit(session, "unmerge_entities", scope, ids, request, res, merge_id=str(merge_id))
-        found = await _merged(session, workspace_id, merge_id, ids)
+        found = await _merge_outcome(session, workspace_id, merge_id, ids)
         await store_answer(session, workspace_id, found, request)
     return found
 
 
-async def _merged(session: Session, workspace_id: UUID, merge_id: UUID, ids: list[UUID]) -> MergeOutcome:
+async def _merge_outcome(session: Session, workspace_id: UUID, merge_id: UUID, ids: list[UUID]) -> MergeOutcome:
     done = await merges.get(session, workspace_id, merge_id)
     assert done is not None, "it was written or read just now"
     there = await entities.get_many(session, EntityScope(workspace_id, None), ids)
@@ -254,7 +254,7 @@ def _scope(of: Entity, workspace_id: UUID) -> Scope:
     return Scope(workspace_id, of.user_id, channel=of.channel)
 
 
-async def _owned(workspace_id: UUID, entity_id: UUID, res: Resources, request: WriteContext) -> WriteContext:
+async def _with_owner(workspace_id: UUID, entity_id: UUID, res: Resources, request: WriteContext) -> WriteContext:
     """Makes the entity's user the owner of the stored answer, so that erasing that user erases it too."""
     given = request.idempotency
     if given is None or any(given.owner):

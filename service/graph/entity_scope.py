@@ -36,7 +36,7 @@ class EntityScope:
         if scope is None:
             return here
         here &= scopes.seen_channels("e", scope, self.channels)
-        owned = self._owned(scope)
+        owned = self._match_ids(scope)
         if not scope.include_shared:
             return here & owned
         shared = f"(e.user_id IS NULL AND {NAMED_BY.format(memories=scopes.SHARED.format(alias='m'))})"
@@ -44,7 +44,7 @@ class EntityScope:
         return here & Condition(f"({either})", owned.values)
 
     @staticmethod
-    def _owned(scope: Scope) -> Condition:
+    def _match_ids(scope: Scope) -> Condition:
         """The conditions for the given ids: all of them must match, or any, as the scope says."""
         join = " OR " if scope.match == "any" else " AND "
         parts, values = [], {}

@@ -114,7 +114,7 @@ async def relations_of(
         ids = [each.id for each in named]
         page = await entity_relations.page(session, workspace_id, ids, edges, after=after, limit=limit)
         directions = {edge.id: direction for edge, direction in page}
-        shown = await _shown(session, workspace_id, [edge for edge, _ in page])
+        shown = await _with_names(session, workspace_id, [edge for edge, _ in page])
         if counts:
             await _count(session, seen, ids, res)
     return named, [(each, directions[each.relation.id]) for each in shown]
@@ -147,7 +147,9 @@ async def graph(
         walk = await entity_walks.neighbourhood(session, workspace_id, starts, edges, depth=depth, limit=limit)
         get_many = partial(entities.get_many, session, EntityScope(workspace_id, None))
         there, count = await direct.page_of_ids([each.entity_id for each in walk.reached], get_many)
-        relations = await _shown(session, workspace_id, walk.relations, {each.id: each.name for each in there.values()})
+        relations = await _with_names(
+            session, workspace_id, walk.relations, {each.id: each.name for each in there.values()}
+        )
         if counts:
             await _count(session, seen, starts, res)
     nodes = [(each, there[each.entity_id]) for each in walk.reached if each.entity_id in there]
@@ -166,11 +168,13 @@ async def path(
             session, workspace_id, source_id, target_id, edges, max_edges=max_edges, max_nodes=most
         )
         nodes = await entities.get_many(session, EntityScope(workspace_id, None), way.entity_ids)
-        relations = await _shown(session, workspace_id, way.relations, {each.id: each.name for each in nodes.values()})
+        relations = await _with_names(
+            session, workspace_id, way.relations, {each.id: each.name for each in nodes.values()}
+        )
     return way, [nodes[each] for each in way.entity_ids], relations
 
 
-async def _shown(
+async def _with_names(
     session: Session, workspace_id: UUID, relations: Iterable[EntityRelation], names: Mapping[UUID, str] | None = None
 ) -> list[ShownRelation]:
     """The relations whose ends are among `names`, or (None) exist."""

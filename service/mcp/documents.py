@@ -142,13 +142,13 @@ def _transcript(found: Values) -> str:
     lines = [f"# {one_line(found['title'] or found['external_id'])}, {found['turn_count']} turns", ""]
     for turn in found["turns"]:
         who = one_line(" ".join(each for each in (turn["role"], turn["name"]) if each))
-        lines.append(f"[{turn['timestamp']}] {who}: {indented(_marked(turn))}")
+        lines.append(f"[{turn['timestamp']}] {who}: {indented(_mark(turn))}")
     if found.get("next_cursor"):
         lines += ["", f"Read on: loxodon://conversations/{found['id']}?cursor={quote(found['next_cursor'], safe='')}"]
     return "\n".join(lines)
 
 
-def _marked(turn: Values) -> str:
+def _mark(turn: Values) -> str:
     text: str = turn["content"]
     for span in sorted(turn.get("withdrawn", ()), key=lambda each: -each["start"]):
         start, end = span["start"], span["end"]

@@ -112,13 +112,13 @@ class _Handlers:
         try:
             request = row.request(params.arguments or {}, self._ids)
         except InvalidInput as exc:
-            return _failed(exc.detail, {"status": 400, "code": exc.code, "field": exc.field})
+            return _failure(exc.detail, {"status": 400, "code": exc.code, "field": exc.field})
         answer = await self._ask(request)
         log.debug("tool", name=row.name, status=answer.status)
         if answer.is_error:
             problem = answer.problem
             said = {name: problem[name] for name in ("code", "field", "request_id") if problem.get(name)}
-            return _failed(answer.detail, {"status": answer.status, **said})
+            return _failure(answer.detail, {"status": answer.status, **said})
         found: dict[str, Any] = harmless_in(row.shown(answer.body))
         text = row.said(found) if row.said else json.dumps(found, ensure_ascii=False)
         return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=found)
@@ -130,7 +130,7 @@ class _Handlers:
         try:
             found = await documents.list_documents(self._ask, ids)
         except NotRead as exc:
-            raise _refused(exc) from None
+            raise _refusal(exc) from None
         return mcp_types.ListResourcesResult(
             resources=[
                 mcp_types.Resource(
@@ -166,7 +166,7 @@ class _Handlers:
         try:
             text, kind = await documents.read(params.uri, self._ask, self._ids)
         except (InvalidInput, NotRead) as exc:
-            raise _refused(exc) from None
+            raise _refusal(exc) from None
         return mcp_types.ReadResourceResult(
             contents=[mcp_types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)]
         )
@@ -192,7 +192,7 @@ class _Handlers:
         try:
             text = await documents.prompt(params.name, params.arguments or {}, self._ask, self._ids)
         except (InvalidInput, NotRead) as exc:
-            raise _refused(exc) from None
+            raise _refusal(exc) from None
         return mcp_types.GetPromptResult(
             description=PROMPTS[params.name].description,
             messages=[mcp_types.PromptMessage(role="user", content=mcp_types.TextContent(text=text))],
@@ -214,14 +214,14 @@ def _tool(row: AgentTool, ids: FixedIds) -> mcp_types.Tool:
     )
 
 
-def _failed(detail: str, about: dict[str, Any]) -> mcp_types.CallToolResult:
+def _failure(detail: str, about: dict[str, Any]) -> mcp_types.CallToolResult:
     """An error that the agent reads and can mend. `about`: for programs."""
     return mcp_types.CallToolResult(
         content=[mcp_types.TextContent(text=detail)], is_error=True, _meta={"loxodon/problem": about}
     )
 
 
-def _refused(exc: InvalidInput | NotRead) -> MCPError:
+def _refusal(exc: InvalidInput | NotRead) -> MCPError:
     if isinstance(exc, InvalidInput):
         return MCPError(mcp_types.INVALID_PARAMS, exc.detail, {"code": exc.code, "field": exc.field})
     code = exc.answer.problem.get("code")

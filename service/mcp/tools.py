@@ -134,22 +134,22 @@ class AgentTool:
 # -- what an agent sees ------------------------------------------------------------------------------------------------
 
 
-def filled(found: Values, *names: str) -> dict[str, Any]:
+def select_fields(found: Values, *names: str) -> dict[str, Any]:
     """The fields of these names that say something, numbers with three digits."""
     said = {name: found[name] for name in names if found.get(name) not in (None, [], {})}
     return {name: round(value, 3) if isinstance(value, float) else value for name, value in said.items()}
 
 
-def memory_shown(found: Values) -> dict[str, Any]:
+def show_memory(found: Values) -> dict[str, Any]:
     times = ("timestamp", "t_valid", "t_invalid", "expires_at")
     more = ("conversation_id", "may_be_outdated_by", "version_of", "score", "answer_probability")
-    return filled(found, "id", "memory", "type", "importance", "tags", *times, *more)
+    return select_fields(found, "id", "memory", "type", "importance", "tags", *times, *more)
 
 
-def _stored(body: Values) -> dict[str, Any]:
+def _show_stored(body: Values) -> dict[str, Any]:
     found = [
         {
-            **filled(each, "event", "id", "memory", "old_memory", "type", "tags"),
+            **select_fields(each, "event", "id", "memory", "old_memory", "type", "tags"),
             **({"redacted": hidden} if (hidden := each["pii"]["redactions"]) else {}),
         }
         for each in body["results"]
@@ -157,57 +157,57 @@ def _stored(body: Values) -> dict[str, Any]:
     return {"results": found, "warnings": body["warnings"]}
 
 
-def _recalled(body: Values) -> dict[str, Any]:
-    facts = [filled(each, "id", "memory", "score") for each in body["facts"]]
+def _show_recall(body: Values) -> dict[str, Any]:
+    facts = [select_fields(each, "id", "memory", "score") for each in body["facts"]]
     turns = sorted({each["conversation_id"] for each in body["turns"]})
     answerable = {name: body[name] for name in ("answerable", "answer_probability")}
     return {"context": body["markdown"] or "", "facts": facts, "conversations": turns, **answerable}
 
 
-def _found(body: Values) -> dict[str, Any]:
+def _show_found(body: Values) -> dict[str, Any]:
     answerable = {name: body[name] for name in ("answerable", "answer_probability")}
-    return {"results": [_hit_shown(each) for each in body["results"]], "warnings": body["warnings"], **answerable}
+    return {"results": [_show_hit(each) for each in body["results"]], "warnings": body["warnings"], **answerable}
 
 
-def _hit_shown(found: Values) -> dict[str, Any]:
+def _show_hit(found: Values) -> dict[str, Any]:
     if found["source"] == "memory":
-        return memory_shown(found)
-    return {**memory_shown(found), "source": f"turn, said by {found['speaker'] or found['role'].capitalize()}"}
+        return show_memory(found)
+    return {**show_memory(found), "source": f"turn, said by {found['speaker'] or found['role'].capitalize()}"}
 
 
 def _page(body: Values) -> dict[str, Any]:
-    return {"results": [memory_shown(each) for each in body["results"]], "next_cursor": body["next_cursor"]}
+    return {"results": [show_memory(each) for each in body["results"]], "next_cursor": body["next_cursor"]}
 
 
-def _forgotten(body: Values) -> dict[str, Any]:
-    turns = [filled(each, "conversation_id", "text", "reason") for each in body["turns"]]
+def _show_forgotten(body: Values) -> dict[str, Any]:
+    turns = [select_fields(each, "conversation_id", "text", "reason") for each in body["turns"]]
     kept = {name: body[name] for name in ("dry_run", "removed", "explanation", "memories", "near_misses", "warnings")}
     return {**kept, "sentences": turns}
 
 
-def _related(body: Values) -> dict[str, Any]:
-    return filled(body, "source_id", "target_id", "type", "strength")
+def _show_related(body: Values) -> dict[str, Any]:
+    return select_fields(body, "source_id", "target_id", "type", "strength")
 
 
-def _explained(body: Values) -> dict[str, Any]:
+def _show_explanation(body: Values) -> dict[str, Any]:
     said = ("quote", "role", "speaker", "timestamp", "conversation_id")
     decided = ("event", "source", "reason", "before", "after", "state", "created_at")
     return {
         "id": body["id"],
         "memory": body["memory"],
-        "sources": [filled(each, *said) for each in body["sources"]],
-        "decisions": [filled(each, *decided) for each in body["decisions"]],
-        "changes": [filled(each, "event", "old_memory", "new_memory", "timestamp") for each in body["changes"]],
+        "sources": [select_fields(each, *said) for each in body["sources"]],
+        "decisions": [select_fields(each, *decided) for each in body["decisions"]],
+        "changes": [select_fields(each, "event", "old_memory", "new_memory", "timestamp") for each in body["changes"]],
     }
 
 
-def goal_shown(found: Values) -> dict[str, Any]:
+def show_goal(found: Values) -> dict[str, Any]:
     more = ("deadline", "overdue", "result", "parent_id", "blocked_by")
-    return filled(found, "id", "description", "status", "priority", *more)
+    return select_fields(found, "id", "description", "status", "priority", *more)
 
 
 def _goals(body: Values) -> dict[str, Any]:
-    return {"results": [goal_shown(each) for each in body["results"]], "next_cursor": body.get("next_cursor")}
+    return {"results": [show_goal(each) for each in body["results"]], "next_cursor": body.get("next_cursor")}
 
 
 # -- the table ---------------------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ TOOLS: Sequence[AgentTool] = (
             "timestamp": moment("When it happened, default now"),
             "session_id": text("Your name for the chat", maxLength=255),
         },
-        _stored,
+        _show_stored,
         {"results": LIST, "warnings": TEXTS},
         needed=("content",),
         also={"limits": "strict"},
@@ -262,7 +262,7 @@ TOOLS: Sequence[AgentTool] = (
             "session_id": text("The conversation's name; further messages join it", maxLength=255),
             "timestamp": moment("When it was said, default now"),
         },
-        _stored,
+        _show_stored,
         {"results": LIST, "warnings": TEXTS},
         needed=("messages",),
     ),
@@ -277,7 +277,7 @@ TOOLS: Sequence[AgentTool] = (
             "max_tokens": whole("Length of the text, default 2000", 50, 200_000),
             "valid_at": moment("Facts that held then, default now"),
         },
-        _recalled,
+        _show_recall,
         {"context": {"type": "string"}, "facts": LIST, "conversations": TEXTS, **ANSWERABLE},
         needed=("query",),
         also={"format": "markdown"},
@@ -298,7 +298,7 @@ TOOLS: Sequence[AgentTool] = (
             "time_query": text("When it happened, such as last week", maxLength=200),
             "valid_at": moment("What held then, default now"),
         },
-        _found,
+        _show_found,
         {"results": LIST, "warnings": TEXTS, **ANSWERABLE},
         needed=("query",),
         also={"limit": 10},
@@ -336,7 +336,7 @@ TOOLS: Sequence[AgentTool] = (
             "timestamp": moment("When it happened; needs a key with memory:admin"),
             "t_invalid": moment("From when on it no longer holds"),
         },
-        memory_shown,
+        show_memory,
         ONE_MEMORY,
         needed=("id",),
         implied={"timestamp": {"allow_system_fields": True}},
@@ -356,7 +356,7 @@ TOOLS: Sequence[AgentTool] = (
             "session_id": text("Only what belongs to this session", maxLength=255),
             "dry_run": {"type": "boolean", "description": "Show, and delete nothing"},
         },
-        _forgotten,
+        _show_forgotten,
         {
             "dry_run": {"type": "boolean"},
             "removed": {"type": "boolean"},
@@ -380,7 +380,7 @@ TOOLS: Sequence[AgentTool] = (
             "type": text("Read from the first to the target", enum=RELATIONS),
             "strength": unit("default 1"),
         },
-        _related,
+        _show_related,
         {name: {"type": "string"} for name in ("source_id", "target_id", "type")},
         needed=("id", "target_id", "type"),
         is_scoped=False,
@@ -391,7 +391,7 @@ TOOLS: Sequence[AgentTool] = (
         "GET",
         "/v1/memories/{id}/why",
         {"id": MEMORY_ID, "limit": whole("Of sources and decisions, default 100", 1, 1_000)},
-        _explained,
+        _show_explanation,
         {"id": {"type": "string"}, "memory": OR_NULL, "sources": LIST, "decisions": LIST, "changes": LIST},
         needed=("id",),
         is_scoped=False,
@@ -423,7 +423,7 @@ TOOLS: Sequence[AgentTool] = (
             "deadline": moment("Until when"),
             "parent_id": uuid("UUID of the goal that it is a part of"),
         },
-        goal_shown,
+        show_goal,
         ONE_GOAL,
         needed=("description",),
     ),
@@ -437,7 +437,7 @@ TOOLS: Sequence[AgentTool] = (
             "status": text("Default completed", enum=("completed", "abandoned")),
             "result": text("How it ended", minLength=1, maxLength=4_000),
         },
-        goal_shown,
+        show_goal,
         ONE_GOAL,
         needed=("id",),
         is_scoped=False,

@@ -50,7 +50,7 @@ def set_up(settings: Settings) -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name, FROM_LIBRARY],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendered(settings.log_format)],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderer(settings.log_format)],
         )
     )
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
@@ -58,7 +58,7 @@ def set_up(settings: Settings) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def _rendered(form: str) -> list[structlog.typing.Processor]:
+def _renderer(form: str) -> list[structlog.typing.Processor]:
     if form == "json" or (form == "auto" and not sys.stderr.isatty()):
         return [structlog.processors.JSONRenderer()]
     colors = sys.stderr.isatty()

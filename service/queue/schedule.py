@@ -166,7 +166,7 @@ async def may_vacuum(session: Session) -> bool:
     return bool(await session.scalar(MAY_VACUUM))
 
 
-async def unvacuumed(session: Session, workspace_id: UUID, job_id: UUID) -> list[str]:
+async def find_unvacuumed(session: Session, workspace_id: UUID, job_id: UUID) -> list[str]:
     """Tables, as SQL writes their names, that may be vacuumed and have not been since this job was made."""
     return list(await session.scalars(UNVACUUMED, {"workspace": workspace_id, "job": job_id}))
 

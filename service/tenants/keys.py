@@ -60,7 +60,7 @@ async def change(
         new = NewKey(
             given.get("name") or before.name,
             [Right(right) for right in dict.fromkeys(given.get("rights") or before.rights)],
-            _narrowed(before.wall, given),
+            _narrow(before.wall, given),
             given.get("defaults") or before.defaults,
             given.get("expires_at", before.expires_at),
         )
@@ -169,7 +169,7 @@ def _check_expiry(expires_at: datetime | None, res: Resources) -> None:
         raise InvalidInput("expires_at: must not be in the past.", field="expires_at")
 
 
-def _narrowed(wall: Wall, given: Mapping[str, Any]) -> Wall:
+def _narrow(wall: Wall, given: Mapping[str, Any]) -> Wall:
     """The wall with the given fields; raises Forbidden where it would be wider."""
     after = Wall(**{name: given[name] if name in given else getattr(wall, name) for name in WALL})
     for name in after.leaves(wall):

@@ -49,7 +49,7 @@ async def report(
     return SectionReport(section, shown, walked.total, walked.last is None, rest)
 
 
-async def chosen(
+async def find_chosen(
     workspace_id: UUID, section: Section, changes: Iterable[CleanupChange], res: Resources
 ) -> Mapping[CleanupChange, CleanupFinding]:
     """The findings of a section about the ids of these changes, by what they would change."""

@@ -24,7 +24,7 @@ from service.postgres.engine import Session
 from service.queue import overview, queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, scopes_transaction, store_answer
-from service.upkeep.optimization_report import WITHOUT_MEMORIES, began, chosen, ids_of
+from service.upkeep.optimization_report import WITHOUT_MEMORIES, began, find_chosen, ids_of
 from service.upkeep.statements import findings
 from service.upkeep.values import Applied, CleanupChange, CleanupFinding, Section
 
@@ -37,7 +37,7 @@ async def apply(
 ) -> Applied:
     """Does the changes, or with `dry_run` only tells whether it would. None may take away what another one keeps or
     takes away. Raises Conflict naming the first that is not as it was."""
-    confirmed = await _confirmed(workspace_id, changes, res)
+    confirmed = await _find_confirmed(workspace_id, changes, res)
     if dry_run:
         return Applied(tuple(changes))
     of_memories = ids_of(each for each in changes if each.section not in WITHOUT_MEMORIES)
@@ -70,14 +70,14 @@ async def apply(
     return applied
 
 
-async def _confirmed(workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources) -> list[CleanupFinding]:
+async def _find_confirmed(workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources) -> list[CleanupFinding]:
     """The findings that the changes name; raises Conflict."""
     known: dict[CleanupChange, CleanupFinding] = {}
     for section, own in _by_section(changes).items():
-        known |= await chosen(workspace_id, section, own, res)
+        known |= await find_chosen(workspace_id, section, own, res)
     for place, each in enumerate(changes):
         if each not in known:
-            raise _changed(place, each)
+            raise _conflict(place, each)
         if not known[each].is_applicable:
             raise Conflict(OVER.format(id=each.id, reason=known[each].reason), field=f"changes[{place}]")
     return [known[each] for each in changes]
@@ -90,7 +90,7 @@ async def _check(session: Session, workspace_id: UUID, changes: Sequence[Cleanup
         known = {frozenset({(each.id, each.version), (each.kept_id, each.kept_version)}) for each in found}
         for each in own:
             if frozenset({(each.id, each.version), (each.kept_id, each.kept_version)}) not in known:
-                raise _changed(changes.index(each), each)
+                raise _conflict(changes.index(each), each)
 
 
 def _by_section(changes: Sequence[CleanupChange]) -> Mapping[Section, list[CleanupChange]]:
@@ -100,7 +100,7 @@ def _by_section(changes: Sequence[CleanupChange]) -> Mapping[Section, list[Clean
     return found
 
 
-def _changed(place: int, change: CleanupChange) -> Conflict:
+def _conflict(place: int, change: CleanupChange) -> Conflict:
     about = f"{change.id} (or {change.kept_id})" if change.kept_id else str(change.id)
     return Conflict(CHANGED.format(id=about), field=f"changes[{place}]")
 
@@ -130,7 +130,7 @@ async def _carry_out(
             await queue.enqueue(session, workspace_id, write.follow_up(change.id, res, embed=True, enrich=False))
         case "retry_job":
             if not await overview.retry(session, workspace_id, change.id):
-                raise _changed(place, change)
+                raise _conflict(place, change)
 
 
 async def _join(

@@ -78,7 +78,7 @@ class HealthPort:
 
 
 @asynccontextmanager
-async def served(settings: Settings, port: HealthPort) -> AsyncIterator[None]:
+async def serve(settings: Settings, port: HealthPort) -> AsyncIterator[None]:
     """Within the block the port is open, if the settings name one. Raises SettingsError when it is taken."""
     if settings.worker_port is None:
         yield

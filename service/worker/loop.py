@@ -38,7 +38,7 @@ from service.runtime.opening import open_resources
 from service.runtime.resources import Context, Resources
 from service.worker import batches
 from service.worker.batches import Batch, ClaimGroup
-from service.worker.health_port import HealthPort, served
+from service.worker.health_port import HealthPort, serve
 from service.worker.recorder import JobRecorder, describe, ending_of_failure
 from service.worker.registry import DAILY, EMBED_BATCH, TASKS, Task
 from service.worker.timetable import LOOK_S, Timetable
@@ -70,7 +70,7 @@ async def run_worker(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     pause_s, port = PAUSE_S[0], HealthPort()
-    async with served(settings, port):
+    async with serve(settings, port):
         while not stop.is_set():
             try:
                 async with open_resources(settings, role=WORKER) as res:
@@ -233,9 +233,9 @@ class Worker:
         with tracing.span(f"job {job.kind}", "CONSUMER", {"loxodon.jobs": len(batch), "loxodon.job_id": str(job.id)}):
             about |= {"trace_id": found} if (found := tracing.trace_id()) else {}
             with bound_contextvars(**about):
-                await self._run_logged(batch)
+                await self._run_with_log(batch)
 
-    async def _run_logged(self, batch: Batch) -> None:
+    async def _run_with_log(self, batch: Batch) -> None:
         task = self._tasks[batch[0].kind]
         began = time.monotonic()
         try:

@@ -43,7 +43,7 @@ async def put(
     field = "value" if kind is WorkingKind.ITEM else str(kind)
     _check_size(value, field)
     clean = await pii.clean_json(value, field, res, key=key)
-    async with _locked(scope, res) as session:
+    async with _lock_session(scope, res) as session:
         there = await working.find(session, scope, kind, key, now=res.clock())
         _check_version(there, expected)
         entry = await working.put(session, scope, kind, key, clean, limits_of(kind, res, ttl_s))
@@ -54,7 +54,7 @@ async def push_thought(scope: WorkingScope, thought: str, res: Resources, *, ttl
     """Adds a thought. Raises TooLarge or PiiRejected."""
     _check_size(thought, "thought")
     clean = await pii.clean_words(thought, "thought", res)
-    async with _locked(scope, res) as session:
+    async with _lock_session(scope, res) as session:
         limits = limits_of(WorkingKind.THOUGHT, res, ttl_s)
         return await working.put(session, scope, WorkingKind.THOUGHT, str(uuid4()), clean, limits)
 
@@ -122,7 +122,7 @@ async def latest(scope: WorkingScope, kind: WorkingKind, res: Resources, *, limi
 
 async def clear(scope: WorkingScope, res: Resources) -> int:
     """Deletes all entries of the session; returns how many."""
-    async with _locked(scope, res) as session:
+    async with _lock_session(scope, res) as session:
         return await working.clear(session, scope)
 
 
@@ -130,7 +130,7 @@ async def remove(
     scope: WorkingScope, kind: WorkingKind, key: str, res: Resources, *, expected: Expected | None = None
 ) -> None:
     """Raises NotFound if there is no such entry, or PreconditionFailed."""
-    async with _locked(scope, res) as session:
+    async with _lock_session(scope, res) as session:
         there = await working.find(session, scope, kind, key, now=res.clock())
         if there is None:
             raise missing(kind)
@@ -155,7 +155,7 @@ def missing(kind: WorkingKind) -> NotFound:
 
 
 @asynccontextmanager
-async def _locked(scope: WorkingScope, res: Resources) -> AsyncIterator[Session]:
+async def _lock_session(scope: WorkingScope, res: Resources) -> AsyncIterator[Session]:
     async with res.db.begin(scope.workspace_id) as session:
         await working.lock(session, scope)
         yield session

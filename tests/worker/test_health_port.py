@@ -13,7 +13,7 @@ import pytest
 from service.kit.settings import Settings, SettingsError
 from service.runtime.resources import Resources
 from service.worker import health_port
-from service.worker.health_port import HealthPort, served
+from service.worker.health_port import HealthPort, serve
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def settings_with_port(settings: Settings) -> Settings:
 @pytest.fixture
 async def port(settings_with_port: Settings) -> AsyncIterator[HealthPort]:
     found = HealthPort()
-    async with served(settings_with_port, found):
+    async with serve(settings_with_port, found):
         yield found
 
 
@@ -78,13 +78,13 @@ async def test_nothing_else_is_served(
 
 async def test_a_port_that_is_taken_is_told_by_its_variable(port: HealthPort, settings_with_port: Settings) -> None:
     with pytest.raises(SettingsError, match="LOXODON_WORKER_PORT"):
-        async with served(settings_with_port, port):
+        async with serve(settings_with_port, port):
             pass
 
 
 async def test_without_a_number_no_port_is_open(settings: Settings) -> None:
     assert settings.worker_port is None
-    async with served(settings, HealthPort()):
+    async with serve(settings, HealthPort()):
         pass
 
 

@@ -70,7 +70,7 @@ class ProfileResponse(ResponseModel):
 @router.get("", summary="Get the profile of a user", response_model=ProfileResponse, responses=errors.keyed(400, 404))
 async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) -> Response:
     """404 if none is stored. The ETag is for If-Match."""
-    return send(_stored(ProfileOutcome(await profile.read(caller.workspace_id, user_id, res), is_new=False)))
+    return send(_answer_stored(ProfileOutcome(await profile.read(caller.workspace_id, user_id, res), is_new=False)))
 
 
 @router.put(
@@ -84,9 +84,9 @@ async def put_user_profile(
 ) -> Response:
     """Preferences, areas of expertise and style of communication are redacted. `POST /v1/recall` returns the profile as
     user_context."""
-    context = write.answered_by(_stored)
+    context = write.answered_by(_answer_stored)
     stored = await profile.write(caller.workspace_id, user_id, dict(body), res, context, merge=False, expected=expected)
-    return send(_stored(stored))
+    return send(_answer_stored(stored))
 
 
 @router.patch("", summary="Change parts of the profile of a user", response_model=ProfileResponse, responses=WRITE)
@@ -100,14 +100,14 @@ async def patch_user_profile(
 ) -> Response:
     """Objects are merged key by key, a null value removes the key; the list is replaced. 404 if none is stored."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
-    context = write.answered_by(_stored)
+    context = write.answered_by(_answer_stored)
     stored = await profile.write(caller.workspace_id, user_id, given, res, context, merge=True, expected=expected)
-    return send(_stored(stored))
+    return send(_answer_stored(stored))
 
 
 def profile_response(found: Profile) -> ProfileResponse:
     return ProfileResponse.of(found, **asdict(found.traits))
 
 
-def _stored(found: ProfileOutcome) -> StoredAnswer:
+def _answer_stored(found: ProfileOutcome) -> StoredAnswer:
     return answer(201 if found.is_new else 200, profile_response(found.profile))

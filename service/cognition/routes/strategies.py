@@ -61,7 +61,7 @@ async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: Resou
         body.success,
         body.from_conversation_id,
     )
-    return send(_learned(await procedures.learn(new, res, write.answered_by(_learned))))
+    return send(_answer_learn(await procedures.learn(new, res, write.answered_by(_answer_learn))))
 
 
 @router.get("", summary="List the strategies of a scope", responses=errors.keyed(400))
@@ -161,7 +161,7 @@ async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: Wri
     return send(deleted(count))
 
 
-def _learned(found: LearnedStrategy) -> StoredAnswer:
+def _answer_learn(found: LearnedStrategy) -> StoredAnswer:
     return answer(201 if found.is_new else 200, learn_strategy_response(found))
 
 

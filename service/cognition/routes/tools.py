@@ -67,7 +67,7 @@ async def record_tool_invocation(
         body.conversation_id,
         body.turn_id,
     )
-    return send(_recorded(await procedures.record(new, res, write.answered_by(_recorded))))
+    return send(_answer_recorded(await procedures.record(new, res, write.answered_by(_answer_recorded))))
 
 
 @router.get("/tool-invocations", summary="List the tool invocations of a scope", responses=READ)
@@ -134,7 +134,7 @@ async def list_tools(
     )
 
 
-def _recorded(use: Invocation) -> StoredAnswer:
+def _answer_recorded(use: Invocation) -> StoredAnswer:
     redactions = [RedactionCount.of(each) for each in use.redactions]
     return answer(201, RecordedToolInvocationResponse.of(use, redactions=redactions))
 

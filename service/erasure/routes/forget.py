@@ -113,13 +113,13 @@ async def forget(
     the query; else the one memory that is clearly nearest in meaning; else nothing, and says why. `dry_run` shows
     exactly what would be removed. Near misses stay."""
     _check_right(body, caller)
-    wanted = _wanted(body, caller)
+    wanted = _scope_of(body, caller)
     plan = await _plan(body, wanted, res)
     if body.dry_run:
-        return send(_shown(Forgotten(plan), dry_run=True))
+        return send(_answer(Forgotten(plan), dry_run=True))
     if body.purge:
         await request.app.state.reads.flush()  # or they would be audited after the erasure
-    shown = partial(_shown, dry_run=False)
+    shown = partial(_answer, dry_run=False)
     return send(shown(await forget_matched.remove(wanted, plan, res, write.answered_by(shown), for_good=body.purge)))
 
 
@@ -128,7 +128,7 @@ def _check_right(body: ForgetRequest, caller: Caller) -> None:
         raise Forbidden(f"This key lacks the right {Right.PURGE}.", field="purge")
 
 
-def _wanted(body: ForgetRequest, caller: Caller) -> ForgetScope:
+def _scope_of(body: ForgetRequest, caller: Caller) -> ForgetScope:
     ids = {"user_id": body.user_id, "agent_id": body.agent_id, "run_id": body.run_id}
     scope = (shared_scope if body.shared else scope_of)(caller, **ids, channel=body.channel)
     return ForgetScope(scope, body.channel or caller.own_channel, body.session_id)
@@ -149,7 +149,7 @@ def _uuid(given: str) -> UUID:
         raise InvalidInput("ids: each must be the UUID of a memory.", field="ids") from None
 
 
-def _shown(found: Forgotten, *, dry_run: bool) -> StoredAnswer:
+def _answer(found: Forgotten, *, dry_run: bool) -> StoredAnswer:
     plan, gone = found.plan, found.receipt is not None
     body = ForgetResponse(
         dry_run=dry_run,

@@ -65,9 +65,9 @@ async def delete_conversation(
         await request.app.state.reads.flush()
         context = write.answered_by(receipt_answer)
         return send(receipt_answer(await forget_conversation.purge_talk(talk, res, context, expected=expected)))
-    context = write.answered_by(_deleted)
+    context = write.answered_by(_answer_deletion)
     deleted = await forget_conversation.delete(talk, res, context, with_facts=facts, expected=expected)
-    return send(_deleted(deleted))
+    return send(_answer_deletion(deleted))
 
 
 @router.delete(
@@ -92,9 +92,13 @@ async def delete_turn(
     if purge:
         await request.app.state.reads.flush()
         return send(receipt_answer(await forget_conversation.purge_talk(talk, res, write.answered_by(receipt_answer))))
-    return send(_deleted(await forget_conversation.delete(talk, res, write.answered_by(_deleted), with_facts=facts)))
+    return send(
+        _answer_deletion(
+            await forget_conversation.delete(talk, res, write.answered_by(_answer_deletion), with_facts=facts)
+        )
+    )
 
 
-def _deleted(found: DeletedTalk) -> StoredAnswer:
+def _answer_deletion(found: DeletedTalk) -> StoredAnswer:
     body = DeletedTalkResponse.of(found, deleted=True)
     return answer(200, body)

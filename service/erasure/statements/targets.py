@@ -157,7 +157,7 @@ async def gone(session: Session, extent: Extent) -> list[StoredText]:
     rows = scopes.owned("h", extent.scope, None)
     if extent.channel is not None:
         rows &= Condition("h.before ->> 'channel' = :channel", {"channel": extent.channel})
-    return [StoredText(*row) for row in await session.execute(_filled(GONE, rows.sql), dict(rows.values))]
+    return [StoredText(*row) for row in await session.execute(_fill_in(GONE, rows.sql), dict(rows.values))]
 
 
 async def lock_unchanged(session: Session, workspace_id: UUID, versions: Mapping[UUID, int]) -> list[UUID]:
@@ -180,7 +180,7 @@ async def cut_out(session: Session, workspace_id: UUID, turn: SpokenText, remove
     here = {"workspace": workspace_id, "turn": turn.id}
     spans = (await withdrawn.of_turns(session, workspace_id, [turn.id])).get(turn.id, [])
     await session.execute(FORGET_SPANS, here)
-    places = [replace(each, start=start, end=end) for each in spans for start, end in [moved(each, removed)]]
+    places = [replace(each, start=start, end=end) for each in spans for start, end in [shift(each, removed)]]
     await withdrawn.add(session, workspace_id, [each for each in places if each.start < each.end])
     for row in await direct.fetch(session, SOURCES_OF_TURN, here):
         start, end = withdrawal.moved((row.start, row.end), removed)
@@ -188,7 +188,7 @@ async def cut_out(session: Session, workspace_id: UUID, turn: SpokenText, remove
         await session.execute(MOVE_SOURCES, {**place, "start": start, "end": end})
 
 
-def moved(span: WithdrawnSpan, removed: Sequence[Span]) -> tuple[int, int]:
+def shift(span: WithdrawnSpan, removed: Sequence[Span]) -> tuple[int, int]:
     """Where a withdrawn span stands in the text that is left."""
     return withdrawal.moved((span.start, span.end), removed)
 
@@ -198,7 +198,7 @@ async def _all(session: Session, shape: str, rows: Condition) -> list[Any]:
     after: UUID | None = None
     while True:
         values = {**rows.values, "after": after, "page": PAGE}
-        page = (await session.execute(_filled(shape, rows.sql), values)).all()
+        page = (await session.execute(_fill_in(shape, rows.sql), values)).all()
         found += page
         if len(page) < PAGE:
             return found
@@ -206,5 +206,5 @@ async def _all(session: Session, shape: str, rows: Condition) -> list[Any]:
 
 
 @lru_cache(maxsize=64)
-def _filled(shape: str, rows: str) -> TextClause:
+def _fill_in(shape: str, rows: str) -> TextClause:
     return typed(text(shape.format(rows=rows)))

@@ -94,7 +94,7 @@ async def ever_of_conversation(session: Session, workspace_id: UUID, conversatio
     return sorted({*there, *await session.scalars(LOGGED, values)})
 
 
-async def logged(session: Session, workspace_id: UUID, wanted: UUID) -> LoggedTurn | None:
+async def find_logged(session: Session, workspace_id: UUID, wanted: UUID) -> LoggedTurn | None:
     """A turn with this id, or of the conversation with this id, that the log knows."""
     row = (await session.execute(LOG, {"workspace": workspace_id, "id": wanted})).one_or_none()
     if row is None:

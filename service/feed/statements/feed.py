@@ -122,7 +122,7 @@ async def entries(
     """The next changes after `after` in order, without what readers do not see; the position of the last entry that
     was looked at; and whether there may be more: they were `limit`, or as much as is read at once."""
     values = {"workspace": workspace_id, "position": after.position, "seq": after.seq, "limit": limit}
-    rows = await direct.page(session, PAGES[is_walled(session)], values, _placed)
+    rows = await direct.page(session, PAGES[is_walled(session)], values, _position_of)
     found = [entry for _, entry in rows if entry is not None]
     end = rows[-1][0] if rows else after
     return found, end, len(rows) == limit or (bool(rows) and len(rows) % direct.PIECE == 0)
@@ -146,7 +146,7 @@ async def held_since(session: Session, workspace_id: UUID) -> datetime | None:
     return None if row is None else row.recorded_at
 
 
-def _placed(row: Any) -> tuple[FeedPosition, FeedEntry | None]:
+def _position_of(row: Any) -> tuple[FeedPosition, FeedEntry | None]:
     return FeedPosition(row.position, row.seq), _entry(row)
 
 

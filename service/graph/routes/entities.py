@@ -118,11 +118,13 @@ async def upsert_entity(
     vector = embedding_vector(body.embedding, res.embedder.dimension)
     new = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
     return send(
-        _upserted(await entity.upsert(owner, new, vector, res, write.answered_by(_upserted), expected=expected))
+        _answer_upsert(
+            await entity.upsert(owner, new, vector, res, write.answered_by(_answer_upsert), expected=expected)
+        )
     )
 
 
-def _upserted(found: tuple[Entity, bool]) -> StoredAnswer:
+def _answer_upsert(found: tuple[Entity, bool]) -> StoredAnswer:
     return answer(201 if found[1] else 200, EntityResponse.of(found[0]))
 
 
@@ -184,11 +186,11 @@ async def delete_entity(
     """Deletes its aliases, relations and mentions, too. The memories stay, and a later text can create it again."""
     wanted = uuid_of(id, entity.missing)
     await reading.read(seen, [wanted], res)
-    context = write.answered_by(_removed)
-    return send(_removed(await entity.remove(caller.workspace_id, wanted, res, context, expected=expected)))
+    context = write.answered_by(_answer_removal)
+    return send(_answer_removal(await entity.remove(caller.workspace_id, wanted, res, context, expected=expected)))
 
 
-def _removed(found: Entity) -> StoredAnswer:
+def _answer_removal(found: Entity) -> StoredAnswer:
     return answer(200, DeletedEntityResponse(id=found.id, deleted=True))
 
 
@@ -201,8 +203,8 @@ def _removed(found: Entity) -> StoredAnswer:
 async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """The source's names become aliases of the target, and its mentions and relations move to it; a relation that the
     target already has is not duplicated. The id in the response can be used to undo the merge."""
-    context = write.answered_by(_merged)
-    return send(_merged(await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, context)))
+    context = write.answered_by(_answer_merge)
+    return send(_answer_merge(await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, context)))
 
 
 @router.post(
@@ -214,11 +216,15 @@ async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: Resou
 async def undo_entity_merge(id: str, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """Restores names, mentions, and relations whose other entity still exists. Repeating it changes nothing."""
     return send(
-        _merged(await entity.unmerge(caller.workspace_id, uuid_of(id, entity.missing), res, write.answered_by(_merged)))
+        _answer_merge(
+            await entity.unmerge(
+                caller.workspace_id, uuid_of(id, entity.missing), res, write.answered_by(_answer_merge)
+            )
+        )
     )
 
 
-def _merged(found: MergeOutcome) -> StoredAnswer:
+def _answer_merge(found: MergeOutcome) -> StoredAnswer:
     done = found.merge
     body = EntityMergeResponse.of(
         done,

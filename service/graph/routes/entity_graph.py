@@ -107,11 +107,11 @@ async def create_entity_relation(
     both = await reading.read(everything, [body.source_id], res, field="source_id")
     both |= await reading.read(everything, [body.target_id], res, field="target_id")
     new = EntityRelation(UUID(int=0), label=body.type, **dict(body))
-    shown = partial(_related, source=both[body.source_id].name, target=both[body.target_id].name)
+    shown = partial(_answer_relation, source=both[body.source_id].name, target=both[body.target_id].name)
     return send(shown(await entity.relate(caller.workspace_id, new, res, write.answered_by(shown))))
 
 
-def _related(found: tuple[EntityRelation, bool], source: str, target: str) -> StoredAnswer:
+def _answer_relation(found: tuple[EntityRelation, bool], source: str, target: str) -> StoredAnswer:
     return answer(201 if found[1] else 200, relation_response(ShownRelation(found[0], source, target, [])))
 
 

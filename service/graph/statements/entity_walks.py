@@ -107,7 +107,7 @@ async def neighbourhood(
     for hop in range(1, depth + 1):
         room = limit - len(reached)
         seen = [each.entity_id for each in reached]
-        fresh, cut = await _stepped(session, workspace_id, frontier, seen, edges, room=room + 1)
+        fresh, cut = await _advance(session, workspace_id, frontier, seen, edges, room=room + 1)
         truncated |= cut or len(fresh) > room
         found = [ReachedEntity(far, hop, by) for far, by in fresh[:room]]
         reached += found
@@ -123,7 +123,7 @@ async def neighbourhood(
     return Neighbourhood(tuple(reached), tuple(inside.values()), truncated)
 
 
-async def _stepped(
+async def _advance(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], seen: Sequence[UUID], edges: EdgeFilter, *, room: int
 ) -> tuple[list[tuple[UUID, EntityRelation]], bool]:
     """The unseen nodes one edge further, with that edge, and whether a node had more than FAN_OUT."""
@@ -170,12 +170,12 @@ async def shortest_path(
         if len(here.frontier) * len(there.frontier) <= PAIRS:
             connecting = await _connecting(session, workspace_id, here.frontier, there.frontier, edges)
             if connecting is not None:
-                return _joined(here, there, *connecting, truncated=truncated)
+                return _join(here, there, *connecting, truncated=truncated)
             if here.depth + there.depth + 1 == max_edges:
                 break
         side, other = (here, there) if len(here.frontier) <= len(there.frontier) else (there, here)
         room = max_nodes - len(side.found)
-        fresh, cut = await _stepped(session, workspace_id, side.frontier, list(side.found), edges, room=max(room, 0))
+        fresh, cut = await _advance(session, workspace_id, side.frontier, list(side.found), edges, room=max(room, 0))
         truncated |= cut or len(fresh) >= room
         met = next(((far, by) for far, by in fresh if far in other.found), None)
         side.found |= dict(fresh)
@@ -196,7 +196,7 @@ async def _connecting(
     return None if row is None else (row.near, row.far, relation_of(row))
 
 
-def _joined(here: _Search, there: _Search, near: UUID, far: UUID, by: EntityRelation, *, truncated: bool) -> EntityPath:
+def _join(here: _Search, there: _Search, near: UUID, far: UUID, by: EntityRelation, *, truncated: bool) -> EntityPath:
     return _path(near, here.path_to_start(near), [(far, by), *there.path_to_start(far)], truncated=truncated)
 
 

@@ -52,7 +52,7 @@ async def mcp(request: Request, caller: CallerOf) -> Response:
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         await over_http(ask, ids, scope, receive, send, max_bytes=res.settings.max_body_bytes)
 
-    return await _answered(serve, request.scope, request.receive)
+    return await _call(serve, request.scope, request.receive)
 
 
 def _check_origin(request: Request, allowed: Sequence[str]) -> None:
@@ -94,14 +94,14 @@ async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:
         "state": state,
     }
     try:
-        answer = await _answered(request.app.router, scope, replay(raw, request.receive))
+        answer = await _call(request.app.router, scope, replay(raw, request.receive))
     except Exception as exc:  # as the middleware does
         errors.log_unexpected(exc)
         answer = errors.unexpected(request)
     return RestAnswer(answer.status_code, json.loads(bytes(answer.body) or b"null"))
 
 
-async def _answered(asgi: ASGIApp, scope: Scope, receive: Receive) -> Response:
+async def _call(asgi: ASGIApp, scope: Scope, receive: Receive) -> Response:
     """Calls an ASGI application and returns the whole response."""
     found = Response()
     parts: list[bytes] = []

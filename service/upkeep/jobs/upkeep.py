@@ -101,7 +101,7 @@ async def vacuum(job: Job, res: Resources) -> Counts:
     """Takes what an erasure removed out of the data files too: VACUUM over every table that it has not passed since.
     Nothing where the worker may not, up to Postgres 16. Safe to run twice: what is done is not done again."""
     async with res.db.read(job.workspace_id) as session:
-        tables = await schedule.unvacuumed(session, job.workspace_id, job.id)
+        tables = await schedule.find_unvacuumed(session, job.workspace_id, job.id)
     for table in tables:
         await res.db.vacuum(table)
     return {"tables": len(tables)}
