@@ -13,7 +13,7 @@ from service.postgres.engine import Session
 
 async def find(session: Session, owner: Scope, wanted: str, field: str = "id") -> Conversation:
     """The conversation with this id, or else with this name, of the user and agent of `owner` (None: any). Raises
-    NotFound, or InvalidInput when several have this name and the owner does not tell which."""
+    NotFound, or InvalidInput if several have this name and the owner does not distinguish them."""
     workspace_id = owner.workspace_id
     as_id = uuid_or_none(wanted)
     found = await conversations.get(session, workspace_id, as_id) if as_id else None

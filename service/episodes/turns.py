@@ -1,9 +1,9 @@
 """Storing the turns of a conversation, and making the vectors that were missing when they were stored.
 
-Redaction and embedding happen before the transaction, which then writes the turn with its vector, the conversation
-log, the audit entry and the copy in working memory. A turn is identified by its index: the same text at the same index
-is the same turn, another text there a conflict. Without an index, a turn equal to the last one is taken as a repetition
-of it.
+Redaction and embedding happen before the transaction, which then writes the turn with its vector, the conversation log,
+the audit entry and the copy in working memory. A turn is identified by its index: the same text at the same index is
+the same turn, another text there is a conflict. Without an index, a turn equal to the last one counts as its
+repetition.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ async def _insert(
 async def _copy_to_working_memory(
     session: Session, conversation: Conversation, new: NewTurn, stored: StoredTurn, res: Resources
 ) -> None:
-    """Takes the last lock of the transaction."""
+    """This takes the last lock of the transaction."""
     scope = conversation.scope
     here = WorkingScope(scope.workspace_id, str(conversation.id), scope.user_id, scope.agent_id, scope.channel)
     copy = WorkingTurn(new.role, new.text, new.speaker, new.timestamp, stored.id, stored.index)
@@ -119,7 +119,7 @@ async def _copy_to_working_memory(
 
 
 async def _repeated(session: Session, conversation: Conversation, new: NewTurn, given: IncomingTurn) -> Turn | None:
-    """The stored turn that this one repeats; raises Conflict when another turn has its index."""
+    """The stored turn that this one repeats; raises Conflict if another turn has its index."""
     workspace_id = conversation.scope.workspace_id
     if given.index is not None:
         found = await turns.at_index(session, workspace_id, conversation.id, given.index)
@@ -156,7 +156,7 @@ async def embed_later(session: Session, workspace_id: UUID, conversation_id: UUI
 
 
 async def embed_missing(workspace_id: UUID, conversation_id: UUID, res: Resources) -> int:
-    """How many turns of the conversation got a missing vector. Safe to run twice."""
+    """Makes missing vectors of the conversation's turns; returns how many. Safe to run twice."""
     made = 0
     while True:
         async with res.db.read(workspace_id) as session:

@@ -1,4 +1,4 @@
-"""Reading the change feed on from a place."""
+"""Reading the change feed from a place on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Webhooks of a workspace: created, changed, given a new secret, tested and deleted, each with its audit entry."""
+"""Creating, changing, rotating, testing and deleting webhooks, each with its audit entry."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from service.runtime.transactions import append_audit
 
 
 async def create(workspace_id: UUID, values: Mapping[str, Any], res: Resources, request: WriteContext) -> Webhook:
-    """A webhook with a secret, for what comes from now on. `values`: url, description and events. Raises InvalidInput,
-    or Conflict where there are enough."""
+    """Creates a webhook with a secret, for changes from now on. `values`: url, description and events. Raises
+    InvalidInput, or Conflict if there are too many."""
     values = {**_check(values, res), "secret": new_secret()}
     async with res.db.begin(workspace_id) as session:
         if await webhooks.count(session, workspace_id) >= MAX_WEBHOOKS:
@@ -48,8 +48,8 @@ async def read(workspace_id: UUID, webhook_id: UUID, res: Resources) -> Webhook:
 async def change(
     workspace_id: UUID, webhook_id: UUID, given: Mapping[str, Any], res: Resources, request: WriteContext
 ) -> Webhook:
-    """The webhook with the given fields changed. With another `url`, or enabled, it begins again: its failures are
-    forgotten, and what was given up is sent again. Raises InvalidInput."""
+    """Changes the given fields. A new `url`, or enabling it, resets the failures and sends dead deliveries again.
+    Raises InvalidInput."""
     values = _check(given, res)
     begins_again = "url" in values or values.get("enabled")
     if begins_again:
@@ -80,7 +80,7 @@ async def remove(workspace_id: UUID, webhook_id: UUID, res: Resources, request: 
 async def rotate(
     workspace_id: UUID, webhook_id: UUID, overlap_s: int, res: Resources, request: WriteContext
 ) -> tuple[str, datetime | None]:
-    """The new secret, and until when the old one signs as well."""
+    """Makes a new secret; returns it, and until when the old one signs as well."""
     until = res.clock() + timedelta(seconds=overlap_s) if overlap_s else None
     secret = new_secret()
     async with res.db.begin(workspace_id) as session:
@@ -92,7 +92,7 @@ async def rotate(
 
 
 async def test(workspace_id: UUID, webhook_id: UUID, res: Resources) -> WebhookAnswer:
-    """What the receiver answers to an event without content."""
+    """Sends an event without content; returns the receiver's answer."""
     return await send_test(await read(workspace_id, webhook_id, res), str(uuid7()), res)
 
 

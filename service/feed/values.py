@@ -1,6 +1,6 @@
-"""The change feed: what happened to the memories of a workspace, in one order for all readers; and webhooks.
-
-A reader keeps a copy when it writes `memory` for every kind but two, and removes what was deleted or erased.
+"""Values of the change feed, which has the changes of a workspace's memories in one order for all readers, and of
+webhooks. To mirror the memories, a reader removes those that were deleted or erased and writes `memory` for every other
+kind.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ ChangeKind = Literal[
     "memory.deleted",
     "memory.erased",
 ]
-"""What happened. `ended`: from some moment on it holds no more; `erased`: gone with all that was known of it."""
+"""What happened. `ended`: it is not valid from some moment on; `erased`: gone with its history."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class FeedPosition:
-    """Where an entry stands in the order of the feed; nothing is before (0, 0)."""
+    """The position of an entry in the order of the feed; nothing is before (0, 0)."""
 
     position: int = 0
     seq: int = 0
 
     @property
     def id(self) -> str:
-        """What readers know the change by."""
+        """The change's id for readers."""
         return f"{self.position}-{self.seq}"
 
 
@@ -41,8 +41,8 @@ FEED_START = FeedPosition()
 
 @dataclass(frozen=True, slots=True)
 class FeedPlace:
-    """How far a reader has come: all up to `at`, as of `moment`, in the tables named by `source`, which a restore from
-    a dump creates again."""
+    """How far a reader has come: everything up to `at`, as of `moment`, in the tables identified by `source`, which a
+    restore from a dump creates again."""
 
     source: str
     at: FeedPosition
@@ -51,7 +51,8 @@ class FeedPlace:
 
 @dataclass(frozen=True, slots=True)
 class MemoryState:
-    """What the kind of a change depends on. `hidden`: a past version, or waiting for a review: no reader sees it."""
+    """The state that determines the kind of a change. `hidden`: a past version, or waiting for a review; readers do not
+    see it."""
 
     archived: bool
     hidden: bool
@@ -60,7 +61,7 @@ class MemoryState:
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """One change. `memory`: columns of the memory as the change left it; None when it is gone."""
+    """One change. `memory`: columns of the memory as the change left it; None if it is gone."""
 
     at: FeedPosition
     kind: ChangeKind
@@ -74,8 +75,8 @@ class FeedEntry:
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """Changes in order. `end`: the place behind them. `held_since`: when the oldest change was written that cannot be
-    told yet, because a transaction that began before it has not ended; None: all is told."""
+    """Changes in order. `end`: the place after them. `held_since`: when the oldest change was written that is held back
+    by a transaction that began before it; None: there is none."""
 
     entries: tuple[FeedEntry, ...]
     end: FeedPlace
@@ -99,16 +100,16 @@ def kind_of(before: MemoryState | None, after: MemoryState | None) -> ChangeKind
 
 
 DeliveryState = Literal["waiting", "delivered", "dead", "dropped"]
-"""`dead`: given up, until the webhook is enabled again; `dropped`: what it was to tell has been erased."""
+"""`dead`: given up, until the webhook is enabled again; `dropped`: its change has been erased."""
 
 TEST_EVENT = "webhook.test"
 MAX_WEBHOOKS = 20
-"""Of a workspace."""
+"""Per workspace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """`events`: what it receives; none: everything. `failing_since`: every delivery since has failed, `failures` of
+    """`events`: the events it receives; none: all. `failing_since`: every delivery since then has failed, `failures` of
     them; none is tried before `retry_at`, because the last one failed or is in progress. `position`, `seq`: the place
     in the change feed up to which deliveries exist."""
 
@@ -130,7 +131,7 @@ class Webhook:
     seq: int
 
     def secrets_at(self, moment: datetime) -> tuple[str, ...]:
-        """What a delivery is signed with, the newest first."""
+        """The secrets that sign a delivery, newest first."""
         if self.old_secret and self.old_secret_until and moment < self.old_secret_until:
             return self.secret, self.old_secret
         return (self.secret,)
@@ -138,7 +139,7 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class WebhookDelivery:
-    """One change on its way to one webhook. `status`: what the receiver answered last; None: nothing."""
+    """The delivery of one change to one webhook. `status`: the receiver's last answer; None: no answer."""
 
     id: UUID
     webhook_id: UUID

@@ -1,8 +1,7 @@
-"""Sends a request to an address that a tenant named, and to no address that only this machine or network reaches.
-
-What counts is the address of the socket, checked just before it connects: however a host is written and whatever its
-name resolves to, nothing else is reached. Redirects are not followed, proxies of the environment not asked, and of the
-answer nothing is kept but its status.
+"""Sends requests to an address that a tenant chose, but never to addresses that only this machine or network can reach.
+The address of the socket is checked just before it connects, so it does not matter how a host is written or what its
+name resolves to. Redirects are not followed, proxy settings of the environment are ignored, and only the status of the
+answer is kept.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from typing import Any
 from service.kit.fair_gate import outside
 
 MAX_ANSWER = 1_024
-"""Bytes of an answer that are read, so that the connection ends in order."""
+"""Bytes of an answer that are read, so that the connection closes cleanly."""
 
 AUTHORITY = re.compile(r"https?://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]+)?(?=[/?#]|\Z)", re.ASCII | re.IGNORECASE)
-"""Only what reads the same to everyone: no Unicode digits or dots, no percent-encoding, no zones."""
+"""Only hosts that every parser reads the same way: no Unicode digits or dots, no percent-encoding, no zones."""
 
 ENDS_IN_NUMBER = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)", re.ASCII)
-"""What resolvers may take for an IPv4 address: 127.1, 0x7f.1, 2130706433."""
+"""Forms that resolvers may read as an IPv4 address: 127.1, 0x7f.1, 2130706433."""
 
 NAT64 = IPv6Network("64:ff9b::/96")
 PUBLIC = ip_network("0.0.0.0/0"), ip_network("2000::/3")
@@ -34,7 +33,7 @@ RESERVED = tuple(map(ip_network, (
     "224.0.0.0/3", "2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20",
     "168.63.129.16/32",  # Azure answers its own machines there
 )))  # fmt: skip
-"""Of the public ranges (IANA's registries of special-purpose addresses). Not `is_global`: it changes with Python."""
+"""Special-purpose ranges of IANA's registries. Not `is_global`, which changes with Python."""
 
 REFUSED = "The address is private or reserved, and not in LOXODON_WEBHOOK_NETWORKS."
 NO_HTTPS = "Plain http is for addresses in LOXODON_WEBHOOK_NETWORKS; use https."
@@ -42,7 +41,7 @@ NO_HTTPS = "Plain http is for addresses in LOXODON_WEBHOOK_NETWORKS; use https."
 
 @dataclass(frozen=True, slots=True)
 class WebhookAnswer:
-    """`status` None: no answer, and `error` says why. `took_ms`: from the look-up to the answer's head."""
+    """`status` None: no answer, and `error` says why. `took_ms`: from the name look-up to the head of the answer."""
 
     status: int | None
     error: str | None
@@ -74,7 +73,7 @@ def _inner(found: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 
 def fault_of(url: str, networks: Sequence[str]) -> str | None:
-    """What is wrong with the URL, before name resolution; None: nothing."""
+    """The fault of a URL, before name resolution; None if there is none."""
     from yarl import URL
 
     try:
@@ -102,7 +101,8 @@ def fault_of(url: str, networks: Sequence[str]) -> str | None:
 async def post(
     url: str, body: bytes, headers: Mapping[str, str], *, networks: Sequence[str], timeout_s: float
 ) -> WebhookAnswer:
-    """What the receiver answered; never raises because of it. The first call in a process imports the client."""
+    """Sends a POST; returns the receiver's answer and never raises because of it. The first call in a process imports
+    the client."""
     import aiohttp
     from yarl import URL
 
@@ -143,7 +143,7 @@ def _refusal(status: int) -> str | None:
 
 
 def _guard(networks: Sequence[str], *, secure: bool) -> Callable[[Any], socket.socket]:
-    """Makes the sockets that connect; raises Unreachable for an address that may not be reached."""
+    """Makes a factory of sockets that raises Unreachable for a forbidden address."""
 
     def opened(target: Any) -> socket.socket:
         family, kind, protocol, _, (address, *_) = target

@@ -1,7 +1,6 @@
-"""Webhooks: making deliveries out of the change feed, and sending them.
-
-A delivery refers to a change; its contents are read when it is sent, so what was erased in between
-is not sent. It is signed as the Standard Webhooks specification does it: an HMAC-SHA256 over id, time and body.
+"""Webhooks: creating deliveries from the change feed, and sending them. A delivery refers to a change whose contents
+are read when it is sent, so erased changes are not sent. It is signed according to the Standard Webhooks specification:
+an HMAC-SHA256 over id, time and body.
 """
 
 from __future__ import annotations
@@ -30,20 +29,20 @@ log = logging.getLogger(__name__)
 PAGE = 200
 SECRET_BYTES, SECRET_PREFIX = 32, "whsec_"
 TURN_S = 1.0
-"""How long one job goes on sending."""
+"""How long one job keeps sending."""
 
 TIMEOUT_S = 10.0
-"""What a receiver has to answer in."""
+"""The time within which a receiver has to answer."""
 
 MARGIN_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 2.0, 600.0
-"""How long a receiver that failed is left alone, doubled with each failure."""
+"""The pause after a failure, doubled with each further one."""
 
 ATTEMPTS = 30
-"""At one delivery, some four hours with the waits above; then it is dead."""
+"""Attempts at one delivery, some four hours with the pauses above; then it is dead."""
 
 DISABLE_AFTER = timedelta(hours=72)
-"""A webhook that only failed for this long is switched off: a weekend and a Monday."""
+"""A webhook that has only failed for this long is disabled: a weekend and a Monday."""
 
 GONE = 410
 
@@ -60,7 +59,7 @@ def sign(secret: str, message_id: str, moment: int, body: bytes) -> str:
 
 
 def payload_of(entry: FeedEntry) -> dict[str, Any]:
-    """A change as JSON, with the fields of GET /v1/changes but the cursor."""
+    """A change as JSON, with the fields of GET /v1/changes except the cursor."""
     memory = None
     if entry.memory is not None:
         memory = {name: plain(value) for name, value in entry.memory.items()}
@@ -80,8 +79,8 @@ def payload_of(entry: FeedEntry) -> dict[str, Any]:
 
 
 async def dispatch(res: Resources, *, at_most: int = 100) -> int:
-    """Creates a delivery for each change not sent to webhooks yet, and a job for each webhook; returns how many.
-    The place of a webhook moves on in the same transaction, so none is made twice or left out."""
+    """Creates a delivery for each change not sent to webhooks yet, and a job for each webhook; returns how many. The
+    webhook's place advances in the same transaction, so no delivery is created twice or skipped."""
     async with res.db.read() as session:
         due = await webhooks.find_due(session, limit=at_most)
     made = 0
@@ -96,7 +95,7 @@ async def dispatch(res: Resources, *, at_most: int = 100) -> int:
 
 
 async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -> tuple[int, bool]:
-    """Deliveries made, and whether there may be more."""
+    """Returns the number of new deliveries, and whether there may be more."""
     async with res.db.begin(workspace_id) as session:
         webhook = await webhooks.get(session, workspace_id, webhook_id, lock=True)
         if webhook is None or not webhook.enabled:
@@ -116,14 +115,14 @@ async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -
 
 
 async def run(job: Job, res: Resources) -> None:
-    """Sends what waits for one webhook. Killed between an answer and its note, the delivery is sent again: receivers
-    know it by its id."""
+    """Sends the waiting deliveries of one webhook. If the worker is killed between an answer and its record, the
+    delivery is sent again; receivers recognise it by its id."""
     await deliver(job.workspace_id, UUID(str(job.payload["webhook_id"])), res)
 
 
 async def deliver(workspace_id: UUID, webhook_id: UUID, res: Resources) -> None:
-    """Sends what waits for a webhook, one after the other. After a second, or a failure, the rest is for another job,
-    so that other webhooks have their turn."""
+    """Sends the waiting deliveries of a webhook, one after the other. After a second, or a failure, the rest is left to
+    another job, so that other webhooks get their turn."""
     until = time.monotonic() + TURN_S
     while await _deliver_next(workspace_id, webhook_id, res):
         if time.monotonic() >= until:
@@ -133,8 +132,8 @@ async def deliver(workspace_id: UUID, webhook_id: UUID, res: Resources) -> None:
 
 
 async def _deliver_next(workspace_id: UUID, webhook_id: UUID, res: Resources) -> bool:
-    """Whether there may be more to send at once. While one is under way `retry_at` keeps other workers off the
-    webhook; one that was killed holds it no longer than a receiver may take."""
+    """Sends one delivery; returns whether there may be more to send now. While it is in progress, `retry_at` keeps
+    other workers from the webhook, even if this one is killed, for no longer than a receiver may take."""
     async with res.db.begin(workspace_id) as session:
         webhook = await webhooks.get(session, workspace_id, webhook_id, lock=True)
         if webhook is None or not webhook.enabled:
@@ -157,12 +156,12 @@ async def _deliver_next(workspace_id: UUID, webhook_id: UUID, res: Resources) ->
 
 
 def _left_s(webhook: Webhook, res: Resources) -> float:
-    """For how long nothing is sent to it."""
+    """The seconds for which nothing is sent to it."""
     return 0.0 if webhook.retry_at is None else max(0.0, (webhook.retry_at - res.clock()).total_seconds())
 
 
 async def send_test(webhook: Webhook, message_id: str, res: Resources) -> WebhookAnswer:
-    """Sends an event without content at once, also to a webhook that is disabled."""
+    """Sends an event without content at once, even to a disabled webhook."""
     return await _send(webhook, message_id, TEST_EVENT, res.clock(), {"webhook_id": str(webhook.id)}, res)
 
 
@@ -186,7 +185,8 @@ async def _send(
 async def _note(
     workspace_id: UUID, webhook: Webhook, delivery: WebhookDelivery, answer: WebhookAnswer, res: Resources
 ) -> bool:
-    """Whether it was accepted. Logs when a webhook starts to fail, recovers or is disabled."""
+    """Records an answer; returns whether the delivery was accepted. Logs when a webhook starts to fail, recovers or is
+    disabled."""
     now, error = res.clock(), answer.error
     wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(webhook.failures, 20))
     is_last = delivery.attempts + 1 >= ATTEMPTS
@@ -215,7 +215,7 @@ async def _note(
 
 
 def _disabled_by(webhook: Webhook, answer: WebhookAnswer, now: datetime) -> str | None:
-    """Why nothing is sent to it any more after this answer; None: it is tried again."""
+    """Why this answer disables the webhook; None: it is tried again."""
     if answer.status == GONE:
         return "The receiver answered 410 Gone."
     if webhook.failing_since is not None and now - webhook.failing_since >= DISABLE_AFTER:

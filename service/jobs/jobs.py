@@ -1,6 +1,5 @@
-"""Jobs as a person looks at them and steers them: those of a workspace, or with `system` those of the whole service.
-
-Whoever steers a job is noted in the audit of their own workspace.
+"""Inspecting and controlling jobs: those of a workspace, or with `system` those of the whole service. Controlling a job
+is recorded in the audit log of the caller's workspace.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Act = Callable[[Session, UUID, UUID], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class JobsOf:
-    """Whose jobs: of the caller's workspace, or of the service."""
+    """Which jobs: those of the caller's workspace, or of the service."""
 
     caller: Caller
     system: bool = False
@@ -42,7 +41,7 @@ class JobsOf:
         return NIL_WORKSPACE if self.system else self.caller.workspace_id
 
     def check(self, of_system: Right) -> None:
-        """Raises Forbidden without the right `admin`, or for the service's jobs without this one."""
+        """Raises Forbidden without the right `admin`, or for the service's jobs without the right `of_system`."""
         right = of_system if self.system else Right.ADMIN
         if not self.caller.may(right):
             raise Forbidden(f"This key lacks the right {right}.")
@@ -50,7 +49,7 @@ class JobsOf:
 
 @dataclass(frozen=True, slots=True)
 class NamedJobs:
-    """All jobs of one name. `interval_s`: between two runs by the clock, the next of which is at `next_run`."""
+    """All jobs of one name. `interval_s`: between two scheduled runs, the next of which is at `next_run`."""
 
     interval_s: float | None
     next_run: datetime | None
@@ -83,8 +82,8 @@ async def describe(of: JobsOf, name: JobName, res: Resources, *, last_runs: int)
 async def run(
     of: JobsOf, name: JobName, ids: Mapping[str, str | None], res: Resources, request: WriteContext
 ) -> JobRecord:
-    """A run that will begin soon: one that is queued already, or a new one. Raises InvalidInput for a job that runs
-    because of what was written."""
+    """Requests a run; returns it, or one that is already queued. Raises InvalidInput for a job that is triggered by
+    writes."""
     of.check(Right.OPERATOR)
     payload = _payload(name, ids, system=of.system)
     async with res.db.begin(of.workspace_id) as session:
@@ -99,7 +98,7 @@ async def run(
 async def retry_some(
     of: JobsOf, states: Sequence[JobState], res: Resources, request: WriteContext, *, name: JobName | None
 ) -> int:
-    """How many are due again, at most AT_ONCE."""
+    """Makes jobs due again, at most AT_ONCE; returns how many."""
     of.check(Right.OPERATOR)
     async with res.db.begin(of.workspace_id) as session:
         ids = await overview.retry_some(session, of.workspace_id, states, name=name, limit=AT_ONCE)
@@ -110,7 +109,7 @@ async def retry_some(
 
 
 async def retry(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext) -> JobRecord:
-    """The job, due now. Raises NotFound, or Conflict for one that runs, is done, or whose operation is over."""
+    """Makes the job due now. Raises NotFound, or Conflict if it is running or done, or its operation is finished."""
     again, job = await _steer(overview.retry, "retry_job", of, job_id, res, request)
     if not again and job.state in ("running", "done"):
         raise Conflict(f"The job is {job.state}: only one that waits, is dead or cancelled is retried.", field="id")
@@ -121,7 +120,7 @@ async def retry(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext)
 
 
 async def cancel(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext) -> JobRecord:
-    """The job, which is over. Raises NotFound, or Conflict for one that is done."""
+    """Cancels the job. Raises NotFound, or Conflict if it is done."""
     _, job = await _steer(overview.cancel, "cancel_job", of, job_id, res, request)
     if job.state == "done":
         raise Conflict("The job is done.", field="id")
@@ -133,8 +132,8 @@ def missing() -> NotFound:
 
 
 def _payload(name: JobName, ids: Mapping[str, str | None], *, system: bool) -> Payload:
-    """What a run is for. Raises InvalidInput for a job that is triggered by writes, and for ids with a job of the whole
-    service."""
+    """The payload of a run. Raises InvalidInput for a job that is triggered by writes, and for ids with a job of the
+    whole service."""
     allowed: tuple[str, ...] = get_args(SystemJobName if system else WorkspaceJobName)
     if name not in allowed:
         which = "with system=true" if system else "without system=true"
@@ -147,7 +146,7 @@ def _payload(name: JobName, ids: Mapping[str, str | None], *, system: bool) -> P
 
 
 def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> tuple[float, datetime | None] | None:
-    """Seconds between the runs of a job that each workspace has, and when the next is due; else None."""
+    """Seconds between the runs of a job in each workspace, and when the next is due; None for other jobs."""
     interval_s = 60 * float(getattr(res.settings.job_intervals_min, name, 0))
     if not interval_s:
         return None
@@ -157,7 +156,7 @@ def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> t
 async def _steer(
     act: Act, operation: Operation, of: JobsOf, job_id: UUID, res: Resources, request: WriteContext
 ) -> tuple[bool, JobRecord]:
-    """Whether the action changed the job, and the job as it is now."""
+    """Applies an action; returns whether it changed the job, and the job as it is now."""
     of.check(Right.OPERATOR)
     async with res.db.begin(of.workspace_id) as session:
         changed = await act(session, of.workspace_id, job_id)
@@ -172,7 +171,7 @@ async def _steer(
 async def _audit(
     session: Session, operation: Operation, ids: Sequence[UUID], of: JobsOf, res: Resources, request: WriteContext
 ) -> None:
-    """In the same transaction, but for a job of the service, which is in no workspace."""
+    """Audits in the same transaction, except for a job of the service, which belongs to no workspace."""
     workspace_id = of.caller.workspace_id
     async with res.db.begin(workspace_id) if of.system else nullcontext(session) as own:
         await append_audit(own, operation, Scope(workspace_id), ids, request, res, kind="job")

@@ -1,6 +1,6 @@
 """API keys of a workspace, each changed in one transaction with its audit entry, and tokens that they mint.
 
-Only a key with every right of another one may change it: with its secret the caller could do what that may.
+Changing a key needs every right that it has, because with its secret the caller could use them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WALL = ("user_id", "agent_id", "run_id", "channels")
 
 
 async def create(new: NewKey, caller: Caller, res: Resources, request: WriteContext) -> Issued:
-    """Raises Forbidden for a right that the caller lacks, InvalidInput for an expiry or defaults that cannot be."""
+    """Raises Forbidden for a right that the caller lacks, InvalidInput for an invalid expiry or defaults."""
     _check(new, caller)
     _check_expiry(new.expires_at, res)
     async with res.db.begin(caller.workspace_id) as session:
@@ -52,8 +52,8 @@ async def read(key_id: UUID, caller: Caller, res: Resources) -> KeyInfo:
 async def change(
     key_id: UUID, given: Mapping[str, Any], caller: Caller, res: Resources, request: WriteContext
 ) -> KeyInfo:
-    """The key with the given fields changed: name, rights, defaults, expires_at, and a tighter wall. Raises Forbidden,
-    Conflict or InvalidInput."""
+    """Changes the given fields: name, rights, defaults, expires_at, and a tighter wall. Raises Forbidden, Conflict or
+    InvalidInput."""
     _check_expiry(given.get("expires_at"), res)
     async with res.db.begin(caller.workspace_id) as session:
         before = await _changeable(session, caller, key_id)
@@ -103,7 +103,8 @@ async def mint(
     signer: TokenSigner,
     log: ReadLog,
 ) -> tuple[str, datetime]:
-    """A token, and when it ends. Raises InvalidInput, or Forbidden for what the key of the caller cannot give."""
+    """Returns a token, and when it expires. Raises InvalidInput, or Forbidden for rights that the caller's key cannot
+    give."""
     for right in rights:
         if right in NOT_FOR_TOKENS:
             raise InvalidInput(f"rights: a token cannot have {right}.", field="rights")
@@ -141,7 +142,7 @@ async def _get(session: Session, caller: Caller, key_id: UUID) -> KeyInfo:
 
 
 async def _changeable(session: Session, caller: Caller, key_id: UUID) -> KeyInfo:
-    """The key; raises Conflict for one that is revoked, Forbidden for one that may do more than the caller."""
+    """The key; raises Conflict if it is revoked, Forbidden if it has more rights than the caller."""
     key = await _get(session, caller, key_id)
     if key.revoked_at is not None:
         raise Conflict("The key is revoked.", field="id")
@@ -152,8 +153,8 @@ async def _changeable(session: Session, caller: Caller, key_id: UUID) -> KeyInfo
 
 
 def _check(new: NewKey, caller: Caller) -> None:
-    """Raises Forbidden for a right that the caller cannot give, InvalidInput where defaults leave the wall, or a walled
-    key would have a right over the workspace."""
+    """Raises Forbidden for a right that the caller cannot give, InvalidInput if defaults are outside the wall, or a
+    walled key would have a right over the workspace."""
     for right in new.rights:
         caller.check_right(right)
     for name in new.defaults.leaves(new.wall):
@@ -170,7 +171,7 @@ def _check_expiry(expires_at: datetime | None, res: Resources) -> None:
 
 
 def _narrow(wall: Wall, given: Mapping[str, Any]) -> Wall:
-    """The wall with the given fields; raises Forbidden where it would be wider."""
+    """The wall with the given fields; raises Forbidden if it would be wider."""
     after = Wall(**{name: given[name] if name in given else getattr(wall, name) for name in WALL})
     for name in after.leaves(wall):
         raise Forbidden(f"{name}: the restrictions of a key can only be tightened; create a new key.", field=name)
@@ -186,7 +187,7 @@ async def _audit(
     request: WriteContext,
     **more: Any,
 ) -> None:
-    """To which key it was done, and what that key may do. Names and ids stay out: an erasure would not find them
+    """Records which key was changed, and its rights. Names and ids are left out, because an erasure would not find them
     here."""
     walled = [name for name in WALL if getattr(key, name)]
     about = {"rights": list(key.rights), "walled": walled, **more}

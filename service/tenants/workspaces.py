@@ -1,4 +1,4 @@
-"""A workspace, its settings, its audit log, and the users, agents, runs and channels that it holds."""
+"""A workspace, its settings, its audit log, and its users, agents, runs and channels."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ async def read(workspace_id: UUID, res: Resources) -> WorkspaceInfo:
 
 
 async def change(caller: Caller, name: str | None, settings: dict[str, Any] | None, res: Resources) -> WorkspaceInfo:
-    """Renames it, or replaces its settings, which were checked. What an operator has granted stays, unless an operator
-    sets it."""
+    """Renames it, or replaces its settings, which were checked. Limits granted by an operator stay, unless an operator
+    sets them."""
     async with res.db.begin(caller.workspace_id) as session:
         if settings is not None:
             granted = (await keys.workspace(session, caller.workspace_id)).settings.get(GRANTED)
@@ -41,7 +41,7 @@ async def change(caller: Caller, name: str | None, settings: dict[str, Any] | No
 async def list_owners(
     workspace_id: UUID, kinds: Sequence[OwnerKind], res: Resources, *, after: str | None, limit: int
 ) -> list[OwnerUsage]:
-    """Those of each kind in turn that have memories, by name, of the first from `after` on."""
+    """Users, agents and runs with memories, kind by kind and by name, starting after `after`."""
     found: list[OwnerUsage] = []
     async with res.db.snapshot(workspace_id) as session:
         for kind in kinds:

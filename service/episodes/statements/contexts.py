@@ -1,11 +1,11 @@
-"""Contexts of turns: columns and vectors made of a turn and the turns before it.
+"""Contexts of turns: columns and vectors made from a turn and the turns before it.
 
 They belong to memories that are turns of a conversation. When the text of one changes or is deleted, the context
 columns of the turns after it are rebuilt in the same transaction, and their vectors are deleted: a job makes new ones,
 because nothing is embedded with a transaction open. See docs/decisions/014-context-columns.md.
 
-A turn is part of a context as long as a memory has its text. All statements go from turn to turn by the unique key of
-conversation and index, and from a turn to its memory by ix_memory_source_turn.
+A turn is part of a context as long as a memory has its text. All statements find turns by the unique key of
+conversation and index, and the memory of a turn by ix_memory_source_turn.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ NO_VECTORS = text("""
     WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) AND kind = 'context'
 """)
 
-# A vector of another generation was made of the text before.
+# A vector of another generation was made from the previous text.
 VECTOR = text("""
     WITH outdated AS (
         DELETE FROM memory_vector WHERE workspace_id = :workspace AND memory_id = :id AND kind = 'context'
@@ -128,14 +128,14 @@ LOCK = text("""
 
 @dataclass(frozen=True, slots=True)
 class ContextTexts:
-    """The texts that the context columns and the context vector of a turn are made of."""
+    """The texts from which the context columns and the context vector of a turn are made."""
 
     lexical: CleanText
     embedded: CleanText
 
 
 async def places(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[TurnPlace]:
-    """The places of those memories that are turns."""
+    """The places of the memories that are turns."""
     rows = await session.execute(PLACES, {"workspace": workspace_id, "ids": list(ids)})
     return [(row.conversation_id, row.turn_index) for row in rows]
 
@@ -198,7 +198,7 @@ async def store(
     *,
     generation: int,
 ) -> None:
-    """Stores contexts with their vectors, where the texts are still those they were made of."""
+    """Stores contexts with their vectors, unless the texts have changed."""
     await session.execute(LOCK, {"workspace": workspace_id, "ids": list(made)})
     there = await texts_of(session, workspace_id, list(made))
     for memory_id, (texts, vector) in made.items():

@@ -1,7 +1,7 @@
 """Conversations: their rows, the places of new turns in them, and their last turns.
 
-A conversation is identified by its user, agent and external id, so two users with a run "S1" have two of them; behind
-a wall of channels also by its channel. Turn indexes are given under the scope lock. See
+A conversation is identified by its user, agent and external id, so two users with a run "S1" have two conversations;
+behind a wall of channels, its channel is part of the identity. Turn indexes are assigned under the scope lock. See
 docs/decisions/015-conversation-identity.md.
 """
 
@@ -49,9 +49,9 @@ INSERT = text("""
             :consolidated_turns)
 """)
 
-# New turns make a consolidated conversation unconsolidated, unless their facts are extracted with them; a conversation
-# with older turns whose facts are still to be extracted stays unconsolidated in any case.
-# The one in the channel if there is one, else the first. Uses uq_conversation_identity.
+# New turns make a consolidated conversation unconsolidated, unless their facts are stored with them; a conversation
+# with older unread turns stays unconsolidated in any case. The conversation in the channel if there is one, else the
+# first. Uses uq_conversation_identity.
 NAMED = """
     FROM conversation WHERE workspace_id = :workspace_id AND {owner} AND external_id = :external_id
     ORDER BY channel = :channel DESC, id LIMIT 1
@@ -74,7 +74,7 @@ EXTEND = """
 
 
 def naming(sql: str, scope: Scope) -> TextClause:
-    """The statement with the conversation that a name means in place of {named}."""
+    """The statement with {named} replaced by the conversation that a name means."""
     return _naming(sql, scope.user_id is not None, scope.agent_id is not None)
 
 
@@ -94,10 +94,10 @@ async def append_turns(
     generation: int,
     consolidated_at: datetime | None = None,
 ) -> tuple[list[StoredTurn], tuple[NewRows, ...]]:
-    """Gives at least one turn places at the end of a conversation, which is created when it is new. Under the scope
-    lock. The caller inserts the returned rows in the same transaction, before anything that refers to the conversation.
+    """Makes rows for turns (at least one) at the end of a conversation, which is created if it is new. Under the scope
+    lock. The caller inserts the rows in the same transaction, before anything that refers to the conversation.
 
-    `external_id` None: a new conversation, among the rows. `consolidated_at`: now, when the facts of these turns are
+    `external_id` None: a new conversation, among the rows. `consolidated_at`: now, if the facts of these turns are
     stored with them.
     """
     name = external_id or new_external_id()
@@ -160,19 +160,19 @@ CHANGED_BY_A_TURN: Mapping[str, Any] = MappingProxyType(
         "updated_at": func.now(),
     }
 )
-"""What a new turn does to its conversation."""
+"""Changes of a conversation by a new turn."""
 
 
 LOCK_TURNS = text("SELECT id FROM turn WHERE workspace_id = :workspace AND id = ANY (:ids) ORDER BY id FOR KEY SHARE")
 
 
 async def lock_turns(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> bool:
-    """Locks turns against deletion until the transaction ends; whether all of them exist."""
+    """Locks turns against deletion until the transaction ends; returns whether all of them exist."""
     values = {"workspace": scope.workspace_id, "ids": [each.id for each in turns]}
     return len(await direct.fetch(session, LOCK_TURNS, values)) == len(turns)
 
 
-# Nothing between what was read before and these turns may be left unread: they would be skipped for good.
+# Turns between those read before and these would be skipped for good, so there may be none.
 MARK_READ = text("""
     UPDATE conversation c SET consolidated_turns = :last + 1, consolidated_at = CASE WHEN NOT EXISTS (
         SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id
@@ -185,7 +185,7 @@ MARK_READ = text("""
 
 
 async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> None:
-    """Notes that the facts of these turns, in order, are stored; the conversation is consolidated when none is left."""
+    """Records that the facts of these turns, in order, are stored; the conversation is consolidated if none is left."""
     values = {
         "workspace": scope.workspace_id,
         "conversation": turns[0].conversation_id,
@@ -197,14 +197,14 @@ async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[Stor
 
 @dataclass(frozen=True, slots=True)
 class ConversationTail:
-    """How many turns a conversation has, and the last of them, oldest first."""
+    """The number of a conversation's turns, and the last of them, oldest first."""
 
     count: int
     turns: tuple[ContextTurn, ...]
 
 
 async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) -> ConversationTail:
-    """The last turns of a conversation, which may not exist yet, of which something is shown."""
+    """The last visible turns of a conversation, which may not exist yet."""
     found = await of_scope(session, replace(scope, run_id=external_id))
     if found is None:
         return ConversationTail(0, ())
@@ -233,7 +233,7 @@ class TurnContent:
 async def turn_contents(
     session: Session, workspace_id: UUID, conversation_id: UUID, first: int, last: int
 ) -> tuple[Scope, list[TurnContent]] | None:
-    """The scope (without a run) and the turns with indexes `first` to `last`, in order; None when there are none."""
+    """The scope (without a run) and the turns with indexes `first` to `last`, in order; None if there are none."""
     owner = select(CONVERSATION.c.user_id, CONVERSATION.c.agent_id, CONVERSATION.c.channel)
     here = owner.where(CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id)
     row = (await session.execute(here)).one_or_none()
@@ -265,7 +265,7 @@ async def create(
     started_at: datetime,
     metadata: Mapping[str, Any],
 ) -> Conversation:
-    """The new conversation, of a name (`scope.run_id`) that `of_scope` does not find. Under the scope lock."""
+    """Creates a conversation with a name (`scope.run_id`) that `of_scope` does not find. Under the scope lock."""
     row = {
         "workspace_id": scope.workspace_id,
         "id": uuid7(),
@@ -290,7 +290,7 @@ async def get(session: Session, workspace_id: UUID, conversation_id: UUID) -> Co
 async def by_external_id(
     session: Session, workspace_id: UUID, external_id: str, *, user_id: str | None, agent_id: str | None, limit: int = 2
 ) -> list[Conversation]:
-    """Conversations with this external id, of the given user and agent, of each user and agent the first. Uses
+    """Conversations with this external id, of the given user and agent; the first of each user and agent. Uses
     ix_conversation_external."""
     query = select(*COLUMNS).where(
         CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.external_id == external_id
@@ -359,14 +359,14 @@ async def lock(session: Session, workspace_id: UUID, conversation_id: UUID) -> C
 async def change(
     session: Session, workspace_id: UUID, conversation_id: UUID, values: Mapping[str, Any], *, now: datetime
 ) -> Conversation:
-    """Sets columns and counts the version up."""
+    """Sets columns and increments the version."""
     here = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
     changed = {**values, "version": CONVERSATION.c.version + 1, "updated_at": now}
     row = (await session.execute(update(CONVERSATION).where(*here).values(changed).returning(*COLUMNS))).one()
     return _conversation(row)
 
 
-# Archiving is not a change of the conversation: it keeps the time of the last one.
+# Archiving does not count as a change of the conversation, so `updated_at` stays.
 ARCHIVE_IDLE = text("""
     UPDATE conversation c SET archived = true, version = c.version + 1
     WHERE c.workspace_id = :workspace AND c.id IN (
@@ -389,7 +389,7 @@ async def archive_idle(
 
 
 async def turn_counts(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:
-    """How many turns each conversation holds."""
+    """The number of turns of each conversation."""
     held = select(TURN.c.conversation_id, func.count()).where(
         TURN.c.workspace_id == workspace_id, TURN.c.conversation_id.in_(ids)
     )

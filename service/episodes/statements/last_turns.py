@@ -1,4 +1,4 @@
-"""The turns right before new messages, as far as they are shown: they say what these answer, correct and refer to."""
+"""The visible turns right before new messages, which these answer, correct and refer to."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OF_CONVERSATION = """
     ORDER BY t.turn_index DESC LIMIT :limit
 """
 
-# The last conversation of a user or agent, if something was said in it lately. Uses ix_turn_user or ix_turn_agent.
+# The last conversation of a user or agent, if it has recent turns. Uses ix_turn_user or ix_turn_agent.
 SAID_SINCE = text("""
     WITH newest AS (
         SELECT t.conversation_id FROM turn t

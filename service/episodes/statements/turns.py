@@ -1,6 +1,6 @@
 """Turns of conversations, written and read back.
 
-A turn is written with its BM25 terms, its vector (if there is one yet) and a line in the log of conversations.
+A turn is written with its BM25 terms, its vector (if there is one yet) and a row in the conversation log.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from service.postgres.tables import TERM_DIMENSIONS, TURN, TURN_VECTOR, insert_i
 from service.providers.protocols import Vector
 
 TURNS_OF = "conversation_id"
-"""In the payload of a job `embed`: make the missing vectors of this conversation's turns."""
+"""In the payload of a job `embed`: the conversation whose turns lack vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class StoredTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnFilter:
-    """Turns of a scope, from `since` on and before `until`, stored up to `stored_by`, of one conversation; never
-    archived ones, nor those of which nothing is shown or (with `now`) what they say has expired. `channels`: in
-    addition to the scope's own and `_global`."""
+    """Visible, unarchived turns of a scope, from `since` and before `until`, stored up to `stored_by`, of one
+    conversation; with `now`, without those whose content has expired. `channels`: in addition to the scope's own and
+    `_global`."""
 
     scope: Scope
     since: datetime | None = None
@@ -128,8 +128,7 @@ async def page(
 async def latest(
     session: Session, workspace_id: UUID, conversation_id: UUID, *, limit: int, now: datetime | None = None
 ) -> list[Turn]:
-    """The last turns of a conversation, in their order; with `now` without those of which nothing is shown or what
-    they say has expired."""
+    """The last turns of a conversation, in order; with `now`, without invisible and expired ones."""
     query = _select().where(TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id)
     if now is not None:
         query = query.where(TURN.c.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now))
@@ -138,14 +137,14 @@ async def latest(
 
 
 async def recent(session: Session, wanted: TurnFilter, *, skip: int = 0, limit: int) -> list[Turn]:
-    """The latest of these turns by their timestamp, newest first, after the first `skip`."""
+    """The latest of these turns by timestamp, newest first, after the first `skip`."""
     query = _select().where((wanted.place("turn") & wanted.rows("turn")).clause)
     order = TURN.c.timestamp.desc(), TURN.c.conversation_id, TURN.c.turn_index.desc()
     return await direct.page(session, query.order_by(*order).offset(skip).limit(limit), None, _turn)
 
 
 async def at_index(session: Session, workspace_id: UUID, conversation_id: UUID, index: int) -> Turn | None:
-    """The turn at this place, if there is one."""
+    """The turn at this index, if there is one."""
     here = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id, TURN.c.turn_index == index
     row = (await session.execute(_select().where(*here))).one_or_none()
     return None if row is None else _turn(row)
@@ -157,8 +156,7 @@ async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) ->
 
 
 async def matching(session: Session, workspace_id: UUID, wanted: ColumnElement[bool], *, now: datetime) -> list[Turn]:
-    """The turns of the workspace that meet a condition, are not archived, and of which something is shown that has not
-    expired."""
+    """The visible, unarchived and unexpired turns of the workspace that meet a condition."""
     visible = ~TURN.c.archived, TURN.c.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now)
     query = _select().where(TURN.c.workspace_id == workspace_id, wanted, *visible)
     return [_turn(row) for row in await session.execute(query)]
@@ -177,8 +175,8 @@ async def unembedded(
 async def store_vectors(
     session: Session, workspace_id: UUID, vectors: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
 ) -> int:
-    """Stores vectors, each with the text it was computed from; returns how many turns got theirs. Deleted ones,
-    show another text, or have a vector already get none."""
+    """Stores vectors, each with the text it was computed from; returns how many were stored. Turns that were deleted,
+    show another text or already have a vector get none."""
     locked = select(TURN.c.id).where(TURN.c.workspace_id == workspace_id, TURN.c.id.in_(vectors)).order_by(TURN.c.id)
     there = list(await session.scalars(locked.with_for_update(key_share=True)))
     kept = await get_many(session, workspace_id, there)

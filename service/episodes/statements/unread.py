@@ -1,7 +1,5 @@
-"""Conversations with turns whose facts nobody has read yet.
-
-`consolidated_turns` says up to which turn they were: the transaction that stores the facts moves it. A turn that was
-taken out (`shown` is empty) is nothing to read.
+"""Conversations with turns that were not read for facts yet. `consolidated_turns` is the last turn that was read; the
+transaction that stores the facts advances it. Invisible turns (`shown` is empty) are skipped.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from service.postgres.engine import Session
 
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('loxodon:consolidate:' || :workspace, 0))")
 
-# What a conversation's own memories say of their run is what its facts get.
+# Facts get the same run as the conversation's own memories.
 UNREAD = text("""
     SELECT c.id, c.user_id, c.agent_id, c.channel, c.external_id, said.first, said.last,
            (SELECT m.run_id FROM memory_source s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
@@ -68,10 +66,10 @@ async def find(
     kept: bool,
     batch: int,
 ) -> list[UnreadTurns]:
-    """At most `batch` conversations after the id `after`; `owner`: user_id, agent_id and run_id, None for any;
-    `quiet`: since their last turn was stored; `kept`: also messages that are memories word for word. One that has a job
-    already is left out, also when that job is dead: a person decides about it. Another run that looks waits until the
-    transaction ends, and sees the jobs of this one."""
+    """At most `batch` conversations after the id `after`; `owner`: user_id, agent_id and run_id, None for any; `quiet`:
+    since their last turn was stored; `kept`: also messages that are stored verbatim as memories. A conversation with a
+    job is skipped, even if that job is dead, because a person has to decide about it. A concurrent run waits until the
+    transaction ends, and then sees its jobs."""
     await session.execute(LOCK, {"workspace": str(workspace_id)})
     values: dict[str, Any] = {
         "workspace": workspace_id,

@@ -1,8 +1,7 @@
-"""Sentences of turns that no longer count, because the memory that rested on them was deleted, changed or superseded.
-
-A row of withdrawn_span for each, written with the change that withdraws it. In the same transaction `refresh` writes
-what readers see of the turn (turn.shown), with the words and the vector of that text, so that nothing finds a turn by
-what it no longer says. A sentence that another live memory rests on is shown. See docs/decisions/022-erasure.md.
+"""Sentences of turns that no longer count, because the memory that came from them was deleted, changed or superseded.
+Each is a row of withdrawn_span, written with the change that withdraws it. In the same transaction `refresh` writes the
+visible text of the turn (turn.shown), with its words and vector, so that nothing finds a turn by what it no longer
+says. A sentence that another live memory needs stays visible. See docs/decisions/022-erasure.md.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ INSERT = text("""
     VALUES (:workspace, :id, :turn_id, :start, :end, :reason, :memory_id, :replaced_by, :history_id)
 """)
 
-# What is undone is the change of one entry of history; a memory that is there again is not deleted any more.
+# Undoes the change of one history entry; if the memory exists again, its deletion no longer counts.
 TAKE_BACK = text("""
     DELETE FROM withdrawn_span
     WHERE workspace_id = :workspace AND memory_id = :id
@@ -70,7 +69,7 @@ SPANS = text("""
     WHERE workspace_id = :workspace AND turn_id = ANY (CAST(:turns AS uuid[])) ORDER BY turn_id, start, "end"
 """)
 
-# What live memories still rest on: where the span is not known, the place of their text.
+# The spans that live memories still need; if a span is not known, the place of their text.
 KEPT = text("""
     SELECT s.turn_id, coalesce(s.start, strpos(t.content, m.content) - 1) AS start,
            coalesce(s."end", strpos(t.content, m.content) - 1 + length(m.content)) AS "end"
@@ -98,7 +97,7 @@ NO_COPY = text("DELETE FROM working_item WHERE workspace_id = :workspace AND tur
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """Why sentences are withdrawn: by which change of their memory, and what replaces it, as far as they are known."""
+    """Why sentences are withdrawn: the change of their memory, and its replacement, if known."""
 
     reason: Reason
     history_id: UUID | None = None
@@ -108,8 +107,8 @@ class Withdrawal:
 async def withdraw(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], why: Withdrawal, *, old_text: str | None = None
 ) -> list[UUID]:
-    """Withdraws the sentences that these memories rest on; returns the turns, which the caller refreshes. Before the
-    memories are deleted. `old_text`: what the memory said, when its text has changed already."""
+    """Withdraws the sentences that these memories came from; returns the turns, which the caller refreshes. To be
+    called before the memories are deleted. `old_text`: what the memory said, if its text has already changed."""
     rows = await direct.fetch(session, SOURCES, {"workspace": workspace_id, "ids": list(ids)})
     spans = [
         WithdrawnSpan(row.turn_id, *place(row, old_text), why.reason, row.memory_id, why.replaced_by) for row in rows
@@ -153,21 +152,20 @@ async def add_to_present(session: Session, workspace_id: UUID, spans: Sequence[W
 async def take_back(
     session: Session, workspace_id: UUID, memory_id: UUID, *, entry: UUID | None, everything: bool = False
 ) -> None:
-    """Brings back the sentences that this change of a memory withdrew (`everything`: that any change did), and shows
-    them again."""
+    """Restores the sentences that this change of a memory withdrew (`everything`: that any change did)."""
     values = {"workspace": workspace_id, "id": memory_id, "entry": entry, "all": everything}
     found = await direct.fetch(session, TAKE_BACK, values)
     await refresh(session, workspace_id, {row.turn_id for row in found})
 
 
 async def turns_shared_with(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
-    """Turns of these memories in which something is withdrawn."""
+    """Turns of these memories with withdrawn sentences."""
     found = await direct.fetch(session, SHARED_TURNS, {"workspace": workspace_id, "ids": list(ids)})
     return [row.turn_id for row in found]
 
 
 async def of_turns(session: Session, workspace_id: UUID, turn_ids: Sequence[UUID]) -> dict[UUID, list[WithdrawnSpan]]:
-    """The withdrawn spans by turn, in order, whether another memory still rests on them or not."""
+    """The withdrawn spans by turn, in order, whether or not another memory still needs them."""
     found: dict[UUID, list[WithdrawnSpan]] = {}
     for row in await direct.fetch(session, SPANS, {"workspace": workspace_id, "turns": list(turn_ids)}):
         found.setdefault(row.turn_id, []).append(WithdrawnSpan(*row))
@@ -177,7 +175,7 @@ async def of_turns(session: Session, workspace_id: UUID, turn_ids: Sequence[UUID
 async def kept_of(
     session: Session, workspace_id: UUID, turn_ids: Sequence[UUID], *, besides: Sequence[UUID] = ()
 ) -> dict[UUID, list[withdrawal.Span]]:
-    """The spans by turn that memories still rest on, other than `besides`."""
+    """The spans by turn that memories other than `besides` still need."""
     found: dict[UUID, list[withdrawal.Span]] = {}
     values = {"workspace": workspace_id, "turns": list(turn_ids), "besides": list(besides)}
     for row in await direct.fetch(session, KEPT, values):
@@ -186,7 +184,7 @@ async def kept_of(
 
 
 def hidden_of(spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> list[withdrawal.Span]:
-    """What is not shown of a turn. A sentence that was withdrawn itself, and not with a memory, is never kept."""
+    """The hidden spans of a turn. A sentence that was itself withdrawn, rather than with a memory, is always hidden."""
     resting = [(each.start, each.end) for each in spans if each.memory_id is not None]
     alone = [(each.start, each.end) for each in spans if each.memory_id is None]
     return withdrawal.without([*withdrawal.without(resting, kept), *alone], [])
@@ -226,7 +224,7 @@ def _shown(workspace_id: UUID, turn_id: UUID, content: str, now: str | None) -> 
 
 
 def place(row: direct.DriverRow, old_text: str | None = None) -> withdrawal.Span:
-    """The span of a turn that a memory rests on, of a row of SOURCES: where none is stored, the place of its text."""
+    """The span of a turn that a memory came from, in a row of SOURCES; if none is stored, the place of its text."""
     length = len(row.content)
     if row.start is None or row.end is None:
         return withdrawal.located(row.memory if old_text is None else old_text, row.content)

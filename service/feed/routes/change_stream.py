@@ -34,7 +34,7 @@ HEARTBEAT_S = 15.0
 
 RETRY_MS = 2_000
 STREAMS_PER_KEY, STREAMS = 4, 200
-"""Streams that a process has open, of one key and in all: each looks for changes every second."""
+"""The most open streams of a process, per key and in all; each looks for changes every second."""
 
 HEAD = f"retry: {RETRY_MS}\n\n".encode()
 HEARTBEAT = b": nothing new\n\n"

@@ -1,8 +1,7 @@
-"""The change feed, read from history: each entry with the memory as it left it.
-
-An entry has the position of the transaction that wrote it, or a later one where that had changed the same memory
-before. So the order of positions is the order of changes of each memory, and below the oldest transaction that still
-runs nothing can be added: what is read there is complete. See docs/decisions/074-change-feed.md.
+"""The change feed, read from history: each entry with the memory as the change left it. An entry has the position of
+the transaction that wrote it, or of a later one that had already changed the same memory. So the order of positions is
+the order of changes of each memory. Nothing can be added before the oldest running transaction, so reads up to there
+are complete. See docs/decisions/074-change-feed.md.
 """
 
 from __future__ import annotations
@@ -27,12 +26,13 @@ COLUMNS = (
 """Columns of a memory in a change: what a caller wrote or decided. Effects of use, ageing and jobs are not changes."""
 
 TOLD_AS = {"content": "memory"}
-"""A field of the answers that is not called as its column."""
+"""A field of the answers with another name than its column."""
 
 SETTLED = "(SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)"
-"""The oldest transaction of the server that may still write, read once for a statement."""
+"""The oldest transaction of the server that may still write; read once per statement."""
 
-# With a wall there are no erasures: an id does not say whose it was. ix_memory_history_position, pk_erased_memory.
+# With a wall there are no erasures, because an id does not say whose it was. ix_memory_history_position,
+# pk_erased_memory.
 ERASED = f"""
     UNION ALL
     (SELECT e.position, e.seq, e.memory_id, NULL, NULL::jsonb, e.erased_at, NULL, NULL, NULL FROM erased_memory e
@@ -40,7 +40,8 @@ ERASED = f"""
      ORDER BY e.position, e.seq LIMIT :limit)
 """  # noqa: S608 - our own constants
 
-# `next` is the change after this one: its `before` is what this one left. Without one the memory is as its row says.
+# `next` is the next change of the memory: its `before` is the state after this one. If there is none, the state is the
+# memory's row.
 PAGE = f"""
     SELECT c.position, c.seq, c.memory_id, c.event, c.at, c.user_id AS of_user, c.agent_id AS of_agent,
            c.run_id AS of_run, c.before IS NOT NULL AS was,
@@ -99,12 +100,12 @@ SOURCE = text("""
 
 PAGES: Mapping[bool, TextClause] = {False: text(PAGE.format(erased=ERASED)), True: text(PAGE.format(erased=""))}
 NEWESTS = {False: text(NEWEST.format(erased=NEWEST_ERASED)), True: text(NEWEST.format(erased=""))}
-"""By whether the transaction has a wall."""
+"""The statements by whether the transaction has a wall."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedSource:
-    """Which tables are read, what the server's clock says, and `next`: no transaction has a greater number yet."""
+    """The identity of the tables, the server's clock, and `next`: no transaction has a greater number yet."""
 
     source: str
     now: datetime
@@ -119,8 +120,8 @@ async def source(session: Session) -> FeedSource:
 async def entries(
     session: Session, workspace_id: UUID, after: FeedPosition, *, limit: int
 ) -> tuple[Sequence[FeedEntry], FeedPosition, bool]:
-    """The next changes after `after` in order, without what readers do not see; the position of the last entry that
-    was looked at; and whether there may be more: they were `limit`, or as much as is read at once."""
+    """The next visible changes after `after`, in order; the position of the last entry that was read; and whether there
+    may be more, because `limit` or the most entries of one read was reached."""
     values = {"workspace": workspace_id, "position": after.position, "seq": after.seq, "limit": limit}
     rows = await direct.page(session, PAGES[is_walled(session)], values, _position_of)
     found = [entry for _, entry in rows if entry is not None]
@@ -129,7 +130,7 @@ async def entries(
 
 
 async def entry_at(session: Session, workspace_id: UUID, at: FeedPosition) -> FeedEntry | None:
-    """The change that stands there; None when it was erased."""
+    """The change at this position; None if it was erased."""
     found, _, _ = await entries(session, workspace_id, FeedPosition(at.position, at.seq - 1), limit=1)
     return found[0] if found and found[0].at == at else None
 
@@ -141,7 +142,7 @@ async def newest(session: Session, workspace_id: UUID) -> FeedPosition:
 
 
 async def held_since(session: Session, workspace_id: UUID) -> datetime | None:
-    """When the oldest entry was written that is committed and not settled."""
+    """When the oldest committed but unsettled entry was written."""
     row = await direct.first(session, WAITING, {"workspace": workspace_id})
     return None if row is None else row.recorded_at
 

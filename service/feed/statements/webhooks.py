@@ -74,7 +74,7 @@ async def count(session: Session, workspace_id: UUID) -> int:
 
 
 async def listing(session: Session, workspace_id: UUID) -> list[Webhook]:
-    """All of the workspace, oldest first."""
+    """All webhooks of the workspace, oldest first."""
     query = select(*COLUMNS).where(WEBHOOK.c.workspace_id == workspace_id).order_by(WEBHOOK.c.id)
     return [_webhook(row) for row in await session.execute(query)]
 
@@ -92,13 +92,13 @@ async def change(session: Session, workspace_id: UUID, webhook_id: UUID, values:
 
 
 async def remove(session: Session, workspace_id: UUID, webhook_id: UUID) -> None:
-    """With its deliveries."""
+    """Deletes a webhook with its deliveries."""
     await session.execute(delete(WEBHOOK).where(_is(workspace_id, webhook_id)))
 
 
 async def schedule(session: Session, workspace_id: UUID, webhook_id: UUID, *, wait_s: float = 0.0) -> None:
-    """The webhook's job is due after `wait_s`: the one that waits already, or a new one. The caller's transaction has
-    locked the webhook, so there is never a second one."""
+    """Makes the webhook's job due after `wait_s`: the waiting one, or a new one. The caller's transaction has locked
+    the webhook, so there is never a second one."""
     values = {"workspace": workspace_id, "webhook": str(webhook_id), "id": uuid7(), "wait_s": wait_s}
     await session.execute(SCHEDULE, {**values, "attempts": LONG_MAX_ATTEMPTS})
 
@@ -128,8 +128,7 @@ async def add_deliveries(
 
 
 async def next_delivery(session: Session, workspace_id: UUID, webhook_id: UUID) -> WebhookDelivery | None:
-    """The waiting one that was tried longest ago, those before that were not tried yet. Uses
-    ix_webhook_delivery_waiting."""
+    """The waiting delivery that was tried longest ago; untried ones come first. Uses ix_webhook_delivery_waiting."""
     query = (
         select(*DELIVERY)
         .where(_of(workspace_id, webhook_id), WEBHOOK_DELIVERY.c.state == "waiting")
@@ -141,7 +140,7 @@ async def next_delivery(session: Session, workspace_id: UUID, webhook_id: UUID) 
 
 
 async def revive(session: Session, workspace_id: UUID, webhook_id: UUID) -> None:
-    """What was given up waits again."""
+    """Makes dead deliveries wait again."""
     dead = _of(workspace_id, webhook_id), WEBHOOK_DELIVERY.c.state == "dead"
     values = {"state": "waiting", "attempts": 0, "attempted_at": None, "finished_at": None}
     await session.execute(update(WEBHOOK_DELIVERY).where(*dead).values(**values))
@@ -166,6 +165,6 @@ async def deliveries(
 
 
 async def note(session: Session, workspace_id: UUID, delivery_id: UUID, values: Mapping[str, Any]) -> None:
-    """How an attempt ended."""
+    """Records how an attempt ended."""
     here = WEBHOOK_DELIVERY.c.workspace_id == workspace_id, WEBHOOK_DELIVERY.c.id == delivery_id
     await session.execute(update(WEBHOOK_DELIVERY).where(*here).values(**values))
