@@ -1,1 +1,1 @@
-"""What the clock does to memories: ageing, promotion, clean-up, re-embedding."""
+"""Scheduled work on memories: ageing, promotion, clean-up, re-embedding."""

@@ -1,6 +1,5 @@
-"""What is let go of because it faded: memories are archived, entities that nobody mentions are removed.
-
-An archived memory is found by id and comes back by restore. Everything stands in history and in the audit log.
+"""Archives faded memories and removes faded entities that nothing mentions. An archived memory can be read by id and
+restored. Everything is recorded in history and in the audit log.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ ARCHIVED_AT_ONCE = 100  # in one transaction, under the lock of their scope: som
 async def archive_faded(
     workspace_id: UUID, which: AgeingScope, after: UUID, res: Resources, request: WriteContext
 ) -> tuple[int, UUID | None]:
-    """Archives the next memories whose relevance has faded; returns how many, and the id to continue after, None at the
-    end."""
+    """Archives the next faded memories; returns how many, and the id to continue after, None at the end."""
     async with res.db.read(workspace_id) as session:
         ids = await fading.faded(session, workspace_id, res.settings.ageing, which, after=after, batch=ARCHIVED_AT_ONCE)
         found = await memories.get_many(session, workspace_id, ids)
@@ -45,7 +43,7 @@ def _owner(memory: Memory) -> tuple[str, ...]:
 
 
 async def _archive(scope: Scope, ids: Sequence[UUID], res: Resources, request: WriteContext) -> int:
-    """Under the lock of the scope, so that no store takes one of them for a twin that stays."""
+    """Under the lock of the scope, so that no store treats one of them as a live duplicate."""
     async with write_transaction(scope, res, request) as session:
         archived = [each for each in ids if await write.archive(session, scope, each, res)]
         if archived:
@@ -56,7 +54,7 @@ async def _archive(scope: Scope, ids: Sequence[UUID], res: Resources, request: W
 async def remove_forgotten_entities(
     workspace_id: UUID, which: AgeingScope, res: Resources, request: WriteContext, *, batch: int
 ) -> int:
-    """Removes the next faded entities that no memory, relation or merge names and no person wrote; returns how many."""
+    """Removes the next faded entities that no memory, relation or merge names and no caller wrote; returns how many."""
     rules, now = res.settings.ageing, res.clock()
     async with plain_transaction(workspace_id, res, request) as session:
         gone = await fading.remove_forgotten(session, workspace_id, rules, which, now=now, batch=batch)
@@ -68,7 +66,7 @@ async def remove_forgotten_entities(
 async def archive_idle_conversations(
     workspace_id: UUID, which: AgeingScope, res: Resources, request: WriteContext, *, batch: int
 ) -> int:
-    """Archives the next conversations that nobody has used for long; returns how many."""
+    """Archives the next idle conversations; returns how many."""
     before = res.clock() - timedelta(days=res.settings.ageing.conversation_archive_days)
     async with plain_transaction(workspace_id, res, request) as session:
         idle = await conversations.archive_idle(session, workspace_id, asdict(which), before=before, batch=batch)

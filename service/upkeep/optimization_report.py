@@ -1,4 +1,4 @@
-"""What could be cleaned up in a workspace and why, a bounded walk and a short read for each section."""
+"""Reports what could be cleaned up in a workspace and why, with one bounded walk and a short read per section."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from service.upkeep.values import CleanupChange, CleanupFinding, Section, Sectio
 
 SHOWN_CHARS = 240
 COMPARED_AT_ONCE = 200
-"""Pairs of a page of duplicates whose texts are compared, at most."""
+"""The most pairs of a page of duplicates whose texts are compared."""
 COMPARED_CHARS = 300_000
-"""Characters of these pairs: some 0.6 s of CPU."""
+"""The most characters of these pairs: some 0.6 s of CPU."""
 
 WITHOUT_MEMORIES: Final[frozenset[Section]] = frozenset({"orphan_entities", "dead_jobs"})
 
@@ -36,8 +36,8 @@ CONTRADICTED: Final[Mapping[str, str]] = {
 async def report(
     workspace_id: UUID, section: Section, res: Resources, *, after: WalkPlace, limit: int
 ) -> SectionReport:
-    """The findings of a section after a place, in the order of their ids; of duplicates none that has a memory in
-    common with an earlier one of the page, for it is another one once that is joined."""
+    """The findings of a section after a place, in the order of their ids. Duplicates that share a memory with an
+    earlier finding of the page are left out, because joining that one changes them."""
     most = COMPARED_AT_ONCE if section == "duplicates" else limit
     async with res.db.read(workspace_id) as session:
         walked = await findings.walk(session, workspace_id, section, after=after, limit=most, now=res.clock())
@@ -52,7 +52,7 @@ async def report(
 async def find_chosen(
     workspace_id: UUID, section: Section, changes: Iterable[CleanupChange], res: Resources
 ) -> Mapping[CleanupChange, CleanupFinding]:
-    """The findings of a section about the ids of these changes, by what they would change."""
+    """The findings of a section about the ids of these changes, by change."""
     ids = ids_of(changes)
     async with res.db.read(workspace_id) as session:
         candidates = await findings.among(session, workspace_id, section, ids, now=res.clock())
@@ -70,7 +70,7 @@ async def storage(res: Resources, *, limit: int) -> StorageReport:
 
 
 def ids_of(changes: Iterable[CleanupChange]) -> list[UUID]:
-    """What they take away and what they keep, each once, ascending."""
+    """The ids that they remove and keep, each once, ascending."""
     return sorted({one for each in changes for one in (each.id, each.kept_id) if one is not None})
 
 
@@ -84,14 +84,14 @@ async def _memories_of(
 
 
 def _present(section: Section, candidates: Iterable[Candidate], there: Mapping[UUID, Memory]) -> Iterable[Candidate]:
-    """Those whose memories were not deleted at this moment."""
+    """The candidates whose memories have not been deleted meanwhile."""
     if section in WITHOUT_MEMORIES:
         return candidates
     return [each for each in candidates if {each.id, each.kept_id} - {None} <= there.keys()]
 
 
 async def _duplicates(walked: Walked, there: Mapping[UUID, Memory], res: Resources, limit: int) -> SectionReport:
-    """How many there are is known where all pairs were compared; else it is how many pairs are left."""
+    """The total is exact if all pairs were compared; otherwise it is the number of pairs left."""
     pairs = _affordable(walked.candidates, there)
     redundant = await _redundant(pairs, there, res)
     shown, used = list[CleanupFinding](), set[UUID]()
@@ -109,7 +109,7 @@ async def _duplicates(walked: Walked, there: Mapping[UUID, Memory], res: Resourc
 
 
 def _affordable(pairs: Sequence[Candidate], there: Mapping[UUID, Memory]) -> Sequence[Candidate]:
-    """The first pairs, as many as may be compared; at least one."""
+    """The first pairs, as many as may be compared, but at least one."""
     chars = 0
     for place, pair in enumerate(pairs):
         chars += sum(len(each.text) for each in _both(pair, there))
@@ -119,14 +119,14 @@ def _affordable(pairs: Sequence[Candidate], there: Mapping[UUID, Memory]) -> Seq
 
 
 def _both(pair: Candidate, there: Mapping[UUID, Memory]) -> list[Memory]:
-    """The memories of a pair, what counts since earlier first; fewer than two when one is gone."""
+    """The memories of a pair, the one valid earlier first; fewer than two if one is gone."""
     return sorted((there[each] for each in (pair.id, pair.kept_id) if each in there and each is not None), key=began)
 
 
 async def _redundant(
     pairs: Iterable[Candidate], there: Mapping[UUID, Memory], res: Resources
 ) -> Mapping[WalkPlace, CleanupFinding]:
-    """Those pairs of which both memories say the same, by their place."""
+    """The pairs whose memories say the same, by place."""
     whole = [(pair, both[0], both[1]) for pair in pairs if len(both := _both(pair, there)) == 2]
     texts = [(newer.text, older.text, float(pair.detail["similarity"])) for pair, older, newer in whole]
     links = await res.rules.run(compare.relate_each, texts) if texts else []
@@ -141,7 +141,7 @@ async def _redundant(
 
 
 def began(memory: Memory) -> tuple[datetime, datetime, UUID]:
-    """For sorting: what counts since earlier comes first, of one moment what arrived earlier."""
+    """Sort key: the one valid earlier comes first, then the one that arrived earlier."""
     return begins(memory.timestamp, memory.t_valid, memory.t_invalid), memory.created_at, memory.id
 
 
@@ -150,7 +150,7 @@ def _start(memory: Memory) -> str:
 
 
 def _describe(section: Section, found: Candidate, there: Mapping[UUID, Memory]) -> CleanupFinding:
-    """Any finding but a duplicate, with its reason."""
+    """A finding other than a duplicate, with its reason."""
     change = CleanupChange(section, found.id, found.version, found.kept_id, found.kept_version)
     detail = found.detail
     if section == "orphan_entities":

@@ -1,7 +1,6 @@
-"""Doing what a person has confirmed of a report: all of it in one transaction, or nothing.
-
-Under the locks of the scopes and rows concerned it is looked again whether each change still is a finding and nothing
-of it has changed since the person looked. What is done to memories is one ruling and undone like any other (undo.py).
+"""Applies findings that a person has confirmed, all in one transaction or none. Under the locks of the scopes and rows
+concerned, each change is checked again: it must still be a finding and unchanged since the report. Changes of memories
+are one ruling and can be undone like any other (undo.py).
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ OVER = "{id} is not decided here: {reason}"
 async def apply(
     workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources, request: WriteContext, *, dry_run: bool
 ) -> Applied:
-    """Does the changes, or with `dry_run` only tells whether it would. None may take away what another one keeps or
-    takes away. Raises Conflict naming the first that is not as it was."""
+    """Applies the changes, or with `dry_run` only checks them. No change may remove what another one keeps or removes.
+    Raises Conflict naming the first that is no longer as reported."""
     confirmed = await _find_confirmed(workspace_id, changes, res)
     if dry_run:
         return Applied(tuple(changes))
@@ -136,8 +135,8 @@ async def _carry_out(
 async def _join(
     session: Session, goes: Memory, stays_id: UUID | None, evidence: Evidence, ruling: UUID | None, res: Resources
 ) -> None:
-    """Archives a memory of which another one says all, and gives that its tags, categories, metadata, sources, the
-    greater importance and the longer life."""
+    """Archives a memory whose content another one has completely, and gives that one its tags, categories, metadata,
+    sources, the greater importance and the later expiry."""
     assert stays_id is not None, "a pair has two"
     workspace_id = goes.scope.workspace_id
     was = await history.snapshot(session, workspace_id, stays_id, generation=res.generation)

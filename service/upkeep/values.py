@@ -1,4 +1,4 @@
-"""What could be cleaned up in a workspace, why, and what it gains; a person decides whether it is done."""
+"""Findings of what could be cleaned up in a workspace, with reason and gain; a person decides about them."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ PAIRS: Final[frozenset[Section]] = frozenset({"duplicates", "contradictions"})
 """Findings about two memories, of which one is kept."""
 
 GainUnit = Literal["memories", "bytes", "vectors", "jobs"]
-"""`memories`: searches look at so many fewer; `bytes`: freed on disk; `vectors`: so many texts more are found by their
-meaning; `jobs`: so many get another attempt."""
+"""`memories`: fewer for searches to look at; `bytes`: freed on disk; `vectors`: more texts found by their meaning;
+`jobs`: that get another attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleanupChange:
-    """A finding as a person confirms it: what is to be done to `id`, and (PAIRS) what is kept in its place, both as
-    they were when they were looked at. `version`: of a memory or an entity; of a job its attempts."""
+    """A finding as a person confirms it: the change of `id` and, for PAIRS, the memory that is kept in its place, both
+    as reported. `version`: of a memory or an entity; for a job, its attempts."""
 
     section: Section
     id: UUID
@@ -56,8 +56,8 @@ class CleanupChange:
 
 @dataclass(frozen=True, slots=True)
 class CleanupFinding:
-    """`about`, `kept`: the first characters of the memory, the name of the entity or of the job. `review_id`: a review
-    decides it. `is_applicable`: it can be confirmed as `change`."""
+    """`about`, `kept`: the first characters of the memory, the name of the entity or of the job. `review_id`: the
+    review that decides it. `is_applicable`: it can be confirmed as `change`."""
 
     change: CleanupChange
     reason: str
@@ -82,8 +82,8 @@ START: Final = WalkPlace(UUID(int=0), UUID(int=0))
 
 @dataclass(frozen=True, slots=True)
 class SectionReport:
-    """`total`: how many findings there are from this page on. Not exact, it counts those of the part that was looked
-    at: there may be more behind it, and of duplicates, whose texts were not all compared, fewer."""
+    """`total`: the number of findings from this page on. If not exact, it counts only the part that was examined: there
+    may be more after it, or, of duplicates whose texts were not all compared, fewer."""
 
     section: Section
     findings: tuple[CleanupFinding, ...]
@@ -94,8 +94,8 @@ class SectionReport:
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """A table of all workspaces, its partitions together. `dead_rows` are left over by changes until VACUUM passes.
-    Bytes on disk; `table_bytes` with what is stored out of line."""
+    """A table with all its partitions. `dead_rows`: left by changes until the next VACUUM. Bytes on disk; `table_bytes`
+    includes values stored out of line."""
 
     name: str
     rows: int
@@ -106,7 +106,7 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True)
 class IndexSize:
-    """`scans`: how often it was used since the statistics began."""
+    """`scans`: number of uses since statistics were last reset."""
 
     name: str
     table: str
@@ -122,7 +122,7 @@ class StorageReport:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What was confirmed. `decision_id`: one decision of the ruling, which undoes all of it; None where nothing of it
+    """The applied changes. `decision_id`: a decision of the ruling, with which all of it can be undone; None if nothing
     can be undone, or in a dry run."""
 
     changes: tuple[CleanupChange, ...]

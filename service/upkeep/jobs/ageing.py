@@ -1,9 +1,7 @@
-"""Ageing: relevance, salience and the confidence of inferred facts fade, what is stale is flagged, what has faded is
-archived.
-
-By the clock a run in the nil workspace looks where each job is due and starts a run there; in a workspace it works in
-batches of a transaction each. Every number comes from a stored base and the clock, so a run that dies or is repeated
-changes nothing that another one would not.
+"""Ageing: lets relevance, salience and the confidence of inferred facts fade, flags stale memories, archives faded
+ones. On schedule, a run in the nil workspace starts a run in each workspace that is due; that one works in batches of
+one transaction each. Every number is computed from a stored base and the clock, so an interrupted or repeated run does
+no harm.
 """
 
 from __future__ import annotations
@@ -25,13 +23,13 @@ AT_ONCE = 1_000
 
 
 async def relevance(job: Job, res: Resources) -> Counts:
-    """What is left of the relevance of each memory since it was last used."""
+    """Updates the relevance of each memory by the time since its last use."""
     return await _age(job, fading.RELEVANCE, res)
 
 
 async def decay(job: Job, res: Resources) -> Counts:
-    """The salience of memories and of entities, and the confidence of inferred facts; then entities that faded and
-    nobody mentions go, and conversations that were idle for long are archived."""
+    """Updates the salience of memories and entities and the confidence of inferred facts; then removes faded entities
+    that nothing mentions, and archives idle conversations."""
     memories = await _age(job, fading.MEMORY_SALIENCE, res)
     facts = await _age(job, fading.CONFIDENCE, res)
     entities = await _age(job, fading.ENTITY_SALIENCE, res, entities=True)
@@ -49,7 +47,7 @@ async def decay(job: Job, res: Resources) -> Counts:
 
 
 async def _in_batches(verb: Callable[..., Awaitable[int]], job: Job, res: Resources) -> int:
-    """How many the verb has done, until a batch is not full."""
+    """Calls the verb until a batch is not full; returns the total."""
     total, done = 0, AT_ONCE
     while done == AT_ONCE:
         done = await verb(job.workspace_id, workspaces.scope_of(job), res, workspaces.context_of(job), batch=AT_ONCE)
@@ -58,12 +56,12 @@ async def _in_batches(verb: Callable[..., Awaitable[int]], job: Job, res: Resour
 
 
 async def flag_stale(job: Job, res: Resources) -> Counts:
-    """Flags what is past its end or was not used for long, and takes the flag from what is in use again."""
+    """Flags memories past their end or long unused, and clears the flag of those in use again."""
     return await _age(job, fading.STALE, res)
 
 
 async def forget(job: Job, res: Resources) -> Counts:
-    """Archives memories whose relevance has faded, where the workspace wants that; a run by request does it anyway."""
+    """Archives faded memories if the workspace is set to; a requested run always does."""
     archived = 0
     last: UUID | None = FIRST
     while last is not None:

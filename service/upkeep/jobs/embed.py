@@ -1,8 +1,7 @@
-"""Late vectors: of memories, turns, contexts, goals, strategies and entities, always of the text they have now.
-
-Up to 20 jobs of a workspace share one call of the embedder: what is ready when a worker is free, so a single job never
-waits for others. No transaction is open while the embedder works. Every 5 minutes a sweep queues what has no
-job, so nothing waits for ever because its job died while the provider was unavailable.
+"""Late vectors of memories, turns, contexts, goals, strategies and entities, always of their current text. Up to 20
+jobs of a workspace that are due when a worker is free share one call of the embedder; a single job never waits for
+others. No transaction is open during the call. Every 5 minutes a sweep queues memories without a job, so none waits for
+ever because its job died while the provider was unavailable.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on
 
 
 BATCH = 100
-"""Goals, strategies or entities of one call of the embedder."""
+"""Goals, strategies or entities per call of the embedder."""
 
 KINDS: Mapping[str, LateVectors] = MappingProxyType(
     {GOALS: goals.LATE_VECTORS, STRATEGIES: strategies.LATE_VECTORS, ENTITIES: entities.LATE_VECTORS}
@@ -40,7 +39,8 @@ KINDS: Mapping[str, LateVectors] = MappingProxyType(
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
-    """Embeds one memory, the turns of a conversation, goals or strategies; a job without any is the sweep."""
+    """Embeds one memory, the turns of a conversation, goals or strategies; a job that names none of these is the
+    sweep."""
     if job.memory_id is None and not {TURNS_OF, WORDS_OF} & job.payload.keys():
         return await sweep(res)
     await run_together([job], res)
@@ -73,7 +73,7 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
 
 
 async def _contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> None:
-    """The contexts of turns whose neighbours changed. A text that changes has its own job."""
+    """Makes the contexts of turns whose neighbours changed. A text that has changed has its own job."""
     async with res.db.read(workspace_id) as session:
         found = await contexts.texts_of(session, workspace_id, ids)
     if not found:
@@ -85,7 +85,7 @@ async def _contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> 
 
 
 async def embed_missing(workspace_id: UUID, kind: str, res: Resources) -> int:
-    """How many got the vector they lacked, of the words they have now. Safe to run twice. Raises EmbeddingError."""
+    """Makes missing vectors of the current texts; returns how many. Safe to run twice. Raises EmbeddingError."""
     rows, made = KINDS[kind], 0
     while True:
         async with res.db.read(workspace_id) as session:
@@ -99,7 +99,7 @@ async def embed_missing(workspace_id: UUID, kind: str, res: Resources) -> int:
 
 
 async def sweep(res: Resources) -> Counts:
-    """Queues memories without a vector that no job is going to make; returns how many."""
+    """Queues memories that have neither a vector nor a job to make it; returns how many."""
     async with res.db.read(NIL_WORKSPACE) as session:
         found = sorted(await queue.unembedded(session, quiet_s=QUIET_S, limit=SWEEP_LIMIT))
     queued = 0

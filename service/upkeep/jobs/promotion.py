@@ -1,7 +1,6 @@
-"""Scheduled promotion: what was often used and said in several conversations of a project becomes known everywhere.
-
-Each memory is promoted by the verb of the route, in a transaction of its own, which looks at its figures again. It is
-noted with the memory, so a run that dies, is repeated or meets another one promotes nothing twice.
+"""Scheduled promotion: memories of a project that were often used and said in several conversations become known
+everywhere. Each is promoted by the verb of the route, in a separate transaction that checks its figures again and marks
+the memory, so interrupted, repeated or concurrent runs promote nothing twice.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ AT_ONCE = 100
 
 
 async def promote(job: Job, res: Resources) -> Counts:
-    """Promotes what meets the thresholds of its workspace to `_global`."""
+    """Promotes memories that meet the workspace's thresholds to `_global`."""
     ids, context = asdict(workspaces.scope_of(job)), workspaces.context_of(job)
     archived = await _archive_outdated(job.workspace_id, res, context)
     seen = promoted = 0
@@ -42,7 +41,7 @@ async def promote(job: Job, res: Resources) -> Counts:
 
 
 async def _archive_outdated(workspace_id: UUID, res: Resources, context: WriteContext) -> int:
-    """Archives copies of what was changed or ended since; returns how many."""
+    """Archives copies whose originals have changed or ended since; returns how many."""
     archived = 0
     last: UUID | None = FIRST
     while last is not None:

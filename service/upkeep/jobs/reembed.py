@@ -1,10 +1,9 @@
-"""Re-embedding: the vectors of the generation that is being built, then the cut-over, then what came in between.
+"""Re-embedding: makes the vectors of the generation that is being built, cuts over to it, then adds what was written
+meanwhile. Nothing is embedded with a transaction open, and searches keep using the active generation. Safe to run
+twice, by two workers, and to kill: existing vectors are not made again.
 
-Nothing is embedded with a transaction open, and nothing is taken away: searches go on with the active generation. Safe
-to run twice, by two workers, and to be killed: what has its vector is not made again.
-
-A run without a generation in the making sees to what the active one lacks, which is nothing but for the minutes around
-a cut-over and after a roll-back, and deletes the vectors of dropped ones. docs/decisions/065-re-embedding.md
+If no generation is being built, a run makes the vectors that the active one lacks, usually none except around a
+cut-over and after a roll-back, and deletes the vectors of dropped generations. docs/decisions/065-re-embedding.md
 """
 
 from __future__ import annotations
@@ -31,11 +30,12 @@ from service.upkeep.statements import missing_vectors
 from service.upkeep.statements.missing_vectors import Find, MissingText, Store
 
 LAST_ROUND = missing_vectors.BATCH
-"""A round that made fewer vectors than this is the last before the cut-over: what was written during it is found by its
+"""A round that made fewer vectors than this is the last before the cut-over; texts written during it are found by their
 words until the first of LATER."""
 
 LATER = (timedelta(seconds=10), timedelta(minutes=10))
-"""After the cut-over: when each process has noticed it, and when also the jobs that began before are over."""
+"""Times after the cut-over: by the first every process has noticed it, by the second jobs that began before it have
+ended."""
 
 FIRST = UUID(int=0)
 DELETE_BATCH = 2_000
@@ -47,7 +47,7 @@ class GivenUp(Exception):
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run is. `refused`: texts that the embedder does not take, which go without a vector."""
+    """Progress of a run. `refused`: texts that the embedder refused, which stay without a vector."""
 
     job: Job
     done: int = 0
@@ -56,8 +56,8 @@ class Progress:
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
-    """Fills the generation that is being built and cuts over to it, or fills what the active one lacks, and does so
-    again if the next one has been started."""
+    """Fills the generation that is being built and cuts over to it, or adds what the active one lacks; repeats if
+    another generation has been started."""
     total: Counter[str] = Counter()
     found = await generations.read_all(res.db)
     while len(found) > 1:
@@ -81,7 +81,7 @@ async def _run(job: Job, found: list[Generation], res: Resources) -> Counts:
 
 
 async def _build(job: Job, building: Generation, workspaces: Sequence[UUID], res: Resources) -> Counts:
-    """Rounds over all workspaces, each shorter than the last, until one makes next to nothing; then it cuts over."""
+    """Goes over all workspaces, in ever shorter rounds, until one makes hardly any vectors; then cuts over."""
     assert res.active is not None, "a worker knows what is active"
     opened = await res.active.open(building)
     embedder = CachedEmbedder(opened, entries=0)  # texts of all tenants come by once: nothing to keep
@@ -114,7 +114,7 @@ async def _build(job: Job, building: Generation, workspaces: Sequence[UUID], res
 
 
 async def _complete(job: Job, workspaces: Sequence[UUID], res: Resources) -> Counts:
-    """What the active generation lacks."""
+    """Makes the vectors that the active generation lacks."""
     own = res.latest()
     progress = await _begin(job, workspaces, own)
     try:
@@ -131,7 +131,7 @@ async def _round(workspaces: Sequence[UUID], progress: Progress, own: Resources)
 
 
 async def _begin(job: Job, workspaces: Sequence[UUID], res: Resources) -> Progress:
-    """Counts what there is to do in all workspaces. `res`: with the generation's embedder and number."""
+    """Counts the work in all workspaces. `res`: with the generation's embedder and number."""
     progress = Progress(job)
     for workspace_id in workspaces:
         async with res.db.read(workspace_id) as session:
@@ -141,7 +141,7 @@ async def _begin(job: Job, workspaces: Sequence[UUID], res: Resources) -> Progre
 
 
 async def _fill(workspace_id: UUID, progress: Progress, res: Resources) -> int:
-    """How many vectors were made of what the workspace had when the walk passed by. Raises EmbeddingError, GivenUp."""
+    """Makes the missing vectors of a workspace in one walk; returns how many. Raises EmbeddingError, GivenUp."""
     made = 0
     for find, store in missing_vectors.WALKS:
         made += await _walk(workspace_id, find, store, progress, res)
@@ -152,7 +152,7 @@ async def _fill(workspace_id: UUID, progress: Progress, res: Resources) -> int:
 
 
 async def _delete_dropped(workspace_id: UUID, numbers: list[int], res: Resources) -> int:
-    """How many vectors of dropped generations were deleted, a batch and a transaction at a time."""
+    """Deletes vectors of dropped generations, one batch per transaction; returns how many."""
     deleted = 0
     for table in missing_vectors.TABLES:
         while True:
@@ -165,7 +165,7 @@ async def _delete_dropped(workspace_id: UUID, numbers: list[int], res: Resources
 
 
 async def _walk(workspace_id: UUID, find: Find, store: Store, progress: Progress, res: Resources) -> int:
-    """How many vectors were made; each batch is stored with how far the run is then."""
+    """Makes vectors, storing each batch with the progress of the run; returns how many."""
     made, after = 0, FIRST
     while True:
         async with res.db.read(workspace_id) as session:
@@ -190,8 +190,8 @@ async def _check_wanted(session: Session, number: int) -> None:
 async def _embed(
     workspace_id: UUID, texts: Sequence[MissingText], progress: Progress, res: Resources
 ) -> dict[MissingText, Vector]:
-    """The vectors; where the embedder refuses the texts together, those of each that it takes by itself. Raises
-    EmbeddingError when it is unavailable, or takes none of them."""
+    """The vectors; if the embedder refuses the batch, those of the texts that it accepts one by one. Raises
+    EmbeddingError if it is unavailable or accepts none."""
     try:
         return dict(zip(texts, await res.embedder.embed(workspace_id, [each.text for each in texts]), strict=True))
     except EmbeddingError as exc:

@@ -1,7 +1,6 @@
-"""Upkeep of the whole database: tasks that run by the clock, and VACUUM after an erasure.
-
-A task without a workspace of its own runs in the nil workspace, where only a few database functions see the rows of all
-tenants; what belongs to one workspace it then changes in a transaction of that workspace.
+"""Upkeep of the whole database: scheduled tasks, and VACUUM after an erasure. A task for all workspaces runs in the nil
+workspace, where only a few database functions see the rows of all tenants; it changes the rows of a workspace in a
+transaction of that workspace.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ JOB_DAYS = 7  # a finished job is of interest to whoever looks for what went wro
 EMBEDDING_DAYS = 30  # a cached vector only saves time; texts that come again come within days
 PARTITIONS_AHEAD = timedelta(days=7)  # the job runs daily: a week without a worker still finds its partitions
 TERM_COUNTS_GOOD_FOR_S = 3_540.0
-"""An hour, less a minute for a run that comes a little early."""
+"""An hour, less a minute because a run may start a little early."""
 
 
 async def clean_up(_job: Job, res: Resources) -> Counts:
-    """Removes expired answers and caches, finished jobs, and memories that outlived their time; rows by table.
+    """Removes expired answers and caches, finished jobs, and expired memories; returns the rows by table.
 
-    Small transactions until nothing is left, so a crash loses at most one of them."""
+    Works in small transactions until nothing is left, so a crash loses at most one of them."""
     total: Counter[str] = Counter(memory=await remove_outlived(res))
     while True:
         async with res.db.begin(NIL_WORKSPACE) as session:
@@ -47,7 +46,7 @@ async def clean_up(_job: Job, res: Resources) -> Counts:
 
 
 async def sweep_working_memory(_job: Job, res: Resources) -> Counts:
-    """Removes notes of working memory that are over, of all workspaces. Reads do not see them any more."""
+    """Removes expired notes of working memory in all workspaces, which reads already ignore."""
     gone = 0
     while True:
         async with res.db.begin(NIL_WORKSPACE) as session:
@@ -58,7 +57,7 @@ async def sweep_working_memory(_job: Job, res: Resources) -> Counts:
 
 
 async def keep_partitions(_job: Job, res: Resources) -> Counts:
-    """Makes partitions for the days to come and drops those beyond retention, each in a short transaction."""
+    """Creates partitions for the coming days and drops those past retention, each in a short transaction."""
     now = res.clock()
     oldest = {
         "audit_log": now - timedelta(days=res.settings.audit_retention_days),
@@ -76,11 +75,11 @@ async def keep_partitions(_job: Job, res: Resources) -> Counts:
 
 
 async def count_terms(_job: Job, res: Resources) -> Counts | None:
-    """Counts in how many texts each word stands, for searches of large workspaces.
+    """Counts the texts in which each word occurs, for searches of large workspaces.
 
-    Those that have grown large since the last run are counted at once, the others when their counts are an hour old. It
-    begins at half the size at which counts are used, so that they exist by then: without them all words weigh the same.
-    A transaction per workspace, some seconds for a million memories.
+    Workspaces that have grown large since the last run are counted at once, the others when their counts are an hour
+    old. Counting begins at half the size at which counts are used, so that they exist by then: without them all words
+    weigh the same. One transaction per workspace, some seconds for a million memories.
     """
     minimum = max(1, sizes.EXACT_ROWS // 2)
     async with res.db.read(NIL_WORKSPACE) as session:
@@ -98,8 +97,8 @@ async def count_terms(_job: Job, res: Resources) -> Counts | None:
 
 
 async def vacuum(job: Job, res: Resources) -> Counts:
-    """Takes what an erasure removed out of the data files too: VACUUM over every table that it has not passed since.
-    Nothing where the worker may not, up to Postgres 16. Safe to run twice: what is done is not done again."""
+    """Removes erased rows from the data files: VACUUM of every table that was not vacuumed since. Does nothing if the
+    worker has no right to, as up to Postgres 16. Safe to run twice."""
     async with res.db.read(job.workspace_id) as session:
         tables = await schedule.find_unvacuumed(session, job.workspace_id, job.id)
     for table in tables:

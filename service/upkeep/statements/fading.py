@@ -1,12 +1,10 @@
-"""What time does to memories and entities, a batch of them in a statement.
-
-Each number is computed from its stored base, never from what an earlier run left of it, and is written only where it
-moved by more than MOVED: most of an hour's runs write nothing. Rows that somebody has locked are left to the next run,
-so nobody waits for a run but for the batch that it is writing. The numbers stand in memory_stat, whose updates stay
-HOT; a row of `memory` is never written. Statements walk the primary keys from `after` on, and find the rows of the
-batch again by their places in the table (ctid): to look each up by its key twice more took a fifth of the time, and in
-a table that had just been filled, without statistics, a plan without the index once took a minute. A row that somebody
-just changed is no longer there, which is as good as locked.
+"""Ageing of memories and entities, one batch per statement. Each number is computed from its stored base, never from
+the result of an earlier run, and written only if it changed by more than MOVED, so most hourly runs write nothing.
+Locked rows are left to the next run, so others wait at most for the batch being written. The numbers are in
+memory_stat, whose updates stay HOT; rows of `memory` are never written. Statements walk the primary keys from `after`
+on, and find the rows of the batch again by ctid: looking each up by its key twice more took a fifth of the time, and in
+a freshly filled table, without statistics, a plan without the index once took a minute. A row that was just changed is
+no longer found, as if it were locked.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ IN_SCOPE = """
 """
 
 SINCE = "greatest(s.last_accessed, s.confirmed_at)"
-"""From when on a memory ages: its last use, or the last time it was said again."""
+"""When a memory starts to age: at its last use, or when it was last said again."""
 
 
 def _statement(
@@ -46,7 +44,8 @@ def _statement(
     table: str = "memory_stat",
     key: str = "memory_id",
 ) -> TextClause:
-    """The `assignment` of the `fresh` number in a batch of `rows`, wherever that moved; `rows` has the table as `s`."""
+    """A statement that assigns the `fresh` number in a batch of `rows`, where it changed enough; `rows` has the table
+    as `s`."""
     return text(f"""
         WITH part AS MATERIALIZED (
             SELECT s.{key} AS id, s.ctid AS at, {old} AS old, {fresh} AS fresh FROM {rows}
@@ -73,8 +72,8 @@ RELEVANCE = _statement(
     old="s.relevance",
 )
 
-# base * kept ^ days * (1 + use_boost * ln(1 + uses)) + recency_boost * exp(-days), of whole days in UTC, so that all
-# runs of a day give the same; what was never used has no boost
+# base * kept ^ days * (1 + use_boost * ln(1 + uses)) + recency_boost * exp(-days), in whole days in UTC, so that all
+# runs of a day give the same result; without a use there is no boost
 SALIENCE = f"""
     least(1, base_salience * exp(-least({MOST}, CAST(:loss AS float8) * days))
              * (1 + CAST(:use_boost AS float8) * ln(1 + access_count))
@@ -92,8 +91,8 @@ MEMORY_SALIENCE = _statement(
     old="s.salience",
 )
 
-# base * kept ^ weeks, of whole weeks since it was stored or last said again: being used makes nothing truer. Only facts
-# that were inferred; a confidence that a caller has set has no base.
+# base * kept ^ weeks, in whole weeks since it was stored or last said again, because use makes nothing truer. Only
+# inferred facts; a confidence set by a caller has no base.
 CONFIDENCE = _statement(
     "confidence = unlocked.fresh",
     f"s.base_confidence * exp(-least({MOST}, CAST(:confidence_loss AS float8) * weeks))",
@@ -104,7 +103,7 @@ CONFIDENCE = _statement(
     where=f"s.base_confidence <= :inferred_at_most AND {IN_SCOPE}",
 )
 
-# Of a user's scope the user's entities; they have neither agent nor run.
+# In a user's scope, the user's entities; they have neither agent nor run.
 ENTITY_SALIENCE = _statement(
     "salience = unlocked.fresh",
     SALIENCE,
@@ -116,7 +115,7 @@ ENTITY_SALIENCE = _statement(
     key="id",
 )
 
-# A fact with an end is stale after it, any other when it was not used for long. One that is used again is not.
+# A fact with an end is stale after it, any other after long without use. A use makes it fresh again.
 STALE = _statement(
     "stale_at = CASE WHEN unlocked.fresh = 1 THEN CAST(:now AS timestamptz) END",
     f"""CAST(CASE WHEN m.valid_until IS NOT NULL THEN m.valid_until <= :now
@@ -132,7 +131,7 @@ FADED = text(f"""
     ORDER BY s.memory_id LIMIT :batch
 """)  # noqa: S608 - our own parts
 
-# What a person has written down stays, and so does whatever a memory, a relation or a merge names.
+# Entities that a caller wrote stay, and so do those named by a memory, a relation or a merge.
 REMOVE_FORGOTTEN = text("""
     DELETE FROM entity e USING (
         SELECT e.id FROM entity e
@@ -154,7 +153,7 @@ COUNT_ENTITIES = text("SELECT count(*) FROM entity WHERE workspace_id = :workspa
 
 @dataclass(frozen=True, slots=True)
 class AgedBatch:
-    """`last`: the id where the next batch goes on, None at the end. `changed`: rows that were written."""
+    """`last`: the id after which the next batch continues, None at the end. `changed`: number of written rows."""
 
     seen: int
     last: UUID | None
@@ -193,7 +192,7 @@ async def age(
 async def faded(
     session: Session, workspace_id: UUID, rules: Ageing, scope: AgeingScope, *, after: UUID, batch: int
 ) -> list[UUID]:
-    """Memories that are live and whose relevance is below the threshold, in the order of their ids."""
+    """Live memories whose relevance is below the threshold, in the order of their ids."""
     values = {"workspace": workspace_id, "forget_below": rules.forget_below, "after": after, "batch": batch}
     return list(await session.scalars(FADED, values | dict(scope.values)))
 
@@ -201,7 +200,8 @@ async def faded(
 async def remove_forgotten(
     session: Session, workspace_id: UUID, rules: Ageing, scope: AgeingScope, *, now: datetime, batch: int
 ) -> list[UUID]:
-    """Ids of the entities that were removed: found by rules or a model, faded, unused, and named by nothing."""
+    """Removes entities that were found by rules or a model, have faded, are unused and named by nothing; returns their
+    ids."""
     values = {
         "workspace": workspace_id,
         "now": now,
@@ -215,6 +215,6 @@ async def remove_forgotten(
 
 
 async def count(session: Session, workspace_id: UUID, *, entities: bool = False) -> int:
-    """Memories, or entities, of the workspace."""
+    """The number of memories, or entities, of the workspace."""
     statement = COUNT_ENTITIES if entities else COUNT_MEMORIES
     return int(await session.scalar(statement, {"workspace": workspace_id}) or 0)

@@ -1,9 +1,7 @@
-"""What could be cleaned up, found in one bounded walk per section: by an index or a primary key, from a place on.
-
-Each walk reads at most LOOKED_AT rows, of pairs PAIRS_LOOKED_AT, in any workspace; its findings are
-counted, and the first of them are returned. Two memories are compared only where an edge or a review ties them already.
-The same statements check chosen ids again before something is done to them, so that nothing is done to what is no
-finding any more.
+"""Finds what could be cleaned up, with one bounded walk per section over an index or a primary key, from a place on.
+Each walk reads at most LOOKED_AT rows, or PAIRS_LOOKED_AT for pairs; its findings are counted, and the first of them
+returned. Two memories are compared only if an edge or a review already connects them. The same statements check chosen
+ids again before changes are applied.
 """
 
 from __future__ import annotations
@@ -25,10 +23,10 @@ from service.upkeep.values import PAIRS, IndexSize, Section, StorageReport, Tabl
 
 LOOKED_AT: Final = 100_000
 PAIRS_LOOKED_AT: Final = 20_000
-"""Rows of a walk: each of a pair reads two memories, wherever they lie."""
+"""The most rows of a walk over pairs, each of which reads two memories."""
 
 LOW_IMPORTANCE: Final = 3
-"""`importance_level` up to which a memory that nobody uses is of little value: the bands Minor and Low."""
+"""`importance_level` up to which an unused memory is of little value: the bands Minor and Low."""
 
 LIVE = """
     NOT {m}.archived AND {m}.version_of IS NULL AND {m}.review_status IS NULL
@@ -36,8 +34,8 @@ LIVE = """
 """
 HOLDS = f"{LIVE} AND ({{m}}.t_invalid IS NULL OR {{m}}.t_invalid > :now)"
 
-# ix_memory_edge_finding. Two memories that were tied in both directions are one pair. Messages kept word for word are
-# what was said, not what is known: nobody joins them.
+# ix_memory_edge_finding. Two memories connected in both directions are one pair. Messages that are kept verbatim are
+# never joined.
 DUPLICATES = f"""
     SELECT e.source_id AS first, e.target_id AS second, a.id AS id, a.version, b.id AS kept_id,
            b.version AS kept_version, jsonb_build_object('similarity', e.strength) AS detail
@@ -56,7 +54,7 @@ DUPLICATES_PART = """
     ORDER BY e.source_id, e.target_id LIMIT :most
 """
 
-# The newer one is kept: of MAY_OUTDATE the source, of CONTRADICTS whichever began later.
+# The newer one is kept: for MAY_OUTDATE the source, for CONTRADICTS the one that began later.
 CONTRADICTIONS = f"""
     SELECT e.source_id AS first, e.target_id AS second, o.id, o.version, n.id AS kept_id, n.version AS kept_version,
            jsonb_build_object('type', e.rel_type, 'review_id', e.review_id) AS detail
@@ -95,7 +93,7 @@ STAT_PART = """
     SELECT e.memory_id AS first, CAST(:nil AS uuid) AS second, e.* FROM memory_stat e
     WHERE e.workspace_id = :workspace AND {which} ORDER BY e.memory_id LIMIT :most
 """
-# What was used since it was flagged is so no longer, unless its end is over.
+# A memory that was used after it was flagged is no longer stale, unless its end has passed.
 STALE = f"""
     SELECT e.first, e.second, m.id, m.version, CAST(NULL AS uuid) AS kept_id, CAST(NULL AS bigint) AS kept_version,
            jsonb_build_object('valid_until', m.valid_until, 'last_accessed', e.last_accessed) AS detail
@@ -113,7 +111,7 @@ ENTITIES_PART = """
     SELECT e.id AS first, CAST(:nil AS uuid) AS second, e.id, e.version, e.name, e.extracted_by FROM entity e
     WHERE e.workspace_id = :workspace AND {which} ORDER BY e.id LIMIT :most
 """
-# What a person has written down stays, as in the clean-up of ageing (fading.py), which waits until they have faded.
+# Entities that a caller wrote stay, as in ageing (fading.py), which also waits until they have faded.
 ORPHAN_ENTITIES = """
     SELECT e.first, e.second, e.id, e.version, CAST(NULL AS uuid) AS kept_id, CAST(NULL AS bigint) AS kept_version,
            jsonb_build_object('about', e.name, 'bytes', (SELECT pg_column_size(x.*) FROM entity x
@@ -181,12 +179,12 @@ STATEMENTS: Final[Mapping[Section, tuple[str, str, str | None]]] = {
     "missing_vectors": (MEMORIES_PART, MISSING_VECTORS, "id"),
     "dead_jobs": (JOBS_PART, DEAD_JOBS, "id"),
 }
-"""What is walked over, what of it is a finding, and by which column; None: by source and target of a pair."""
+"""For each section: the rows to walk, the condition of a finding, and the column; None: source and target of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A finding as it was read. `place`: where it lies in the walk. `detail`: what its reason is made of."""
+    """A finding as read. `place`: its place in the walk. `detail`: the data for its reason."""
 
     place: WalkPlace
     id: UUID
@@ -198,7 +196,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """The first findings of a walk, and how many it had. `last`: where it ended, None where nothing was left."""
+    """The first findings of a walk, and their number. `last`: where it ended; None if nothing was left."""
 
     candidates: tuple[Candidate, ...]
     total: int
@@ -219,7 +217,7 @@ async def walk(
 async def among(
     session: Session, workspace_id: UUID, section: Section, ids: Sequence[UUID], *, now: datetime
 ) -> tuple[Candidate, ...]:
-    """Those of these ids that are findings; of pairs all that lie among them."""
+    """The findings among these ids; for pairs, those with both memories among them."""
     values = {"ids": list(ids), "limit": LOOKED_AT, "most": LOOKED_AT}
     return _candidates(await _rows(session, workspace_id, section, values, now=now, among=True))
 
@@ -241,7 +239,7 @@ async def _rows(
 
 @lru_cache(maxsize=16)
 def statement(section: Section, *, among: bool) -> TextClause:
-    """The whole statement of a walk, or with `among` of a look at chosen ids."""
+    """The complete statement of a walk, or with `among` of a check of chosen ids."""
     part, found, key = STATEMENTS[section]
     chosen, behind = (AMONG, BEHIND) if key else (PAIR_AMONG, BEHIND_PAIR)
     which = (chosen if among else behind).format(key=key)
@@ -258,7 +256,7 @@ def _candidates(rows: Sequence[Any]) -> tuple[Candidate, ...]:
 
 # -- what lies on disk -------------------------------------------------------------------------------------------------
 
-# Rows as Postgres counted them last; partitions count for their table. Of all workspaces: nothing here is one tenant's.
+# Rows as Postgres last counted them, with partitions counted for their table, over all workspaces.
 TABLES = text("""
     SELECT coalesce(p.relname, c.relname) AS name, sum(s.n_live_tup)::bigint AS rows,
            sum(s.n_dead_tup)::bigint AS dead_rows, sum(pg_table_size(c.oid))::bigint AS table_bytes,

@@ -1,7 +1,6 @@
-"""Vectors that a generation lacks: which texts have none, and storing them along with those of other generations.
-
-All statements walk a primary key from `after` on, in the transaction of one workspace. A change of a text deletes
-its vectors of every generation, so a vector that is there is of the text as it is.
+"""Vectors that a generation lacks: finding texts without one, and storing them next to those of other generations. All
+statements walk a primary key from `after` on, in the transaction of one workspace. A change of a text deletes its
+vectors of every generation, so an existing vector is always of the current text.
 """
 
 from __future__ import annotations
@@ -95,15 +94,15 @@ DELETE = {
 }
 
 BATCH = 100
-"""Texts of one transaction, and of one call of the embedder."""
+"""Texts per transaction, and per call of the embedder."""
 
 WORKSPACES = text("SELECT workspace_id FROM find_workspaces()")
 
 
 @dataclass(frozen=True, slots=True)
 class MissingText:
-    """A text without a vector, of a memory, a context or a turn. `hash`: of a memory's text, as its row has it;
-    `context`: the texts that a context is made of."""
+    """A text without a vector, of a memory, a context or a turn. `hash`: of a memory's text, from its row; `context`:
+    the texts from which a context is made."""
 
     id: UUID
     text: CleanText
@@ -117,12 +116,12 @@ Store = Callable[[Session, UUID, int, MadeVectors], Awaitable[int]]
 
 
 async def workspaces(session: Session) -> list[UUID]:
-    """All of them; as loxodon_worker only."""
+    """All workspaces; as loxodon_worker only."""
     return list(await session.scalars(WORKSPACES))
 
 
 async def count(session: Session, workspace_id: UUID, generation: int) -> tuple[int, int]:
-    """How many vectors the workspace needs, and how many of them the generation has."""
+    """The number of vectors the workspace needs, and how many of them the generation has."""
     row = (await session.execute(COUNT, {"workspace": workspace_id, "generation": generation})).one()
     return row.wanted, row.made
 
@@ -134,7 +133,7 @@ async def memories_without(session: Session, workspace_id: UUID, generation: int
 
 
 async def store_memories(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:
-    """How many got their vector; one whose text has changed gets none."""
+    """Stores vectors, except of texts that have changed; returns how many."""
     ordered = sorted(made, key=lambda each: each.id)
     values = {
         "workspace": workspace_id,
@@ -160,7 +159,7 @@ async def contexts_without(session: Session, workspace_id: UUID, generation: int
 
 
 async def store_contexts(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:
-    """How many contexts got their vector; one whose texts have changed gets none."""
+    """Stores vectors of contexts, except of those that have changed; returns how many."""
     await session.execute(contexts.LOCK, {"workspace": workspace_id, "ids": [each.id for each in made]})
     there = await contexts.texts_of(session, workspace_id, [each.id for each in made])
     same = [each for each in made if there.get(each.id) == each.context]
@@ -174,13 +173,13 @@ async def store_contexts(session: Session, workspace_id: UUID, generation: int, 
 
 
 async def turns_without(session: Session, workspace_id: UUID, generation: int, after: UUID) -> list[MissingText]:
-    """The next BATCH turns of which something is shown and that have no vector of the generation, ascending by id."""
+    """The next BATCH visible turns without a vector of the generation, ascending by id."""
     rows = await session.execute(TURNS, _page(workspace_id, generation, after))
     return [MissingText(row.id, CleanText(row.said)) for row in rows]
 
 
 async def store_turns(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:
-    """How many turns got their vector; one that shows another text now gets none."""
+    """Stores vectors of turns, except of those whose visible text has changed; returns how many."""
     by_id = {each.id: (each.text, vector) for each, vector in made.items()}
     return await turns.store_vectors(session, workspace_id, by_id, generation=generation)
 
@@ -190,11 +189,11 @@ WALKS: tuple[tuple[Find, Store], ...] = (
     (contexts_without, store_contexts),
     (turns_without, store_turns),
 )
-"""For each kind of text how the next batch is found, and its vectors stored."""
+"""For each kind of text, how to find the next batch and store its vectors."""
 
 
 async def delete(session: Session, workspace_id: UUID, table: str, generations: list[int], *, limit: int) -> int:
-    """How many vectors of these generations were deleted from one of TABLES, at most `limit`."""
+    """Deletes at most `limit` vectors of these generations from one of TABLES; returns how many."""
     values = {"workspace": workspace_id, "generations": generations, "limit": limit}
     return (await session.execute(DELETE[table], values)).rowcount
 

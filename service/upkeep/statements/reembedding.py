@@ -1,8 +1,8 @@
-"""What the owner of the tables does for re-embedding: begins a generation, goes back to the last one, drops old ones.
-
-A generation has a graph (HNSW index) of its own on each table of vectors, and a CHECK on the length of its vectors. The
-graphs are made empty, before its first vector, CONCURRENTLY, so they hold up nobody, and are complete whenever the last
-vector is. The vectors are made by the job `reembed`. docs/decisions/065-re-embedding.md
+"""The part of re-embedding that the owner of the tables does: beginning a generation, rolling back to the last one,
+dropping old ones. Each generation has its own graph (HNSW index) on each table of vectors, and a CHECK on the length of
+its vectors. The graphs are created empty, before the first vector and CONCURRENTLY, so they block nobody and are
+complete as soon as the last vector is stored. The vectors are made by the job `reembed`.
+docs/decisions/065-re-embedding.md
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ from service.runtime.statements import generations
 from service.runtime.statements.generations import Generation
 
 LOCK_TRIES, LOCK_WAIT_MS = 100, 500
-"""A CHECK, or dropping a graph, needs the table for a moment without anybody else. While one waits for that, all others
-wait behind: so one waits half a second at most, then lets them pass and tries again."""
+"""A CHECK, or dropping a graph, needs an exclusive lock on the table for a moment. While it waits for the lock, all
+others queue after it, so it waits half a second at most, lets them pass, and tries again."""
 
 KEPT_S = 60.0
-"""From the cut-over on so long what was active is not dropped: processes notice within seconds, and a request that
-began before it is over after LOXODON_REQUEST_DEADLINE_S."""
+"""For this long after the cut-over the previous generation is not dropped: processes notice within seconds, and
+requests that began before it end after LOXODON_REQUEST_DEADLINE_S."""
 
-# tried, never waited for: an index made CONCURRENTLY waits for all older statements, also for one that waits for it
+# tried, never waited for, because CREATE INDEX CONCURRENTLY waits for all older statements, even for one that waits for
+# it
 ALONE = text("SELECT pg_try_advisory_lock(hashtextextended('loxodon:reembed', 0))")
 
 ADD = text("""
@@ -58,7 +59,7 @@ LEAVES = text("""
 IS_BROKEN = text("SELECT NOT indisvalid FROM pg_index WHERE indexrelid = to_regclass(:name)")
 IS_ATTACHED = text("SELECT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = to_regclass(:name))")
 HAS_CHECK = text("SELECT convalidated FROM pg_constraint WHERE conrelid = CAST(:on AS regclass) AND conname = :name")
-# One that runs and has made nothing yet may have looked before there was anything to do.
+# A running job that has made nothing yet may have looked before there was anything to do.
 WORKING = text("""
     SELECT EXISTS (SELECT FROM job WHERE workspace_id = :workspace AND kind = 'reembed' AND run_after <= now()
                    AND (state = 'ready' OR (state = 'running' AND progress IS NOT NULL)))
@@ -67,7 +68,7 @@ WORKING = text("""
 
 @dataclass(frozen=True, slots=True)
 class VectorGraph:
-    """The graph of a table of vectors. `only`: which rows of the generation are in it."""
+    """The graph of a table of vectors. `only`: the condition for its rows."""
 
     table: str
     is_partitioned: bool = False
@@ -79,7 +80,7 @@ class VectorGraph:
         return f"ix_{table or self.table}_hnsw_{number}"
 
     def sql(self, generation: Generation, table: str, how: str = "CONCURRENTLY") -> str:
-        """CREATE INDEX on the table, or one of its partitions. The baseline migration made those of generation 1."""
+        """CREATE INDEX on the table, or on one of its partitions. The baseline migration made those of generation 1."""
         create = "ON ONLY" if how == "ONLY" else "ON"
         concurrently = "CONCURRENTLY " if how == "CONCURRENTLY" else ""
         return (
@@ -99,10 +100,10 @@ GRAPHS = (
 
 
 async def begin(owner_url: str, model: str, dimension: int, *, again: bool = False) -> tuple[Generation, bool]:
-    """The generation of this embedder, being built from now on, and whether a job was queued for it: it goes on with
-    one that was begun, or was active before. `again`: a new one although the active one is of this embedder.
+    """Begins to build a generation of this embedder, or continues one that was begun or active before; returns it, and
+    whether a job was queued. `again`: a new one even if the active one is of this embedder.
 
-    Raises Conflict where there is nothing to do, or another one is being built.
+    Raises Conflict if there is nothing to do, or another one is being built.
     """
     async with _alone(owner_url) as owner:
         found = await generations.read_all_in(owner)
@@ -124,9 +125,9 @@ async def begin(owner_url: str, model: str, dimension: int, *, again: bool = Fal
 
 
 async def roll_back(owner_url: str) -> tuple[Generation, Generation]:
-    """The generation that searches use from now on, and the one that they do not. One that is still being built is
-    given up, else the last retired one is active again at once; a job makes the vectors that it lacks. Raises Conflict
-    where none is kept."""
+    """Gives up the generation that is being built, or else activates the last retired one again; a job makes the
+    vectors that it lacks. Returns the generation that searches use now, and the one that they no longer use. Raises
+    Conflict if none is kept."""
     async with _alone(owner_url) as owner, _transaction(owner):
         found = await generations.read_all_in(owner)
         building, current = generations.in_state(found, "building"), generations.in_state(found, "active")
@@ -144,8 +145,8 @@ async def roll_back(owner_url: str) -> tuple[Generation, Generation]:
 
 
 async def drop_retired(owner_url: str) -> list[Generation]:
-    """The generations that are not kept any longer: their graphs are gone, and a job deletes their vectors. Raises
-    Conflict while one is being built, or where none is kept."""
+    """Drops the graphs of retired generations, and queues a job that deletes their vectors; returns them. Raises
+    Conflict while one is being built, or if none is kept."""
     async with _alone(owner_url) as owner:
         found = await generations.read_all_in(owner)
         if generations.in_state(found, "building"):
@@ -170,7 +171,7 @@ async def drop_retired(owner_url: str) -> list[Generation]:
 async def _kept_or_new(
     owner: AsyncConnection, found: list[Generation], model: str, dimension: int, current: Generation
 ) -> Generation:
-    """A retired one of this embedder, as after a roll-back, or a new one; `retired` until its graphs are there."""
+    """A retired generation of this embedder, as after a roll-back, or a new one; `retired` until its graphs exist."""
     kept = [each for each in found if each.state == "retired" and (each.model, each.dimension) == (model, dimension)]
     if kept and (current.model, current.dimension) != (model, dimension):
         return kept[-1]
@@ -179,7 +180,7 @@ async def _kept_or_new(
 
 
 async def _make_graphs(owner: AsyncConnection, generation: Generation) -> None:
-    """Creates missing graphs and CHECKs, and repeats what a killed run left incomplete."""
+    """Creates missing graphs and CHECKs, and completes those that a killed run left unfinished."""
     number = generation.number
     for graph in GRAPHS:
         tables = [graph.table]
@@ -208,7 +209,7 @@ async def _make_check(owner: AsyncConnection, table: str, generation: Generation
 
 
 async def _patiently(owner: AsyncConnection, statement: str) -> None:
-    """Runs DDL that keeps others out of a table for a moment, and never keeps them waiting for it for long."""
+    """Runs DDL that locks a table exclusively, without blocking others for long."""
     for left in range(LOCK_TRIES, -1, -1):
         try:
             await owner.execute(text(f"SET lock_timeout = {LOCK_WAIT_MS}"))
@@ -223,7 +224,7 @@ async def _patiently(owner: AsyncConnection, statement: str) -> None:
 
 
 async def _queue(owner: AsyncConnection) -> bool:
-    """Queues the job, unless one is queued or running; whether it did."""
+    """Queues the job, unless one is queued or running; returns whether it did."""
     if await owner.scalar(WORKING, {"workspace": NIL_WORKSPACE}):
         return False
     row = {"workspace": NIL_WORKSPACE, "id": uuid7(), "name": "reembed", "reason": "request"}
@@ -233,8 +234,7 @@ async def _queue(owner: AsyncConnection) -> bool:
 
 @asynccontextmanager
 async def _alone(url: str) -> AsyncIterator[AsyncConnection]:
-    """A connection as the owner, each statement a transaction of its own; nobody else is in such a block. Raises
-    StoreUnavailable, or Conflict."""
+    """A connection as the owner with autocommit, exclusive among such blocks. Raises StoreUnavailable, or Conflict."""
     engine = create_async_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     try:
         with rights.usable(url), translated_errors():
