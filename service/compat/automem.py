@@ -1,6 +1,6 @@
 """The HTTP API of AutoMem, for its MCP server and other clients (`AUTOMEM_API_URL=…/v1/compat/automem`).
 
-Whose memories these are says automem_scope.py; recall is in automem_recall.py.
+automem_scope.py determines whose memories these are; recall is in automem_recall.py.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ RETRIED_S: Final = 60.0
 
 @router.get("/health")
 async def health(request: Request) -> Response:
-    """Open, so it counts nothing. FalkorDB and Qdrant are one Postgres here."""
+    """Needs no key, so it counts nothing. FalkorDB and Qdrant are one Postgres here."""
     state = request.app.state
     is_well = await state.probe.status() == "ok"
     known = "connected" if is_well else "disconnected"
@@ -99,8 +99,7 @@ async def health(request: Request) -> Response:
 
 @router.post("/memory")
 async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write: BatchOf) -> Response:
-    """201, also for a repetition within a minute, which gets the first answer again as long as that memory is as it
-    was."""
+    """201, also for a repetition within a minute, which gets the first answer again if that memory is unchanged."""
     began, sent = time.perf_counter(), await object_of(request)
     given, warnings = automem_words.store_body(sent, res.embedder.dimension)
     body = body_of(StoreRequest, {**given, **owner(caller)})
@@ -151,7 +150,7 @@ def _answer_store(
 
 
 def _retry(write: WriteContext, caller: Caller, sent: Any) -> WriteContext:
-    """The request under a key made of its body."""
+    """The request with an idempotency key derived from its body."""
     digest = hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
     name = stored_name(caller, f"automem:{caller.key_id}:{digest}")
     whose = caller.ids(owner(caller).get("user_id"), None, None)
@@ -159,14 +158,14 @@ def _retry(write: WriteContext, caller: Caller, sent: Any) -> WriteContext:
 
 
 async def _are_there(caller: Caller, done: StoreBatchResponse, res: Resources) -> bool:
-    """Of a batch that may have been answered before; one that is gone since makes all of it a new request."""
+    """Whether all memories of an answered batch still exist; if not, the batch is a new request."""
     ids = {each.results[0].id for each in done.results if each.error is None} - {None}
     return len(await read(caller, [each for each in ids if each is not None], res)) == len(ids)
 
 
 @router.post("/memory/batch")
 async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write: BatchOf) -> Response:
-    """Nothing is stored when one of them cannot be."""
+    """Nothing is stored if one of them cannot be."""
     began, sent = time.perf_counter(), await object_of(request)
     given = objects_in(sent, "memories", MOST_AT_ONCE)
     items = []
@@ -204,7 +203,7 @@ async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write:
 
 
 def _from(context: WriteContext, begin: int) -> WriteContext:
-    """The context of a later part of a batch: its items are numbered from 0 again."""
+    """The context for a later part of a batch, whose items are numbered from 0 again."""
     key = context.idempotency
     if key is None or begin == 0:
         return context
@@ -216,7 +215,7 @@ def _from(context: WriteContext, begin: int) -> WriteContext:
 
 @router.get("/memory/by-tag")
 async def list_by_tag(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
-    """Those that have one of the tags, the most important first."""
+    """Memories with one of the tags, most important first."""
     asked = request.query_params
     wanted = _tags(request)
     limit = whole_number(asked.get("limit"), "limit", default=20, most=MOST_TAGGED)
@@ -244,7 +243,7 @@ def _tags(request: Request) -> list[str]:
 
 @router.delete("/memory/by-tag")
 async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, write: WriteOf) -> Response:
-    """All that have one of the tags. The answer is kept with the last of them."""
+    """Deletes memories with one of the tags. The answer is stored with the last of them."""
     only(request, "tags", "api_key")
     wanted, count, last = _tags(request), 0, False
 
@@ -311,7 +310,7 @@ OF_A_RELATION: Final = frozenset({"memory1_id", "memory2_id", "type", "strength"
 
 @router.post("/associate")
 async def associate_memories(request: Request, caller: Writer, res: ResourcesOf, write: BatchOf) -> Response:
-    """One relation, or several under `associations`: 207 when some could not be made."""
+    """Creates one relation, or several under `associations`: 207 if some could not be created."""
     sent = await object_of(request)
     if "associations" not in sent:
         await refuse_repeated(write, caller.workspace_id, res)
@@ -394,7 +393,7 @@ async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, n
 
 @router.post("/consolidate")
 async def consolidate(request: Request, caller: Admin, res: ResourcesOf, write: UnkeyedOf) -> dict[str, Any]:
-    """Queues the jobs that keep memories here; with dry_run it only says which."""
+    """Queues the corresponding jobs of this service; with dry_run it only names them."""
     sent = await object_of(request) if getattr(request.state, "json", None) else {}
     mode, dry_run = str(sent.get("mode") or "full").lower(), sent.get("dry_run", True)
     if mode not in automem_words.MODES:
@@ -437,7 +436,7 @@ async def enrichment_status(caller: Admin, res: ResourcesOf) -> dict[str, Any]:
 
 @router.post("/admin/reembed")
 async def reembed(caller: Admin) -> dict[str, Any]:
-    """Nothing to do: what has no vector yet gets one from a job of the service's own (`/v1/jobs/embed`)."""
+    """Nothing to do: a job of the service makes missing vectors (`/v1/jobs/embed`)."""
     message = "Vectors that are missing are made in the background; see GET /v1/jobs/embed."
     return {"status": "complete", "processed": 0, "failed": 0, "total": 0, "message": message}
 

@@ -1,4 +1,4 @@
-"""What AutoMem's clients recall, and what they read at the start of a session."""
+"""AutoMem's recall, and what its clients read at the start of a session."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ANALYSED: Final = 1_000
 
 @dataclass(slots=True)
 class RecalledHits:
-    """The hits of one query after another, each memory once, with its better score."""
+    """Collects the hits of several queries, each memory once, with its best score."""
 
     hits: dict[UUID, Hit] = field(default_factory=dict)
     items: dict[UUID, dict[str, Any]] = field(default_factory=dict)
@@ -61,8 +61,8 @@ class RecalledHits:
 
 @router.get("/recall", dependencies=RATE_LIMITED)
 async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
-    """Ranked as every search here. What has no meaning here (context, language, active_path, embedding, ...) is left
-    out."""
+    """Ranked like every search here. Fields without a meaning here (context, language, active_path, embedding, ...) are
+    ignored."""
     began, asked = time.perf_counter(), request.query_params
     limit = whole_number(asked.get("limit"), "limit", default=5, most=MOST_RECALLED)
     offset = whole_number(asked.get("offset"), "offset", default=0, least=0, most=1_000 - MOST_RECALLED)
@@ -137,7 +137,7 @@ async def _list(
 
 
 def _tag_scope(hits: int | None) -> dict[str, Any]:
-    """What the tags left to choose from."""
+    """The number of memories that the tags select."""
     return {"filtered": True, "pool_size_hint": hits, "gated_low_evidence": 0}
 
 
@@ -154,7 +154,7 @@ def _state_mode(asked: Mapping[str, str]) -> str:
 
 
 def _sort(asked: Mapping[str, str], *, has_query: bool) -> str:
-    """Of a time alone the newest come first, as AutoMem has it."""
+    """With a time alone the newest come first, as in AutoMem."""
     sort = (asked.get("sort") or asked.get("order_by") or "").strip().lower()
     if sort not in automem_words.SORTS:
         sort = "score"
@@ -166,10 +166,11 @@ def _is_timed(asked: Mapping[str, str]) -> bool:
 
 
 def _narrow(request: Request, caller: Caller, state_mode: str, res: Resources) -> dict[str, Any]:
-    """The fields of a search that a recall names."""
+    """The fields of a search for those of a recall."""
     asked = request.query_params
     said_so = asked.get("state_mode") or asked.get("current_only")
-    holds = state_mode == "current" and bool(said_so or not _is_timed(asked))  # a time is asked for what held then
+    # a recall with a time shows what held then
+    holds = state_mode == "current" and bool(said_so or not _is_timed(asked))
     given: dict[str, Any] = {
         **owner(caller),
         "tags": automem_words.normalise(automem_words.words(asked.getlist("tags"))),
@@ -185,13 +186,13 @@ def _narrow(request: Request, caller: Caller, state_mode: str, res: Resources) -
         given["time_query"] = said
     if asked.get("min_score"):
         given["min_score"] = automem_words.unit(asked["min_score"], "min_score")
-    if holds:  # a time that is named would show also what has ended
+    if holds:  # a recall with a time would also show what has ended
         given["filters"] = _holds(res.clock())
     return given
 
 
 def _holds(now: datetime) -> dict[str, Any]:
-    """A condition that holds for what is valid now."""
+    """A condition for memories that are valid now."""
     begun = [{"field": "t_valid", "operator": "eq", "value": None}]
     begun.append({"field": "t_valid", "operator": "lte", "value": iso(now)})
     open_end = [{"field": "t_invalid", "operator": "eq", "value": None}]
@@ -210,7 +211,7 @@ def _sort_hits(hits: list[Hit], sort: str) -> list[Hit]:
 
 
 def _echo(given: Mapping[str, Any], window: Window, queries: Sequence[str], offset: int) -> dict[str, Any]:
-    """What AutoMem repeats of a request, where it was said."""
+    """The request fields that AutoMem echoes, if they were sent."""
     found: dict[str, Any] = {name: given[name] for name in ("tags", "exclude_tags") if given[name]}
     if not window.is_open:
         times = {"start": window.start, "end": window.end}
@@ -229,7 +230,7 @@ def _expands(asked: Mapping[str, str]) -> bool:
 async def _expand(
     request: Request, results: Sequence[Mapping[str, Any]], caller: Caller, res: Resources
 ) -> list[dict[str, Any]]:
-    """The memories that the hits are connected to, where that was asked for; each once, below the hit it came by."""
+    """The memories connected to the hits, if requested; each once, below the hit that led to it."""
     asked = request.query_params
     if not _expands(asked):
         return []
@@ -261,7 +262,7 @@ def _expansion(
 
 @router.get("/startup-recall")
 async def startup_recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
-    """What AutoMem's assistants read first, by its tags."""
+    """What AutoMem's assistants read first, selected by tags."""
     lessons = await _with_tags(request, caller, res, ["critical", "lesson", "ai-assistant"], 10)
     rules = await _with_tags(request, caller, res, ["system", "memory-recall"], 5)
     return {

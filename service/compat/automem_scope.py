@@ -1,6 +1,5 @@
-"""Whose memories a client of AutoMem sees.
-
-AutoMem has one store for everybody. Here it is that of the key: its own user, agent or run, or the user `automem`.
+"""The scope of an AutoMem client. AutoMem has one store for everybody; here each key has its own: that of its user,
+agent or run, or of the user `automem`.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import missing
 
 ONE_STORE: Final = "automem"
-"""The user of whom everything is, for a key that is nobody's."""
+"""The user who owns everything stored with a key that has no owner."""
 
 
 def owner(caller: Caller) -> dict[str, str]:
-    """Whose memories these are, as fields of a request: the key says so, or it is the one store."""
+    """The owner of the memories as fields of a request: that of the key, or the one store."""
     return {} if any(caller.ids(None, None, None)) else {"user_id": ONE_STORE}
 
 
@@ -35,14 +34,14 @@ def _is_here(found: Memory, caller: Caller) -> bool:
 
 
 async def read(caller: Caller, ids: Iterable[UUID], res: Resources) -> dict[UUID, Memory]:
-    """Those of the memories that are there and in the key's store."""
+    """The existing memories in the key's store."""
     async with res.db.read(caller.workspace_id) as session:
         found = await memories.get_many(session, caller.workspace_id, list(ids), alive_at=res.clock())
     return {key: each for key, each in found.items() if _is_here(each, caller)}
 
 
 def uuid_of(given: str, field: str = "id") -> UUID:
-    """The id of a memory; raises InvalidInput for what is none."""
+    """The id of a memory; raises InvalidInput if it is not one."""
     try:
         return UUID(given.strip())
     except ValueError:
@@ -57,12 +56,12 @@ async def one(caller: Caller, id: str, res: Resources) -> Memory:
 
 
 def find_tagged(caller: Caller, wanted: Sequence[str]) -> NarrowingFields:
-    """The memories that have one of the tags."""
+    """The selection of memories with one of the tags."""
     return body_of(NarrowingFields, {**owner(caller), "tags": list(wanted), "tag_match": "exact"})
 
 
 async def is_untouched(caller: Caller, id: str, res: Resources) -> bool:
-    """Whether the memory is there as it was stored."""
+    """Whether the memory exists unchanged."""
     found = (await read(caller, [UUID(id)], res)).get(UUID(id))
     return found is not None and found.version == 1
 

@@ -1,4 +1,4 @@
-"""What clients of AutoMem say, in the words of this service, and memories as they expect them; pure."""
+"""Translates AutoMem's requests into this service's, and memories into AutoMem's form; pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AUTHORABLE: Final = (
     *("RELATES_TO", "LEADS_TO", "OCCURRED_BEFORE", "PREFERS_OVER", "EXEMPLIFIES", "CONTRADICTS", "REINFORCES"),
     *("INVALIDATED_BY", "EVOLVED_INTO", "DERIVED_FROM", "PART_OF"),
 )
-"""Types of relations that a client may make. The others are the service's."""
+"""Types of relations that a client may create."""
 
 TYPES: Final[Mapping[str, str]] = {name.lower(): name for name in get_args(TypeName)}
 SYSTEM: Final = ("timestamp", "updated_at", "last_accessed")
@@ -35,7 +35,7 @@ MODES: Final[Mapping[str, tuple[JobName, ...]]] = {
     "forget": ("forget",),
     "full": tuple(WORKSPACE_JOBS),
 }
-"""What each mode of a consolidation is here."""
+"""The jobs for each mode of a consolidation."""
 
 NOT_OFFERED: Final[Mapping[str, str]] = {
     "graph": "The graph is read per memory here: GET /v1/memories/{id}/related and /v1/entities.",
@@ -44,14 +44,14 @@ NOT_OFFERED: Final[Mapping[str, str]] = {
     "documents": "Files are not kept: store their text.",
     "enrichment/reprocess": "What is enriched again is what changes: PATCH the memory's content.",
 }
-"""By the beginning of the path."""
+"""Messages by the beginning of the path."""
 
 # -- requests ----------------------------------------------------------------------------------------------------------
 
 
 def store_body(sent: Mapping[str, Any], dimension: int, where: str = "") -> tuple[dict[str, Any], list[str]]:
     """The body of POST /v1/memories for a memory of AutoMem, and warnings; raises InvalidInput. Every text is kept,
-    even if a similar one exists, as AutoMem does. `where`: stands before the names of fields."""
+    even if a similar one exists, as AutoMem does. `where`: a prefix for the names of fields."""
     if not isinstance(sent.get("content"), str) or not sent["content"].strip():
         raise InvalidInput(f"{where}content: is missing.", field=f"{where}content")
     body = present(sent, "content", "tags", "metadata", "timestamp", "t_valid", "t_invalid", *NEW_SYSTEM)
@@ -73,7 +73,7 @@ def store_body(sent: Mapping[str, Any], dimension: int, where: str = "") -> tupl
 
 
 def patch_body(sent: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of PATCH /v1/memories/{id}; raises InvalidInput. An empty time takes it away."""
+    """The body of PATCH /v1/memories/{id}; raises InvalidInput. An empty time removes it."""
     body = present(sent, "content", "tags", "metadata", *SYSTEM)
     body |= {**_numbers(sent, ""), **_type(sent, "")}
     body |= {name: sent[name] or None for name in ("t_valid", "t_invalid") if name in sent}
@@ -119,7 +119,7 @@ def is_uuid(given: object) -> bool:
 
 
 def relation_type(given: object) -> str:
-    """RELATES_TO unless named; raises InvalidInput for one that is not for clients."""
+    """RELATES_TO by default; raises InvalidInput for a type that clients may not create."""
     found = str(given or "RELATES_TO").strip().upper()
     if found not in AUTHORABLE:
         raise InvalidInput(f"type: must be one of {', '.join(sorted(AUTHORABLE))}.", field="type")
@@ -127,7 +127,7 @@ def relation_type(given: object) -> str:
 
 
 def words(given: Sequence[str]) -> list[str]:
-    """Of a parameter that may be repeated, and hold several between commas."""
+    """The values of a parameter that may be repeated and comma-separated."""
     return [part.strip() for each in given for part in each.split(",") if part.strip()]
 
 
@@ -175,11 +175,11 @@ COMPONENTS: Final[Mapping[str, str]] = {
     "importance": "importance",
     "relation": "goal",
 }
-"""Parts of AutoMem's score by the signal here that is nearest to it."""
+"""For each part of AutoMem's score, the nearest signal here."""
 
 
 def hit_item(hit: Hit, match_type: str, relations: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """A hit of a recall; its parts are those of the ranking here."""
+    """A hit of a recall; its score components come from the ranking here."""
     terms = {name: round(term.value, 4) for name, term in hit.terms.items() if term.weight > 0}
     parts = {name: terms.get(signal, 0.0) for name, signal in COMPONENTS.items()}
     if hit.similarity is not None:

@@ -1,4 +1,4 @@
-"""What the adapters share: bodies without a model of their own, pages by number, and calls that are not offered."""
+"""Shared by the adapters: bodies without a model, numbered pages, and calls that are not offered."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from service.runtime.resources import Resources
 EVERY_METHOD: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 MOST_PAGED: Final = 10_000
-"""How far pages by number reach: the places before a page are read again for each of them."""
+"""The last memory that numbered pages reach, because each page reads all those before it again."""
 
 
 class ForeignRoute(JsonRoute):
     """A route of another system's API. Its clients add query parameters that mean nothing here, so unknown ones are
-    left out; routes that delete by query refuse them themselves (`only`). Those of mem0 end every path with a slash."""
+    ignored; routes that delete by query refuse them (`only`). mem0's clients end every path with a slash."""
 
     any_parameter = True
     reads_its_body = True
@@ -60,14 +60,14 @@ def objects_in(sent: Mapping[str, Any], name: str, most: int) -> list[dict[str, 
 
 
 def only(request: Request, *names: str) -> None:
-    """Raises InvalidInput for a query parameter that is not among `names`: of a deletion it might be what limits it."""
+    """Raises InvalidInput for a query parameter that is not among `names`, because it might limit a deletion."""
     for name in request.query_params:
         if name not in names:
             raise InvalidInput(f"{name[:100]}: is not a parameter of this request.", field=name[:100])
 
 
 def whole_number(given: object, field: str, *, default: int, least: int = 1, most: int) -> int:
-    """A number of a query or body, cut to its range; raises InvalidInput for anything else."""
+    """A number in a query or body, clamped to its range; raises InvalidInput for anything else."""
     if given is None or given == "":
         return default
     try:
@@ -87,12 +87,12 @@ def moment(given: object, field: str) -> datetime:
 
 
 def not_offered(sentence: str) -> HTTPException:
-    """501, for a call that this service has nothing for."""
+    """501, for a call without an equivalent in this service."""
     return HTTPException(501, sentence)
 
 
 def refuse_other(path: str, sentences: Mapping[str, str]) -> NoReturn:
-    """Raises 501 with the sentence of a known call that is not offered, by how its path begins, else 404."""
+    """Raises 501 with the message for a known call that is not offered, by the beginning of its path, else 404."""
     for begin, sentence in sentences.items():
         if path == begin or path.startswith(f"{begin}/"):
             raise not_offered(sentence)
@@ -115,8 +115,7 @@ async def numbered_page(
     skip: int,
     limit: int,
 ) -> NumberedPage:
-    """The memories of a scope after the first `skip`, and how many there are; raises InvalidInput beyond
-    MOST_PAGED."""
+    """The memories of a scope after the first `skip`, and their number; raises InvalidInput beyond MOST_PAGED."""
     if skip + limit > MOST_PAGED:
         detail = f"page: ends after {MOST_PAGED:,} memories; continue with GET /v1/memories, which has a cursor."
         raise InvalidInput(detail, field="page")
@@ -138,5 +137,5 @@ async def numbered_page(
 
 
 def present(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Those of the fields that are there and not null."""
+    """The fields that exist and are not null."""
     return {name: given[name] for name in names if given.get(name) is not None}

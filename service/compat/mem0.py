@@ -78,8 +78,8 @@ async def ping(caller: CallerOf) -> dict[str, Any]:
 @router.post("/v1/memories")
 @router.post("/v3/memories/add")
 async def add(request: Request, caller: Writer, res: ResourcesOf, write: WriteOf) -> Any:
-    """With a language model the facts are read later, unless async_mode is false: PENDING, and the event tells when
-    they are. Without one reading them takes milliseconds, and they stand in the answer: SUCCEEDED."""
+    """With a language model the facts are read later unless async_mode is false: the answer is PENDING, and the event
+    shows when they are stored. Without one the facts are in the answer: SUCCEEDED."""
     sent = await object_of(request)
     given, unused = mem0_words.conversation(sent)
     body = body_of(StoreRequest, given)
@@ -115,7 +115,7 @@ def _answer_add(event_id: UUID, stored: Mapping[str, Any]) -> StoredAnswer:
 
 
 async def _keep_event(caller: Caller, event_id: UUID, answer: StoredAnswer, res: Resources) -> None:
-    """Clients ask for the event of an add that is done, too. It holds no text."""
+    """Keeps an event for a finished add, since clients ask for it. It contains no text."""
     made = [{"event": each["event"], "id": each["id"]} for each in answer.body["results"]]
     result = {"results": made, "warnings": answer.body["warnings"]}
     async with res.db.begin(caller.workspace_id) as session:
@@ -125,7 +125,7 @@ async def _keep_event(caller: Caller, event_id: UUID, answer: StoredAnswer, res:
 
 @router.get("/v1/events")
 async def list_events(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
-    """The newest first; of adds, and of deletions that take long."""
+    """Events of adds and of long deletions, newest first."""
     limit = whole_number(request.query_params.get("page_size"), "page_size", default=PAGE_SIZE, most=PAGE_SIZE)
     async with res.db.read(caller.workspace_id) as session:
         found = await operations.newest(session, caller.workspace_id, limit=limit)
@@ -160,7 +160,7 @@ def _no_event() -> NotFound:
 @router.post("/v2/memories/search", dependencies=RATE_LIMITED)
 @router.post("/v3/memories/search", dependencies=RATE_LIMITED)
 async def search(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
-    """`threshold` counts against the score here, and the keywords of a query always count."""
+    """`threshold` applies to the score here, and the keywords of a query always count."""
     sent = await object_of(request)
     given = mem0_words.search_body(sent, res.settings.max_page_size)
     hits: list[Hit] = []
@@ -187,7 +187,7 @@ async def get_all_by_query(request: Request, caller: Reader, res: ResourcesOf) -
 
 
 async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Caller, res: Resources) -> dict[str, Any]:
-    """The newest first. Of several users each has its own page, so they are read from the first on and cut."""
+    """Newest first. Several users are read one after the other from the first on, and cut to the page."""
     asked = {**sent, **request.query_params}
     size = whole_number(asked.get("page_size"), "page_size", default=PAGE_SIZE, most=res.settings.max_page_size)
     page = whole_number(asked.get("page"), "page", default=1, most=MAX_ITEMS)
@@ -224,7 +224,7 @@ async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used
 
 @router.get("/v1/memories/{id}/history")
 async def get_history(id: str, caller: Reader, res: ResourcesOf) -> list[dict[str, Any]]:
-    """Oldest first; also of a memory that is gone."""
+    """Oldest first; also for a deleted memory."""
     async with res.db.read(caller.workspace_id) as session:
         entries = await history.of_memory(session, caller.workspace_id, memory_id(id), limit=MOST_ENTITIES)
     if not entries:
@@ -237,7 +237,7 @@ async def get_history(id: str, caller: Reader, res: ResourcesOf) -> list[dict[st
 
 
 class ForeignPatch(PatchMemoryRequest):
-    """The metadata may have any names, as those of an add may."""
+    """A patch whose metadata may have any keys, as in an add."""
 
     reserves_names: ClassVar = False
 
@@ -261,7 +261,7 @@ def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revisi
 
 @router.put("/v1/batch")
 async def batch_update(request: Request, caller: Changer, res: ResourcesOf, write: BatchOf) -> dict[str, Any]:
-    """One after the other; the first that fails is the answer where none succeeds."""
+    """Updates one after the other; if none succeeds, the answer is the first error."""
     items = mem0_words.items(await object_of(request), MAX_BATCH_ITEMS)
     failed: list[tuple[str, ServiceError]] = []
     for index, item in enumerate(items):
@@ -281,7 +281,7 @@ async def batch_update(request: Request, caller: Changer, res: ResourcesOf, writ
 
 @router.post("/v1/feedback")
 async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: WriteOf) -> Any:
-    """Kept with the memory, and shown and filtered with it; it does not change what is found."""
+    """Stored with the memory, shown, and can be filtered by; it does not change the ranking."""
     sent = await object_of(request)
     said = sent.get("feedback")
     if said not in (None, "POSITIVE", "NEGATIVE", "VERY_NEGATIVE"):
@@ -321,7 +321,7 @@ def _answer_delete(_: ForgottenMemory) -> StoredAnswer:
 
 @router.delete("/v1/memories")
 async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Any:
-    """Never of everybody: at least one user, agent or run has to be named."""
+    """Needs at least one user, agent or run: never deletes everybody's memories."""
     only(request, *mem0_words.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
     named = {
         **mem0_words.named_by_repr(request.query_params.get("filters")),
@@ -356,7 +356,7 @@ async def _forgotten(
 
 @router.delete("/v1/batch")
 async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Any:
-    """All in one transaction; unknown ones do not stop the others."""
+    """All in one transaction; unknown ids do not prevent the others."""
     ids = [memory_id(each["memory_id"]) for each in mem0_words.items(await object_of(request), MAX_BATCH_ITEMS)]
 
     def answer(found: list[ForgottenMemory]) -> StoredAnswer:

@@ -1,8 +1,6 @@
-"""What clients of mem0 say, in the words of this service, and memories as they expect them; pure.
-
-A filter of mem0 is an object of fields, with AND, OR and NOT over lists. The entities in it (user_id, agent_id,
-run_id) decide whose memories are read: those which every match must have become the scope. An app_id is kept in the
-metadata.
+"""Translates mem0's requests into this service's, and memories into mem0's form; pure. A mem0 filter is an object of
+fields, with AND, OR and NOT over lists. The entities in it (user_id, agent_id, run_id) determine the scope: those that
+every match must have. An app_id is kept in the metadata.
 """
 
 from __future__ import annotations
@@ -32,18 +30,18 @@ NAMES: Final[Mapping[str, str]] = {
     "keywords": "memory",
     "memory_ids": "id",
 }
-"""Fields of mem0's memories, as they are called here. Every other name is one of the metadata."""
+"""Fields of mem0's memories and their names here. Every other name is a metadata key."""
 
 KEPT_IN_METADATA: Final = ("app_id", "feedback", "feedback_reason")
 TOP_K: Final = 10
 MAX_REPR: Final = 2_000
-"""Characters of `filters` in a query, where mem0's client in Python sends the repr of its dictionary."""
+"""The most characters of `filters` in a query, in which mem0's Python client sends the repr of a dictionary."""
 
 MOST_OWNERS: Final = 10
-"""Scopes that one request may read, one after the other."""
+"""The most scopes that one request may read, one after the other."""
 
 Owner = dict[str, str]
-"""An id by its name: one of several ways in which a filter can hold."""
+"""Ids by name: one of several ways in which a filter can match."""
 
 NOT_OFFERED: Final[Mapping[str, str]] = {
     "api/v1/orgs": "Organizations, projects and members are workspaces and keys here: /v1/workspaces and /v1/api-keys. "
@@ -54,13 +52,13 @@ NOT_OFFERED: Final[Mapping[str, str]] = {
     "v2/profiles": "Profiles need no settings and no jobs here: see GET /v1/users/{user_id}/profile.",
     "v2/entities": "A profile of mem0's form is not offered: see GET /v1/users/{user_id}/profile.",
 }
-"""By the beginning of the path."""
+"""Messages by the beginning of the path."""
 
 # -- filters -----------------------------------------------------------------------------------------------------------
 
 
 def tree(given: object, where: str = "filters") -> dict[str, Any] | None:
-    """The filter as this service takes it, None for an empty one; raises InvalidInput."""
+    """The filter in this service's form, None for an empty one; raises InvalidInput."""
     if not isinstance(given, dict):
         raise InvalidInput(f'{where}: must be an object, such as {{"user_id": "alice"}}.', field=where)
     parts = [part for name, value in given.items() for part in _parts(name, value, f"{where}.{name[:100]}")]
@@ -76,7 +74,9 @@ def _parts(name: str, value: Any, where: str) -> list[dict[str, Any]]:
     if name == "metadata" and isinstance(value, dict):
         return [each for key, wanted in value.items() for each in _conditions(f"metadata.{key}", wanted, where)]
     own = _conditions(f"metadata.{name.removeprefix('metadata.')}", value, where)
-    if name == "timestamp" and all(each["operator"] in filters.ORDER for each in own):  # mem0's, or one of the metadata
+    if name == "timestamp" and all(
+        each["operator"] in filters.ORDER for each in own
+    ):  # a field of mem0's, or a metadata key
         return [{"OR": [{"AND": _conditions(name, value, where)}, {"AND": own}]}]
     return _conditions(NAMES[name], value, where) if name in NAMES else own
 
@@ -112,8 +112,8 @@ def _condition(field: str, operator: str, value: Any) -> dict[str, Any]:
 
 
 def scopes(sent: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The scopes that a search or list looks at, as fields of a request; none where the filter contradicts itself.
-    Raises InvalidInput where they cannot be told from the filter, or are too many."""
+    """The scopes of a search or list, as fields of a request; none if the filter contradicts itself. Raises
+    InvalidInput if the filter does not determine them, or there are too many."""
     if sent.get("show_expired"):
         raise InvalidInput("show_expired: what has expired is gone here, and nobody is shown it.", field="show_expired")
     given = sent.get("filters")
@@ -145,7 +145,7 @@ def _owners(given: Mapping[str, Any]) -> list[Owner]:
 
 
 def _ids_named(value: Any) -> list[str]:
-    """The ids that a condition leaves; empty where it leaves all."""
+    """The ids that a condition allows; empty if it allows all."""
     if isinstance(value, dict):
         value = value.get("eq", value.get("in"))
     ids = value if isinstance(value, list) else [value]
@@ -153,7 +153,7 @@ def _ids_named(value: Any) -> list[str]:
 
 
 def _join(one: Sequence[Owner], other: Sequence[Owner]) -> list[Owner]:
-    """Both at once, in every way that does not contradict itself; each way once."""
+    """Every consistent combination of both, each once."""
     if len(one) * len(other) > filters.MAX_CONDITIONS:
         raise InvalidInput("filters: names too many users, agents and runs.", field="filters")
     ways = [{**a, **b} for a in one for b in other if all(b.get(name, value) == value for name, value in a.items())]
@@ -161,7 +161,7 @@ def _join(one: Sequence[Owner], other: Sequence[Owner]) -> list[Owner]:
 
 
 def narrow(sent: Mapping[str, Any], scope: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The filter of a search or list, without what its only scope says already."""
+    """The filter of a search or list, without the conditions of its only scope."""
     given = sent.get("filters")
     found = [] if given is None else [tree(_without(given, scope) if isinstance(given, dict) else given)]
     for name, operator, field in (("start_date", "gte", NAMES["created_at"]), ("end_date", "lte", NAMES["created_at"])):
@@ -191,11 +191,11 @@ WITHOUT_MEANING: Final = frozenset(
     {"api_version", "app_id", "enable_graph", "org_id", "org_name", "output_format", "project_id", "project_name"}
     | {"source", "version"}
 )
-"""Fields of an add that clients send and that change nothing here, and app_id, which is kept."""
+"""Fields of an add without an effect here, and app_id, which is kept."""
 
 
 def conversation(sent: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The body of POST /v1/memories for what is added, and warnings about what was left out; raises InvalidInput."""
+    """The body of POST /v1/memories for an add, and warnings about ignored fields; raises InvalidInput."""
     if sent.get("messages") in (None, []):
         raise InvalidInput('messages: are missing: send a list of {"role", "content"}.', field="messages")
     named = sent.get("filters")
@@ -232,7 +232,7 @@ def _message(given: Any) -> Any:
 
 
 def expiry(given: object) -> datetime | None:
-    """The moment after the day on which a memory is there for the last time; None for null."""
+    """The moment after a memory's last day; None for null."""
     if given is None:
         return None
     found = moment(given, "expiration_date").astimezone(UTC)
@@ -263,7 +263,7 @@ def search_body(sent: Mapping[str, Any], most: int) -> dict[str, Any]:
 
 
 def patch_body(sent: Mapping[str, Any]) -> dict[str, Any]:
-    """The body of PATCH /v1/memories/{id}; raises InvalidInput where nothing is to change."""
+    """The body of PATCH /v1/memories/{id}; raises InvalidInput if nothing changes."""
     given = present(sent, "metadata")
     if sent.get("text", sent.get("data")) is not None:
         given["content"] = sent.get("text", sent.get("data"))
@@ -292,7 +292,7 @@ def items(sent: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
 
 
 def named_by_repr(given: str | None) -> dict[str, Any]:
-    """`{'user_id': 'alice'}` as mem0's client in Python writes it; raises InvalidInput for anything else."""
+    """Parses `{'user_id': 'alice'}` as mem0's Python client writes it; raises InvalidInput for anything else."""
     if given is None:
         return {}
     try:
@@ -347,7 +347,7 @@ def history_entry(found: HistoryEntry, metadata: Mapping[str, Any] | None = None
 
 
 def added_item(outcome: Mapping[str, Any]) -> dict[str, Any]:
-    """What became of one fact of an add; `outcome`: as POST /v1/memories answers it."""
+    """The outcome for one fact of an add, from that of POST /v1/memories."""
     found = {"id": outcome["id"], "event": outcome["event"], "memory": outcome["memory"]}
     if outcome.get("old_memory"):
         found["previous_memory"] = outcome["old_memory"]
@@ -355,7 +355,7 @@ def added_item(outcome: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_fault(warning: str) -> bool:
-    """Whether it says that the language model did not do its part."""
+    """Whether a warning says that the language model failed."""
     return warning.startswith("llm_")
 
 
@@ -365,11 +365,11 @@ STATUS: Final[Mapping[str, str]] = {
     "done": "SUCCEEDED",
     "failed": "FAILED",
 }
-"""Of an event, by the state of its operation."""
+"""The status of an event by the state of its operation."""
 
 
 def event_item(found: OperationRecord, texts: Mapping[UUID, Memory]) -> dict[str, Any]:
-    """An add, or a deletion that takes long, as mem0 shows its event. `texts`: of the memories it made."""
+    """The event of an add or a long deletion, as mem0 shows it. `texts`: of the new memories."""
     results = [
         {**each, "data": {"memory": texts[UUID(each["id"])].text}}
         for each in (found.result or {}).get("results", [])
@@ -389,7 +389,7 @@ def event_item(found: OperationRecord, texts: Mapping[UUID, Memory]) -> dict[str
 
 
 def choose_fields(item: dict[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
-    """The item, or of it the `fields` that were asked for, and what every client needs."""
+    """The item, or its requested `fields` with those that every client needs."""
     wanted = sent.get("fields")
     if not isinstance(wanted, list) or not wanted:
         return item

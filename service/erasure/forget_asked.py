@@ -1,6 +1,6 @@
-"""What a user asks to forget in a message: planned before the transaction, deleted in it, and said in the answer.
-
-It deletes and never purges, and takes nothing where it is not clear what is meant: then the answer says what was found.
+"""Requests to forget in a user's message: planned before the transaction, carried out in it, and reported in the
+answer. They delete but never purge. If it is not clear what is meant, nothing is deleted and the answer lists the
+candidates.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ DONE = "forgotten: {memories} memories and {sentences} sentences of turns."
 SHOWN = 3
 
 MOST_ASKED = 10
-"""Requests to forget of one conversation that are carried out: each reads all texts of the scope."""
+"""The most requests of one conversation that are carried out, since each reads all texts of the scope."""
 
 MOST_COMPARED = 20
-"""Sentences before a request, in the same messages, that it may mean."""
+"""The most sentences before a request, in the same messages, to which it may refer."""
 
 TOO_MANY = f"forget_unclear: more than {MOST_ASKED} things were to be forgotten; only the first {MOST_ASKED} count."
 
 
 @dataclass(frozen=True, slots=True)
 class AskedToForget:
-    """A request in the message at this place. `plan`: what goes, None where nothing does. `here`: what it means in the
-    messages of the request themselves, as message and span."""
+    """A request in the message at this place. `plan`: what is deleted; None: nothing. `here`: the sentences of the same
+    messages that it refers to, as message and span."""
 
     message: int
     wish: ForgetWish
@@ -58,7 +58,7 @@ class AskedToForget:
 
     @property
     def spans(self) -> tuple[tuple[int, int, int], ...]:
-        """Message and span of the request and of what it means in the messages; nothing of it is kept or shown."""
+        """Message and span of the request and of the sentences it refers to, none of which is kept or shown."""
         return (self.message, self.wish.start, self.wish.end), *self.here
 
 
@@ -72,7 +72,7 @@ class ForgettingInTalk:
 
 
 async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple[AskedToForget, ...]:
-    """The requests of the messages, each with what it means; none where two people talk to each other."""
+    """The requests in the messages, each with its plan; none if two people talk to each other."""
     names = {draft.speech.speaker for draft in messages if draft.speech is not None and draft.speech.role == "user"}
     if len(names) > 1:
         return ()
@@ -89,7 +89,7 @@ async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple
 
 
 def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) -> list[Utterance]:
-    """The messages without their requests, which are no facts, and without what they mean."""
+    """The messages without their requests, which are not facts, and without the sentences they refer to."""
     spans: dict[int, list[Span]] = {}
     for each in asked:
         for place, start, end in each.spans:
@@ -107,8 +107,8 @@ async def carry_out(
     res: Resources,
     request: WriteContext,
 ) -> list[Outcome]:
-    """Deletes what was asked for, and withdraws the sentences that ask, also where nothing was found. In the
-    transaction in which the turns were written; one outcome per memory."""
+    """Deletes what was asked for, and withdraws the asking sentences even if nothing was found, in the transaction that
+    writes the turns; returns one outcome per memory."""
     outcomes, scope = [], forgetting.scope
     spans = [
         WithdrawnSpan(places[message].id, start, end, "deleted")
@@ -177,7 +177,7 @@ def _not_clear(plan: ForgetPlan) -> str:
 async def _said_here(
     place: int, wish: ForgetWish, messages: Sequence[Draft], res: Resources
 ) -> tuple[tuple[int, int, int], ...]:
-    """What a request means in the user's messages up to it, as message and span."""
+    """The sentences before a request, in the user's messages, that it refers to, as message and span."""
     said = [
         (number, start, min(end, wish.start) if number == place else end)
         for number, each in enumerate(messages[: place + 1])

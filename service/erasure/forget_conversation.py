@@ -1,7 +1,6 @@
-"""Deleting a conversation or one turn: its text goes, and the memories that are turns of it.
-
-Facts that were read in it are the user's own by then and stay, unless the caller wants those gone that rest on it
-alone. A purge takes these in any case, with history, log and everything else that has words of them.
+"""Deletes a conversation or one turn: its text, and the memories that are verbatim turns of it. Facts that were read
+from it belong to the user and stay, unless the caller also wants to delete those that come from it alone. A purge
+always erases these, with history, log and everything else that contains their words.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from service.working.statements import working
 
 @dataclass(frozen=True, slots=True)
 class DeletedTalk:
-    """What went: `turns` and `memories` are counts. `already_deleted`: it had gone before."""
+    """The outcome: `turns` and `memories` are counts. `already_deleted`: it was deleted before."""
 
     id: UUID
     already_deleted: bool = False
@@ -40,7 +39,7 @@ class DeletedTalk:
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A conversation, or (`turn_id`) one turn of it, there or deleted before."""
+    """A conversation, or (`turn_id`) one turn of it, existing or deleted."""
 
     scope: Scope
     conversation_id: UUID
@@ -53,7 +52,7 @@ class Talk:
 
 
 async def find_turn(owner: Scope, turn_id: UUID, res: Resources) -> Talk:
-    """The turn with this id, there or deleted before, of the user, agent and run of `owner` (None: any)."""
+    """The turn with this id, existing or deleted, of the user, agent and run of `owner` (None: any)."""
     workspace_id = owner.workspace_id
     async with res.db.read(workspace_id) as session:
         turn = (await get_many(session, workspace_id, [turn_id])).get(turn_id)
@@ -66,7 +65,7 @@ async def find_turn(owner: Scope, turn_id: UUID, res: Resources) -> Talk:
 
 
 async def find_conversation(owner: Scope, wanted: str, res: Resources) -> Talk:
-    """The conversation, there or (by its id) deleted before. Raises NotFound."""
+    """The conversation, existing or (by its id) deleted. Raises NotFound."""
     async with res.db.read(owner.workspace_id) as session:
         try:
             there = await find(session, owner, wanted)
@@ -113,7 +112,7 @@ async def delete(
 async def purge_talk(
     talk: Talk, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> PurgeReceipt:
-    """Erases it with the memories that rest on it alone, there or deleted before."""
+    """Erases it with the memories that come from it alone, existing or deleted."""
     workspace_id = talk.scope.workspace_id
     async with write_transaction(talk.scope, res, request) as session:
         await session.execute(purge.LONG_TIMEOUT)
@@ -125,9 +124,9 @@ async def purge_talk(
             *await turns.rested_on(session, workspace_id, ids),
         }
         whole = talk.turn_id is None
-        # answers kept for an Idempotency-Key name the conversation by its id
+        # answers stored for an Idempotency-Key name the conversation by its id
         named = [*ids, talk.conversation_id] if whole else ids
-        if whole:  # before the conversation goes: by its name the notes are found
+        if whole:  # before the conversation is deleted, because the notes are found by its name
             await working.erase_of_conversation(session, workspace_id, talk.conversation_id)
         counts = await purge.purge_memories(session, workspace_id, sorted(gone), turns=named)
         await turns.delete(session, workspace_id, ids, conversation_id=talk.conversation_id, whole=whole)
@@ -141,7 +140,7 @@ async def purge_talk(
 
 
 async def _lock(session: Session, talk: Talk, expected: Expected | None) -> bool:
-    """Locks the conversation; whether the talk is still there."""
+    """Locks the conversation; returns whether the talk still exists."""
     workspace_id = talk.scope.workspace_id
     found = await conversations.lock(session, workspace_id, talk.conversation_id)
     if found is None:

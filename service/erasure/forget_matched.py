@@ -1,7 +1,6 @@
-"""Removing what a plan names, and nothing else: memories, and sentences of turns, in one transaction.
-
-A memory that changed since the plan was made stays, and the answer says so. With a purge the words go for good: a
-sentence is cut out of its turn and of the log, and the turn goes with it when no word is left.
+"""Removes exactly what a plan names, memories and sentences of turns, in one transaction. A memory that changed since
+the plan was made stays, and the answer says so. A purge removes the words for good: a sentence is cut out of its turn
+and of the log, and a turn without words left is deleted.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ CHANGED = "changed: memory {id} has changed since it was chosen, and stays."
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The plan as it was carried out: what is left in it is gone. `receipt`: of a purge."""
+    """The plan as it was carried out: what it still names was removed. `receipt`: of a purge."""
 
     plan: ForgetPlan
     carried_out: bool = False
@@ -85,14 +84,14 @@ async def delete(
 
 
 async def _strike(session: Session, scope: Scope, target: ForgetTarget, res: Resources) -> bool:
-    """Takes the sentences that are meant out of a memory; False where another memory says the rest already."""
+    """Removes the matching sentences from a memory; False if another memory already says the rest."""
     text = CleanText(target.remaining)
     memory = Neighbour(target.id, CleanText(target.text), "", target.version, 1.0)
     return await write.strike(session, scope, Strike(memory, text), res, at=None, evidence=None)
 
 
 async def _keep_rest(session: Session, wanted: ForgetScope, target: ForgetTarget, res: Resources) -> None:
-    """Keeps what is left of a memory that is purged as a new memory, unless another one says it already."""
+    """Keeps the rest of a purged memory as a new memory, unless another one already says it."""
     workspace_id, text, new_id = wanted.scope.workspace_id, CleanText(target.remaining), uuid7()
     digest = content_hash(text)
     if await deduplication.with_hash(session, wanted.scope, digest, now=res.clock()) is not None:
@@ -103,7 +102,8 @@ async def _keep_rest(session: Session, wanted: ForgetScope, target: ForgetTarget
 
 
 async def drop_changed(session: Session, workspace_id: UUID, plan: ForgetPlan) -> tuple[ForgetPlan, tuple[str, ...]]:
-    """The plan without memories that changed or went since it was made, and the sentences that rest on them alone."""
+    """The plan without memories that were changed or deleted since it was made, and without the sentences of these
+    alone."""
     versions = {each.id: each.version for each in plan.memories if each.version}
     same = set(await targets.lock_unchanged(session, workspace_id, versions))
     lost = [each.id for each in plan.memories if each.version and each.id not in same]
@@ -140,7 +140,7 @@ async def _purge(
 async def _cut_out(
     session: Session, workspace_id: UUID, turn_ids: set[UUID], sentences: Sequence[ForgetSentence]
 ) -> set[UUID]:
-    """Cuts the sentences out of those turns that say more; returns these turns."""
+    """Cuts the sentences out of turns that say more; returns these turns."""
     spans: dict[UUID, list[Span]] = {}
     for each in sentences:
         spans.setdefault(each.turn_id, []).append((each.start, each.end))

@@ -1,8 +1,7 @@
-"""What a request to forget means, before anything is removed.
-
-Identifiers, names and words are compared with every text of the scope (language/forget_matching.py). Words that no text
-says all of are compared by meaning, sentence by sentence, and count only where one is clearly nearer than all others.
-What is meant goes wherever it stands: in turns, in what other memories take up, and in the assistant's next reply.
+"""Plans a request to forget, before anything is removed. Identifiers, names and words are compared with every text of
+the scope (language/forget_matching.py). If no text has all the words, sentences are compared by meaning, and one
+matches only if it is clearly nearer than all others. Matching content is removed everywhere: in turns, where other
+memories repeat it, and in the assistant's next reply.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ from service.postgres.engine import Session
 from service.runtime.resources import Resources
 
 CLEAR_SIMILARITY = 0.55
-"""Calibrated similarity of a query and a sentence from which it may be meant."""
+"""Calibrated similarity of a query and a sentence from which the sentence may match."""
 
 CLEAR_LEAD = 0.1
-"""How much nearer the nearest must be than any other memory: of 26 queries with the answer among three texts 14 had
-such a lead, all rightly; the others are listed."""
+"""The lead that the nearest must have over any other memory: of 26 queries with the answer among three texts, 14 had
+it, all correctly; for the others the candidates are listed."""
 
 COMPARED_PARTS = 40
-"""Sentences that are embedded for one request."""
+"""The most sentences that are embedded for one request."""
 
 NOTHING_SAID = "Nothing stored has the identifier, the name or all words of the query."
 NOT_CLEAR = "No memory says all words of the query, and none is clearly nearer to it than the others."
@@ -69,8 +68,8 @@ async def by_query(
     with_deleted: bool = False,
     sort: Sort | None = None,
 ) -> ForgetPlan:
-    """What a query means in the scope. `raw`: as it was sent, compared first; `query`: redacted, as the texts were.
-    `with_deleted`: also memories that are gone, as far as their history knows them. `sort`: of a request in a message,
+    """The plan for a query. `raw`: the query as sent, compared first; `query`: redacted, as the texts were.
+    `with_deleted`: also deleted memories, as far as their history has them. `sort`: the kind of request in a message,
     which means one memory unless it says "everything"."""
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         texts = await forget_texts.read(session, wanted, with_deleted=with_deleted)
@@ -114,7 +113,7 @@ async def by_query(
 
 
 async def by_ids(wanted: ForgetScope, ids: Sequence[UUID], res: Resources) -> ForgetPlan:
-    """The memories of the scope with these ids, with what rests on them."""
+    """The plan for memories of the scope with these ids."""
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         extent = Extent(wanted.scope, wanted.channel)
         there = {each.id: each for each in await targets.by_ids(session, extent, ids, wanted.session_id)}
@@ -129,7 +128,7 @@ async def by_ids(wanted: ForgetScope, ids: Sequence[UUID], res: Resources) -> Fo
 
 
 async def last_said(wanted: ForgetScope, request: Draft, res: Resources) -> ForgetPlan:
-    """What the user said last in the conversation of a request, with the memories of it."""
+    """The plan for the user's last message in the conversation of a request, with its memories."""
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         texts = await forget_texts.read(
             session, replace(wanted, session_id=request.given.session_id), with_deleted=False
@@ -165,8 +164,7 @@ def _in_words(parsed: ForgetQuery, found: Matches[Key], spoken: Matches[Key], te
 
 
 async def _cosines(wanted: ForgetScope, query: CleanText, res: Resources) -> dict[UUID, float] | None:
-    """The memories nearest to the query with their calibrated similarity, nearest first; None where the embedder
-    fails."""
+    """The memories nearest to the query with their calibrated similarity, nearest first; None if the embedder fails."""
     scope = wanted.scope
     try:
         vector = await res.embedder.embed_query(scope.workspace_id, query)
@@ -190,8 +188,8 @@ async def _score(
     wanted: ForgetScope,
     sort: Sort | None,
 ) -> list[Scored]:
-    """The own sentences of these memories by their similarity to the query, nearest first. A statement about the
-    speaker is not said by what somebody else is or does."""
+    """The own sentences of these memories by their similarity to the query, nearest first. Sentences about somebody
+    else do not match a statement about the speaker."""
     own_word = sort == "statement" and _FIRST_PERSON.search(query) is not None
     units = [
         (key, place, part)
@@ -207,7 +205,7 @@ async def _score(
 
 
 async def _similarities(query: str, texts: Sequence[str], scope: Scope, res: Resources) -> list[float]:
-    """Of a query and each text, calibrated; 0 where the embedder fails."""
+    """Calibrated similarities of a query and each text; 0 if the embedder fails."""
     try:
         asked = await res.embedder.embed_query(scope.workspace_id, CleanText(query))
         vectors = await res.embedder.embed(scope.workspace_id, [CleanText(each) for each in texts])
@@ -217,7 +215,7 @@ async def _similarities(query: str, texts: Sequence[str], scope: Scope, res: Res
 
 
 async def nearest_of(query: str, texts: Sequence[str], scope: Scope, res: Resources) -> int | None:
-    """The place of the text that is clearly nearest to the query by meaning."""
+    """The index of the text that is clearly nearest to the query in meaning."""
     scores = await _similarities(query, texts, scope, res)
     first, *others = sorted(scores, reverse=True)
     clear = first >= CLEAR_SIMILARITY and (not others or first - others[0] >= CLEAR_LEAD)
@@ -285,7 +283,7 @@ def _build_plan(matched: Matched, chosen: ChosenParts, texts: ForgetTexts) -> Fo
 
 
 def _past_versions(there: Iterable[StoredText], meant: set[UUID]) -> list[ForgetTarget]:
-    """What goes with the memories that are meant."""
+    """The past versions of the matching memories."""
     return [
         ForgetTarget(each.id, each.text, f"is a past version of memory {each.version_of}", each.version)
         for each in there
@@ -317,7 +315,8 @@ def _near_misses(scored: Sequence[Scored], texts: ForgetTexts) -> tuple[ForgetTa
 
 
 async def _with_sources(session: Session, wanted: ForgetScope, plan: ForgetPlan) -> ForgetPlan:
-    """The plan with the sentences that those of its memories rest on that go whole, and no other live memory does."""
+    """The plan with the sentences from which completely removed memories came, unless another live memory needs
+    them."""
     workspace_id = wanted.scope.workspace_id
     ids = [each.id for each in plan.memories if not each.remaining]
     found = await targets.spans(session, workspace_id, ids)

@@ -1,7 +1,7 @@
 """Deleting a scope or a whole workspace.
 
-What is deleted cannot be restored, but its history stays, except after a reset. Small deletes are one transaction;
-above AT_ONCE rows the work is an operation whose job goes in batches and reports its progress.
+Deleted memories cannot be restored, but their history stays, except after a reset. Small deletes are one transaction;
+above AT_ONCE rows the work is an operation whose job works in batches and reports its progress.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from service.runtime.transactions import (
 
 AT_ONCE = 1_000  # rows a request deletes while the caller waits: some 200 ms
 SCOPE, RESET = "forget_scope", "reset"
-RESET_BATCH = 2_000  # without history to write a row costs a fifth
+RESET_BATCH = 2_000  # a row costs a fifth without writing history
 
 
 @dataclass(frozen=True, slots=True)
 class ForgottenScope:
-    """`deleted`: how many memories; `operation_id` when the work has only begun."""
+    """`deleted`: number of memories; `operation_id`: set if the work has only begun."""
 
     deleted: int = 0
     operation_id: UUID | None = None
 
 
 async def forget_scope(extent: Extent, res: Resources, request: WriteContext) -> ForgottenScope:
-    """Deletes everything of a scope that is committed by now, and nothing else. Many memories become an operation, the
-    other rows of the scope are deleted at once. `deleted` counts memories. A scope without ids is the shared one, which
-    has nothing but memories."""
+    """Deletes everything of a scope that is committed now. Many memories become an operation; the other rows of the
+    scope are deleted at once. `deleted` counts memories. A scope without ids is the shared one, which has only
+    memories."""
     workspace_id, shared = extent.scope.workspace_id, extent.scope.is_shared
     check_share(extent.scope, request)
     async with plain_transaction(workspace_id, res, request) as session:
@@ -83,7 +83,7 @@ async def _delete_at_once(session: Session, extent: Extent, res: Resources, requ
 
 
 async def _delete_unnamed_entities(session: Session, extent: Extent, res: Resources) -> None:
-    """The entities that were made by hand for a user go with all of the user's memories."""
+    """Deletes entities that callers created for a user, along with all of the user's memories."""
     scope = extent.scope
     if scope.user_id is not None and scope.agent_id is None and scope.run_id is None:
         await entities.delete_unnamed(session, scope, extent.channel, upto=res.clock())
@@ -92,8 +92,8 @@ async def _delete_unnamed_entities(session: Session, extent: Extent, res: Resour
 async def forget_next_batch(
     operation: OperationRecord, workspace_id: UUID, after: UUID | None, res: Resources
 ) -> UUID | None:
-    """Deletes one batch of an operation, counted in the same transaction. Returns the last id it looked at, from which
-    the next batch goes on (from the beginning it would walk over all dead rows), or None when nothing is left."""
+    """Deletes one batch of an operation, counted in the same transaction. Returns the last id it examined, after which
+    the next batch continues (from the beginning it would walk over all dead rows), or None if nothing is left."""
     extent = _extent(workspace_id, operation.request)
     async with res.db.begin(workspace_id, writes_shared=extent.scope.is_shared) as session:
         ids = await deletion.next_ids(session, extent, after=after)
@@ -142,14 +142,15 @@ async def _reset_next_batch(
 
 
 async def _reset_other_rows(operation: OperationRecord, workspace_id: UUID, res: Resources) -> int:
-    """Deletes one batch of all other rows of a reset; returns how many, 0 when nothing is left."""
+    """Deletes one batch of all other rows of a reset; returns how many, 0 if nothing is left."""
     until = datetime.fromisoformat(operation.request["until"])
     async with res.db.begin(workspace_id) as session:
         return await purge.remove_the_rest(session, workspace_id, until, batch=RESET_BATCH)
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
-    """Deletes until nothing is left. Each batch commits with its count, so a job that dies goes on where it stopped."""
+    """Deletes until nothing is left. Each batch commits with its count, so an interrupted job continues where it
+    stopped."""
     operation_id = UUID(str(job.payload["operation_id"]))
     async with res.db.begin(job.workspace_id) as session:
         operation = await operations.get(session, job.workspace_id, operation_id)

@@ -1,7 +1,6 @@
-"""Purge: a memory or a subject erased so that nothing of it can be read again.
-
-One transaction over every table that holds words, then the caches of this process. What stays of the audit is that
-something happened, and when; of the erasure itself its counts and a digest of the subject, not its name.
+"""Purge: erases a memory or a subject so that nothing of it can be read again. One transaction covers every table with
+text, followed by the caches of this process. Audit entries keep only what happened and when; the erasure's own entry
+has its counts and a digest of the subject, not its name.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ PROMISE = (
     "Unreachable from now on. Out of the data files once VACUUM has passed: {vacuum}. In the write-ahead log and in "
     "backups until their retention ends."
 )
-"""What an erasure can promise: docs/decisions/022-erasure.md."""
+"""What an erasure guarantees: docs/decisions/022-erasure.md."""
 
 BY_JOB = "a job that does it waits for the worker"
 BY_ITSELF = "autovacuum does that by itself, the owner of the tables can at once, this service cannot on this server"
@@ -52,7 +51,7 @@ class PurgeReceipt:
 
 
 async def purge_scope(extent: Extent, res: Resources, request: WriteContext) -> PurgeReceipt:
-    """Erases all that has every given id."""
+    """Erases everything that has every given id."""
     scope = extent.scope
     named = ("scope", scope.user_id or "", scope.agent_id or "", scope.run_id or "", extent.channel or "")
     async with write_transaction(scope, res, request) as session:
@@ -66,7 +65,7 @@ async def purge_scope(extent: Extent, res: Resources, request: WriteContext) -> 
 async def purge_memory(
     workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> PurgeReceipt:
-    """Erases one memory, there or deleted before. Raises NotFound for an id nothing is known of."""
+    """Erases one memory, existing or deleted. Raises NotFound for an unknown id."""
     async with res.db.read(workspace_id) as session:
         found = await purge.owner_of(session, workspace_id, memory_id)
     if found is None:
@@ -96,7 +95,7 @@ async def receipt_of(
     res: Resources,
     request: WriteContext,
 ) -> PurgeReceipt:
-    """The receipt of a purge, which stands in the audit, too. Queues the job that cleans the data files."""
+    """The receipt of a purge, which is also in the audit log. Queues the job that cleans the data files."""
     digest = hashlib.sha256("\0".join((str(workspace_id), *named)).encode()).hexdigest()
     may = await schedule.may_vacuum(session)
     if may:

@@ -1,4 +1,4 @@
-"""What a request to forget means: what would go, why, and what only comes near."""
+"""Values of a request to forget: what it removes and why, and the near misses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Matched = Literal["ids", "identifier", "name", "words", "meaning", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class ForgetScope:
-    """Where to look: rows with every given id, in one channel or (None) all, of one session where one is named."""
+    """Where to look: rows with every given id, in one channel or (None) all, of one session if it is given."""
 
     scope: Scope
     channel: str | None = None
@@ -22,9 +22,9 @@ class ForgetScope:
 
 @dataclass(frozen=True, slots=True)
 class ForgetTarget:
-    """A memory that is meant, with the version it was chosen by (0: deleted before, known from history only).
-    `remaining`: its text without the sentences that are meant; empty where all of it goes. `probability`: of one that
-    comes near, 0..1, that it is meant; None where that is not known."""
+    """A matching memory with its version (0: deleted, known only from history). `remaining`: its text without the
+    matching sentences; empty if all of it is removed. `probability`: for a near miss, 0..1, that it is meant; None if
+    unknown."""
 
     id: UUID
     text: str
@@ -36,8 +36,8 @@ class ForgetTarget:
 
 @dataclass(frozen=True, slots=True)
 class ForgetSentence:
-    """A part of a turn that is meant: a half-open span of its characters. `memory_id`: the memory that goes with it
-    and rests on it; None: the sentence itself says it."""
+    """A matching part of a turn: a half-open span of its characters. `memory_id`: the removed memory that came from it;
+    None: the sentence itself matched."""
 
     turn_id: UUID
     conversation_id: UUID
@@ -51,7 +51,7 @@ class ForgetSentence:
 
 @dataclass(frozen=True, slots=True)
 class ForgetPlan:
-    """What would go, by what it was found, in a sentence why, and what comes near and stays."""
+    """What would be removed, how it was matched, a sentence with the reason, and the near misses, which stay."""
 
     matched: Matched
     explanation: str

@@ -1,4 +1,4 @@
-"""Deleting what else belongs to a scope: goals, strategies, uses of tools, working memory and conversations."""
+"""Deletes the other rows of a scope: goals, strategies, uses of tools, working memory and conversations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from service.postgres.scopes import typed
 from service.postgres.tables import GOAL, STRATEGY
 from service.working.statements import working
 
-# With the jobs that would still read them, whose payload holds what was asked along with the turns.
+# With the jobs that would still read them, whose payload contains instructions sent with the turns.
 DELETE_EMPTY_CONVERSATIONS = text("""
     WITH gone AS (
         DELETE FROM conversation c WHERE c.workspace_id = :workspace
@@ -30,8 +30,9 @@ DELETE_PROFILE = text("DELETE FROM user_profile WHERE workspace_id = :workspace 
 
 
 async def delete_activity(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
-    """Deletes goals, strategies, uses of tools and working memory that have every given id (and the channel, if one is
-    given); rows removed by table. Before the conversations go: by them the sessions of a run are found."""
+    """Deletes goals, strategies, uses of tools and working memory with every given id (and the channel, if given);
+    returns the rows by table. To be called before conversations are deleted, because sessions of a run are found
+    through them."""
     return {
         "working_item": await working.erase(session, scope, channel),
         "goal": await records.erase(session, GOAL, scope, channel),
@@ -41,8 +42,8 @@ async def delete_activity(session: Session, scope: Scope, channel: str | None) -
 
 
 async def delete_conversations(session: Session, scope: Scope, channel: str | None) -> None:
-    """Deletes the turns that have every given id (and the channel, if one is given), the conversations that are empty
-    then, and with a whole user their profile. The log of conversations stays, as history does; a purge takes both."""
+    """Deletes the turns with every given id (and the channel, if given), the conversations that are then empty, and for
+    a whole user the profile. The conversation log stays, as history does; a purge erases both."""
     turns = scopes.owned("turn", scope, channel)
     await session.execute(typed(text(f"DELETE FROM turn WHERE {turns.sql}")), dict(turns.values))  # noqa: S608
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id, "channel": channel}

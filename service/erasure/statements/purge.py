@@ -1,8 +1,8 @@
 """Purging a subject with its history, and resetting a whole workspace.
 
-History, audit and the log of conversations give the application no right to delete, so purge_subject(),
-erase_history() and erase_conversation_log() (SECURITY DEFINER) do it. A purge is one transaction: an erasure that stops
-half-way would be none. See docs/decisions/022-erasure.md.
+The application has no right to delete from history, audit and the conversation log, so purge_subject(), erase_history()
+and erase_conversation_log() (SECURITY DEFINER) do it. A purge is one transaction, because half an erasure would be
+worthless. See docs/decisions/022-erasure.md.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from service.postgres.engine import Session
 from service.postgres.scopes import typed
 from service.postgres.tables import MEMORY, MEMORY_HISTORY
 
-# The walk over a workspace's history and audit has no index to count on: it may take longer than a request's statement.
+# The walk over a workspace's history and audit has no index: it may take longer than a normal statement.
 LONG_TIMEOUT = text("SELECT set_config('statement_timeout', '600000', true)")
 
 PURGE_SUBJECT = text("""
@@ -44,9 +44,10 @@ TAKEN_OVER = text("""
 
 
 async def purge_scope(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
-    """Rows removed or blanked by table, of all that has every given id (and the channel, if one is given)."""
+    """Erases everything with every given id (and the channel, if given); returns the removed or blanked rows by
+    table."""
     owned = scopes.owned("memory", scope, channel)
-    # concurrent changes of them have to finish: what they add would be overlooked
+    # concurrent changes of them have to finish, or their additions would be missed
     await session.execute(typed(text(LOCK_SCOPE.format(scope=owned.sql))), dict(owned.values))
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     counts = await activity.delete_activity(session, scope, channel)
@@ -65,8 +66,9 @@ async def purge_memories(
     turns: Sequence[UUID] = (),
     keep_turns: Sequence[UUID] = (),
 ) -> dict[str, int]:
-    """Rows removed or blanked by table, of memories, their past versions and promoted copies, the flagged memories that
-    gave them their text, the turns all of them came from (except `keep_turns`), and these turns."""
+    """Erases memories, their past versions and promoted copies, the flagged memories that gave them their text, the
+    turns that all of them came from (except `keep_turns`), and these turns; returns the removed or blanked rows by
+    table."""
     anyone = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
     followed = await deletion.lock_with_followers(session, workspace_id, ids)
     values = {"workspace": workspace_id, "ids": list(ids), "action": decisions.TAKEN_OVER}
@@ -85,7 +87,7 @@ async def _purge(session: Session, values: dict[str, object]) -> dict[str, int]:
 
 
 async def owner_of(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[Scope, int | None] | None:
-    """The scope of a memory that is or was there, and its version while it is there; None for an unknown id."""
+    """The scope of an existing or deleted memory, and its version if it exists; None for an unknown id."""
     columns = MEMORY.c.user_id, MEMORY.c.agent_id, MEMORY.c.run_id
     here = MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id
     row = (await session.execute(select(*columns, MEMORY.c.version).where(*here))).one_or_none()
@@ -117,7 +119,7 @@ DELETE_OLDER = """
         SELECT ctid FROM {table} WHERE workspace_id = :workspace AND created_at <= :until LIMIT :batch FOR UPDATE))
 """
 
-# Tables with words of the workspace's users. Turns go with their conversation.
+# Tables with text of the workspace's users. Turns are deleted with their conversation.
 DELETE_REST = tuple(
     text(DELETE_OLDER.format(table=table))
     for table in (
@@ -136,14 +138,14 @@ DELETE_REST = tuple(
     )
 )
 
-# Stored answers hold texts too; the one of the reset itself is being written.
+# Stored answers contain texts too; that of the reset itself is still being written.
 DELETE_ANSWERS = text("""
     DELETE FROM idempotency WHERE workspace_id = :workspace AND created_at <= :until AND key <> :own_key
       AND status IS NOT NULL AND status <> 410
 """)
 
-# A request that was accepted before and is not stored yet goes with the rest. A job that is working on it finds it
-# answered and stores nothing.
+# Requests that were accepted but not yet stored are dropped too. A job that is working on one finds it answered and
+# stores nothing.
 CANCEL_ACCEPTED = text("""
     WITH gone AS (
         DELETE FROM operation WHERE workspace_id = :workspace AND kind = 'record' RETURNING id, wall
@@ -154,7 +156,7 @@ CANCEL_ACCEPTED = text("""
     FROM gone ON CONFLICT DO NOTHING
 """).bindparams(bindparam("workspace", type_=Uuid()))
 
-# Jobs whose payload holds texts of memories; every other job is about the workspace.
+# Jobs whose payload contains texts of memories; every other job is about the workspace.
 DELETE_JOBS = text("""
     DELETE FROM job WHERE workspace_id = :workspace AND id = ANY (ARRAY(
         SELECT id FROM job WHERE workspace_id = :workspace AND created_at <= :until
@@ -163,7 +165,7 @@ DELETE_JOBS = text("""
 
 
 async def measure_workspace(session: Session, workspace_id: UUID) -> tuple[int, datetime | None, datetime]:
-    """How many memories there are, when the newest was created, and the server's time."""
+    """The number of memories, the creation time of the newest, and the server's time."""
     query = select(func.count(), func.max(MEMORY.c.created_at)).where(MEMORY.c.workspace_id == workspace_id)
     row = (await session.execute(query)).one()
     now = await session.scalar(NOW)
@@ -172,15 +174,15 @@ async def measure_workspace(session: Session, workspace_id: UUID) -> tuple[int, 
 
 
 async def cancel_accepted(session: Session, workspace_id: UUID) -> None:
-    """Drops the requests that were accepted and are not stored yet."""
+    """Drops requests that were accepted but not yet stored."""
     await session.execute(CANCEL_ACCEPTED, {"workspace": workspace_id})
 
 
 async def remove_memories(
     session: Session, workspace_id: UUID, upto: datetime, *, after: UUID | None, batch: int
 ) -> list[UUID]:
-    """Deletes at most `batch` memories after the id `after`, and returns their ids. No history is written: it goes as
-    well."""
+    """Deletes at most `batch` memories after the id `after`; returns their ids. Writes no history, which is deleted
+    too."""
     values = {"workspace": workspace_id, "upto": upto, "after": after, "batch": batch}
     ids = list(await session.scalars(NEXT_MEMORIES, values))
     if ids:
@@ -191,8 +193,8 @@ async def remove_memories(
 async def remove_the_rest(
     session: Session, workspace_id: UUID, until: datetime, *, batch: int, own_key: str = ""
 ) -> int:
-    """How many rows of history, conversations, entities, decisions, jobs and caches went, at most `batch` of each.
-    Keys, settings and the audit log stay."""
+    """Deletes history, conversations, entities, decisions, jobs and caches, at most `batch` rows of each; returns how
+    many. Keys, settings and the audit log stay."""
     values = {"workspace": workspace_id, "until": until, "batch": batch}
     removed = int(await session.scalar(ERASE_HISTORY, {"until": until, "batch": batch}) or 0)
     removed += int(await session.scalar(ERASE_LOG, {"until": until, "batch": batch}) or 0)

@@ -1,7 +1,6 @@
-"""All that is stored of a scope as texts, for a request to forget: memories, turns, and what was deleted before.
-
-A request to forget compares whole words that may be written in several ways, which no index knows; so the texts of the
-scope are read, page by page. Besides: the words that a purge cuts out of turns for good.
+"""Reads all texts of a scope for a request to forget: memories, turns, and deleted memories. Such a request compares
+whole words in several spellings, for which there is no index, so the texts are read page by page. Also cuts words out
+of turns for a purge.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ TURNS = """
     WHERE {rows} AND (CAST(:after AS uuid) IS NULL OR t.id > :after) ORDER BY t.id LIMIT :page
 """
 
-# What the history of memories that are gone says; only a purge reaches it.
+# Texts of deleted memories in history; only a purge reaches them.
 GONE = """
     SELECT h.memory_id AS id, h.old_memory AS content, min(h.recorded_at) AS created_at, 0 AS version,
            CAST(NULL AS uuid) AS version_of
@@ -83,8 +82,8 @@ FORGET_SPANS = text("DELETE FROM withdrawn_span WHERE workspace_id = :workspace 
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """The text of a memory, live or archived (`version` > 0), or one that a deleted memory had (0). `version_of`: the
-    memory of which it is a past version."""
+    """The text of a memory, live or archived (`version` > 0), or of a deleted one (0). `version_of`: the memory of
+    which it is a past version."""
 
     id: UUID
     text: str
@@ -95,7 +94,7 @@ class StoredText:
 
 @dataclass(frozen=True, slots=True)
 class SpokenText:
-    """A turn. `shown`: less what is withdrawn; None: all of it."""
+    """A turn. `shown`: the text without withdrawn sentences; None: all of it."""
 
     id: UUID
     conversation_id: UUID
@@ -108,7 +107,7 @@ class SpokenText:
 
 @dataclass(frozen=True, slots=True)
 class MemorySpan:
-    """The span of a turn that a memory rests on, or rested on when it was there."""
+    """The span of a turn that an existing or deleted memory came from."""
 
     memory_id: UUID
     turn_id: UUID
@@ -116,7 +115,8 @@ class MemorySpan:
 
 
 async def memories(session: Session, extent: Extent, session_id: str | None) -> list[StoredText]:
-    """All memories of the scope, also archived ones and those that wait for a review, in the order of their storing."""
+    """All memories of the scope, including archived ones and those that wait for a review, in the order in which they
+    were stored."""
     rows = scopes.owned("m", extent.scope, extent.channel)
     if session_id is not None:
         rows &= Condition("m.session_id = :session_id", {"session_id": session_id})
@@ -125,8 +125,8 @@ async def memories(session: Session, extent: Extent, session_id: str | None) -> 
 
 
 async def turns(session: Session, extent: Extent, session_id: str | None) -> list[SpokenText]:
-    """All turns of the scope of which something is shown, in the order of their storing. A session is a conversation
-    of this name."""
+    """All visible turns of the scope, in the order in which they were stored. A session is a conversation of this
+    name."""
     rows = scopes.owned("t", extent.scope, extent.channel) & Condition("t.shown IS DISTINCT FROM ''")
     if session_id is not None:
         rows &= Condition("t.run_id = :session_id", {"session_id": session_id})
@@ -134,7 +134,7 @@ async def turns(session: Session, extent: Extent, session_id: str | None) -> lis
 
 
 async def by_ids(session: Session, extent: Extent, ids: Sequence[UUID], session_id: str | None) -> list[StoredText]:
-    """Those of these memories that belong to the scope, and their past versions."""
+    """The memories with these ids that belong to the scope, and their past versions."""
     rows = scopes.owned("m", extent.scope, extent.channel)
     rows &= Condition(
         "(m.id = ANY (CAST(:ids AS uuid[])) OR m.version_of = ANY (CAST(:ids AS uuid[])))", {"ids": list(ids)}
@@ -153,7 +153,7 @@ async def turns_by_id(session: Session, workspace_id: UUID, ids: Iterable[UUID])
 
 
 async def gone(session: Session, extent: Extent) -> list[StoredText]:
-    """The texts of deleted memories of the scope that their history still has."""
+    """The texts of deleted memories of the scope, as far as history has them."""
     rows = scopes.owned("h", extent.scope, None)
     if extent.channel is not None:
         rows &= Condition("h.before ->> 'channel' = :channel", {"channel": extent.channel})
@@ -161,19 +161,19 @@ async def gone(session: Session, extent: Extent) -> list[StoredText]:
 
 
 async def lock_unchanged(session: Session, workspace_id: UUID, versions: Mapping[UUID, int]) -> list[UUID]:
-    """Locks these memories, by ascending id; returns those that still have the version they were chosen by."""
+    """Locks these memories, by ascending id; returns those that still have the given version."""
     found = await session.execute(LOCK_TEXTS, {"workspace": workspace_id, "ids": sorted(versions)})
     return [row.id for row in found if row.version == versions[row.id]]
 
 
 async def spans(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemorySpan]:
-    """The spans of turns that these memories rest on, or rested on at any time, each once."""
+    """The spans of turns that these memories come from, or ever came from, each once."""
     rows = await direct.fetch(session, SPANS, {"workspace": workspace_id, "ids": list(ids)})
     return list(dict.fromkeys(MemorySpan(row.memory_id, row.turn_id, withdrawn.place(row)) for row in rows))
 
 
 async def cut_out(session: Session, workspace_id: UUID, turn: SpokenText, removed: Sequence[Span]) -> None:
-    """Cuts spans out of a turn and its line in the log; the spans of what is left move with the text. The caller
+    """Cuts spans out of a turn and its row in the log, and moves the remaining spans with the text. The caller
     refreshes the turn."""
     content = withdrawal.cut(turn.text, removed)
     await session.execute(REWRITE, {"id": turn.id, "content": content, "hash": digest(content)})
@@ -189,7 +189,7 @@ async def cut_out(session: Session, workspace_id: UUID, turn: SpokenText, remove
 
 
 def shift(span: WithdrawnSpan, removed: Sequence[Span]) -> tuple[int, int]:
-    """Where a withdrawn span stands in the text that is left."""
+    """The position of a withdrawn span in the remaining text."""
     return withdrawal.moved((span.start, span.end), removed)
 
 

@@ -1,4 +1,4 @@
-"""Deleting turns and whole conversations, and what rests on them alone."""
+"""Deletes turns and whole conversations, and finds the facts that come from them alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OF_CONVERSATION = text("""
     SELECT id FROM turn WHERE workspace_id = :workspace AND conversation_id = :conversation ORDER BY id
 """)
 
-# Also turns that were deleted before.
+# Including deleted turns.
 LOGGED = text("""
     SELECT DISTINCT turn_id FROM conversation_log WHERE workspace_id = :workspace AND conversation_id = :conversation
 """)
@@ -42,7 +42,7 @@ RESTING = text("""
     ORDER BY s.memory_id
 """)
 
-# Facts that were deleted before; walks over the history of the workspace.
+# Deleted facts; walks over the history of the workspace.
 RESTED = text("""
     SELECT h.memory_id FROM memory_history h
     CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) was
@@ -75,7 +75,7 @@ COUNT_UP = text("""
 
 @dataclass(frozen=True, slots=True)
 class LoggedTurn:
-    """A turn that was there once, and whose it was."""
+    """An existing or deleted turn, with its scope."""
 
     turn_id: UUID
     conversation_id: UUID
@@ -88,14 +88,14 @@ async def of_conversation(session: Session, workspace_id: UUID, conversation_id:
 
 
 async def ever_of_conversation(session: Session, workspace_id: UUID, conversation_id: UUID) -> list[UUID]:
-    """Also those that were deleted before, as far as the log goes back."""
+    """Including deleted ones, as far as the log goes back."""
     values = {"workspace": workspace_id, "conversation": conversation_id}
     there = await session.scalars(OF_CONVERSATION, values)
     return sorted({*there, *await session.scalars(LOGGED, values)})
 
 
 async def find_logged(session: Session, workspace_id: UUID, wanted: UUID) -> LoggedTurn | None:
-    """A turn with this id, or of the conversation with this id, that the log knows."""
+    """A logged turn with this id, or of the conversation with this id."""
     row = (await session.execute(LOG, {"workspace": workspace_id, "id": wanted})).one_or_none()
     if row is None:
         return None
@@ -103,7 +103,7 @@ async def find_logged(session: Session, workspace_id: UUID, wanted: UUID) -> Log
 
 
 async def records(session: Session, workspace_id: UUID, turns: Sequence[UUID]) -> list[UUID]:
-    """The memories that are these turns, kept word for word."""
+    """The memories that store these turns verbatim."""
     return list(await session.scalars(RECORDS, {"workspace": workspace_id, "turns": list(turns)}))
 
 
@@ -113,15 +113,15 @@ async def resting_on(session: Session, workspace_id: UUID, turns: Sequence[UUID]
 
 
 async def rested_on(session: Session, workspace_id: UUID, turns: Sequence[UUID]) -> list[UUID]:
-    """The memories that are gone and came from these turns and no others. Slow."""
+    """The deleted memories that came from these turns and no others. Slow."""
     return list(await session.scalars(RESTED, {"workspace": workspace_id, "turns": list(turns)}))
 
 
 async def delete(
     session: Session, workspace_id: UUID, turns: Sequence[UUID], *, conversation_id: UUID, whole: bool
 ) -> int:
-    """Deletes turns with the uses of tools in them; returns how many there were. `whole`: they are all of the
-    conversation, which goes with its working memory and its jobs."""
+    """Deletes turns with the uses of tools in them; returns how many. `whole`: they are all of the conversation, which
+    is deleted with its working memory and its jobs."""
     here = {"workspace": workspace_id, "turns": list(turns), "conversation": conversation_id}
     await session.execute(DELETE_USES, here if whole else {**here, "conversation": None})
     if whole:
