@@ -1,5 +1,7 @@
-"""The scope of an AutoMem client. AutoMem has one store for everybody; here each key has its own: that of its user,
-agent or run, or of the user `automem`.
+"""The scope of an AutoMem client.
+
+AutoMem has one store for everybody; here each key has its own: that of its user, agent or run, or of the user
+`automem`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Translates mem0's requests into this service's, and memories into mem0's form; pure. A mem0 filter is an object of
-fields, with AND, OR and NOT over lists. The entities in it (user_id, agent_id, run_id) determine the scope: those that
-every match must have. An app_id is kept in the metadata.
+"""Translates mem0's requests into this service's, and memories into mem0's form; pure.
+
+A mem0 filter is an object of fields, with AND, OR and NOT over lists. The entities in it (user_id, agent_id, run_id)
+determine the scope: those that every match must have. An app_id is kept in the metadata.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Requests to forget in a user's message: planned before the transaction, carried out in it, and reported in the
-answer. They delete but never purge. If it is not clear what is meant, nothing is deleted and the answer lists the
-candidates.
+answer.
+
+They delete but never purge. If it is not clear what is meant, nothing is deleted and the answer lists the candidates.
 """
 
 from __future__ import annotations

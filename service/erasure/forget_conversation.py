@@ -1,6 +1,7 @@
-"""Deletes a conversation or one turn: its text, and the memories that are verbatim turns of it. Facts that were read
-from it belong to the user and stay, unless the caller also wants to delete those that come from it alone. A purge
-always erases these, with history, log and everything else that contains their words.
+"""Deletes a conversation or one turn: its text, and the memories that are verbatim turns of it.
+
+Facts that were read from it belong to the user and stay, unless the caller also wants to delete those that come from it
+alone. A purge always erases these, with history, log and everything else that contains their words.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Removes exactly what a plan names, memories and sentences of turns, in one transaction. A memory that changed since
-the plan was made stays, and the answer says so. A purge removes the words for good: a sentence is cut out of its turn
-and of the log, and a turn without words left is deleted.
+"""Removes exactly what a plan names, memories and sentences of turns, in one transaction.
+
+A memory that changed since the plan was made stays, and the answer says so. A purge removes the words for good: a
+sentence is cut out of its turn and of the log, and a turn without words left is deleted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Plans a request to forget, before anything is removed. Identifiers, names and words are compared with every text of
-the scope (language/forget_matching.py). If no text has all the words, sentences are compared by meaning, and one
-matches only if it is clearly nearer than all others. Matching content is removed everywhere: in turns, where other
-memories repeat it, and in the assistant's next reply.
+"""Plans a request to forget, before anything is removed.
+
+Identifiers, names and words are compared with every text of the scope (language/forget_matching.py). If no text has all
+the words, sentences are compared by meaning, and one matches only if it is clearly nearer than all others. Matching
+content is removed everywhere: in turns, where other memories repeat it, and in the assistant's next reply.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def _match(asked: str, texts: ForgetTexts) -> tuple[ForgetQuery, Matches[Key], M
 
 
 def _in_words(parsed: ForgetQuery, found: Matches[Key], spoken: Matches[Key], texts: ForgetTexts) -> ChosenParts:
-    """The parts that are meant by their words."""
+    """The parts that match by their words."""
     chosen = ChosenParts()
     for matches in (found, spoken):
         for key, reason in matches.meant.items():
@@ -223,8 +224,8 @@ async def nearest_of(query: str, texts: Sequence[str], scope: Scope, res: Resour
 
 
 def _standing_out(scored: Sequence[Scored], texts: ForgetTexts, first: Scored | None = None) -> list[Scored]:
-    """The nearest sentence, where it stands out from all other memories (or the `first` that is given), with what the
-    assistant said that is as near; none where it is left to guess."""
+    """The nearest sentence, if it stands out from all other memories (or the given `first`), with equally near
+    sentences of the assistant; none if it would be a guess."""
     own = [each for each in scored if not texts.by_assistant(each[0])] or list(scored)
     if not own or (first is None and own[0][2] < CLEAR_SIMILARITY):
         return []
@@ -239,7 +240,7 @@ def _standing_out(scored: Sequence[Scored], texts: ForgetTexts, first: Scored | 
 async def _one_of(
     chosen: ChosenParts, query: CleanText, sort: Sort | None, texts: ForgetTexts, res: Resources, wanted: ForgetScope
 ) -> tuple[ChosenParts, list[Scored]]:
-    """Of what is meant by its words the one memory that says it most nearly; else, second, those it may be."""
+    """The one memory that comes nearest among those that match by words; otherwise, as second value, the candidates."""
     keys = [key for key in chosen.parts if isinstance(key, tuple)]
     if sort == "thing" and len({key[0] for key in keys}) <= 1:
         return chosen, []

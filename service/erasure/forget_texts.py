@@ -20,7 +20,7 @@ from service.language.withdrawal import Span
 from service.postgres.engine import Session
 
 ALIKE = 0.5
-"""Shared content words of a statement and a sentence, of all they have, from which the sentence says it."""
+"""Share of common content words from which a sentence says the same as a statement."""
 
 MemoryKey = tuple[UUID, int]
 Key = MemoryKey | UUID
@@ -29,7 +29,7 @@ Key = MemoryKey | UUID
 
 @dataclass(frozen=True, slots=True)
 class ForgetTexts:
-    """All texts of a scope, with their parts; of a turn those sentences that are shown."""
+    """All texts of a scope, with their parts; for a turn, its visible sentences."""
 
     memories: Mapping[MemoryKey, StoredText]
     turns: Mapping[UUID, SpokenText]
@@ -43,7 +43,7 @@ class ForgetTexts:
         return self.turns[key].role in ASSISTANT_ROLES
 
     def joined(self, keys: Iterable[Key]) -> list[ForgetText[Key]]:
-        """The texts to compare: of a memory its text, of a turn its visible text."""
+        """The texts to compare: the text of a memory, the visible text of a turn."""
         return [
             ForgetText(
                 key,
@@ -55,13 +55,13 @@ class ForgetTexts:
 
 @dataclass(frozen=True, slots=True)
 class ChosenParts:
-    """Which parts of which texts go, and why each text."""
+    """The parts of texts to remove, and the reason for each text."""
 
     parts: dict[Key, set[int]] = field(default_factory=dict)
     reasons: dict[Key, str] = field(default_factory=dict)
 
     def add(self, key: Key, places: set[int], reason: str) -> bool:
-        """Whether it adds anything."""
+        """Adds parts; returns whether any is new."""
         known = self.parts.setdefault(key, set())
         self.reasons.setdefault(key, reason)
         new = not places <= known
@@ -106,7 +106,7 @@ def _shown_parts(turn: SpokenText, hidden: Sequence[Span]) -> list[Part]:
 
 
 def share(query: str, text: str) -> float:
-    """Shared content words of two texts, of all they have."""
+    """The share of content words that two texts have in common."""
     one, other = (set(lexemes.lexemes(each)) for each in (query, text))
     return len(one & other) / len(one | other) if one | other else 0.0
 
@@ -115,7 +115,7 @@ def share(query: str, text: str) -> float:
 
 
 def with_occasions(chosen: ChosenParts, texts: ForgetTexts) -> ChosenParts:
-    """What is chosen with what the user said just before, where only the assistant's reply to it says the words."""
+    """Adds what the user said just before, if only the assistant's reply has the words."""
     if not all(texts.by_assistant(key) for key in chosen.parts):
         return chosen
     for key in [each for each in chosen.parts if not isinstance(each, tuple)]:
@@ -130,7 +130,7 @@ def with_occasions(chosen: ChosenParts, texts: ForgetTexts) -> ChosenParts:
 
 
 def _chase_names(parsed: ForgetQuery, chosen: ChosenParts, texts: ForgetTexts) -> None:
-    """A name that is to be forgotten goes wherever it stands."""
+    """Adds every place of a name that is to be forgotten."""
     asked = {word for name in parsed.names for word in name}
     said = [texts.parts[key][place].text for key, places in chosen.parts.items() for place in places]
     names = {name[-1] for text in said for name in forget_query.names_in(f"of {text}") if not asked & set(name)}
@@ -144,8 +144,8 @@ def _chase_names(parsed: ForgetQuery, chosen: ChosenParts, texts: ForgetTexts) -
 
 
 def spread(chosen: ChosenParts, texts: ForgetTexts, named: ForgetQuery | None = None) -> ChosenParts:
-    """What is chosen with the sentences that say the same elsewhere, what takes them up, and the assistant's replies to
-    them. `named`: a query that asks to forget a name."""
+    """Adds sentences that say the same elsewhere, those that depend on them, and the assistant's replies to them.
+    `named`: the query asks to forget a name."""
     if named is not None:
         _chase_names(named, chosen, texts)
     while True:
@@ -177,4 +177,4 @@ def spread(chosen: ChosenParts, texts: ForgetTexts, named: ForgetQuery | None = 
 
 
 BRIEF = 8
-"""Characters of a sentence that another text may take up."""
+"""The length of a sentence from which other texts may repeat it."""

@@ -1,6 +1,7 @@
-"""Purge: erases a memory or a subject so that nothing of it can be read again. One transaction covers every table with
-text, followed by the caches of this process. Audit entries keep only what happened and when; the erasure's own entry
-has its counts and a digest of the subject, not its name.
+"""Purge: erases a memory or a subject so that nothing of it can be read again.
+
+One transaction covers every table with text, followed by the caches of this process. Audit entries keep only what
+happened and when; the erasure's own entry has its counts and a digest of the subject, not its name.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Values of the change feed, which has the changes of a workspace's memories in one order for all readers, and of
-webhooks. To mirror the memories, a reader removes those that were deleted or erased and writes `memory` for every other
-kind.
+webhooks.
+
+To mirror the memories, a reader removes those that were deleted or erased and writes `memory` for every other kind.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 """Sends requests to an address that a tenant chose, but never to addresses that only this machine or network can reach.
+
 The address of the socket is checked just before it connects, so it does not matter how a host is written or what its
 name resolves to. Redirects are not followed, proxy settings of the environment are ignored, and only the status of the
 answer is kept.

@@ -1,6 +1,7 @@
-"""Webhooks: creating deliveries from the change feed, and sending them. A delivery refers to a change whose contents
-are read when it is sent, so erased changes are not sent. It is signed according to the Standard Webhooks specification:
-an HMAC-SHA256 over id, time and body.
+"""Webhooks: creating deliveries from the change feed, and sending them.
+
+A delivery refers to a change whose contents are read when it is sent, so erased changes are not sent. It is signed
+according to the Standard Webhooks specification: an HMAC-SHA256 over id, time and body.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Inspecting and controlling jobs: those of a workspace, or with `system` those of the whole service. Controlling a job
-is recorded in the audit log of the caller's workspace.
+"""Inspecting and controlling jobs: those of a workspace, or with `system` those of the whole service.
+
+Controlling a job is recorded in the audit log of the caller's workspace.
 """
 
 from __future__ import annotations

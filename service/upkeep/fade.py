@@ -1,5 +1,6 @@
-"""Archives faded memories and removes faded entities that nothing mentions. An archived memory can be read by id and
-restored. Everything is recorded in history and in the audit log.
+"""Archives faded memories and removes faded entities that nothing mentions.
+
+An archived memory can be read by id and restored. Everything is recorded in history and in the audit log.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Applies findings that a person has confirmed, all in one transaction or none. Under the locks of the scopes and rows
-concerned, each change is checked again: it must still be a finding and unchanged since the report. Changes of memories
-are one ruling and can be undone like any other (undo.py).
+"""Applies findings that a person has confirmed, all in one transaction or none.
+
+Under the locks of the scopes and rows concerned, each change is checked again: it must still be a finding and unchanged
+since the report. Changes of memories are one ruling and can be undone like any other (undo.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Scheduled learning of sequences of tools that worked in several conversations of the same type of task. Strategies
-are learned by the verb of the route, which counts a conversation once, so interrupted, repeated or concurrent runs
-count nothing twice.
+"""Scheduled learning of sequences of tools that worked in several conversations of the same type of task.
+
+Strategies are learned by the verb of the route, which counts a conversation once, so interrupted, repeated or
+concurrent runs count nothing twice.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Conversations with turns that were not read for facts yet. `consolidated_turns` is the last turn that was read; the
-transaction that stores the facts advances it. Invisible turns (`shown` is empty) are skipped.
+"""Conversations with turns that were not read for facts yet.
+
+`consolidated_turns` is the last turn that was read; the transaction that stores the facts advances it. Invisible turns
+(`shown` is empty) are skipped.
 """
 
 from __future__ import annotations

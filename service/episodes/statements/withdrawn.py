@@ -1,4 +1,5 @@
 """Sentences of turns that no longer count, because the memory that came from them was deleted, changed or superseded.
+
 Each is a row of withdrawn_span, written with the change that withdraws it. In the same transaction `refresh` writes the
 visible text of the turn (turn.shown), with its words and vector, so that nothing finds a turn by what it no longer
 says. A sentence that another live memory needs stays visible. See docs/decisions/022-erasure.md.

@@ -1,6 +1,7 @@
-"""Reads all texts of a scope for a request to forget: memories, turns, and deleted memories. Such a request compares
-whole words in several spellings, for which there is no index, so the texts are read page by page. Also cuts words out
-of turns for a purge.
+"""Reads all texts of a scope for a request to forget: memories, turns, and deleted memories.
+
+Such a request compares whole words in several spellings, for which there is no index, so the texts are read page by
+page. Also cuts words out of turns for a purge.
 """
 
 from __future__ import annotations

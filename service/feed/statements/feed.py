@@ -1,7 +1,8 @@
-"""The change feed, read from history: each entry with the memory as the change left it. An entry has the position of
-the transaction that wrote it, or of a later one that had already changed the same memory. So the order of positions is
-the order of changes of each memory. Nothing can be added before the oldest running transaction, so reads up to there
-are complete. See docs/decisions/074-change-feed.md.
+"""The change feed, read from history: each entry with the memory as the change left it.
+
+An entry has the position of the transaction that wrote it, or of a later one that had already changed the same memory.
+So the order of positions is the order of changes of each memory. Nothing can be added before the oldest running
+transaction, so reads up to there are complete. See docs/decisions/074-change-feed.md.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ async def entry_at(session: Session, workspace_id: UUID, at: FeedPosition) -> Fe
 
 
 async def newest(session: Session, workspace_id: UUID) -> FeedPosition:
-    """The position of the last entry that is settled."""
+    """The position of the last settled entry."""
     row = await direct.first(session, NEWESTS[is_walled(session)], {"workspace": workspace_id})
     return FEED_START if row is None else FeedPosition(row.position, row.seq)
 

@@ -1,5 +1,6 @@
-"""Entities of a scope that callers create, change, find and delete. Jobs write the entities that texts name, in
-entity_links.py.
+"""Entities of a scope that callers create, change, find and delete.
+
+Jobs write the entities that texts name, in entity_links.py.
 """
 
 from __future__ import annotations

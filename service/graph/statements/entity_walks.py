@@ -1,6 +1,7 @@
-"""Walks along the relations between entities: neighbourhoods, and shortest paths between two entities. A walk reads the
-FAN_OUT strongest edges of each node in either direction, from indexes in that order, so a node with 100,000 edges costs
-no more than one with fifty.
+"""Walks along the relations between entities: neighbourhoods, and shortest paths between two entities.
+
+A walk reads the FAN_OUT strongest edges of each node in either direction, from indexes in that order, so a node with
+100,000 edges costs no more than one with fifty.
 """
 
 from __future__ import annotations

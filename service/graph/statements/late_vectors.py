@@ -1,5 +1,6 @@
-"""Vectors of goals, strategies and entities that could not be made when these were written. Each of the three has a
-table with its text and a table with a vector per generation.
+"""Vectors of goals, strategies and entities that could not be made when these were written.
+
+Each of the three has a table with its text and a table with a vector per generation.
 """
 
 from __future__ import annotations

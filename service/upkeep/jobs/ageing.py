@@ -1,7 +1,9 @@
 """Ageing: lets relevance, salience and the confidence of inferred facts fade, flags stale memories, archives faded
-ones. On schedule, a run in the nil workspace starts a run in each workspace that is due; that one works in batches of
-one transaction each. Every number is computed from a stored base and the clock, so an interrupted or repeated run does
-no harm.
+ones.
+
+On schedule, a run in the nil workspace starts a run in each workspace that is due; that one works in batches of one
+transaction each. Every number is computed from a stored base and the clock, so an interrupted or repeated run does no
+harm.
 """
 
 from __future__ import annotations

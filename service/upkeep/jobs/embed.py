@@ -1,7 +1,8 @@
-"""Late vectors of memories, turns, contexts, goals, strategies and entities, always of their current text. Up to 20
-jobs of a workspace that are due when a worker is free share one call of the embedder; a single job never waits for
-others. No transaction is open during the call. Every 5 minutes a sweep queues memories without a job, so none waits for
-ever because its job died while the provider was unavailable.
+"""Late vectors of memories, turns, contexts, goals, strategies and entities, always of their current text.
+
+Up to 20 jobs of a workspace that are due when a worker is free share one call of the embedder; a single job never waits
+for others. No transaction is open during the call. Every 5 minutes a sweep queues memories without a job, so none waits
+for ever because its job died while the provider was unavailable.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Scheduled promotion: memories of a project that were often used and said in several conversations become known
-everywhere. Each is promoted by the verb of the route, in a separate transaction that checks its figures again and marks
-the memory, so interrupted, repeated or concurrent runs promote nothing twice.
+everywhere.
+
+Each is promoted by the verb of the route, in a separate transaction that checks its figures again and marks the memory,
+so interrupted, repeated or concurrent runs promote nothing twice.
 """
 
 from __future__ import annotations

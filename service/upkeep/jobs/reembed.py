@@ -1,6 +1,8 @@
 """Re-embedding: makes the vectors of the generation that is being built, cuts over to it, then adds what was written
-meanwhile. Nothing is embedded with a transaction open, and searches keep using the active generation. Safe to run
-twice, by two workers, and to kill: existing vectors are not made again.
+meanwhile.
+
+Nothing is embedded with a transaction open, and searches keep using the active generation. Safe to run twice, by two
+workers, and to kill: existing vectors are not made again.
 
 If no generation is being built, a run makes the vectors that the active one lacks, usually none except around a
 cut-over and after a roll-back, and deletes the vectors of dropped generations. docs/decisions/065-re-embedding.md

@@ -1,6 +1,7 @@
-"""Upkeep of the whole database: scheduled tasks, and VACUUM after an erasure. A task for all workspaces runs in the nil
-workspace, where only a few database functions see the rows of all tenants; it changes the rows of a workspace in a
-transaction of that workspace.
+"""Upkeep of the whole database: scheduled tasks, and VACUUM after an erasure.
+
+A task for all workspaces runs in the nil workspace, where only a few database functions see the rows of all tenants; it
+changes the rows of a workspace in a transaction of that workspace.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Ageing of memories and entities, one batch per statement. Each number is computed from its stored base, never from
-the result of an earlier run, and written only if it changed by more than MOVED, so most hourly runs write nothing.
-Locked rows are left to the next run, so others wait at most for the batch being written. The numbers are in
-memory_stat, whose updates stay HOT; rows of `memory` are never written. Statements walk the primary keys from `after`
-on, and find the rows of the batch again by ctid: looking each up by its key twice more took a fifth of the time, and in
-a freshly filled table, without statistics, a plan without the index once took a minute. A row that was just changed is
-no longer found, as if it were locked.
+"""Ageing of memories and entities, one batch per statement.
+
+Each number is computed from its stored base, never from the result of an earlier run, and written only if it changed by
+more than MOVED, so most hourly runs write nothing. Locked rows are left to the next run, so others wait at most for the
+batch being written. The numbers are in memory_stat, whose updates stay HOT; rows of `memory` are never written.
+Statements walk the primary keys from `after` on, and find the rows of the batch again by ctid: looking each up by its
+key twice more took a fifth of the time, and in a freshly filled table, without statistics, a plan without the index
+once took a minute. A row that was just changed is no longer found, as if it were locked.
 """
 
 from __future__ import annotations

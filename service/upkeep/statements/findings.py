@@ -1,4 +1,5 @@
 """Finds what could be cleaned up, with one bounded walk per section over an index or a primary key, from a place on.
+
 Each walk reads at most LOOKED_AT rows, or PAIRS_LOOKED_AT for pairs; its findings are counted, and the first of them
 returned. Two memories are compared only if an edge or a review already connects them. The same statements check chosen
 ids again before changes are applied.

@@ -1,5 +1,6 @@
-"""Vectors that a generation lacks: finding texts without one, and storing them next to those of other generations. All
-statements walk a primary key from `after` on, in the transaction of one workspace. A change of a text deletes its
+"""Vectors that a generation lacks: finding texts without one, and storing them next to those of other generations.
+
+All statements walk a primary key from `after` on, in the transaction of one workspace. A change of a text deletes its
 vectors of every generation, so an existing vector is always of the current text.
 """
 

@@ -1,8 +1,9 @@
 """The part of re-embedding that the owner of the tables does: beginning a generation, rolling back to the last one,
-dropping old ones. Each generation has its own graph (HNSW index) on each table of vectors, and a CHECK on the length of
-its vectors. The graphs are created empty, before the first vector and CONCURRENTLY, so they block nobody and are
-complete as soon as the last vector is stored. The vectors are made by the job `reembed`.
-docs/decisions/065-re-embedding.md
+dropping old ones.
+
+Each generation has its own graph (HNSW index) on each table of vectors, and a CHECK on the length of its vectors. The
+graphs are created empty, before the first vector and CONCURRENTLY, so they block nobody and are complete as soon as the
+last vector is stored. The vectors are made by the job `reembed`. docs/decisions/065-re-embedding.md
 """
 
 from __future__ import annotations
