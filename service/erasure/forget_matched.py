@@ -103,8 +103,7 @@ async def _keep_rest(session: Session, wanted: ForgetScope, target: ForgetTarget
 
 
 async def drop_changed(session: Session, workspace_id: UUID, plan: ForgetPlan) -> tuple[ForgetPlan, tuple[str, ...]]:
-    """The plan without memories that were changed or deleted since it was made, and without the sentences of these
-    alone."""
+    """The plan without memories changed or deleted since it was made, and the sentences of these alone."""
     versions = {each.id: each.version for each in plan.memories if each.version}
     same = set(await targets.lock_unchanged(session, workspace_id, versions))
     lost = [each.id for each in plan.memories if each.version and each.id not in same]

@@ -316,8 +316,7 @@ def _near_misses(scored: Sequence[Scored], texts: ForgetTexts) -> tuple[ForgetTa
 
 
 async def _with_sources(session: Session, wanted: ForgetScope, plan: ForgetPlan) -> ForgetPlan:
-    """The plan with the sentences from which completely removed memories came, unless another live memory needs
-    them."""
+    """The plan with the sentences of completely removed memories that no other live memory needs."""
     workspace_id = wanted.scope.workspace_id
     ids = [each.id for each in plan.memories if not each.remaining]
     found = await targets.spans(session, workspace_id, ids)

@@ -48,8 +48,7 @@ class ForgottenScope:
 
 async def forget_scope(extent: Extent, res: Resources, request: WriteContext) -> ForgottenScope:
     """Deletes everything of a scope that is committed now. Many memories become an operation; the other rows of the
-    scope are deleted at once. `deleted` counts memories. A scope without ids is the shared one, which has only
-    memories."""
+    scope are deleted at once. `deleted` counts memories. A scope without ids is the shared one."""
     workspace_id, shared = extent.scope.workspace_id, extent.scope.is_shared
     check_share(extent.scope, request)
     async with plain_transaction(workspace_id, res, request) as session:
@@ -149,8 +148,7 @@ async def _reset_other_rows(operation: OperationRecord, workspace_id: UUID, res:
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
-    """Deletes until nothing is left. Each batch commits with its count, so an interrupted job continues where it
-    stopped."""
+    """Deletes until nothing is left. Each batch commits with its count, so an interrupted job continues."""
     operation_id = UUID(str(job.payload["operation_id"]))
     async with res.db.begin(job.workspace_id) as session:
         operation = await operations.get(session, job.workspace_id, operation_id)

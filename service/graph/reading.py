@@ -104,8 +104,7 @@ async def relations_of(
     limit: int,
     counts: bool,
 ) -> tuple[list[Entity], list[tuple[ShownRelation, str]]]:
-    """The entities with this name or id, and their relations, the strongest first, each with its direction. Raises
-    NotFound."""
+    """The entities with this name or id, and their relations, strongest first, with directions. Raises NotFound."""
     workspace_id = seen.workspace_id
     async with res.db.begin(workspace_id) as session:
         named = await entities.by_name(session, seen, name) or await _by_id(session, seen, name)
@@ -114,7 +113,7 @@ async def relations_of(
         ids = [each.id for each in named]
         page = await entity_relations.page(session, workspace_id, ids, edges, after=after, limit=limit)
         directions = {edge.id: direction for edge, direction in page}
-        shown = await _with_names(session, workspace_id, [edge for edge, _ in page])
+        shown = await _named(session, workspace_id, [edge for edge, _ in page])
         if counts:
             await _count(session, seen, ids, res)
     return named, [(each, directions[each.relation.id]) for each in shown]
@@ -147,9 +146,7 @@ async def graph(
         walk = await entity_walks.neighbourhood(session, workspace_id, starts, edges, depth=depth, limit=limit)
         get_many = partial(entities.get_many, session, EntityScope(workspace_id, None))
         there, count = await direct.page_of_ids([each.entity_id for each in walk.reached], get_many)
-        relations = await _with_names(
-            session, workspace_id, walk.relations, {each.id: each.name for each in there.values()}
-        )
+        relations = await _named(session, workspace_id, walk.relations, {each.id: each.name for each in there.values()})
         if counts:
             await _count(session, seen, starts, res)
     nodes = [(each, there[each.entity_id]) for each in walk.reached if each.entity_id in there]
@@ -168,13 +165,11 @@ async def path(
             session, workspace_id, source_id, target_id, edges, max_edges=max_edges, max_nodes=most
         )
         nodes = await entities.get_many(session, EntityScope(workspace_id, None), way.entity_ids)
-        relations = await _with_names(
-            session, workspace_id, way.relations, {each.id: each.name for each in nodes.values()}
-        )
+        relations = await _named(session, workspace_id, way.relations, {each.id: each.name for each in nodes.values()})
     return way, [nodes[each] for each in way.entity_ids], relations
 
 
-async def _with_names(
+async def _named(
     session: Session, workspace_id: UUID, relations: Iterable[EntityRelation], names: Mapping[UUID, str] | None = None
 ) -> list[ShownRelation]:
     """The relations whose ends are among `names`, or (None) exist."""

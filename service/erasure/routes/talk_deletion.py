@@ -65,9 +65,9 @@ async def delete_conversation(
         await request.app.state.reads.flush()
         context = write.answered_by(receipt_answer)
         return send(receipt_answer(await forget_conversation.purge_talk(talk, res, context, expected=expected)))
-    context = write.answered_by(_answer_deletion)
+    context = write.answered_by(_answer)
     deleted = await forget_conversation.delete(talk, res, context, with_facts=facts, expected=expected)
-    return send(_answer_deletion(deleted))
+    return send(_answer(deleted))
 
 
 @router.delete(
@@ -92,13 +92,9 @@ async def delete_turn(
     if purge:
         await request.app.state.reads.flush()
         return send(receipt_answer(await forget_conversation.purge_talk(talk, res, write.answered_by(receipt_answer))))
-    return send(
-        _answer_deletion(
-            await forget_conversation.delete(talk, res, write.answered_by(_answer_deletion), with_facts=facts)
-        )
-    )
+    return send(_answer(await forget_conversation.delete(talk, res, write.answered_by(_answer), with_facts=facts)))
 
 
-def _answer_deletion(found: DeletedTalk) -> StoredAnswer:
+def _answer(found: DeletedTalk) -> StoredAnswer:
     body = DeletedTalkResponse.of(found, deleted=True)
     return answer(200, body)

@@ -31,8 +31,7 @@ DELETE_PROFILE = text("DELETE FROM user_profile WHERE workspace_id = :workspace 
 
 async def delete_activity(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
     """Deletes goals, strategies, uses of tools and working memory with every given id (and the channel, if given);
-    returns the rows by table. To be called before conversations are deleted, because sessions of a run are found
-    through them."""
+    returns the rows by table. Before the conversations are deleted, through which sessions of a run are found."""
     return {
         "working_item": await working.erase(session, scope, channel),
         "goal": await records.erase(session, GOAL, scope, channel),

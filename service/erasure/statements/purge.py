@@ -44,8 +44,7 @@ TAKEN_OVER = text("""
 
 
 async def purge_scope(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
-    """Erases everything with every given id (and the channel, if given); returns the removed or blanked rows by
-    table."""
+    """Erases rows with every given id (and the channel, if given); returns those removed or blanked by table."""
     owned = scopes.owned("memory", scope, channel)
     # concurrent changes of them have to finish, or their additions would be missed
     await session.execute(typed(text(LOCK_SCOPE.format(scope=owned.sql))), dict(owned.values))
@@ -67,8 +66,7 @@ async def purge_memories(
     keep_turns: Sequence[UUID] = (),
 ) -> dict[str, int]:
     """Erases memories, their past versions and promoted copies, the flagged memories that gave them their text, the
-    turns that all of them came from (except `keep_turns`), and these turns; returns the removed or blanked rows by
-    table."""
+    turns that all of them came from (except `keep_turns`), and these turns; returns the rows by table."""
     anyone = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
     followed = await deletion.lock_with_followers(session, workspace_id, ids)
     values = {"workspace": workspace_id, "ids": list(ids), "action": decisions.TAKEN_OVER}
@@ -181,8 +179,7 @@ async def cancel_accepted(session: Session, workspace_id: UUID) -> None:
 async def remove_memories(
     session: Session, workspace_id: UUID, upto: datetime, *, after: UUID | None, batch: int
 ) -> list[UUID]:
-    """Deletes at most `batch` memories after the id `after`; returns their ids. Writes no history, which is deleted
-    too."""
+    """Deletes at most `batch` memories after the id `after`; returns their ids. Writes no history."""
     values = {"workspace": workspace_id, "upto": upto, "after": after, "batch": batch}
     ids = list(await session.scalars(NEXT_MEMORIES, values))
     if ids:

@@ -116,8 +116,7 @@ class MemorySpan:
 
 
 async def memories(session: Session, extent: Extent, session_id: str | None) -> list[StoredText]:
-    """All memories of the scope, including archived ones and those that wait for a review, in the order in which they
-    were stored."""
+    """All memories of the scope, including archived ones and those that wait for a review, oldest first."""
     rows = scopes.owned("m", extent.scope, extent.channel)
     if session_id is not None:
         rows &= Condition("m.session_id = :session_id", {"session_id": session_id})
@@ -126,8 +125,7 @@ async def memories(session: Session, extent: Extent, session_id: str | None) -> 
 
 
 async def turns(session: Session, extent: Extent, session_id: str | None) -> list[SpokenText]:
-    """All visible turns of the scope, in the order in which they were stored. A session is a conversation of this
-    name."""
+    """All visible turns of the scope, oldest first. A session is a conversation of this name."""
     rows = scopes.owned("t", extent.scope, extent.channel) & Condition("t.shown IS DISTINCT FROM ''")
     if session_id is not None:
         rows &= Condition("t.run_id = :session_id", {"session_id": session_id})
@@ -174,8 +172,7 @@ async def spans(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> li
 
 
 async def cut_out(session: Session, workspace_id: UUID, turn: SpokenText, removed: Sequence[Span]) -> None:
-    """Cuts spans out of a turn and its row in the log, and moves the remaining spans with the text. The caller
-    refreshes the turn."""
+    """Cuts spans out of a turn and its row in the log, and moves the other spans. The caller refreshes the turn."""
     content = withdrawal.cut(turn.text, removed)
     await session.execute(REWRITE, {"id": turn.id, "content": content, "hash": digest(content)})
     here = {"workspace": workspace_id, "turn": turn.id}

@@ -117,14 +117,10 @@ async def upsert_entity(
     owner = EntityOwner(caller.workspace_id, scope.user_id, scope.channel)
     vector = embedding_vector(body.embedding, res.embedder.dimension)
     new = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
-    return send(
-        _answer_upsert(
-            await entity.upsert(owner, new, vector, res, write.answered_by(_answer_upsert), expected=expected)
-        )
-    )
+    return send(_answer(await entity.upsert(owner, new, vector, res, write.answered_by(_answer), expected=expected)))
 
 
-def _answer_upsert(found: tuple[Entity, bool]) -> StoredAnswer:
+def _answer(found: tuple[Entity, bool]) -> StoredAnswer:
     return answer(201 if found[1] else 200, EntityResponse.of(found[0]))
 
 
@@ -215,13 +211,8 @@ async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: Resou
 )
 async def undo_entity_merge(id: str, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """Restores names, mentions, and relations whose other entity still exists. Repeating it changes nothing."""
-    return send(
-        _answer_merge(
-            await entity.unmerge(
-                caller.workspace_id, uuid_of(id, entity.missing), res, write.answered_by(_answer_merge)
-            )
-        )
-    )
+    context = write.answered_by(_answer_merge)
+    return send(_answer_merge(await entity.unmerge(caller.workspace_id, uuid_of(id, entity.missing), res, context)))
 
 
 def _answer_merge(found: MergeOutcome) -> StoredAnswer:

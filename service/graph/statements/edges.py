@@ -134,8 +134,7 @@ async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID], *
 
 
 async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple[Relation, bool]:
-    """Stores an edge; returns it, and whether it is new. An existing triple gets the new strength, properties and
-    times."""
+    """Stores an edge; returns it, and whether it is new. An existing triple gets the new values."""
     values = {
         "strength": relation.strength,
         "properties": dict(relation.properties),

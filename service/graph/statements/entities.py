@@ -172,8 +172,7 @@ async def names(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> di
 
 
 async def by_name(session: Session, seen: EntityScope, name: str) -> list[Entity]:
-    """The entities with this name or alias, ignoring case: of the active channel and of `_global`; without a scope, of
-    every user."""
+    """The entities with this name or alias, ignoring case: of the active channel and `_global`, or of every user."""
     here = seen.rows
     query = f"""SELECT {ROW} FROM entity e WHERE {here.sql} AND (e.name_key = :key OR e.id IN (
         SELECT a.entity_id FROM entity_alias a WHERE a.workspace_id = :workspace AND a.alias_key = :key))

@@ -191,8 +191,7 @@ async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -
 async def put(
     session: Session, workspace_id: UUID, relation: EntityRelation, *, now: datetime
 ) -> tuple[EntityRelation, bool]:
-    """Stores an edge; returns it, and whether it is new. An existing one of the same pair and type gets the new
-    values."""
+    """Stores an edge; returns it, and whether it is new. An existing one gets the new values."""
     given = {each.name: getattr(relation, each.name) for each in fields(relation)}
     values = {**given, "workspace": workspace_id, "properties": dict(relation.properties), "now": now}
     values = {name: values[name] for name in PUT.compile().params}
@@ -208,8 +207,8 @@ async def store_extracted(
     read: Collection[tuple[UUID, str]],
     now: datetime,
 ) -> None:
-    """Makes memories evidence for exactly these relations, for the extractors in `read` (memory, extractor). The caller
-    has locked the ends."""
+    """Makes memories evidence for exactly these relations, for the extractors in `read` (memory, extractor). Lock the
+    ends first."""
     values: dict[str, Any] = {
         "workspace": workspace_id,
         "sources": [each.source_id for each in relations],
