@@ -1,4 +1,4 @@
-"""Resources and prompts: a user's profile, a conversation as it was said, and texts to begin a talk with."""
+"""Resources and prompts: a user's profile, a conversation's transcript, and texts to start a conversation with."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ CONVERSATION_URI = re.compile(r"loxodon://conversations/([^/?#]+)(?:\?cursor=([^
 JSON, TEXT = "application/json", "text/plain"
 
 LATEST, TURNS = 20, 200
-"""Conversations that are listed, and turns of one page of a conversation."""
+"""The number of listed conversations, and of turns per page of a conversation."""
 
 
 class NotRead(Exception):
-    """The service refused; the answer says why."""
+    """The service refused the request; the answer says why."""
 
     def __init__(self, answer: RestAnswer) -> None:
         super().__init__(answer.detail)
@@ -32,7 +32,7 @@ class NotRead(Exception):
 
 @dataclass(frozen=True, slots=True)
 class DocumentLink:
-    """What there is to read."""
+    """A readable resource."""
 
     uri: str
     name: str
@@ -42,7 +42,7 @@ class DocumentLink:
 
 @dataclass(frozen=True, slots=True)
 class PromptRow:
-    """A prompt, and its one argument: its name, and what it is."""
+    """A prompt with its one argument: the argument's name and description."""
 
     name: str
     description: str
@@ -81,8 +81,8 @@ Answer from this. Where it does not hold the answer, say so instead of guessing.
 
 
 async def list_documents(ask: Ask, ids: FixedIds) -> list[DocumentLink]:
-    """The profile of a fixed user, if there is one, and the latest conversations; nothing where no id says whose.
-    Raises NotRead."""
+    """The profile of a fixed user, if there is one, and the latest conversations; nothing without a scope. Raises
+    NotRead."""
     found = []
     if ids.user_id:
         profile = await ask(RestRequest("GET", f"/v1/users/{in_path('user_id', ids.user_id)}/profile"))
@@ -100,7 +100,7 @@ async def list_documents(ask: Ask, ids: FixedIds) -> list[DocumentLink]:
 
 
 async def read(uri: str, ask: Ask, ids: FixedIds) -> tuple[str, str]:
-    """The text and its media type. Raises InvalidInput for another address, or NotRead."""
+    """The text and its media type. Raises InvalidInput for an unknown address, or NotRead."""
     if found := PROFILE_URI.fullmatch(uri):
         user_id = unquote(found[1])
         if ids.user_id and user_id != ids.user_id:
@@ -138,7 +138,7 @@ def _body(answer: RestAnswer) -> Values:
 
 
 def _transcript(found: Values) -> str:
-    """A line for each turn, whose own lines are indented. What is no longer so is marked."""
+    """A line for each turn, with its further lines indented. Outdated parts are marked."""
     lines = [f"# {one_line(found['title'] or found['external_id'])}, {found['turn_count']} turns", ""]
     for turn in found["turns"]:
         who = one_line(" ".join(each for each in (turn["role"], turn["name"]) if each))

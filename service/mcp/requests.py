@@ -1,7 +1,7 @@
-"""What tools, resources and prompts send to the REST API, and what comes back.
+"""Requests of tools, resources and prompts to the REST API, and the answers.
 
-A process that has the routes sends it to them (mcp/routes/mcp.py), the command `mcp` over HTTP (launch/mcp_stdio.py).
-Either way rights, walls, limits, audit and the sentences of errors are those of the routes.
+A process with the routes calls them (mcp/routes/mcp.py), the command `mcp` uses HTTP (launch/mcp_stdio.py). Either way
+rights, walls, limits, audit and error messages are those of the routes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RestRequest:
-    """One request. `path` is quoted already; of `query` a list is sent once for each of its members."""
+    """One request. `path` is already quoted; a list in `query` is sent once for each of its members."""
 
     method: str
     path: str
@@ -33,7 +33,7 @@ class RestRequest:
 
 @dataclass(frozen=True, slots=True)
 class RestAnswer:
-    """Its status, and its body read as JSON; of an error the problem."""
+    """The status, and the body parsed as JSON; for an error, the problem."""
 
     status: int
     body: Any
@@ -44,7 +44,7 @@ class RestAnswer:
 
     @property
     def detail(self) -> str:
-        """What is wrong, in a sentence."""
+        """The error message."""
         return self.problem.get("detail") or f"The service answered {self.status}."
 
     @property
@@ -57,8 +57,8 @@ Ask = Callable[[RestRequest], Awaitable[RestAnswer]]
 
 @dataclass(frozen=True, slots=True)
 class FixedIds:
-    """What a connection fixes, so that an agent neither repeats it nor chooses another: by headers, by the environment
-    of the command, or by the wall of the key."""
+    """Ids that a connection fixes, so that an agent neither repeats nor changes them: by headers, by the environment of
+    the command, or by the wall of the key."""
 
     user_id: str | None = None
     agent_id: str | None = None
@@ -66,13 +66,14 @@ class FixedIds:
     channel: str | None = None
 
     def given(self) -> dict[str, str]:
-        """Those that are fixed, by their names."""
+        """The fixed ids by name."""
         named = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: value for name, value in named.items() if value}
 
 
 def in_path(name: str, value: object) -> str:
-    """A value as one segment of a path; raises InvalidInput for what clients of HTTP take for none, or for a step."""
+    """A value as one segment of a path; raises InvalidInput for an empty value, or one that HTTP clients treat as a
+    step."""
     if not isinstance(value, str) or value in ("", ".", ".."):
         raise InvalidInput(f"{name}: must be a name.", field=name)
     return quote(value, safe="")

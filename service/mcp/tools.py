@@ -1,7 +1,7 @@
-"""The tools: one row each, with the request that it makes and what of the answer an agent gets to see.
+"""The tools: one row each, with its request and the part of the answer that an agent sees.
 
-Arguments have the names of the REST API, so that an error names the right one. Answers are short: an agent pays for
-each word. What is not in a row is not reached through MCP, whatever the route would take.
+Arguments have the names of the REST API, so that errors name the right one. Answers are short, because an agent pays
+for each word. Anything that is not in a row is out of reach through MCP, even if the route would accept it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCOPE: Mapping[str, Schema] = {
     "agent_id": {"type": "string", "maxLength": 255, "description": "Agent or persona"},
     "channel": {"type": "string", "maxLength": 100, "description": "Soft scope such as a project"},
 }
-"""Where a tool looks, unless the connection or the key says it. A run is for programs: it comes with the connection."""
+"""The scope of a tool, unless the connection or the key fixes it. A run is set by programs, with the connection."""
 
 TYPES = tuple(MemoryType)
 DRAWN_BY_THE_SERVICE = frozenset(
@@ -70,9 +70,9 @@ Shown = Callable[[Any], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """`also`: what each request has where no argument says otherwise; `implied`: what comes with an argument.
-    `repeatable`: a second time changes nothing more. `is_scoped`: it looks in a scope, or at a record
-    by its id, which has to lie in the fixed scope. `shown` makes of the body of the answer the fields of `answer`."""
+    """`also`: fields of each request unless an argument replaces them; `implied`: fields that come with an argument.
+    `repeatable`: repeating it changes nothing. `is_scoped`: it looks in a scope, or at a record by id, which must be in
+    the fixed scope. `shown` turns the body of the answer into the fields of `answer`."""
 
     name: str
     description: str
@@ -89,7 +89,7 @@ class AgentTool:
     destroys: bool = False
     repeatable: bool = False
     said: Callable[[dict[str, Any]], str] | None = None
-    """The text of the answer, where it is not the fields as JSON."""
+    """The text of the answer, if it is not the fields as JSON."""
 
     def schema(self, ids: FixedIds) -> dict[str, Any]:
         """JSON Schema of the arguments, without those that the connection fixes."""
@@ -107,8 +107,8 @@ class AgentTool:
         }
 
     def request(self, given: Values, ids: FixedIds) -> RestRequest:
-        """What the tool sends; raises InvalidInput for an argument that it does not have, or lacks. All else the route
-        checks."""
+        """The request of the tool; raises InvalidInput for an unknown or missing argument. The route checks the
+        rest."""
         sent = {name: value for name, value in given.items() if value is not None}
         known = self.schema(ids)["properties"]
         for name in sent:
@@ -135,7 +135,7 @@ class AgentTool:
 
 
 def select_fields(found: Values, *names: str) -> dict[str, Any]:
-    """The fields of these names that say something, numbers with three digits."""
+    """The fields with these names that are not empty, numbers with three digits."""
     said = {name: found[name] for name in names if found.get(name) not in (None, [], {})}
     return {name: round(value, 3) if isinstance(value, float) else value for name, value in said.items()}
 

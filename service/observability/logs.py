@@ -1,6 +1,6 @@
-"""Logging: one line per event on standard error: ids and counts, never memory text.
+"""Logging: one line per event on standard error, with ids and counts, never memory text.
 
-For people on a terminal, one JSON object a line otherwise (LOXODON_LOG_FORMAT).
+Text on a terminal, otherwise one JSON object a line (LOXODON_LOG_FORMAT).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ QUIET = (
     "urllib3",
     "service.postgres.engine",
 )
-"""Libraries whose chatter would quote requests, and the pool that says at each stop what it does."""
+"""Libraries whose messages would quote requests, and the pool, which logs every stop."""
 
 FROM_LIBRARY = structlog.stdlib.ExtraAdder(["frames"])
 """Extra fields that a line of the standard library's loggers may have."""
 
 
 SHORT_ID = 12
-"""Characters at the end of a request's id, which tell it from those around it."""
+"""Characters at the end of a request's id, enough to distinguish it from others nearby."""
 
 
 def set_up(settings: Settings) -> None:
@@ -70,14 +70,14 @@ def _renderer(form: str) -> list[structlog.typing.Processor]:
 
 
 def _frames_below(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """The frames of an unexpected error on lines of their own, as people read them."""
+    """Puts the frames of an unexpected error on separate lines."""
     if frames := event.pop("frames", None):
         event["exception"] = "\n".join(f"    {frame}" for frame in frames)
     return event
 
 
 def _on_one_line(_logger: object, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """A line as short as a terminal is wide: JSON has the rest."""
+    """Shortens a line to the width of a terminal; JSON has everything."""
     event["timestamp"] = f"{event['timestamp'][:19]}Z"
     if event["event"] == "request":
         event["event"] = f"{event.pop('method', '')} {event.pop('path', '')} {event.pop('status', '')}".strip()

@@ -1,7 +1,7 @@
 """How long statements take, by the function that sends them.
 
-The name is found on the stack, where the caller stands a few frames up: no statement needs a name of its own, and none
-can be forgotten. With tracing on each is a span, too.
+The name is found on the stack, a few frames up, so that statements need no explicit names. With tracing on, each is
+also a span.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ STATEMENTS_IN = frozenset({"statements", "postgres", "queue"})
 """Folders whose functions send statements."""
 
 SENDERS = frozenset({"direct.py", "engine.py", "measured.py"})
-"""They send what others ask them to."""
+"""They send statements for others."""
 
 _names: dict[int, tuple[str | None, CodeType]] = {}
-"""By the id of a code object, which is kept so that no other gets its id."""
+"""By the id of a code object, which is kept so that its id is not reused."""
 
 
 class Timed:
-    """Around a statement. `name`: not the caller's, as for BEGIN; `otherwise`: where none of these folders sends it."""
+    """Times a statement. `name`: instead of the caller's, as for BEGIN; `otherwise`: if the caller is in none of these
+    folders."""
 
     __slots__ = ("_began", "_name", "_span")
 

@@ -1,7 +1,7 @@
-"""What a process counts and measures, by name; docs/metrics.md tells what each is good for.
+"""Counters and measurements of a process; docs/metrics.md explains each.
 
-Labels are closed sets: routes, kinds of work, names of functions in service/db, models that the settings name. Never a
-workspace, a user or a text. What is asked of the database when somebody looks is in service/worker/scrape.py.
+Labels have fixed sets of values: routes, kinds of work, names of functions that send statements, models in the
+settings. Never a workspace, a user or a text. Metrics read from the database are in service/worker/scrape.py.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ CACHE = Counter("loxodon_cache_lookups_total", "What was looked for in a cache",
 
 
 class Timings(Collector):
-    """How often and how long, by one label. Two steps of a dictionary, where a histogram takes a lock and a search
-    among buckets for each: statements are timed a dozen times in a store."""
+    """Count and total time by one label. A dictionary is cheaper than a histogram with its lock and buckets, and a
+    store times a dozen statements."""
 
     def __init__(self, name: str, documentation: str, label: str) -> None:
         self._name, self._documentation, self._label = name, documentation, label

@@ -1,7 +1,7 @@
 """Traces: request, stage, statement, provider. Switched on by OpenTelemetry's own variables (docs/tracing.md).
 
-Without OTEL_EXPORTER_OTLP_ENDPOINT nothing of OpenTelemetry is imported here, and a span costs a look at a variable.
-Spans carry names, counts and ids, never a text of a memory, a parameter or the message of an error.
+Without OTEL_EXPORTER_OTLP_ENDPOINT OpenTelemetry is not imported, and a span costs one check of a variable. Spans have
+names, counts and ids, never text of a memory, parameters or error messages.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def is_wanted(env: Mapping[str, str]) -> bool:
 
 
 def set_up(env: Mapping[str, str], process: str) -> None:
-    """Starts to send spans where the variables ask for it. `process`: api or worker. Call once per process."""
+    """Starts sending spans if the variables ask for it. `process`: api or worker. Call once per process."""
     if not is_wanted(env) or is_on():
         return
     spoken = next((env[name] for name in PROTOCOLS if env.get(name)), SPOKEN)
@@ -79,7 +79,7 @@ def use(provider: TracerProvider) -> None:
 
 
 def shut_down() -> None:
-    """Sends what is left, some seconds at most; blocks. Safe to repeat."""
+    """Sends the remaining spans, for some seconds at most; blocks. Safe to repeat."""
     global _tracer, _provider
     provider, _provider, _tracer = _provider, None, None
     if provider is not None:
@@ -115,7 +115,7 @@ class Traced:
 
 
 def span(name: str, kind: Kind = "INTERNAL", attributes: Attributes = NOTHING) -> AbstractContextManager[Any]:
-    """A span around the block; nothing while tracing is off. `name`: one of a closed set."""
+    """A span around the block; nothing while tracing is off. `name`: one of a fixed set."""
     return OFF if _tracer is None else Traced(name, kind, attributes)
 
 
@@ -136,7 +136,7 @@ def traced(name: str) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callabl
 
 
 def request(method: str, headers: Iterable[tuple[bytes, bytes]]) -> AbstractContextManager[Any]:
-    """The span of a request, below the one that its `traceparent` names."""
+    """The span of a request, below the one in its `traceparent`."""
     if _tracer is None:
         return OFF
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -157,7 +157,7 @@ def answered(found: Span | None, method: str, route: str, status: int, about: At
 
 
 def begin(name: str, kind: Kind = "INTERNAL", attributes: Attributes = NOTHING, parent: Any = None) -> Span:
-    """A span that is not current: what is waited for inside has no spans of its own."""
+    """A span that is not current, for work without inner spans."""
     from opentelemetry.trace import SpanKind
 
     assert _tracer is not None
@@ -165,12 +165,12 @@ def begin(name: str, kind: Kind = "INTERNAL", attributes: Attributes = NOTHING, 
 
 
 def begin_statement(name: str) -> Span:
-    """The span of a statement, which has the name of the function that sends it, never its text."""
+    """The span of a statement, named after the function that sends it."""
     return begin(name, "CLIENT", {"db.system.name": "postgresql", "db.query.summary": name})
 
 
 def end(found: Span, error: BaseException | None = None) -> None:
-    """Ends it; of an error only the class is told."""
+    """Ends a span; records only the class of an error."""
     if error is not None:
         _failed(found, error.code if isinstance(error, ServiceError) else type(error).__name__)
     found.end()
@@ -184,7 +184,7 @@ def _failed(found: Span, why: str) -> None:
 
 
 def headers() -> dict[str, str]:
-    """What a request to a provider carries, so that its spans come below ours; empty while tracing is off."""
+    """Headers for requests to providers, so that their spans appear below ours; empty while tracing is off."""
     carrier: dict[str, str] = {}
     if _tracer is not None:
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
@@ -194,8 +194,7 @@ def headers() -> dict[str, str]:
 
 
 def trace_id(given: Iterable[tuple[bytes, bytes]] = ()) -> str | None:
-    """The trace that this is part of, for the log: that of the span, or while tracing is off the one that the headers
-    name. None: there is none."""
+    """The trace id for the log: that of the span or, while tracing is off, that of the headers; None without one."""
     if _tracer is not None:
         from opentelemetry import trace
 

@@ -1,6 +1,6 @@
-"""Requests that are answered before they are done: their progress, and the result or error in the end.
+"""Requests that are answered before they are done: their progress, and finally the result or error.
 
-The row keeps the request, which is redacted text, only until it is done.
+The row keeps the request, whose text is redacted, only until it is done.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def get(session: Session, workspace_id: UUID, operation_id: UUID) -> Opera
 
 
 async def newest(session: Session, workspace_id: UUID, *, limit: int) -> list[OperationRecord]:
-    """The newest first: ids begin with their time."""
+    """Newest first, by id, since ids begin with their time."""
     columns = (OPERATION.c[field.name] for field in fields(OperationRecord))
     here = select(*columns).where(OPERATION.c.workspace_id == workspace_id)
     rows = await session.execute(here.order_by(OPERATION.c.id.desc()).limit(limit))
@@ -66,7 +66,7 @@ async def begin(session: Session, workspace_id: UUID, operation_id: UUID) -> Non
 
 
 async def advance(session: Session, workspace_id: UUID, operation_id: UUID, progress: Mapping[str, Any]) -> None:
-    """Stores the progress, in the transaction of the work itself: what is counted is done."""
+    """Stores the progress, in the transaction of the work itself, so that counted work is done."""
     await session.execute(_update(workspace_id, operation_id).values(progress=dict(progress)))
 
 
@@ -78,7 +78,8 @@ async def finish(
     result: Mapping[str, Any] | None = None,
     error: Mapping[str, Any] | None = None,
 ) -> None:
-    """Done with a result or failed with an error. The request is emptied: its texts stand in the memories now."""
+    """Marks it as done with a result or failed with an error, and empties the request, whose texts are now in
+    memories."""
     ended = {"result": dict(result) if result else None, "error": dict(error) if error else None}
     unfinished = _update(workspace_id, operation_id).where(OPERATION.c.finished_at.is_(None))
     state = "failed" if error else "done"

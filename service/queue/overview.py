@@ -1,4 +1,4 @@
-"""Jobs as a person looks at them: lists, counts and runs; and what a person does with one: retry, cancel.
+"""Inspecting jobs: lists, counts and runs; and controlling them: retry, cancel.
 
 A caller sees the jobs of the workspace of the transaction; those of the service are in the nil workspace.
 """
@@ -18,7 +18,7 @@ from service.postgres import direct
 from service.postgres.engine import Session
 from service.queue.schedule import RunRecord
 
-# What a person calls the state: `queued` was not tried since it was asked for, `failed` waits for another attempt.
+# States as shown to people: `queued` was not tried yet, `failed` waits for another attempt.
 STATE = """
     CASE WHEN j.state <> 'ready' THEN j.state
          WHEN j.attempts = 0 OR j.last_error IS NULL THEN 'queued' ELSE 'failed' END
@@ -64,7 +64,7 @@ RUNS = text("""
 
 INTERVAL = text("SELECT interval_s, next_run FROM schedule WHERE name = :name")
 
-# What was tried stays counted: the attempt is part of the fence, and a late end of an old one must change nothing.
+# Attempts stay counted: the attempt is part of the fence, so that a late end of an old one changes nothing.
 RETRY = """
     WITH again AS (
         UPDATE job j SET state = 'ready', run_after = now(), finished_at = NULL, last_error = NULL, worker = NULL,
@@ -89,7 +89,7 @@ RETRY_SOME = text(
                  LIMIT :limit)""")
 )
 
-# A worker that runs it loses its lease, and with it the right to tell how it ended.
+# A worker that runs it loses its lease, so its ending no longer counts.
 CANCEL = text("""
     WITH ended AS (
         UPDATE job j SET state = 'cancelled', finished_at = now(), worker = NULL, lease_until = NULL,
@@ -110,7 +110,7 @@ CANCEL = text("""
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A job as a person sees it. `reason`: why its last attempt failed. `progress`: done and total of a long one.
+    """A job as shown to people. `reason`: why its last attempt failed. `progress`: done and total of a long one.
     `begun_s`: seconds since its first attempt began."""
 
     id: UUID
@@ -133,7 +133,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class StateCount:
-    """How many jobs are in a state, and when the oldest was made."""
+    """The number of jobs in a state, and when the oldest was created."""
 
     state: JobState
     jobs: int
@@ -161,7 +161,7 @@ async def get(session: Session, workspace_id: UUID, job_id: UUID) -> JobRecord |
 
 
 async def counts(session: Session, workspace_id: UUID, name: JobName) -> list[StateCount]:
-    """Of the jobs of a name that are not over, or dead."""
+    """Counts of the unfinished and dead jobs of a name."""
     rows = await session.execute(COUNTS, {"workspace": workspace_id, "name": name})
     return [StateCount(*row) for row in rows]
 
@@ -173,7 +173,7 @@ async def runs(session: Session, workspace_id: UUID, name: JobName, *, limit: in
 
 
 async def interval(session: Session, name: JobName) -> tuple[float, datetime] | None:
-    """Seconds between the runs of a recurring job, and when the next is due; None for another, or before a worker has
+    """Seconds between the runs of a recurring job, and when the next is due; None for others, or before a worker has
     registered it."""
     row = (await session.execute(INTERVAL, {"name": name})).one_or_none()
     return (row.interval_s, row.next_run) if row else None
@@ -184,7 +184,7 @@ async def count_dead(session: Session, workspace_id: UUID) -> int:
 
 
 async def retry(session: Session, workspace_id: UUID, job_id: UUID) -> bool:
-    """Makes a job due now, with attempts left; False for one that runs, is done, or whose operation is over."""
+    """Makes a job due now, with attempts left; False if it is running or done, or its operation is finished."""
     values = {"workspace": workspace_id, "id": job_id, "more": MAX_ATTEMPTS}
     return await session.scalar(RETRY_ONE, values) is not None
 
@@ -192,11 +192,11 @@ async def retry(session: Session, workspace_id: UUID, job_id: UUID) -> bool:
 async def retry_some(
     session: Session, workspace_id: UUID, states: Sequence[JobState], *, name: JobName | None, limit: int
 ) -> list[UUID]:
-    """As `retry`, for at most `limit` jobs in one of `states`; returns their ids."""
+    """Retries at most `limit` jobs in one of `states`; returns their ids."""
     values = {"workspace": workspace_id, "states": list(states), "name": name, "limit": limit, "more": MAX_ATTEMPTS}
     return list(await session.scalars(RETRY_SOME, values))
 
 
 async def cancel(session: Session, workspace_id: UUID, job_id: UUID) -> bool:
-    """Ends a job, and the operation that it carries out, as failed; False for one that is over."""
+    """Cancels a job and fails its operation; False if the job is finished."""
     return await session.scalar(CANCEL, {"workspace": workspace_id, "id": job_id}) is not None

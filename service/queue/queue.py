@@ -65,7 +65,7 @@ EXTEND = text("""
     RETURNING job.id, job.attempts
 """)
 
-# `uncounted`: 1 for an attempt that is not to count, as when the worker shuts down
+# `uncounted`: 1 for an attempt that does not count, as when the worker shuts down
 FINISH = text("""
     WITH ending AS (
         SELECT * FROM unnest(CAST(:workspaces AS uuid[]), CAST(:ids AS uuid[]), CAST(:attempts AS integer[]),
@@ -98,7 +98,7 @@ ADVANCE = text("""
     WHERE workspace_id = :workspace AND id = :id AND state = 'running' AND worker = :worker AND attempts = :attempts
 """)
 
-# One sweep at a time: two that look at the same moment would each queue what the other has queued.
+# One sweep at a time: two at the same moment would queue everything twice.
 LOCK_SWEEP = text("SELECT pg_advisory_xact_lock(hashtextextended('loxodon:sweep', 0))")
 WITHOUT_JOB = text("""
     SELECT w.id FROM unnest(CAST(:ids AS uuid[])) AS w (id)
@@ -188,7 +188,7 @@ async def extend(session: Session, worker: str, jobs: Sequence[Job], lease_s: fl
 
 
 async def finish(session: Session, endings: Sequence[Ending]) -> set[UUID]:
-    """Writes how attempts ended, to the jobs and their job_run rows; returns the ids whose lease was not lost."""
+    """Records the endings of attempts in the jobs and their job_run rows; returns the ids whose lease was not lost."""
     rows = await direct.fetch(
         session,
         FINISH,
@@ -208,25 +208,25 @@ async def finish(session: Session, endings: Sequence[Ending]) -> set[UUID]:
 
 
 async def advance(session: Session, job: Job, done: int, total: int) -> None:
-    """Stores how far a long job is, in the transaction of the work itself; nothing once it has lost its lease."""
+    """Stores the progress of a long job, in the transaction of the work itself; does nothing once the lease is lost."""
     progress = json.dumps({"done": done, "total": max(done, total)})
     fence = {"workspace": job.workspace_id, "id": job.id, "worker": job.worker, "attempts": job.attempts}
     await session.execute(ADVANCE, {**fence, "progress": progress})
 
 
 async def hasten(session: Session) -> None:
-    """Makes the jobs of all workspaces that wait for the language model due. As loxodon_worker only."""
+    """Makes jobs of all workspaces that wait for the language model due. As loxodon_worker only."""
     await session.execute(HASTEN)
 
 
 async def unembedded(session: Session, *, quiet_s: float, limit: int) -> list[tuple[UUID, UUID]]:
-    """Workspace and id of memories that wait for a vector without a job that would make it, untouched for `quiet_s`."""
+    """Workspace and id of memories that lack a vector and a job to make it, untouched for `quiet_s`."""
     rows = await session.execute(UNEMBEDDED, {"quiet_s": quiet_s, "limit": limit})
     return [(row.workspace_id, row.memory_id) for row in rows]
 
 
 async def enqueue_embeds(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> int:
-    """Queues the vectors of these memories, but for those with a job that waits or runs; returns how many. Other sweeps
+    """Queues the vectors of these memories, except those with a waiting or running job; returns how many. Other sweeps
     wait until the transaction ends."""
     await session.execute(LOCK_SWEEP)
     without = await session.scalars(WITHOUT_JOB, {"workspace": workspace_id, "ids": list(memory_ids)})
@@ -307,7 +307,7 @@ class Wakeup:
         try:
             connection.add_termination_listener(lambda _: lost.set())
             await connection.add_listener(CHANNEL, self._on_notify)
-            self.arrived.set()  # for what came while there was no listener
+            self.arrived.set()  # for notifications that were sent while there was no listener
             self.notify()
             try:
                 await asyncio.wait_for(self._heard.wait(), FIRST_NOTIFICATION_S)

@@ -1,4 +1,4 @@
-"""Recurring jobs and their runs, and the upkeep that they do for all workspaces at once.
+"""Recurring jobs and their runs, and statements of upkeep for all workspaces at once.
 
 `schedule` has one row per job name for all workspaces. The worker that locks the row starts the run: it inserts the job
 and its job_run row, under the same id, in the nil workspace. From there on the queue handles it like any job.
@@ -36,7 +36,7 @@ MAKE_DUE = text("""
       AND (last_run IS NULL OR last_run < now() - interval '1 minute')
 """)
 
-# The row lock makes one leader; a waiting or running job of the same name stands for this run too.
+# The row lock makes one leader; a waiting or running job of the same name counts as this run.
 START_DUE = text("""
     WITH due AS (
         SELECT s.name FROM schedule s WHERE s.name = ANY (CAST(:names AS text[])) AND s.next_run <= now()
@@ -91,7 +91,7 @@ class RunRecord:
 
 
 async def register(session: Session, intervals_s: Mapping[str, float]) -> None:
-    """Makes the rows of recurring jobs that are new (due at once) and takes over changed intervals."""
+    """Creates the rows of new recurring jobs (due at once) and updates changed intervals."""
     await session.execute(REGISTER, {"names": list(intervals_s), "intervals_s": list(intervals_s.values())})
 
 
@@ -101,7 +101,7 @@ async def make_due(session: Session, names: Sequence[str]) -> None:
 
 
 async def start_due(session: Session, names: Sequence[str]) -> list[str]:
-    """The names among `names` that were due; their runs are queued. In a transaction of the nil workspace."""
+    """Queues runs of the due jobs among `names`; returns their names. In a transaction of the nil workspace."""
     found = await session.scalars(
         START_DUE,
         {
@@ -117,7 +117,7 @@ async def start_due(session: Session, names: Sequence[str]) -> list[str]:
 async def request(
     session: Session, workspace_id: UUID, name: JobName, payload: Payload = NOTHING, *, reason: RunReason = "request"
 ) -> UUID:
-    """The id of a run of `name` that will begin soon: one that is already queued with this payload, or a new one."""
+    """Requests a run of `name`; returns its id, or that of one already queued with this payload."""
     values = {"workspace": workspace_id, "name": name, "payload": json.dumps(dict(payload))}
     waiting: UUID | None = await session.scalar(WAITING, values)
     if waiting is not None:
@@ -167,30 +167,30 @@ async def may_vacuum(session: Session) -> bool:
 
 
 async def find_unvacuumed(session: Session, workspace_id: UUID, job_id: UUID) -> list[str]:
-    """Tables, as SQL writes their names, that may be vacuumed and have not been since this job was made."""
+    """Quoted names of tables that may be vacuumed and have not been since this job was created."""
     return list(await session.scalars(UNVACUUMED, {"workspace": workspace_id, "job": job_id}))
 
 
 async def ensure_partitions(session: Session, upto: datetime) -> int:
-    """How many partitions were made, of every partitioned table: up to `upto`, and wherever DEFAULT has rows."""
+    """Creates partitions of every partitioned table up to `upto`, and wherever DEFAULT has rows; returns how many."""
     return int(await session.scalar(ENSURE_PARTITIONS, {"upto": upto}) or 0)
 
 
 async def drop_partitions(session: Session, parent: str, older_than: datetime) -> int:
-    """How many partitions of `parent` were dropped: those that end at or before `older_than`."""
+    """Drops the partitions of `parent` that end at or before `older_than`; returns how many."""
     return int(await session.scalar(DROP_PARTITIONS, {"parent": parent, "older_than": older_than}) or 0)
 
 
 async def unaged(session: Session, name: JobName, interval_min: float) -> list[UUID]:
-    """Workspaces where a job is due that runs for each of them; `interval_min` where they have no interval of their
-    own. 0 switches it off."""
+    """Workspaces in which a job of each workspace is due; `interval_min` if they have no own interval. 0 switches it
+    off."""
     return list(await session.scalars(FIND_UNAGED, {"name": name, "interval_min": interval_min}))
 
 
 async def outlived(
     session: Session, at: datetime, *, retention_days: int | None, limit: int
 ) -> list[tuple[UUID, UUID]]:
-    """Workspace and id of memories that expired by `at`, or are older than their workspace keeps them."""
+    """Workspace and id of memories that expired by `at`, or are past the retention of their workspace."""
     values = {"at": at, "retention_days": retention_days, "limit": limit}
     return [(row.workspace_id, row.memory_id) for row in await session.execute(FIND_OUTLIVED, values)]
 
@@ -198,9 +198,9 @@ async def outlived(
 async def clean_up(
     session: Session, at: datetime, *, job_days: int, embedding_days: int, history_days: int, batch: int
 ) -> dict[str, int]:
-    """Rows removed by table, at most `batch` each: what expired before `at`, jobs and runs finished more than
-    `job_days` before it, vectors cached more than `embedding_days` before it, erasures that the change feed
-    told more than `history_days` before it."""
+    """Removes at most `batch` rows per table: expired before `at`, jobs and runs finished more than `job_days` before
+    it, vectors cached more than `embedding_days` before it, erasures in the change feed more than `history_days` before
+    it. Returns the rows by table."""
     limits = {"at": at, "job_days": job_days, "embedding_days": embedding_days, "history_days": history_days}
     limits |= {"batch": batch}
     return {row.name: row.removed for row in await session.execute(CLEAN_UP, limits)}

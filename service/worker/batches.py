@@ -1,4 +1,4 @@
-"""The number of jobs that one claim takes, and the batches that they run in."""
+"""The number of jobs to claim, and the batches in which they run."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from service.domain.scope import NIL_WORKSPACE
 from service.queue.queue import Lane
 from service.worker.registry import Task
 
-AHEAD_S = 0.2  # claimed ahead: what can be started within this time ...
-AHEAD_MAX = 96  # ... and no more than this
+AHEAD_S = 0.2  # jobs are claimed ahead if they can be started within this time ...
+AHEAD_MAX = 96  # ... up to this number
 
 Batch = tuple[Job, ...]
-"""Jobs of one kind that run as one."""
+"""Jobs of one kind that run together."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimGroup:
-    """Kinds of work that one call claims. `batch_sizes`: for kinds that run together, how many at most; empty for kinds
-    that run alone. `half`: they take at most half of the slots."""
+    """Kinds of work that are claimed together. `batch_sizes`: the largest batch of each kind; empty for kinds that run
+    alone. `half`: they use at most half of the slots."""
 
     kinds: tuple[str, ...]
     batch_sizes: tuple[int, ...] = ()
@@ -29,17 +29,17 @@ class ClaimGroup:
 
     @property
     def limit(self) -> int | None:
-        """How many jobs a call claims; None: as many as there is room for."""
+        """The number of jobs per claim; None: as many as there is room for."""
         return max(self.batch_sizes, default=None)
 
     def batch_size(self, kind: str) -> int:
-        """How many jobs of this kind make a batch."""
+        """The batch size of a kind."""
         return dict(zip(self.kinds, self.batch_sizes, strict=False)).get(kind, 1)
 
 
 def claim_groups(tasks: Mapping[str, Task], batch_size: int) -> list[ClaimGroup]:
-    """The claims of a round: one for all that runs alone, one for what takes half of the slots, one for what runs
-    together, `batch_size` at once unless the task says another number."""
+    """The claims of a round: one for kinds that run alone, one for those limited to half of the slots, one for those
+    that run together, with `batch_size` unless the task sets another size."""
     alone = tuple(name for name, task in tasks.items() if task.together is None and not task.half)
     half = tuple(name for name, task in tasks.items() if task.half)
     joint = {name: task.max_batch or batch_size for name, task in tasks.items() if task.together is not None}
@@ -48,7 +48,7 @@ def claim_groups(tasks: Mapping[str, Task], batch_size: int) -> list[ClaimGroup]
 
 
 def split(jobs: Sequence[Job], group: ClaimGroup) -> list[Batch]:
-    """First attempts of a kind in one workspace, a batch of them together; all others, and the system's, each alone."""
+    """Batches of first attempts of one kind and workspace; retries and jobs of the system run alone."""
     alone: list[Batch] = []
     joint: dict[Lane, list[Job]] = {}
     for job in jobs:
@@ -64,17 +64,17 @@ def split(jobs: Sequence[Job], group: ClaimGroup) -> list[Batch]:
 
 
 def may_have_left_some(jobs: Sequence[Job], limit: int) -> bool:
-    """Whether a claim of at most `limit` may have left due jobs: no lane gives more than its share. Jobs that another
-    worker had locked are run by that worker, or found by the next poll."""
+    """Whether a claim of at most `limit` may have left due jobs, since no lane gives more than its share. Jobs locked
+    by another worker are run by it, or found by the next poll."""
     lanes = Counter((job.workspace_id, job.kind) for job in jobs)
     return bool(lanes) and max(lanes.values()) >= -(-limit // len(lanes))
 
 
 def room(*, slots: int, pace_s: float, held: int) -> int:
-    """How many batches to claim now, 0 for none. `pace_s`: seconds that one takes.
+    """The number of batches to claim now. `pace_s`: seconds per batch.
 
-    Slow jobs are claimed when a slot is free. Quick ones are claimed ahead, and only when half the stock is used up:
-    a claim costs as much as a hundred of them.
+    Slow jobs are claimed when a slot is free. Quick ones are claimed ahead, but only when half the stock is used up,
+    because a claim costs as much as a hundred of them.
     """
     capacity = slots + min(AHEAD_MAX, int(slots * AHEAD_S / pace_s))
     free = max(0, capacity - held)

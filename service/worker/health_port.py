@@ -1,7 +1,7 @@
 """The worker's own port: health for probes and metrics for Prometheus (LOXODON_WORKER_PORT).
 
-A server of a hundred lines: a web framework would be 15 MB in a process that serves four addresses to monitors. Nobody
-is asked for a key, so it listens where only monitors come by (docs/metrics.md).
+A small server of its own, because a web framework would take 15 MB for four addresses. It needs no key, so it should
+listen where only monitors can reach it (docs/metrics.md).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from service.runtime.resources import Resources
 from service.worker.scrape import CONTENT_TYPE, Scrape
 
 REQUEST_S = 5.0
-"""How long a request may take to come, and its answer to be taken."""
+"""Time-out for receiving a request, and for sending the answer."""
 
 HEAD_BYTES = 16 * 1024
-CONNECTIONS = 100  # above it the oldest is closed, so that a probe is always answered
+CONNECTIONS = 100  # beyond this the oldest is closed, so that a probe is always answered
 READY_TIMEOUT_S = 2.0
 ALIVE = ("/livez", "/healthz")
 
@@ -32,7 +32,7 @@ Answer = tuple[HTTPStatus, str, bytes]
 
 
 class HealthPort:
-    """What the port tells: that the process is alive; whether it works, and if not why; its metrics."""
+    """Answers of the port: that the process is alive, whether it works and if not why, and its metrics."""
 
     def __init__(self) -> None:
         self._res: Resources | None = None
@@ -40,11 +40,11 @@ class HealthPort:
         self._why = "The worker has not found its database yet."
 
     def working(self, res: Resources) -> None:
-        """From now on it claims jobs with these resources."""
+        """Marks the worker as claiming jobs with these resources."""
         self._res, self._scrape = res, Scrape(res)
 
     def stopped(self, why: str) -> None:
-        """It does not claim jobs. `why`: a sentence for the one who asks whether it is ready."""
+        """Marks the worker as not claiming jobs. `why`: a sentence for readiness probes."""
         self._res, self._why = None, why
 
     async def answer(self, method: str, path: str) -> Answer:
@@ -79,7 +79,7 @@ class HealthPort:
 
 @asynccontextmanager
 async def serve(settings: Settings, port: HealthPort) -> AsyncIterator[None]:
-    """Within the block the port is open, if the settings name one. Raises SettingsError when it is taken."""
+    """Opens the port within the block, if the settings name one. Raises SettingsError if it is taken."""
     if settings.worker_port is None:
         yield
         return
@@ -95,7 +95,7 @@ async def serve(settings: Settings, port: HealthPort) -> AsyncIterator[None]:
             async with asyncio.timeout(REQUEST_S):
                 await _exchange(reader, writer, port)
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # a monitor that went away, or never said what it wants
+            pass  # a monitor that went away, or sent no request
         except Exception as exc:  # a probe must not end the worker
             log.warning("the health port failed: %s", type(exc).__name__)
         finally:
@@ -113,7 +113,7 @@ async def serve(settings: Settings, port: HealthPort) -> AsyncIterator[None]:
 
 
 async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, port: HealthPort) -> None:
-    """One request and its answer; the connection ends with it."""
+    """Handles one request and closes the connection."""
     head = await reader.readuntil(b"\r\n\r\n")
     words = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
     method, target = (words[0], words[1]) if len(words) == 3 else ("", "")

@@ -1,10 +1,10 @@
 """The worker: claims jobs, runs them, keeps their leases and records how they ended.
 
-It runs up to `worker_concurrency` batches of jobs at once. Of quick jobs it claims some ahead, of slow ones only what
-it can start. It survives a database restart. On SIGTERM it claims nothing new, gives running jobs 20 s to end and
+It runs up to `worker_concurrency` batches of jobs at once. It claims some quick jobs ahead, and slow ones only when it
+can start them. It survives a database restart. On SIGTERM it claims nothing new, gives running jobs 20 s to end and
 gives the rest back.
 
-Only here and in recorder.py is `Exception` caught: of an error the loop reads `retryable` and `pauses`, nothing else.
+`Exception` is caught only here and in recorder.py; the loop reads only `retryable` and `pauses` of an error.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from service.worker.timetable import LOOK_S, Timetable
 DRAIN_S = 20.0  # under the 30 s that Kubernetes waits
 FINAL_FLUSH_S = 3.0  # to record the last endings
 PAUSE_S = (0.2, 5.0)  # first and longest wait while the database is unavailable
-STUCK_S = 2.0  # after this wait a job that was claimed ahead and not started is given back
+STUCK_S = 2.0  # a job that was claimed ahead and not started after this wait is given back
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +64,8 @@ JOB_RUN = Histogram(
 
 
 async def run_worker(settings: Settings) -> None:
-    """Works until SIGTERM or SIGINT, then drains. While Postgres is unavailable it tries again and again. Raises
-    SchemaMismatch when the schema is of another version."""
+    """Works until SIGTERM or SIGINT, then drains. While Postgres is unavailable it retries. Raises SchemaMismatch if
+    the schema is of another version."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -86,7 +86,7 @@ async def run_worker(settings: Settings) -> None:
 
 
 class Worker:
-    """One worker in one event loop: a process of its own, or inside the API process."""
+    """One worker in one event loop: in a separate process or inside the API process."""
 
     def __init__(self, res: Resources, tasks: Mapping[JobName, Task]) -> None:
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
@@ -107,7 +107,8 @@ class Worker:
         self._draining = False
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Works until `stop` is set, then drains. Cancelled, it leaves at once; leases free what it held."""
+        """Works until `stop` is set, then drains. If cancelled it stops at once; its jobs are free when their leases
+        end."""
         async with self._res.db.begin(NIL_WORKSPACE) as session:
             await queue.hasten(session)  # this start may have other settings
         writer = asyncio.create_task(self._recorder.write_endings())
@@ -153,7 +154,7 @@ class Worker:
         return batches.room(slots=slots, pace_s=self._pace_s, held=len(self._running))
 
     async def _claim(self) -> bool:
-        """Claims and starts what fits, beginning with another group each time. Returns whether more may be due: only
+        """Claims and starts what fits, beginning with another group each time. Returns whether more may be due; only
         then the loop claims again, because otherwise every second claim would find nothing."""
         room, claimed, more = self._room(), list[Batch](), False
         self._groups.rotate(1)
@@ -212,7 +213,7 @@ class Worker:
             raise
 
     async def _got_slot(self) -> bool:
-        """False when the wait is too long, or the worker is leaving."""
+        """False if the wait is too long, or the worker is stopping."""
         if self._slots.locked():
             try:
                 await asyncio.wait_for(self._slots.acquire(), STUCK_S)
@@ -227,7 +228,7 @@ class Worker:
         return True
 
     async def _run(self, batch: Batch) -> None:
-        """Runs a batch; each line of the log says for which job, and in which workspace."""
+        """Runs a batch; each log line says for which job and workspace."""
         job = batch[0]
         about = {"job": job.kind, "job_id": str(job.id), "workspace": str(job.workspace_id), "jobs": len(batch)}
         with tracing.span(f"job {job.kind}", "CONSUMER", {"loxodon.jobs": len(batch), "loxodon.job_id": str(job.id)}):

@@ -1,8 +1,8 @@
 """Records how the attempts of a worker's jobs ended.
 
-Endings are written in batches: while one statement is under way the next ones collect. While the database is
-unavailable they wait. A job whose ending could not be written before its lease ran out is run again by the worker that
-claims it then, and a late ending changes nothing.
+Endings are written in batches: they collect while a statement is in progress, and wait while the database is
+unavailable. If an ending cannot be written before the lease ends, another worker claims and runs the job again, and the
+late ending changes nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from service.queue import queue
 
 BATCH = 500
 PAUSE_S = 0.5
-"""Between two tries to write while the database is unavailable."""
+"""The pause between attempts to write while the database is unavailable."""
 
 MAX_BACKOFF_S = 600.0  # the longest wait before another attempt
 MAX_ASKED_S = 3_600.0  # the longest that an error may ask for
@@ -45,7 +45,7 @@ class JobRecorder:
         self._held |= {_key(job): job for job in jobs}
 
     def end(self, ending: Ending) -> None:
-        """Takes how an attempt ended; written soon after."""
+        """Notes how an attempt ended; it is written soon after."""
         self._held.pop(_key(ending.job), None)
         self._endings.append(ending)
         self._pending.set()
@@ -63,7 +63,7 @@ class JobRecorder:
                 await asyncio.sleep(PAUSE_S)
 
     async def flush_all(self) -> None:
-        """Writes what is noted by now; raises when the database is unavailable, and keeps what is unwritten."""
+        """Writes all noted endings; raises if the database is unavailable, and keeps the unwritten ones."""
         while self._endings:
             await self._flush()
 
@@ -79,7 +79,7 @@ class JobRecorder:
             log.warning("%d jobs ended after their lease was lost", len(batch) - len(written))
 
     async def extend(self, lease_s: float) -> list[Job]:
-        """Extends every lease; returns the jobs that are not ours any more and forgets them."""
+        """Extends every lease; forgets and returns the jobs that are no longer ours."""
         held = sorted(self._held.values(), key=_key)
         if not held:
             return []
@@ -96,11 +96,12 @@ def _key(job: Job) -> Key:
 
 
 def ending_of_failure(job: Job, error: Exception, *, alone: bool, backoff_s: float) -> Ending:
-    """Tried again after `backoff_s` doubled with each attempt, or dead: after the last one, or when none can help.
+    """The job is retried after `backoff_s`, doubled with each attempt, or dead after the last one, or if a retry cannot
+    help.
 
-    Of an error only `retryable`, `pauses` and `retry_after_s` are read. One that does not say is retried, one that
-    pauses costs no attempt, and the wait is as long as it asks for at least. A job that failed in a batch (`alone` is
-    false) is tried alone first: which one of them was at fault is not known.
+    Only `retryable`, `pauses` and `retry_after_s` of an error are read. By default it is retried; one that pauses costs
+    no attempt; the wait is at least as long as it asks for. A job that failed in a batch (`alone` is false) is first
+    retried alone, because it is not known which one was at fault.
     """
     if getattr(error, "pauses", False):
         wait_s = getattr(error, "retry_after_s", None) or backoff_s
@@ -114,7 +115,7 @@ def ending_of_failure(job: Job, error: Exception, *, alone: bool, backoff_s: flo
 
 
 def describe(error: BaseException) -> str:
-    """Our own errors in their words, of others only class and place, because their message may quote a memory."""
+    """The message of our own errors; only class and place of others, whose message may quote a memory."""
     if isinstance(error, ServiceError):
         return f"{error.code}: {error.detail}"
     state = faults.details(error).get("sqlstate")

@@ -1,8 +1,8 @@
-"""The table of tasks: what runs each kind of job, how often by itself, and for how long at most.
+"""The table of tasks: for each kind of job its function, its interval if it recurs, and its time-out.
 
-A task runs outside the claiming transaction and opens its own; it is safe to run twice. It may return counts of what
-it did, which land in its job_run row. Every name of `domain.job.JobName` has its line here, a test compares the two.
-docs/adding.md shows how to add one.
+A task runs outside the claiming transaction and opens its own; it is safe to run twice. It may return counts, which are
+stored in its job_run row. Every name of `domain.job.JobName` has a line here, which a test checks. docs/adding.md shows
+how to add one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Run = Callable[[Job, Resources], Awaitable[Counts | None]]
 RunMany = Callable[[Sequence[Job], Resources], Awaitable[Counts | None]]
 MINUTE_S, HOUR_S = 60.0, 3_600.0
 LOOK_S = SHORTEST_MIN * MINUTE_S
-"""How often the jobs of workspaces look where they are due."""
+"""The interval at which jobs look for workspaces in which they are due."""
 
 EMBED_BATCH = 20
 """Late vectors made in one call: a third of a second of the local model."""
@@ -33,15 +33,14 @@ EMBED_BATCH = 20
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """`interval_s`: also runs by itself, and with `at_start` whenever a worker starts.
+    """`interval_s`: it recurs, and with `at_start` also runs whenever a worker starts.
 
-    `together` takes several first attempts in one call, at most `max_batch` (None: EMBED_BATCH); an attempt
-    after a failure goes to `run` alone, so that one bad job does not fail the others. `retry_alone`: when a batch
-    failed, each of its jobs runs alone in this very attempt, else after its pause.
-    `timeout_s`: a longer run is cancelled and has failed. `half`: takes at most half of a worker's slots, because
-    somebody else says how long it runs.
-    `derives`: makes what belongs to a row, such as its vector, whoever wrote it. All others do what a request asked
-    for, within the wall of that request, and each alone.
+    `together` runs several first attempts in one call, at most `max_batch` (None: EMBED_BATCH); retries go to `run`
+    alone, so that one bad job does not fail the others. `retry_alone`: after a batch failed, each of its jobs runs
+    alone in the same attempt, else after its pause. `timeout_s`: a longer run is cancelled and counts as failed.
+    `half`: uses at most half of a worker's slots, because its duration depends on others. `derives`: makes data that
+    belong to a row, such as its vector, whoever wrote it. All others do the work of a request, within its wall, and
+    each alone.
     """
 
     run: Run
@@ -85,4 +84,4 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
 )
 
 DAILY = ("audit_partitions", "cleanup")
-"""Those whose interval an operator may set (maintenance_interval_min)."""
+"""Jobs whose interval an operator may set (maintenance_interval_min)."""

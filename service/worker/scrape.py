@@ -1,7 +1,7 @@
-"""What /metrics of the API and of the worker serve: what the process counted, and what the database knows.
+"""Metrics of the API and of the worker: those of the process, and those read from the database.
 
-All who ask within some seconds share one look at the database; while it is away the process's own numbers are served
-alone, and `loxodon_database_up` is 0.
+The database is read at most every few seconds; while it is down, only the process's own numbers are served, and
+`loxodon_database_up` is 0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TABLES_KEPT_S = 30.0
 """How long sizes of tables are cached, which only VACUUM and ANALYZE change."""
 
 LOOK_S = 3.0
-"""The longest look; a monitor mostly waits 10 s."""
+"""The longest read; monitors usually wait 10 s."""
 
 INFO = Gauge(
     "loxodon_info",
@@ -106,7 +106,7 @@ class Scrape:
         jobs = await vitals.queue(session)
         QUEUE_JOBS.clear()
         QUEUE_AGE.clear()
-        for kind in get_args(JobName):  # 0 rather than no series: an autoscaler takes that for not known
+        for kind in get_args(JobName):  # 0 rather than no series, which an autoscaler would treat as unknown
             QUEUE_AGE.labels(kind).set(0)
         for each in jobs:
             QUEUE_JOBS.labels(each.kind, each.state).set(each.jobs)

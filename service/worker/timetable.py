@@ -1,7 +1,7 @@
 """Starts of recurring jobs.
 
 Every worker looks; the one that locks the row in `schedule` starts the run, so each is started once however many
-workers there are. It is the queue that runs it, with retries and a lease like any other job.
+workers there are. The queue then runs it like any other job, with retries and a lease.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LOOK_S = 10.0
 
 
 class Timetable:
-    """The recurring ones among `tasks`. `intervals_s`: what the settings say, by name, instead of the task's."""
+    """The recurring ones among `tasks`. `intervals_s`: intervals from the settings, by name, instead of the task's."""
 
     def __init__(
         self, db: Database, tasks: Mapping[str, Task], intervals_s: Mapping[str, float] = MappingProxyType({})
@@ -32,7 +32,7 @@ class Timetable:
         self._registered = False
 
     async def look(self) -> list[str]:
-        """Queues a run of everything that is due; returns the names. The first look also takes in `at_start`."""
+        """Queues a run of everything that is due; returns the names. The first look includes `at_start`."""
         if not self._intervals_s:
             return []
         async with self._db.begin(NIL_WORKSPACE) as session:
