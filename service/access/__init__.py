@@ -1,1 +1,1 @@
-"""Who may do what, and how much of it: keys, tokens, budgets and the audit log."""
+"""Keys, tokens, budgets and the audit log."""

@@ -1,7 +1,7 @@
 """Budgets of keys and workspaces: requests, kilobytes of bodies and searches, over all processes.
 
 The buckets are rows in Postgres. This process takes tokens for a second ahead and spends them here, so a busy key costs
-a transaction of some milliseconds a second, and a key over its budget none until there are tokens again.
+one short transaction a second, and a key over its budget none until there are tokens again.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from service.kit.settings import GRANTED, Settings
 from service.postgres.engine import Database
 
 AHEAD_S = 1.0
-"""For how long tokens are taken at once, at the pace of the last second. Longer would cost fewer statements, and leave
-more with processes that fall idle."""
+"""The time for which tokens are taken in advance, at the pace of the last second. Longer would cost fewer statements,
+but leave more with idle processes."""
 
 DENIED_S = (0.1, 1.0)
-"""How long a key over its budget is refused without a look, at least and at most."""
+"""The shortest and longest time for which a key over its budget is refused without a look-up."""
 
 BURST_S = 10.0
 """The budget of this many seconds may be spent at once: clients work in bursts."""
 
 SEARCH_BURST = 50
-"""Searches that may come at once before their rate counts."""
+"""The burst of searches."""
 
 REMEMBERED = 10_000
 
@@ -45,8 +45,7 @@ Cost = tuple[TokenBucket, float]
 
 @dataclass(slots=True)
 class Purse:
-    """The tokens that this process has of one bucket. `left`: those in the bucket when it was looked at, at `seen_at`.
-    `asked`: how many were asked for since then."""
+    """This process's tokens of one bucket. `left`: those in the bucket at `seen_at`. `asked`: the demand since then."""
 
     tokens: float = 0.0
     left: float = 0.0
@@ -55,14 +54,14 @@ class Purse:
     denied_until: float = 0.0
 
     def to_take(self, bucket: TokenBucket, needed: float, now: float) -> float:
-        """What is missing, and what will be needed soon."""
+        """The tokens that are missing or will be needed soon."""
         pace = self.asked / max(now - self.seen_at, 0.001)
         return needed - self.tokens + min(pace, bucket.per_s) * AHEAD_S
 
 
 @dataclass(slots=True)
 class Budgets:
-    """What this process has taken of every bucket it spends from. Not for several threads."""
+    """The tokens that this process has taken from each bucket. Not thread-safe."""
 
     database: Database
     clock: Callable[[], float] = time.monotonic
@@ -70,7 +69,7 @@ class Budgets:
     _locks: dict[UUID, asyncio.Lock] = field(default_factory=dict)
 
     async def spend(self, scope: Scope, workspace_id: UUID, costs: Sequence[Cost]) -> None:
-        """Takes all the costs or none; raises RateLimited. The answer will say what is left (`rate_headers`)."""
+        """Takes all the costs or none; raises RateLimited. The answer shows what is left (`rate_headers`)."""
         for bucket, count in costs:
             purse = self._purse(bucket)
             purse.asked += count
@@ -89,7 +88,7 @@ class Budgets:
         scope["state"].setdefault("budgets", []).extend((each, self._purse(each)) for each, _ in costs)
 
     async def _take(self, workspace_id: UUID, costs: Sequence[Cost]) -> None:
-        """Fills the purses that have too little, from Postgres; one task of the workspace at a time."""
+        """Refills purses from Postgres; one task per workspace at a time."""
         lock = self._locks.setdefault(workspace_id, asyncio.Lock())
         async with lock:
             now = self.clock()
@@ -134,12 +133,12 @@ class Budgets:
 
 
 def _needed(bucket: TokenBucket, count: float) -> float:
-    """One request that costs more than the whole bucket passes when it is full, and leaves a debt."""
+    """A request that costs more than the whole bucket passes if it is full, and leaves a debt."""
     return min(count, bucket.burst)
 
 
 def of_request(settings: Settings, caller: Caller) -> list[Cost]:
-    """What a request costs, of every budget that is in force. The workspace's own settings count for its keys only."""
+    """The costs of a request, for every budget in force. The workspace's own settings apply only to its keys."""
     own: Mapping[str, Any] = caller.settings
     granted: Mapping[str, Any] = own.get(GRANTED) or {}
     costs = []
@@ -154,7 +153,7 @@ def of_request(settings: Settings, caller: Caller) -> list[Cost]:
 
 
 def of_search(settings: Settings, caller: Caller) -> list[Cost]:
-    """What a search costs besides, where searches have a budget."""
+    """The additional cost of a search, if searches have a budget."""
     per_s = settings.search_rate_per_s
     return [(TokenBucket(caller.key_id, "key-searches", per_s, SEARCH_BURST), 1.0)] if per_s > 0 else []
 

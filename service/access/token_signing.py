@@ -1,7 +1,7 @@
-"""Short-lived tokens for one end user: JSON Web Tokens (HS256) that a key minted, and who they stand for.
+"""Short-lived tokens for one end user: JSON Web Tokens (HS256), minted by a key.
 
-A token says what it may do, and is held to what its key may do now: both walls count, and a right is one that both
-have. So revoking or narrowing the key ends or narrows its tokens within seconds, without a list of tokens.
+A token has its own rights and wall, limited by those that its key has now: both walls apply, and it has the rights that
+both have. So revoking or narrowing the key ends or narrows its tokens within seconds, without a list of tokens.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ MAX_TOKEN_CHARS = 16_384
 """A token with the longest ids and a hundred channels is shorter."""
 
 OPTIONS: Options = {"verify_exp": False, "require": ["exp", "iss"]}
-"""Whether a token has expired is for our clock to say."""
+"""Our clock decides whether a token has expired."""
 
 MALFORMED = "The token is malformed, or was not signed by this service."
 
 
 class Claims(BaseModel):
-    """What a token holds. `key`: the key that minted it."""
+    """The contents of a token. `key`: the key that minted it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -58,13 +58,13 @@ class Claims(BaseModel):
 
 
 def looks_like_token(secret: str) -> bool:
-    """Whether it is a token and no key: a JSON object in base64 begins it, and it has three parts."""
+    """Whether it is a token rather than a key: it has three parts and begins with a JSON object in base64."""
     return secret.startswith("eyJ") and secret.count(".") == 2
 
 
 @dataclass(slots=True)
 class TokenSigner:
-    """Signs and reads tokens with the secret of the settings, or else the one that the database keeps."""
+    """Signs and reads tokens with the secret of the settings, or else the one in the database."""
 
     database: Database
     secret: str | None
@@ -88,7 +88,7 @@ class TokenSigner:
         return jwt.encode(payload, await self._secret(), algorithm=ALGORITHM)
 
     async def read(self, token: str, now: datetime) -> Claims:
-        """What a token says; raises Unauthenticated for one that is malformed or has expired."""
+        """The claims of a token; raises Unauthenticated if it is malformed or has expired."""
         if len(token) > MAX_TOKEN_CHARS:
             raise Unauthenticated(MALFORMED)
         secret = await self._secret()
@@ -111,8 +111,8 @@ class TokenSigner:
 
 
 def caller_of(claims: Claims, key: Caller | None, now: datetime) -> Caller:
-    """Whom a token stands for. `key`: the key that minted it, as it is now. Raises Unauthenticated where that key has
-    ended, or may no longer mint such a token."""
+    """The caller of a token. `key`: the key that minted it, as it is now. Raises Unauthenticated if that key has ended,
+    or may no longer mint such a token."""
     if key is None or (key.expires_at is not None and key.expires_at <= now):
         raise Unauthenticated("The key that minted this token is revoked or has expired.")
     wall = claims.wall

@@ -14,7 +14,7 @@ from service.domain.request import Operation, Subject
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A new key; `secret` is shown once and kept nowhere."""
+    """A new key; `secret` is shown once and not stored."""
 
     workspace_id: UUID
     key_id: UUID

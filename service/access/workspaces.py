@@ -1,4 +1,4 @@
-"""Jobs that run for each workspace: by the clock a run in the nil workspace starts one wherever it is due."""
+"""Jobs that run for each workspace: a scheduled run in the nil workspace starts one in each that is due."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ Work = Callable[[Job, Resources], Awaitable[Counts | None]]
 
 
 def in_each(name: WorkspaceJobName, work: Work) -> Work:
-    """A job that does `work` in a workspace, with the settings of that. By the clock it is run in the nil workspace,
-    and starts a run in each workspace where one is due."""
+    """A job that does `work` in a workspace, with its settings. A scheduled run in the nil workspace starts one in each
+    workspace that is due."""
 
     async def run(job: Job, res: Resources) -> Counts | None:
         if job.workspace_id == NIL_WORKSPACE:
@@ -33,7 +33,7 @@ def in_each(name: WorkspaceJobName, work: Work) -> Work:
 
 
 async def start(name: WorkspaceJobName, res: Resources) -> Counts:
-    """Starts a run in each workspace where it is due, and switched on."""
+    """Starts a run in each workspace in which it is due and switched on."""
     async with res.db.read(NIL_WORKSPACE) as session:
         due = await schedule.unaged(session, name, getattr(res.settings.job_intervals_min, name))
     for workspace_id in due:
@@ -45,18 +45,18 @@ async def start(name: WorkspaceJobName, res: Resources) -> Counts:
 
 
 async def with_own_settings(job: Job, res: Resources) -> Resources:
-    """With the settings of the workspace: its budget for the model, its instructions."""
+    """Resources with the workspace's settings, such as its model budget and instructions."""
     async with res.db.without_wall().read(job.workspace_id) as session:  # they are the whole workspace's
         own = await workspace(session, job.workspace_id)
     return res.of_workspace(dict(own.settings))
 
 
 def scope_of(job: Job) -> AgeingScope:
-    """Whose memories a run is for."""
+    """The scope of a run."""
     ids: Any = job.payload.get("scope", {})
     return AgeingScope(**ids)
 
 
 def context_of(job: Job) -> WriteContext:
-    """Who writes, for the audit."""
+    """The writer, for the audit log."""
     return WriteContext(f"job:{job.id}", may_share=True)

@@ -1,8 +1,8 @@
-"""Writes in the background: the audit of reads, how often memories are used, and when keys were.
+"""Background writes: the audit of reads, uses of memories, and uses of keys.
 
 Entries are buffered, written in batches, retried while the database is unavailable, and flushed at shutdown. A read
-never waits for its entry and never fails because of it: what does not fit the buffer is dropped and counted in the log.
-A process that is killed loses what it has buffered.
+never waits for its entry and never fails because of it: entries that do not fit the buffer are dropped and counted in
+the log. A killed process loses its buffer.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from service.runtime.statements.stats import Use
 
 log = structlog.get_logger(__name__)
 
-SHUTDOWN_S = 5.0  # for the rest, at shutdown
+SHUTDOWN_S = 5.0  # for the remaining entries, at shutdown
 BATCH = 500
 READS_CAPACITY, READS_PAUSE_S = 10_000, 0.5  # entries of about 1 kB; seconds between two writes
-USES_CAPACITY, USES_PAUSE_S = 50_000, 1.0  # memories and entities with uses to be written; more are not counted
+USES_CAPACITY, USES_PAUSE_S = 50_000, 1.0  # buffered memories and entities; uses of more are not counted
 
 KEY_USE_EVERY = timedelta(minutes=1)
 Buffered = deque[AuditEntry] | dict[Any, Any]
 
 
 class WriteBehind(ABC):
-    """A buffer that is written in the background. Adding sets `_pending`; `pause_s` lies between two writes."""
+    """A buffer that is written in the background. Adding sets `_pending`; `pause_s` is the pause between two writes."""
 
     _buffer: Buffered
 
@@ -53,10 +53,10 @@ class WriteBehind(ABC):
 
     @abstractmethod
     async def write(self) -> None:
-        """Writes the buffer. Raises ServiceError and keeps the rest when the database is unavailable."""
+        """Writes the buffer. Raises ServiceError and keeps the rest if the database is unavailable."""
 
     def clear(self) -> int:
-        """Drops the buffer; returns how much it held."""
+        """Drops the buffer; returns its size."""
         lost = len(self._buffer)
         self._buffer.clear()
         return lost
@@ -91,7 +91,7 @@ class ReadLog(WriteBehind):
         self._buffer: deque[AuditEntry] = deque(maxlen=capacity)
 
     def add(self, entry: AuditEntry) -> None:
-        """Takes an entry; never waits. The oldest one goes when there are too many."""
+        """Adds an entry; never waits. If there are too many, the oldest is dropped."""
         if len(self._buffer) == self._buffer.maxlen:
             self.dropped += 1
         self._buffer.append(entry)
@@ -123,9 +123,9 @@ UseKey = tuple[UUID, str, UUID]
 
 
 class UseCounter(WriteBehind):
-    """Uses of memories and entities by reads; those of one memory add up before they are written, to one update.
+    """Uses of memories and entities by reads; those of one memory are summed into one update.
 
-    They move its ranking (docs/decisions/059-ageing.md).
+    They affect its ranking (docs/decisions/059-ageing.md).
     """
 
     what = "uses"
@@ -171,7 +171,7 @@ class UseCounter(WriteBehind):
 
 
 class KeyUses(WriteBehind):
-    """When keys were last used: of each key at most one time a minute is written."""
+    """The last use of keys, written at most once a minute for each key."""
 
     what = "key uses"
 
@@ -208,7 +208,7 @@ Buffer = TypeVar("Buffer", bound=WriteBehind)
 
 @asynccontextmanager
 async def in_background(buffer: Buffer) -> AsyncIterator[Buffer]:
-    """Writes the buffer while the block runs, and all of it when the block is left."""
+    """Writes the buffer during the block, and completely at its end."""
     writing = asyncio.create_task(buffer.run())
     try:
         yield buffer

@@ -1,4 +1,4 @@
-"""The first workspace and a key with every right, made by the owner before the service starts."""
+"""The first workspace and a key with every right, created by the owner before the service starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST_WORKSPACE = "default"
 
 
 class FirstKey(Enum):
-    """What became of the key that was to be there."""
+    """The outcome for the first key."""
 
     MADE = "made"
     KNOWN = "known"
@@ -26,8 +26,8 @@ class FirstKey(Enum):
 
 
 async def ensure_admin_key(owner_url: str, key: str) -> FirstKey:
-    """Makes `key` with every right in the oldest workspace, which is made if need be, unless the database has seen it
-    before: then nothing changes, so a key that was revoked, or given fewer rights, stays as it is.
+    """Creates `key` with every right in the oldest workspace, which is created if needed. If the database has seen the
+    key before, nothing changes: one that was revoked or given fewer rights stays so.
 
     Safe to run at every start and by several processes at once.
     """

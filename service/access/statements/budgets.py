@@ -1,7 +1,7 @@
-"""Token buckets that all processes share: what a key or a workspace may still use of something.
+"""Token buckets of keys and workspaces, shared by all processes.
 
 A process takes tokens for about a second at once (service/access/budgets.py), so a request normally costs no statement.
-The table is not logged: its commits wait for no disk, and after a crash every bucket is full.
+The table is UNLOGGED: commits do not wait for the disk, and after a crash every bucket is full.
 """
 
 from __future__ import annotations

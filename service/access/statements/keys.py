@@ -26,7 +26,7 @@ from service.postgres.tables import API_KEY, WORKSPACE
 
 EVERY_RIGHT: tuple[Right, ...] = tuple(Right)
 EVERY_RIGHT_IN_WORKSPACE = tuple(right for right in Right if right not in (Right.OPERATOR, Right.METRICS))
-"""Those of a tenant: the others are over the whole service."""
+"""The rights of a tenant; the others are over the whole service."""
 
 FIND = text("SELECT * FROM find_api_key(:hash)")
 NOTE_USES = text("""
@@ -46,7 +46,7 @@ INFO = tuple(API_KEY.c[each.name] for each in fields(KeyInfo))
 
 
 def rights_of(names: Iterable[str]) -> frozenset[Right]:
-    """The rights with these names; one that this version does not know is none."""
+    """The rights with these names; unknown ones are ignored."""
     return frozenset(Right(name) for name in names if name in set(Right))
 
 
@@ -82,7 +82,7 @@ async def find_by_id(database: Database, workspace_id: UUID, key_id: UUID) -> Ca
 
 
 async def token_secret(database: Database, proposed: str) -> str:
-    """The secret that tokens are signed with: the one the database keeps, which is the first that was proposed."""
+    """The secret that signs tokens: the stored one, else the proposed one, which is then stored."""
     async with database.begin(NIL_WORKSPACE) as session:
         return str(await session.scalar(TOKEN_SECRET, {"proposed": proposed}))
 
@@ -96,8 +96,7 @@ async def create_workspace(
     key_name: str = "first key",
     workspace_id: UUID | None = None,
 ) -> Issued:
-    """A new workspace with its first key; `secret` chooses the key and `workspace_id` the id, otherwise they are
-    made."""
+    """Creates a workspace with its first key; `secret` and `workspace_id` are generated unless given."""
     issued = Issued(workspace_id or uuid7(), uuid7(), secret or new_secret())
     async with database.begin(issued.workspace_id) as session:
         await session.execute(
@@ -169,8 +168,8 @@ async def change(session: Session, workspace_id: UUID, key_id: UUID, key: NewKey
 
 
 async def rotate(session: Session, workspace_id: UUID, key_id: UUID, old_until: datetime | None) -> str:
-    """A new secret of a key; the one it has until now stays valid until `old_until` (None: it ends). The hash of each
-    stays, so that the first key is known by any secret it ever had, and not created again."""
+    """Gives a key a new secret; the old one stays valid until `old_until` (None: it ends). All hashes are kept, so that
+    the first key is recognised by any secret it ever had and not created again."""
     secret = new_secret()
     values = {
         "key_hash": digest(secret),
@@ -185,12 +184,12 @@ async def rotate(session: Session, workspace_id: UUID, key_id: UUID, old_until: 
 
 
 async def note_uses(session: Session, workspace_id: UUID, uses: Mapping[UUID, datetime]) -> None:
-    """Writes when keys were last used."""
+    """Stores when keys were last used."""
     await session.execute(NOTE_USES, {"workspace": workspace_id, "ids": list(uses), "times": list(uses.values())})
 
 
 async def revoke(session: Session, workspace_id: UUID, key_id: UUID) -> bool:
-    """Ends a key; False when there is none with that id. Revoking twice keeps the first time."""
+    """Revokes a key; False if there is none with that id. Revoking twice keeps the first time."""
     found = await session.execute(
         update(API_KEY)
         .where(API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id)

@@ -1,7 +1,7 @@
 """The account of what a workspace spends on the language model in a day (UTC), and the reservations on it.
 
-One row per workspace and day. A reservation is an entry of its `held`, so that one statement sees and locks all that
-counts: concurrent calls take turns at the row, and each is compared with what the one before it has left.
+One row per workspace and day. Reservations are entries of `held`, so that one statement sees and locks everything:
+concurrent calls take turns at the row, and each is compared with what the previous one left.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from service.domain.model_budget import DayAccount, DayLimit
 from service.postgres import direct
 from service.postgres.engine import Database, Session
 
-# Uses pk_model_day. Takes away what has passed its end. No row: there is not enough left.
+# Uses pk_model_day. Removes expired entries. No row: there is not enough left.
 RESERVE = text("""
     INSERT INTO model_day AS d (workspace_id, day, held)
     SELECT :workspace, CAST(:day AS date), jsonb_build_object(CAST(:call AS text), jsonb_build_array(
@@ -73,7 +73,7 @@ class ModelCall:
 async def reserve(
     database: Database, call: ModelCall, limit: DayLimit, *, tokens: int, cost: float, now: datetime, ends_s: float
 ) -> bool:
-    """Sets the estimate of a call aside until `ends_s` (seconds since 1970); False where too little is left."""
+    """Reserves the estimate of a call until `ends_s` (seconds since 1970); False if too little is left."""
     values = {
         "workspace": call.workspace_id,
         "day": call.day,

@@ -1,4 +1,4 @@
-"""Users, agents, runs and channels: which there are, and how much each holds."""
+"""Users, agents, runs and channels, with the number of their memories."""
 
 from __future__ import annotations
 

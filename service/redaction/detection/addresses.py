@@ -19,7 +19,7 @@ _SPELLED = re.compile(
 
 _FOUR_NUMBERS = re.compile(r"\d\.\d{1,3}\.\d{1,3}\.\d")
 _IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2})?(?!\w|\.\w|[./]\d|-(?!\d{1,3}\.\d{1,3}\.)\d)")
-# Words that make four numbers with dots a version, a section or an object id.
+# Words after which four numbers with dots are a version, a section or an object id.
 _VERSION = re.compile(
     r"(?i)(?:(?<![a-z])v(?:er(?:sion)?s?)?_{0,2}\.?|\brelease|\bbuild|\bupgraded?(?: \w+)?(?: from| to)?|"
     r"\bsection|\bchapter|\bclause|\bfigure|\btable|§|\bfirmware|\bdriver|\bpatch|\bapi|\boid|[A-Za-z)]/|[=<>~^]=\s?|[<>~^])[\s:=\"']{0,3}$"
@@ -62,7 +62,7 @@ def _longest_local(window: str) -> str:
     while length < len(window) and (window[-1 - length].isalnum() or window[-1 - length] in "._+-%'!#$&*=?^{|}~"):
         length += 1
     local = window[len(window) - length :]
-    # 'jo@x.org and =jo@x.org: a quote or a sign in front is the text's, not the address's
+    # 'jo@x.org and =jo@x.org: a quote or sign in front belongs to the text, not to the address
     cut = max(local.rfind(sign) for sign in "=?&'{|}^*!#$") + 1
     return local[cut:].lstrip(".-%'")
 
@@ -88,7 +88,7 @@ def _ipv6(text: str) -> Iterator[Finding]:
 
 
 def _is_likely_ipv6(body: str, before: str) -> bool:
-    """Python slices (x[1::2]) and C++ names (ab::c) are valid addresses too; only longer ones stand on their own."""
+    """Python slices (x[1::2]) and C++ names (ab::c) are valid addresses too, so short ones need further evidence."""
     if "/" in body or body == "::1":
         return not _SLICE.search(before)
     groups = [group for group in body.split(":") if group]

@@ -1,7 +1,7 @@
 """Texts that announce a secret which cannot be cut out.
 
-"My password" and "the api key is" give notice of a value that is not there, or not where we would find it. Such a text
-is rejected. "I reset my password" and "password manager" only speak of one and pass.
+"My password" and "the api key is" announce a value that is missing, or not where it would be found. Such a text is
+rejected. "I reset my password" and "password manager" only mention one and pass.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SURE = (
 )
 _WORD = rf"(?:{_SURE}|token|secret)"
 _OWNER = r"(?:das|mein|le|mon|mi|my|our|your|his|her|their|the|[\w.-]{1,30}['\u2019]s)"
-# What is put before the word to say whose or which it is; "the kind of token" is another thing.
+# Words before it that say whose or which it is; "the kind of token" is something else.
 _OF_WHAT = (
     r"(?:(?!(?:the|my|our|your|his|her|its|their|of|for|and|or|a|an|to|with|without|by|is|in)\b)[\w.&'-]{1,30} ){0,3}"
 )
@@ -42,7 +42,7 @@ _OPEN_END = re.compile(
       (?:[ ](?:for|to|of|on|at)[ ](?:[\w.'-]{{1,30}}[ ]){{0,4}}[\w.'-]{{1,30}})?[ ](?:is|was|are)(?:[ ]now)?\s?:?
     )[\s*]{{0,6}}["'`]?\s{{0,3}}$"""
 )
-# Nothing but the thing itself, as the whole last sentence.
+# Only the credential word, as the whole last sentence.
 _BARE_END = re.compile(
     rf"(?i)(?:^|[.!?]\s|\n)[\s\"'*-]{{0,6}}(?:user: |human: |assistant: )?{_INTRO}"
     rf"(?:{_OWNER} {_OF_WHAT}{_SURE}|(?:my|our|his|her) {_OF_WHAT}{_WORD}|(?:{_ALSO} ){{0,3}}{_SURE})"
@@ -52,16 +52,16 @@ _BARE_END = re.compile(
 _CODE_LINE = re.compile(
     r"[ \t]*(?:if|elif|while|for|with|def|class|except|case|match|async|assert|else|unless|until)\b"
 )
-# Cheap looks at the last characters; nearly every text is done after them.
+# Cheap checks of the last characters, which settle nearly every text.
 _OPEN_LAST = re.compile(r"(?:[:=>\uff1a]|\b(?:is|was|are|now))[\s*:\"'`]{0,12}$")
 _BARE_LAST = re.compile(rf"(?i){_WORD}[\s\"'.!*]{{0,4}}$")
 _ASKED = re.compile(r"(?i)\b(?:what|where|which|whose|how|whatever|wherever|who|know|if|whether)\b[^.!?\n]{0,60}$")
 
 
 def is_unbounded(text: str, *, bare: bool = True) -> bool:
-    """True when the redacted text ends on a credential word, or on one with `is`, `:` or `=` and nothing after.
+    """True if the redacted text ends in a credential word, or in one with `is`, `:` or `=` and nothing after it.
 
-    `bare=False` leaves alone the word by itself: as a tag, a title or the value of a field it is a name.
+    `bare=False` ignores the word by itself: as a tag, a title or the value of a field it is a name.
     """
     tail = text[-_TAIL_CHARS:]
     found = _OPEN_END.search(tail) if _OPEN_LAST.search(tail[-20:]) else None

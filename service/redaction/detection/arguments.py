@@ -1,7 +1,7 @@
-"""Secrets that are the argument of a command, of a call or of a statement, and headers.
+"""Secrets in arguments of commands, calls and statements, and in headers.
 
-Most options, parameters and settings name what they take and are found by places.py. Here are the places that do not:
-an option of one letter, a position, the second argument of a call, the dialects of SQL and of network devices.
+Most options, parameters and settings have a telling name and are found by places.py. This module covers the others: an
+option of one letter, a position, the second argument of a call, the dialects of SQL and of network devices.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _GETS = (
     r"(?<![a-z])(?:get|fetch|find|load|read|has|is|ask|prompt|input|list|delete|remove|describe|generate|forgot"
     r"|reset|validate|with_?raw)\w*"
 )
-# Words of which one must occur in the text, and the pattern whose last group is the secret.
+# Words, one of which must occur in the text, and a pattern whose last group is the secret.
 _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (word, re.compile(pattern))
     for word, pattern in (
@@ -126,7 +126,7 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("$", r"(?<![\w$])[\w.-]{1,40}:(\$(?:apr1|2[abxy]|[1567y]|argon2\w{1,2})\$[^\s:]{8,200})"),
     )
 )  # fmt: skip
-# Where a key may stand, but also something else: it must look generated.
+# Places of keys and of other things: the value must look generated.
 _GENERATED = tuple(
     (word, re.compile(pattern))
     for word, pattern in (
@@ -161,7 +161,7 @@ _COOKIE_VALUE = re.compile(r"=([^\s;\"',]{12,400})")
 
 
 def find(text: str) -> Iterator[Finding]:
-    """Arguments that are passwords wherever they stand, those that look generated, named values, headers."""
+    """Arguments that are always passwords, those that look generated, named values, headers."""
     for group, match in _matches(text, _ARGUMENTS):
         if not stands_for_something(match[group], quoted=True):
             yield Finding(match.start(group), match.end(group), PASSWORD)

@@ -1,4 +1,4 @@
-"""Larger pieces that are secret as a whole: private keys, addresses with credentials, secret manifests."""
+"""Larger secrets: private keys, addresses with credentials, secret manifests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from service.redaction.detection.values import stands_for_something
 
 _PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
-# What follows the header of a real key, be it in a file, in JSON with \n escapes or quoted in a mail.
+# What follows the header of a real key, in a file, in JSON with \n escapes or quoted in a mail.
 _PEM_BODY = re.compile(
     r"(?:\\[nr]|[\s>\"'+]){0,12}(?:[A-Za-z0-9+/=]{16}|[A-Za-z0-9+/=]{1,15}$|Proc-Type:|Version:|Comment:)"
 )
@@ -53,7 +53,7 @@ def find(text: str) -> Iterator[Finding]:
 
 
 def _private_keys(text: str) -> Iterator[Finding]:
-    """Whole PEM blocks; one that lost its end goes to the end of the text. A mere mention of the header stays."""
+    """Whole PEM blocks; one without an end extends to the end of the text. A mere mention of the header stays."""
     begin, ends = _PEM_BEGIN.search(text), True
     while begin:
         end = _PEM_END.search(text, begin.end()) if ends else None

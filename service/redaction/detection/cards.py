@@ -34,7 +34,7 @@ _CARD_CLOSE = re.compile(
     r"(?i)(?:card|credit|debit|visa|\bcc|ccn|amex|maestro)[\w ]{0,16}"
     r"(?:\b(?:is|no|nr|num|number|was)\b)?[\W_]{0,4}$"
 )
-# A number that says itself what it is.
+# A number with a telling form.
 _OTHER_NUMBER = re.compile(
     r"(?i)\b(?:order|invoice|tracking|isbn|ean|gtin|upc|sku|serial|imei|imsi|iccid|ticket|case|ref(?:erence)?|"
     r"parcel|shipment|barcode|issn|doi|part|model|build|commit|timestamp|epoch|bytes?|transaction|tweet|status|id|uid|sha\d*)"
@@ -62,7 +62,7 @@ _ISSUERS: tuple[tuple[re.Pattern[str], frozenset[int]], ...] = tuple(
         (r"220[0-4]|60|82|9792|5067|4011|6362", (16,)),  # Mir, RuPay, Troy, Elo
     )
 )
-# Lengths that barcodes and ids share; they need a word about cards nearby.
+# Lengths that barcodes and ids have too; these need a word about cards nearby.
 _AMBIGUOUS_LENGTHS = frozenset({12, 13, 17, 18})
 
 
@@ -122,7 +122,7 @@ def _is_card(digits: str, sizes: tuple[int, ...], before: str, *, named: bool, w
     usual = len(sizes) == 1 or sizes in _GROUPINGS
     known = any(prefix.match(digits) and len(digits) in lengths for prefix, lengths in _ISSUERS)
     if not luhn(digits):
-        # Mistyped, or one digit changed for display: the words before it still say card.
+        # Mistyped, or with one digit changed: the words before it still say that it is a card.
         said = (named and len(sizes) > 2) or _CARD_CLOSE.search(before) is not None
         return known and usual and whole and len(digits) >= 13 and said
     if named:

@@ -1,4 +1,4 @@
-"""PINs and other short codes, codes for the day the second factor is lost, and words that restore a wallet."""
+"""PINs and other short codes, recovery codes, and seed phrases of wallets."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _PIN = re.compile(
     r"(?:[\"']?\s?[:=#]| -|'s| is| was| are| ist| est| es| \u00e8|)(?: now| just)?"
     r"\s{0,2}[\"'(*]{0,2}(?<!\d)(\d(?:[ -]?\d){3,7})(?![\w-]|\.\d)"
 )
-# Codes for the day the second factor is lost; each has a digit.
+# Recovery codes for a lost second factor; each has a digit.
 _SPARE = r"(?:(?=[a-z-]{0,15}\d)[a-z0-9]{4,10}(?:-[a-z0-9]{4,10}){0,3}(?:[,;\s]{1,3}|\b)){1,16}"
 _SPARE_CODES = re.compile(rf"(?i)\b(?:recovery|backup|2fa|scratch) ?-?codes?\b[^\n:]{{0,30}}[:\n]\s{{0,4}}({_SPARE})\b")
-# The words that restore a wallet: twelve to twenty-four of a fixed list of short ones (BIP 39).
+# Seed phrases: twelve to twenty-four words of a fixed list of short ones (BIP 39).
 _SEED = re.compile(
     r"(?i)\b(?:seed|recovery|mnemonic|backup|wallet)[ -](?:phrase|words|seed)\b(?: is| are|)\W{1,4}"
     r"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b"
@@ -30,7 +30,7 @@ _SEED = re.compile(
 
 
 def find(text: str) -> Iterator[Finding]:
-    """Digits after "PIN", "door code" and their like; recovery codes; seed phrases."""
+    """Digits after "PIN", "door code" and the like; recovery codes; seed phrases."""
     low = text.lower()
     if "phrase" in low or "words" in low or "mnemonic" in low:
         for match in _SEED.finditer(text):

@@ -1,8 +1,8 @@
 """A finding, and how overlapping findings are merged.
 
-Detectors know nothing of each other, so one stretch of text is often claimed twice: the e-mail inside a connection
-string, the digits of a card read as a phone number. Overlapping findings become one span over all of them, under the
-label that says most. A placeholder that stands already is never part of a finding.
+Detectors are independent, so a piece of text is often found twice: the e-mail inside a connection string, the digits of
+a card read as a phone number. Overlapping findings become one span with the most informative label. An existing
+placeholder is never part of a finding.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PASSWORD = "PASSWORD"  # noqa: S105 - the name of a label
 PRIVATE_KEY = "PRIVATE_KEY"
 CONNECTION_STRING = "CONNECTION_STRING"
 
-# Which label names an overlap: the first of these that took part. A secret outranks the personal datum inside it.
+# The label of an overlap is the first of these that occurs in it. A secret outranks personal data inside it.
 _RANK = {
     label: rank
     for rank, label in enumerate(

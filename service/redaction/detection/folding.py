@@ -1,7 +1,7 @@
 """Look-alikes folded to what they look like: digits of any script, a Cyrillic letter in a key.
 
-Characters are judged by their Unicode properties; only letters of other alphabets that look Latin are listed.
-Only for looking: what is cut out is cut out of the text as it was sent, and a text without findings stays as it is.
+Characters are judged by their Unicode properties; only letters of other alphabets that look Latin are listed. Folding
+is only for detection: findings are cut out of the original text, and a text without findings is unchanged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _UNSEEN = _MARKS | {"Cf"}  # joiners, marks of direction, soft hyphens, tags
 
 @lru_cache(maxsize=4_096)
 def _plain(char: str) -> str:
-    """What a character looks like: one character, or none if it is invisible next to others."""
+    """The character that this one looks like, or none if it is invisible next to others."""
     compatible = unicodedata.normalize("NFKC", char)
     char = compatible if len(compatible) == 1 else char
     kind = unicodedata.category(char)
@@ -44,7 +44,7 @@ def _plain(char: str) -> str:
 
 
 def folded(text: str) -> tuple[str, list[int] | None]:
-    """The text as it looks, and where in `text` each of its characters is; None when all are at the same places."""
+    """The folded text, and the place of each of its characters in `text`; None if all places are equal."""
     if text.isascii():
         return text, None
     forms = {char: _plain(char) for char in set(text) if not char.isascii()}
@@ -56,7 +56,7 @@ def folded(text: str) -> tuple[str, list[int] | None]:
 
 
 def unfolded(text: str, found: Iterable[Finding], places: list[int] | None) -> tuple[Finding, ...]:
-    """The findings where they are in the text as it was sent, with the marks upon their last character."""
+    """The findings at their places in the original text, including marks on their last character."""
     if places is None:
         return tuple(found)
     return tuple(Finding(places[each.start], _end(text, places[each.end - 1]), each.label) for each in found)

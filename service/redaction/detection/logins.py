@@ -1,4 +1,4 @@
-"""Logins, tables and lists: the password is the cell after the user, or in the column that is headed so."""
+"""Logins, tables and lists: the password is the cell after the user, or in a column with such a heading."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ADDRESS_PAIR = re.compile(
     r"(?<!\bgit)@[\w.-]{1,80}\.[a-zA-Z]{2,24}(?P<sign>:|\s{0,2}[/|]\s{0,2}|\s{1,2}[-\u2013\u2014]\s{1,2}|,?\s{1,2})"
     r"[\"'`(]{0,2}(?P<value>[^\s\"'`<>]{4,80})"
 )
-# Lines that are each like the other under a heading that names passwords or logins.
+# Similar lines under a heading that names passwords or logins.
 _HEADING = re.compile(
     r"(?im)^[^\n:]{0,60}?\b(?:(?P<passwords>pass(?:words|w\u00f6rter|codes)|contrase\u00f1as|mots de passe"
     r"|wachtwoorden)|log-?ins|accounts?|cred(?:ential)?s|"
@@ -53,11 +53,11 @@ _DELIMITER = re.compile(r"[|\t,;]")
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 _HEAD = re.compile(r"[\w *#/()&.+'-]{0,30}")
 _AROUND = " \"'`\r\n"
-# The part of an address that is the key to it: webhooks, bots, magic links.
+# The secret part of a URL: webhooks, bots, magic links.
 _URL = re.compile(r"(?i)https?://[^\s\"'<>]{10,400}")
 _KEY_IN_PATH = re.compile(r"(?i)hook|/bot|/services?/|invite|magic|reset|verify|confirm")
 _PART = re.compile(r"[A-Za-z0-9_-]{16,200}")
-# Keys listed under a heading or after one that was announced; what these words speak of opens nothing.
+# Keys listed under a heading or after an announced one; things with these words open nothing.
 _LISTED = re.compile(r"(?<![^\s\"'`(=:])[A-Za-z0-9_-]{32,200}(?![^\s\"'`),.;])")
 _LIST = re.compile(r"(?i)\b(?:keys?|tokens?|secrets?|cred(?:ential)?s)\b(?P<heading>[^\n.?!]{0,60}:\s*\n)?")
 _INNOCENT = re.compile(r"(?i)public|finger|sha-?\d|md5|hash|checksum|commit|digest|\bids?\b|ssh-|address|\n\n")
@@ -116,7 +116,7 @@ def _address_pairs(text: str) -> Iterator[Finding]:
 
 
 def _alike(text: str) -> Iterator[Finding]:
-    """`user / value` on two lines or more, with the same sign between."""
+    """`user / value` on two lines or more, with the same separator."""
     lines = list(_ALIKE.finditer(text))
     signs = {match["by"].strip() for match in lines}
     if len(lines) < 2 or len(signs) > 1:
@@ -174,7 +174,7 @@ def _entries(text: str) -> Iterator[Finding]:
 
 
 def _columns(text: str) -> Iterator[Finding]:
-    """Cells of a table or of comma-separated rows in the columns that are headed like a secret."""
+    """Cells of a table, or of comma-separated rows, in columns with a heading for secrets."""
     start, delimiter, columns, width = 0, _DELIMITER, list[int](), 0
     for line in text.splitlines(keepends=True):
         cells = _cells(line, delimiter) if width else []
@@ -188,7 +188,7 @@ def _columns(text: str) -> Iterator[Finding]:
 
 
 def _cells(line: str, delimiter: re.Pattern[str]) -> list[tuple[int, str]]:
-    """Where each cell begins and what it holds, without blanks and quotes."""
+    """The start and content of each cell, without blanks and quotes."""
     bounds = [-1, *(match.start() for match in delimiter.finditer(line.rstrip())), len(line)]
     spans = [(line[low + 1 : high], low + 1) for low, high in itertools.pairwise(bounds)]
     return [(low + len(cell) - len(cell.lstrip(_AROUND)), cell.strip(_AROUND)) for cell, low in spans]

@@ -16,9 +16,9 @@ from service.redaction.detection.folding import folded
 
 
 class Strength(IntEnum):
-    """How surely the word announces a secret."""
+    """How reliably the word announces a secret."""
 
-    WEAK = 1  # key, auth, login: opens something only if what follows looks generated
+    WEAK = 1  # key, auth, login: a secret only if what follows looks generated
     KEY = 2  # api key, token, secret
     PASSWORD = 3
 
@@ -33,7 +33,7 @@ class Name:
     word: str
 
 
-# "Password" in the languages of the users; what is declined by endings comes last.
+# "Password" in many languages; words with inflected endings come last.
 _FOREIGN = "mots? de passe|contrase\u00f1as?|palavra-passe|m\u1eadt kh\u1ea9u|kata sandi"
 _CJK = "\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638|\uc554\ud638"
 _DECLINED = (
@@ -46,7 +46,7 @@ PASSWORD_WORD = folded(
     rf"|(?<![^\W_])(?:{_DECLINED})\w{{0,4}})"
 )[0]
 """A pattern, for text in lower case that was folded."""
-# Looked for in lower case; longer words come before their own beginnings.
+# Matched in lower case; longer words come before their own prefixes.
 _STEM = re.compile(
     rf"(?P<PASSWORD>{PASSWORD_WORD}|senhas?|credentials?|creds|clave(?! (?:de )?api)|psk|pass|mdp|pw)"
     "|(?P<KEY>tokens?|secrets?|bearer|jeton|api[- ]?(?:schl\u00fcssel|sleutel|nyckel|n\u00f8gle|\u5bc6\u94a5)"
@@ -65,19 +65,19 @@ _STEMS = tuple(
         "m\u1eadt", "sandi", *_CJK.split("|"),
     )
 )  # fmt: skip
-# What makes a "key" one that opens something.
+# Words before "key" that make it a secret.
 _OPENS = (
     "api", "access", "secret", "private", "account", "subscription", "encryption", "signing", "session", "master",
     "license", "licence", "client", "consumer", "unseal", "recovery", "shared", "hmac", "auth", "authentication",
     "integration", "root", "deploy", "webhook", "service", "app", "admin", "ingest", "activation", "product",
 )  # fmt: skip
-# These are parts of too many other words to count inside one.
+# These are parts of too many other words, so they do not count inside a word.
 _SHORT = frozenset(
     {"pass", "pw", "key", "keys", "auth", "authorization", "senha", "creds", "clave", "psk", "mdp", "login"}
 )
 # `storepass` and `rootpw` end in the word all the same.
 _GLUED = re.compile(r"(?<![a-z])(?!com|by|tres|sur|over|under|encom|im)[a-z]{2,10}$")
-# "key" and "token" after these open nothing.
+# "key" and "token" after these are not secrets.
 _HARMLESS_LIST = """
 primary foreign public publishable cache sort partition idempotency unique dict index routing group row composite
 natural surrogate shard object bucket redis lookup max min num count total input output prompt completion stop page
@@ -102,7 +102,7 @@ _HARMLESS_AFTER = re.compile(
 
 
 def find(text: str, low: str) -> Iterator[Name]:
-    """Credential words with the rest of the identifier they stand in. `low`: see lowered."""
+    """Credential words with the rest of their identifier. `low`: see lowered."""
     if are_in(low):
         for match in _STEM.finditer(low):
             name = _judge(text, low, match)
@@ -116,7 +116,7 @@ def are_in(low: str) -> bool:
 
 
 def lowered(text: str) -> str:
-    """The text in lower case, every character still at its place (a dotted capital I would become two)."""
+    """The text in lower case with every character at its place (a dotted capital I would become two)."""
     low = text.lower()
     return low if len(low) == len(text) else "".join(char.lower()[:1] for char in text)
 
@@ -165,7 +165,7 @@ def _is_inside_a_word(text: str, start: int) -> bool:
 
 
 def _continues(word: str, rest: str) -> bool:
-    """True for tokenizer, keyboard, AUTHOR: the letters go on in the same case, so it is another word."""
+    """True for tokenizer, keyboard, AUTHOR: letters follow in the same case, so it is another word."""
     return rest[:1].isalpha() and (rest[0].islower() or (word[-1].isupper() and len(word) > 1))
 
 

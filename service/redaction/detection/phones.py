@@ -1,8 +1,9 @@
 """Telephone numbers.
 
-Three degrees of proof. An international number, or the American 3-3-4, shows it by its form. A national number with
-its trunk zero counts when the numbering plan of some country agrees (phonenumbers knows them). Everything shorter
-or plainer, down to six digits, needs a word before or after that says so: "call me at", "Fax:", "... mobile".
+There are three degrees of evidence. An international number, or the American 3-3-4, is recognised by its form. A
+national number with its trunk zero counts when the numbering plan of some country agrees (phonenumbers knows them).
+Everything shorter or plainer, down to six digits, needs a word before or after that says so: "call me at", "Fax:", "...
+mobile".
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ _BEFORE = re.compile(
     | \b{_DIALLED}{_WHOM}[ ](?:at|on|under|via|to|from|by)(?:[ ](?:the[ ])?(?:number|phone|mobile|cell))?
     )[\s:=.?#"'\u2019>(\[*_`-]{{0,6}}$"""
 )
-# Parts of the words above: without one of them the costly pattern need not be tried.
+# Parts of the words above; without one of them the expensive pattern is not tried.
 _STEMS = (
     "tel", "phon", "mob", "cel", "fax", "what", "sign", "imes", "line", "free", "page", "hand", "port", "sms", "ph",
     "cont", "emer", "board", "mail", "call", "offi", "home", "work", "desk", "busi", "dire", "main", "priv", "pers",
@@ -143,7 +144,7 @@ _OTHER_NUMBER = re.compile(
 
 
 def speak_for(text: str, start: int, end: int) -> bool:
-    """True when the words before `start` or after `end` say that the digits between them can be dialled."""
+    """True if the words before `start` or after `end` say that the digits between them are a phone number."""
     if _UNIT_AFTER.match(text, end):
         return False
     before = text[max(0, start - LOOK_BACK_CHARS) : start]
@@ -154,5 +155,5 @@ def speak_for(text: str, start: int, end: int) -> bool:
 
 
 def speak_against(text: str, start: int) -> bool:
-    """True when the words before name another kind of number."""
+    """True if the words before it name another kind of number."""
     return _OTHER_NUMBER.search(text[max(0, start - LOOK_BACK_CHARS) : start]) is not None

@@ -1,9 +1,9 @@
 """Recognises secrets by their context, whatever they look like.
 
-A credential word comes first (names.py); what follows says what kind of place it is. A field takes any value: `name=`,
-`"name": "`, an option, a parameter, an argument. Only what stands for a value (`$TOKEN`, `<your-key>`, a call, a
-variable, a type) is left alone. After a word of speech ("is", "to") prose.py tells a value from a sentence that goes
-on, and with nothing between, the value must look like a secret.
+A credential word comes first (names.py); what follows determines the kind of place. In a field (`name=`, `"name": "`,
+an option, a parameter, an argument) any value is a secret, except a stand-in (`$TOKEN`, `<your-key>`, a call, a
+variable, a type). After a word of speech ("is", "to") prose.py distinguishes a value from a sentence that continues.
+With nothing in between, the value must look like a secret.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ADVERB = (
     r"|essendo|fortfarande|stadig|fremdeles|nadal|wci\u0105\u017c|st\u00e1le|tot|h\u00e2l\u00e2|(?:re)?set[ ]to"
     r"|changed[ ]to)"
 )
-# What may follow the word itself: "the password there is", "contrase\u00f1a nueva:".
+# Words that may follow the credential word: "the password there is", "contrase\u00f1a nueva:".
 _THERE = r"(?:[ ](?:there|here|everywhere|protected|nuev[oa]|actual|wi-?fi|wlan|now))?"
 _COPULA = (
     rf"(?:is|was|are|were|will[ ]be|ha[sd][ ](?:{_ADVERB}[ ])?been|remains?|remained|stays|reads|equals|"
@@ -67,7 +67,8 @@ _SEPARATOR = re.compile(
     """
 )
 _SCHEME = re.compile(r"(?i)(?:bearer|basic|token|apikey|api-key|digest|negotiate)[ \t]{1,3}")
-# A value is judged by its beginning, or a text of nothing but "key=key=" would take minutes; what is accepted grows.
+# A value is judged by its beginning, or a text of only "key=key=" would take minutes; accepted values are then
+# extended.
 _QUOTED = re.compile(
     r"(?P<open>(?:[brfuN]|@)?[\"'`]|\u201c|\u2018|\u00ab)"
     r"(?P<body>(?:[^\"'`\u201d\u2019\u00bb\n]|(?<=\w)['\u2019](?=\w)){1,200})"
@@ -75,7 +76,7 @@ _QUOTED = re.compile(
 _BARE = re.compile(r"(?=[A-Z ]*\d)[A-Z0-9]{4,6}(?: [A-Z0-9]{4,6}){3,8}(?!\w)|[^\s\"`<>\u201c\u201d]{1,80}")
 _GROWN_QUOTED = re.compile(r"[^\"`\u201d\u00bb\n]*")
 _GROWN_BARE = re.compile(r"(?=[A-Z ]*\d)[A-Z0-9]{4,6}(?: [A-Z0-9]{4,6}){3,8}(?!\w)|[^\s\"`<>,;&]*")
-# Where a bare value ends although no blank follows: before the next field or parameter, or a closing bracket.
+# The end of a bare value without a blank: before the next field or parameter, or a closing bracket.
 _BARE_END = re.compile(
     r"[,;&](?=$|[\"'\w.-]{1,40}\s?[=:])|[,;](?=$)|[)}\]]+[,;]?$|\\n|\\?['\"].*$|[\u3067\u3002\uff0c\uc785].*$"
 )
@@ -126,7 +127,7 @@ class _Value:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What stands between the name and the value."""
+    """The text between the name and the value."""
 
     kind: str  # a group of _SEPARATOR
     sign: str
@@ -168,7 +169,7 @@ def _announced(text: str, name: Name) -> Iterator[Finding]:
         return
     after = _KEY_END.match(text, value.end) and value.quoted
     if (separator["line"] and (after or _ASSIGNMENT.match(value.body))) or (kind == "comma" and after):
-        return  # nothing was set, and what follows is another name
+        return  # no value was set, and another name follows
     flag = _FLAG.search(text, max(0, name.start - 32), name.start) is not None
     if flag and kind in {"blank", "sign"} and text[value.start : value.start + 1] != "-":
         kind = "sign"
@@ -190,12 +191,12 @@ def _is_foreign(name: Name, separator: re.Match[str]) -> bool:
 
 
 def _has_quoted_start(text: str, name: Name) -> bool:
-    """Whether the identifier is all that stands in the quotes: ("db.password", "...")."""
+    """Whether the quotes contain only the identifier: ("db.password", "...")."""
     return re.search(r"\(\s?[\"'][\w.#=\[\-]{0,60}$", text[max(0, name.start - 64) : name.start]) is not None
 
 
 def _value(text: str, start: int, name: Name, sign: str | None) -> _Value | None:
-    """The string in quotes, or the run of characters up to where it must end."""
+    """The quoted string, or the characters up to where the value must end."""
     scheme = _SCHEME.match(text, start)
     start = scheme.end() if scheme else start
     quoted = _QUOTED.match(text, start)
@@ -216,7 +217,7 @@ def _value(text: str, start: int, name: Name, sign: str | None) -> _Value | None
 
 
 def _grown(text: str, value: _Value, end: int) -> int:
-    """The end of an accepted value, when only its beginning was judged."""
+    """The end of an accepted value of which only the beginning was judged."""
     most = 200 if value.quoted else 80
     if end - value.start < most or end != value.end:
         return end
@@ -225,7 +226,7 @@ def _grown(text: str, value: _Value, end: int) -> int:
 
 
 def _login_pair(text: str, start: int) -> Iterator[Finding]:
-    """Every password-like string in the clause after "credentials:", for a user name mostly comes first."""
+    """Every password-like string in the clause after "credentials:", since a user name usually comes first."""
     stop = text.find("\n", start, start + _LOGIN_REACH_CHARS)
     for match in _LOGIN_PAIR.finditer(text, start, stop if stop > 0 else min(len(text), start + _LOGIN_REACH_CHARS)):
         body = match.group().rstrip(".!?")
@@ -234,7 +235,7 @@ def _login_pair(text: str, start: int) -> Iterator[Finding]:
 
 
 def _password_end(text: str, name: Name, place: _Place, value: _Value) -> int | None:
-    """Where the password ends, or None when the value is none."""
+    """The end of the password, or None if the value is not one."""
     body = value.body
     known = r"[A-Za-z0-9]" if place.kind == "cjk" and not value.quoted else r"[^\W_]"
     aside = body.startswith("(") and not value.quoted
@@ -279,7 +280,7 @@ def _line_end(text: str, name: Name, place: _Place, value: _Value) -> int:
 
 
 def _blank_end(text: str, name: Name, value: _Value) -> int | None:
-    """Without any separator the value looks like a secret, or a user comes before it."""
+    """The end of a value without a separator, which must look like a secret or follow a user."""
     body = value.body
     if is_mixed(body) and any(map(str.isdigit, body)) and len(body) >= 6 and not body[0].isdigit():
         return value.end
@@ -313,7 +314,8 @@ def _is_field(text: str, name: Name) -> bool:
 
 
 def _is_after_short(text: str, name: Name, place: _Place, value: _Value) -> bool:
-    """After "pw" or "pass", which are other words too, the value must look like one, or stand where logins stand."""
+    """After "pw" or "pass", which have other meanings, the value must look like a password or be in the place of a
+    login."""
     if name.end - name.start > len(name.word) or text[name.start - 1 : name.start] in {"_", ".", "-", "$"}:
         return True
     if place.kind == "blank":
@@ -394,7 +396,7 @@ def _is_key(text: str, name: Name, place: _Place, value: _Value) -> bool:
 
 
 def _is_plain_key(text: str, name: Name, place: _Place, value: _Value, *, compound: bool, named: bool) -> bool:
-    """Words instead of a key: they count where only a value can be."""
+    """Words instead of a key count only where there must be a value."""
     body = value.body
     if value.quoted:
         return named or place.kind == "sign"

@@ -1,8 +1,8 @@
 """Secrets that sentences give away, and where such a secret ends.
 
-"My password is sunshine", "use sunshine as the password", "what was it?" and the answer, "I changed it to sunshine". A
-sentence may as well go on about the password ("is too short", "is in the vault"). A closed list of such words, and
-what follows the word, tell the two apart: a secret stands where its clause ends.
+"My password is sunshine", "use sunshine as the password", "what was it?" and the answer, "I changed it to sunshine".
+But a sentence may also continue about the password ("is too short", "is in the vault"). A fixed list of such words, and
+the text after the word, distinguish the two: a secret is at the end of its clause.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ expires tab tabs settings section different working expiring failing pending urg
 everyone everybody half twice once complex default forgotten vergessen falsch siehe oubli\u00e9 olvidada fel
 gesperrt vide faux
 """
-# Words no passphrase of plain words is made of: they only hold a sentence together.
+# Function words, which do not make up a passphrase.
 _FUNCTION = frozenset(_FUNCTION_LIST.split())
-# Words that a passphrase in quotes may hold.
+# Words that a quoted passphrase may contain.
 _LINKS = frozenset({"and", "of", "in", "on", "with", "under", "over", "the", "by", "a", "at", "de", "la", "und"})
-# What is commonly said of a password: its states, and what one does with it.
+# Common words about a password: its states, and what one does with it.
 _SAID = frozenset(_SAID_LIST.split())
-# Words that begin another thought after the secret has been named.
+# Words that begin another thought after the secret.
 _JOINS_LIST = """
 and but on for to if when so because since please in at with until from then now again which where while unless or lol
 haha btw thanks und et y e en i och og f\u00fcr auf pour para sur per bitte por
@@ -153,13 +153,13 @@ _TOPIC_CHARS = 200
 
 
 def is_going_on(word: str) -> bool:
-    """True for a word after which a sentence about a password simply goes on."""
+    """True for a word after which a sentence about a password continues."""
     bare = word.lower().strip("-'\u2019.!,")
     return bare in _FUNCTION or bare in _SAID
 
 
 def is_about_secrets(text: str) -> bool:
-    """Whether a password or a login is spoken of."""
+    """Whether the text is about a password or a login."""
     return _TOPIC.search(text.lower()) is not None
 
 
@@ -169,7 +169,7 @@ def is_participle(word: str) -> bool:
 
 
 def is_phrase(value: str) -> bool:
-    """True for words in quotes that may be a secret, False for a sentence about one."""
+    """True for quoted words that may be a secret, False for a sentence about one."""
     words = value.lower().split()
     plain = [word.strip(".,!?:") for word in words if word not in _LINKS]
     if not plain or names_a_secret(value) or value.endswith((".", "?", "\u2026")):
@@ -186,7 +186,7 @@ def is_ended(text: str, end: int) -> bool:
 def secret_end(
     text: str, name_start: int, start: int, *, sure: bool, foreign: bool = False, phrase: bool = False
 ) -> int | None:
-    """Where the secret of plain words that begins at `start` ends, or None when the words are prose.
+    """The end of the secret of plain words that begins at `start`, or None if the words are prose.
 
     `sure`: a colon or an equals sign announced it, not "is".
     """
@@ -237,7 +237,7 @@ def find(text: str, low: str) -> Iterator[Finding]:
 def _given(
     text: str, match: re.Match[str], groups: tuple[str, ...], *, plain: bool, digits: bool = False
 ) -> Iterator[Finding]:
-    """The value in one of the groups, when it looks like one; `plain`: or is a word that is not commonly said there."""
+    """The value in one of the groups, if it looks like one or, with `plain`, is a word that is unusual there."""
     group = next((group + kind for group in groups for kind in ("q", "") if match[group + kind]), None)
     if group is None:
         return

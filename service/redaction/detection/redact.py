@@ -1,8 +1,8 @@
 """Redacts texts and JSON values before they are stored.
 
-`find` says where secrets and personal numbers stand, `redact` puts `[REDACTED:LABEL]` in their place and is the only
-maker of CleanText. A text without findings comes back byte for byte. All of it is CPU work without I/O: about 0.2 ms
-for a message, linear in the length, so texts beyond a few kilobytes belong in a thread.
+`find` locates secrets and personal numbers, `redact` replaces them by `[REDACTED:LABEL]` and is the only source of
+CleanText. A text without findings is returned byte for byte. All of it is CPU work without I/O: about 0.2 ms for a
+message, linear in the length, so texts beyond a few kilobytes belong in a thread.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from service.redaction.detection import (
 from service.redaction.detection.findings import PASSWORD, Finding, placeholder, settle
 from service.redaction.detection.values import stands_for_something
 
-# Words in small letters hold no secret, and nearly all keys are such.
+# Lower-case words contain no secret, and nearly all keys are such words.
 _PLAIN_KEY = re.compile(r"[a-z_]{0,40}")
 
 # A placeholder changes the words around it and may uncover a second finding; two rounds have always sufficed.
@@ -42,7 +42,7 @@ _MAX_ROUNDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text that may travel on, and what was taken out of it, labels in alphabetical order."""
+    """A clean text, and what was removed from it, with labels in alphabetical order."""
 
     text: CleanText
     redactions: tuple[Redaction, ...]
@@ -73,9 +73,9 @@ def redact(text: str) -> Redacted:
 def redact_json(value: object) -> tuple[object, tuple[Redaction, ...]]:
     """A copy of nested dicts and lists with every string and every key redacted; numbers under a harmless key stay.
 
-    The key counts as context: what stands under "password" is replaced as a whole. Raises PiiRejected like `redact`,
-    except that a credential word by itself is taken for a name ({"topic": "password"}). Keys that become the same are
-    numbered, so that no value is lost.
+    The key is context: a value under "password" is replaced as a whole. Raises PiiRejected like `redact`, except that a
+    credential word by itself counts as a name ({"topic": "password"}). Keys that become equal are numbered, so that no
+    value is lost.
     """
     counts: Counter[str] = Counter()
     return _walk(value, counts, ""), _listed(counts)
@@ -90,7 +90,7 @@ def _redact(text: str, *, bare: bool, context: str = "") -> Redacted:
 
 
 def _cut(text: str, context: str, counts: Counter[str]) -> str:
-    """`context` goes before the text while looking and is never part of the answer."""
+    """`context` precedes the text during the search and is never part of the result."""
     for _ in range(_MAX_ROUNDS):
         found = _after(len(context), find(context + text))
         if not found:
@@ -101,7 +101,7 @@ def _cut(text: str, context: str, counts: Counter[str]) -> str:
 
 
 def _after(offset: int, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Findings in a text that begins at `offset`, counted from there."""
+    """Findings in a text that begins at `offset`, relative to it."""
     return tuple(
         Finding(max(0, item.start - offset), item.end - offset, item.label) for item in found if item.end > offset
     )
@@ -147,7 +147,7 @@ def _walk_object(value: Mapping[str, object], counts: Counter[str]) -> dict[str,
     used: Counter[str] = Counter()
     for name, item in value.items():
         key = redacted = name if _PLAIN_KEY.fullmatch(name) else _cut(name, "", counts)
-        while key != name and (key in clean or key in value):  # two keys that became one are numbered
+        while key != name and (key in clean or key in value):  # keys that became equal are numbered
             used[redacted] += 1
             key = f"{redacted}_{used[redacted] + 1}"
         clean[key] = _walk(item, counts, name)
@@ -169,7 +169,7 @@ def _context(key: str) -> str:
     return f"{words.upper() if len(words) <= 3 else words}: " if words else ""
 
 
-# Words in small letters, and UUIDs: neither can hold a key, and together they are nearly all names there are.
+# Lower-case words and UUIDs cannot contain a key, and are nearly all names.
 _PLAIN = re.compile(r"[a-z_ ]{1,40}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 

@@ -1,6 +1,6 @@
 """Recognises keys by their own shape, in any context.
 
-`vendor_keys.py` has the shapes. A candidate must still have some disorder: `ghp_xxxxxxxx` in a manual is not a secret.
+`vendor_keys.py` has the shapes. A candidate must also look random: `ghp_xxxxxxxx` in a manual is not a secret.
 
 All patterns run over long unbroken runs only, which ordinary prose hardly has. Quantifiers are possessive or bounded,
 so that no text can make them slow.
@@ -37,9 +37,9 @@ _AWS_ID = re.compile(r"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])[A-Z0-9]{16}")
 _AWS_SECRET = re.compile(r"(?<![\w/+=])[A-Za-z0-9/+]{40}(?![\w/+=])")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*")
 _BASE64_OF_ADDRESSES = re.compile(r"[\w+/-]*", re.ASCII)
-_AWS_REACH_CHARS = 300  # how far a secret stands from its access key id in a credentials file or a table
+_AWS_REACH_CHARS = 300  # the distance of a secret from its access key id in a credentials file or a table
 
-# Below this a body is a mask, a run or a filler. Real tokens of 20 characters have 3.5 to 4.3 bits.
+# Below this a body is a mask or a filler. Real tokens of 20 characters have 3.5 to 4.3 bits.
 _MIN_BITS = 2.6
 
 
@@ -54,7 +54,7 @@ def find(text: str) -> Iterator[Finding]:
 
 
 def find_telling(name: str) -> Iterator[Finding]:
-    """Only keys whose prefix or shape nothing else has."""
+    """Only keys with a unique prefix or shape."""
     yield from _shaped(name, _TELLING)
 
 
@@ -67,7 +67,7 @@ def _shaped(text: str, pattern: re.Pattern[str]) -> Iterator[Finding]:
 
 
 def _is_within_base64(text: str, start: int) -> bool:
-    """Whether it goes on what is Base64 already: in a long picture every short prefix occurs by chance."""
+    """Whether it continues Base64: in a long image every short prefix occurs by chance."""
     before = text[max(0, start - 40) : start]
     if len(before) < 40 or not (before[-1] in "+/" or before[-1].isalnum()):
         return False

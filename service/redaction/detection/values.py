@@ -1,7 +1,7 @@
-"""Tells strings that look like a secret from those that look like the name of one.
+"""Distinguishes strings that look like a secret from those that look like the name of one.
 
 Code and prose mention credentials far more often than they contain one: `password = get_password()`, `token: str`,
-`api_key=<your-key>`. These predicates tell the value from the reference, the type, the placeholder and the mask.
+`api_key=<your-key>`. These predicates distinguish values from references, types, placeholders and masks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import Counter
 
 from service.redaction.detection.findings import PLACEHOLDER
 
-# What stands where a value could stand but is none: types, literals, states and names of variables.
+# Words in the place of a value that are none: types, literals, states and names of variables.
 _NOT_VALUES_LIST = """
     none null nil undefined true false yes no on off empty unset missing default optional required mandatory string
     str text bytes byte int integer number num bool boolean float any unknown object dict list array char varchar
@@ -53,7 +53,7 @@ _SLUG = re.compile(r"[A-Za-z]+(?:[-_./][A-Za-z]+)*(?:[-_./]?v?\d{1,4})?(?:[-_./]
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+$")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?$")
-# Words with digits in them that are spoken of next to passwords.
+# Words with digits that commonly occur next to passwords.
 _TECHNICAL = re.compile(
     r"(?i)(?:sha-?\d+|md5|argon2\w*|oauth-?[12]\w*|base(?:32|64)\w*|utf-?\d+|pbkdf2|http2?s?|[a-z]?2fa|s3|ec2|k8s|"
     r"v?\d+(?:\.\d+)*|ed25519|aes-?\d*\w*|rs256|hs256|es256|x509|win32|1password\w*|bcrypt|\d+[a-z]{1,8})$"
@@ -67,7 +67,7 @@ def entropy_bits(value: str) -> float:
 
 
 def stands_for_something(value: str, *, quoted: bool = False) -> bool:
-    """True for what is written instead of a secret: a reference, a placeholder, a mask or a type."""
+    """True for a stand-in for a secret: a reference, a placeholder, a mask or a type."""
     return bool(
         not value
         or value.lower() in NOT_VALUES

@@ -1,6 +1,6 @@
-"""The shapes that vendors give their keys, so that leaks can be found: prefix, alphabet, least length.
+"""Shapes of vendors' keys: prefix, alphabet, minimum length.
 
-As the vendors' pages give them, with the least length a little short so that a truncated paste is found, too.
+From the vendors' documentation, with a slightly shorter minimum length so that a truncated paste is found too.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ PREFIXED: tuple[tuple[str, str, int], ...] = (
     (r"ABSK|bedrock-api-key-|ops_eyJ|eyJrIjoi", _ANY, 60),
 )
 
-# Prefixes too common to tell whose they are: in a text what follows them is a key, in an id it may be the id.
+# Ambiguous prefixes: in a text they begin a key, in an id they may belong to the id.
 COMMON_PREFIXES: tuple[tuple[str, str, int], ...] = (
     (r"A(?:GPA|IDA|ROA)|endr\+|sm_(?:pat|sat|aat)_|(?:pat|sat)\.[\w-]{20,24}\.[0-9a-f]{24}\.", _WORD, 16),
     (
@@ -84,7 +84,7 @@ COMMON_PREFIXES: tuple[tuple[str, str, int], ...] = (
     (r"ZXlK|ZXlB|ZXdv|t1\.[\w-]{2,400}=*\.", _ANY, 60),
 )
 
-# Of a fixed length, or with words in the middle that nothing else has: found after a letter, too, as in `pAKIA...`.
+# With a fixed length, or unique words in the middle: found even right after a letter, as in `pAKIA...`.
 UNMISTAKABLE: tuple[str, ...] = (
     r"lox_[\w-]{43}(?![\w-])",
     rf"gh[opusr]_{_WORD}{{36}}(?!\w)",
