@@ -33,13 +33,13 @@ migrate: install ## bring the database to the newest schema and stop
 	@$(IN) -m service migrate $(OR_END)
 
 test: install-dev ## all tests, each process on a Postgres of its own; ARGS="-k name" goes to pytest
-	@$(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	@$(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-thorough: install-dev ## the same tests with everything that CI has no time for
-	@LOXODON_THOROUGH=1 LOXODON_ALL_CLIENTS=1 $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	@LOXODON_THOROUGH=1 LOXODON_ALL_CLIENTS=1 $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-pg16: install-pg16 ## the same tests on Postgres 16
-	@LOXODON_PG_BIN="$(PG16_BIN)" $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	@LOXODON_PG_BIN="$(PG16_BIN)" $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 golden: install-dev ## write tests/search/statements/golden again, after a change of a search statement
 	@WRITE_GOLDEN=1 $(IN) -m pytest -q tests/search/statements/test_golden.py

@@ -35,6 +35,9 @@ from tests.fakes.embedder import AngleEmbedder
 pytest_plugins = ("tests.support.application", "tests.support.verbs", "tests.support.workers")
 """Fixtures for the routes, the verbs and the workers of any room."""
 
+# Programs that tests start would each compile the service again, for two seconds of CPU.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # The same examples on every machine: a run says the same twice. `ARGS=--hypothesis-profile=explore` looks further.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("explore", deadline=None)

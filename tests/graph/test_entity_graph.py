@@ -15,6 +15,7 @@ from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.graph.test_entities import learn, put, relate
 from tests.support.application import Tables
+from tests.thorough import many
 
 
 async def chain(client: AsyncClient, *names: str) -> dict[str, str]:
@@ -246,7 +247,7 @@ async def test_a_weak_edge_of_a_hub_still_closes_a_way(client: AsyncClient, tabl
     assert [each["name"] for each in found["nodes"]] == ["A", "Hub", "Z"]
 
 
-async def test_a_thousand_writes_over_the_same_nodes_end(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
+async def test_many_writes_over_the_same_nodes_end(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
     """Concurrent relations, deletions, upserts, merges and undos over eight entities: no deadlock, no dangling edge."""
     ids = [(await put(client, f"Knot {number}"))["id"] for number in range(8)]
     chance = random.Random(7)
@@ -271,7 +272,7 @@ async def test_a_thousand_writes_over_the_same_nodes_end(client: AsyncClient, ta
                 await client.post(f"/v1/entities/merges/{merged[-1]}/undo")
             return answer.status_code
 
-    done = await asyncio.gather(*(one() for _ in range(1_000)))
+    done = await asyncio.gather(*(one() for _ in range(many(300, 1_000))))
     assert set(done) <= {200, 201, 404}, sorted(set(done))
     assert done.count(201) > 20
     bare = await tables.value(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
@@ -15,6 +16,8 @@ from service.domain import sizes
 from service.http import cursors
 from service.postgres import direct
 from service.postgres.engine import Database
+from tests.conftest import Tenant, new_tenant
+from tests.support.application import client_of
 
 PAGE = 20_000
 LARGE = 4_000
@@ -32,13 +35,29 @@ def large(number: int) -> str:
     return f"Kiln {number}: " + f"{number:06d} glaze " * (LARGE // 13)
 
 
+@pytest.fixture(scope="module")
+async def kiln(database: Database) -> tuple[Tenant, list[str]]:
+    """A workspace for all tests that only read, and the ids in it."""
+    return await new_tenant(database), []
+
+
 @pytest.fixture
-async def memories(client: AsyncClient) -> list[str]:
+async def reader(app: FastAPI, kiln: tuple[Tenant, list[str]]) -> AsyncIterator[AsyncClient]:
+    async with client_of(app, kiln[0].key) as found:
+        yield found
+
+
+@pytest.fixture
+async def memories(reader: AsyncClient, kiln: tuple[Tenant, list[str]]) -> list[str]:
     """Large memories of one user."""
+    _, ids = kiln
+    if ids:
+        return ids
     items = [{"content": large(number), "user_id": "iris", "tags": ["kiln"], "dedup": False} for number in range(MANY)]
-    stored = await client.post("/v1/memories/batch", json={"items": items})
+    stored = await reader.post("/v1/memories/batch", json={"items": items})
     assert stored.status_code == 200, stored.text
-    return [each["results"][0]["id"] for each in stored.json()["results"]]
+    ids += [each["results"][0]["id"] for each in stored.json()["results"]]
+    return ids
 
 
 async def walked(
@@ -84,27 +103,27 @@ IRIS = {"user_id": "iris"}
     ],
 )
 async def test_every_large_memory_once(
-    client: AsyncClient, memories: list[str], path: str, parameters: dict[str, Any], post: bool, cursor: str
+    reader: AsyncClient, memories: list[str], path: str, parameters: dict[str, Any], post: bool, cursor: str
 ) -> None:
-    pages = await walked(client, path, parameters, post=post, cursor=cursor)
+    pages = await walked(reader, path, parameters, post=post, cursor=cursor)
     ids = [each.get("memory_id") or each["id"] for page in pages for each in page]
     assert sorted(ids) == sorted(memories)
     if path != "/v1/timeline":  # it has summaries alone
         assert len(pages) > 1
 
 
-async def test_by_their_ids(client: AsyncClient, memories: list[str]) -> None:
+async def test_by_their_ids(reader: AsyncClient, memories: list[str]) -> None:
     unknown = "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"
     body = {"ids": [*memories, unknown, "no id"]}
     pages = await walked(
-        client,
+        reader,
         "/v1/memories/batch/get",
         body,
         post=True,
         read=lambda page: [*(each["id"] for each in page["results"]), *page["missing"]],
     )
     assert sorted(each for page in pages for each in page) == sorted([*memories, unknown, "no id"])
-    there = await client.post("/v1/memories/batch/exists", json=body)
+    there = await reader.post("/v1/memories/batch/exists", json=body)
     assert [each["exists"] for each in there.json()["results"]] == [True] * MANY + [False] * 2
 
 
@@ -139,7 +158,7 @@ async def test_turns(client: AsyncClient) -> None:
         assert len(pages) > 1
 
 
-async def test_what_is_read_is_bounded_too(client: AsyncClient, memories: list[str], database: Database) -> None:
+async def test_what_is_read_is_bounded_too(database: Database) -> None:
     """The server keeps what does not fit."""
     rows = text("SELECT repeat('x', 1000) AS content FROM generate_series(1, 5000)")
     async with database.read() as session:
@@ -148,8 +167,8 @@ async def test_what_is_read_is_bounded_too(client: AsyncClient, memories: list[s
         assert await session.scalar(text("SELECT 1")) == 1
 
 
-async def test_pages_with_numbers_are_refused_when_too_large(client: AsyncClient, memories: list[str]) -> None:
-    answer = await client.post("/v2/memories", json={"filters": {"user_id": "iris"}, "page_size": 100})
+async def test_pages_with_numbers_are_refused_when_too_large(reader: AsyncClient, memories: list[str]) -> None:
+    answer = await reader.post("/v2/memories", json={"filters": {"user_id": "iris"}, "page_size": 100})
     if answer.status_code != 404:
         assert (answer.status_code, answer.json()["field"]) == (400, "page_size")
 

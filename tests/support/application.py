@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
@@ -20,14 +20,30 @@ from service.runtime.resources import Resources
 from tests.conftest import Tenant
 
 
+class SettingsReader:
+    """Settings that remember which of them were read."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.read: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        self.read[name] = getattr(self.settings, name)
+        return self.read[name]
+
+
 class Stage:
     """An application whose resources change from test to test: its routes are put together at its first request only,
     which costs more than most tests."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
         self.resources: Resources | None = None
-        self.app = create_app(settings, self._open)
+        self._settings = SettingsReader(settings)
+        self.app = create_app(cast(Settings, self._settings), self._open)
+
+    def fits(self, settings: Settings) -> bool:
+        """Whether the application would be built in the same way for these settings."""
+        return all(getattr(settings, name) == value for name, value in self._settings.read.items())
 
     @asynccontextmanager
     async def _open(self, _: Settings) -> AsyncIterator[Resources]:
@@ -41,7 +57,7 @@ _idle: list[Stage] = []
 @asynccontextmanager
 async def serving(resources: Resources) -> AsyncIterator[FastAPI]:
     """The application over these resources, started and in the end stopped."""
-    stage = next((each for each in _idle if each.settings is resources.settings), None)
+    stage = next((each for each in _idle if each.fits(resources.settings)), None)
     if stage is None:
         stage = Stage(resources.settings)
     else:

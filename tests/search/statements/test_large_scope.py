@@ -21,7 +21,7 @@ from tests.support.application import Tables, client_of, serving
 from tests.support.calls import tuned
 
 USER = {"user_id": "iris"}
-NEARER = 140
+NEARER = 110
 """Notes that are nearer to every question: more than the 100 that the arm of the vectors hands in."""
 
 FAR = -0.9
