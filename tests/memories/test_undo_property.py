@@ -136,7 +136,7 @@ def _comparable(rows: dict[str, str], rulings: Sequence[str | None]) -> dict[str
 
 # no shrinking: an example is a workspace and takes a second
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=8, phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck))
 @given(present=PRESENT, drawn=STEPS, enriched=st.booleans())
 async def test_undo_of_apply_is_what_was_there(
     resources: Resources,

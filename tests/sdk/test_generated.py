@@ -1,5 +1,5 @@
-"""With LOXODON_ALL_CLIENTS one generator in Python, one in TypeScript, and our own client in it: fetching the tools takes
-minutes. `make sdk` has all, and what reads the document."""
+"""One generator in Python, one in TypeScript, and our own client in it, with LOXODON_ALL_CLIENTS: fetching the tools
+takes minutes. `make sdk` has all, and what reads the document."""
 
 from __future__ import annotations
 
