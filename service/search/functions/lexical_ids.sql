@@ -35,66 +35,32 @@ AS $$
 DECLARE
     this_workspace uuid := current_setting('loxodon.workspace')::uuid;
     keys integer[] := workspace_terms(this_workspace, any_of_1);
-    other_keys integer[] := workspace_terms(this_workspace, any_of_2);
-    ids uuid[] := '{}';
+    other_keys integer[] := coalesce(workspace_terms(this_workspace, any_of_2), keys);
+    ids uuid[];
 BEGIN
-    IF in_context THEN
-        IF other_keys IS NOT NULL THEN
-            ids := ARRAY(
-                SELECT c.id FROM (
-                    SELECT m.workspace_id, m.id, m.context_bm25 <#> query_bm25 AS distance FROM memory m
-                    WHERE workspace_terms(m.workspace_id, m.context_terms) && keys
-                      AND workspace_terms(m.workspace_id, m.context_terms) && other_keys
-                      AND m.context_terms <> '{}'
-                      AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
-                      AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                    LIMIT scan_limit
-                ) c
-                WHERE c.workspace_id = this_workspace AND c.distance < 0
-                ORDER BY c.distance, c.id LIMIT candidate_limit);
-        END IF;
-        IF other_keys IS NULL OR cardinality(ids) < min_candidates THEN
-            ids := ARRAY(
-                SELECT c.id FROM (
-                    SELECT m.workspace_id, m.id, m.context_bm25 <#> query_bm25 AS distance FROM memory m
-                    WHERE workspace_terms(m.workspace_id, m.context_terms) && keys
-                      AND m.context_terms <> '{}'
-                      AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
-                      AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                    LIMIT scan_limit
-                ) c
-                WHERE c.workspace_id = this_workspace AND c.distance < 0
-                ORDER BY c.distance, c.id LIMIT candidate_limit);
-        END IF;
-    ELSE
-        IF other_keys IS NOT NULL THEN
-            ids := ARRAY(
-                SELECT c.id FROM (
-                    SELECT m.workspace_id, m.id, m.bm25 <#> query_bm25 AS distance FROM memory m
-                    WHERE workspace_terms(m.workspace_id, m.terms) && keys
-                      AND workspace_terms(m.workspace_id, m.terms) && other_keys
-                      AND m.terms <> '{}'
-                      AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
-                      AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                    LIMIT scan_limit
-                ) c
-                WHERE c.workspace_id = this_workspace AND c.distance < 0
-                ORDER BY c.distance, c.id LIMIT candidate_limit);
-        END IF;
-        IF other_keys IS NULL OR cardinality(ids) < min_candidates THEN
-            ids := ARRAY(
-                SELECT c.id FROM (
-                    SELECT m.workspace_id, m.id, m.bm25 <#> query_bm25 AS distance FROM memory m
-                    WHERE workspace_terms(m.workspace_id, m.terms) && keys
-                      AND m.terms <> '{}'
-                      AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
-                      AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                    LIMIT scan_limit
-                ) c
-                WHERE c.workspace_id = this_workspace AND c.distance < 0
-                ORDER BY c.distance, c.id LIMIT candidate_limit);
-        END IF;
-    END IF;
+    LOOP
+        ids := ARRAY(
+            SELECT c.id FROM (
+                SELECT m.workspace_id, m.id, m.bm25 <#> query_bm25 AS distance FROM memory m
+                WHERE NOT in_context AND m.terms <> '{}'
+                  AND workspace_terms(m.workspace_id, m.terms) && keys
+                  AND workspace_terms(m.workspace_id, m.terms) && other_keys
+                  AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
+                  AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                UNION ALL
+                SELECT m.workspace_id, m.id, m.context_bm25 <#> query_bm25 FROM memory m
+                WHERE in_context AND m.context_terms <> '{}'
+                  AND workspace_terms(m.workspace_id, m.context_terms) && keys
+                  AND workspace_terms(m.workspace_id, m.context_terms) && other_keys
+                  AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
+                  AND (of_channels IS NULL OR m.channel = ANY (of_channels))
+                LIMIT scan_limit
+            ) c
+            WHERE c.workspace_id = this_workspace AND c.distance < 0
+            ORDER BY c.distance, c.id LIMIT candidate_limit);
+        EXIT WHEN other_keys IS NOT DISTINCT FROM keys OR cardinality(ids) >= min_candidates;
+        other_keys := keys;
+    END LOOP;
     RETURN QUERY SELECT found.id FROM unnest(ids) WITH ORDINALITY AS found (id, place) ORDER BY found.place;
 END $$;
 
