@@ -36,7 +36,7 @@ from service.domain.scope import NIL_WORKSPACE
 from service.kit.deadline import Deadline
 from service.observability.measured import Timed, TimedConnection
 from service.observability.metrics import DATABASE_ERRORS, POOL_WAIT, SCOPE_LOCK_WAIT
-from service.postgres import roles, times, vectors, walls
+from service.postgres import plans, roles, times, vectors, walls
 from service.postgres.driver_errors import DRIVER, RETRY_AFTER_S, is_lost, translated, translated_errors, unavailable
 
 Session = AsyncConnection
@@ -56,31 +56,6 @@ not live on."""
 MAX_PREPARED_CHARS = 64 * 1024
 """Longer statements are not prepared. The driver's default of 15 kB is less than a search of many words with a filter
 has, which would be parsed each time."""
-
-GENERIC_PLANS = (
-    "SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_seqscan = off; "
-    "SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off"
-)
-"""For statements whose best plan is the same for all values, such as rows by their key: planning them each time took
-longer than running them. What is switched off keeps a plan that was made while a table was small, or held one tenant,
-from reading a whole table later."""
-
-STEADY_PLANS = (
-    f"{GENERIC_PLANS}; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_sort = off; "
-    "SET LOCAL seq_page_cost = 0; SET LOCAL random_page_cost = 0"
-)
-"""For the statements of a search, but for the candidates of a large scope. Their shape leaves one index for each step:
-the one that has the order that is asked for. Sorting is off, so no other will do, and pages cost nothing, so sizes do
-not matter: the plan is the same whatever statistics there are. docs/decisions/054-steady-plans.md"""
-
-CUSTOM_PLANS = (
-    "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_seqscan = off; "
-    "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on; "
-    "SET LOCAL enable_bitmapscan = on; SET LOCAL enable_sort = on; "
-    f"SET LOCAL seq_page_cost = 1; SET LOCAL random_page_cost = {roles.SESSION_SETTINGS['random_page_cost']}"
-)
-"""For statements whose best plan depends on their values, such as a walk of the HNSW graph with conditions. Sequential
-scans stay off: the planner chooses them for a table that a single scope nearly fills."""
 
 WRITES_SHARED = "SET LOCAL loxodon.shared = 'on'"
 
@@ -226,7 +201,7 @@ class Database:
     ) -> AsyncIterator[Session]:
         """A READ COMMITTED transaction that commits at the end of the block, before any reply. `lock`: a statement
         without parameters that waits for a lock (scopes.lock); it travels with BEGIN, which saves a round trip.
-        `generic_plans`: for transactions that insert rows or find them by keys (GENERIC_PLANS). `writes_shared`: it may
+        `generic_plans`: for transactions that insert rows or find them by keys (plans.GENERIC). `writes_shared`: it may
         write memories of the whole workspace, which row-level security refuses otherwise. `aside`: it keeps something
         for later requests, and this one may still be cut off at its deadline. `gives_way`: it works beside the requests
         and is repeated when it fails, so it waits for a locked row too short a time for a request to fail (GIVES_WAY).
@@ -236,8 +211,8 @@ class Database:
         if self.write_refusal is not None:
             raise SchemaMismatch(self.write_refusal)
         shared = WRITES_SHARED if writes_shared else None
-        plans, patience = GENERIC_PLANS if generic_plans else None, GIVES_WAY if gives_way else None
-        settings = "; ".join(filter(None, (self._write, plans, patience, shared, lock)))
+        planner, patience = plans.GENERIC if generic_plans else None, GIVES_WAY if gives_way else None
+        settings = "; ".join(filter(None, (self._write, planner, patience, shared, lock)))
         mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
         async with self._transaction(mode, settings, workspace_id, writes=True, locks=lock is not None) as session:
             yield session
@@ -248,15 +223,15 @@ class Database:
     async def read(self, workspace_id: UUID = NIL_WORKSPACE, *, generic_plans: bool = False) -> AsyncIterator[Session]:
         """A short read-only transaction. Under the nil workspace no tenant's rows are visible. `generic_plans`: as for
         `begin`. Raises StoreUnavailable, also when the connection is lost at its end."""
-        settings = f"{self._read}; {GENERIC_PLANS}" if generic_plans else self._read
+        settings = f"{self._read}; {plans.GENERIC}" if generic_plans else self._read
         async with self._transaction("BEGIN READ ONLY", settings, workspace_id) as session:
             yield session
 
     def snapshot(self, workspace_id: UUID, *, steady_plans: bool = False) -> AbstractAsyncContextManager[Session]:
         """A read-only transaction in which every statement sees the same state. `steady_plans`: for a search
-        (STEADY_PLANS); else statements are planned for their values (CUSTOM_PLANS)."""
+        (plans.STEADY); else statements are planned for their values (plans.CUSTOM)."""
         mode = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        planner = STEADY_PLANS if steady_plans else CUSTOM_PLANS
+        planner = plans.STEADY if steady_plans else plans.CUSTOM
         return self._transaction(mode, f"{self._read}; {planner}", workspace_id)
 
     async def vacuum(self, table: str) -> None:
@@ -364,13 +339,13 @@ def is_walled(session: Session) -> bool:
 
 
 async def use_custom_plans(session: Session) -> None:
-    """From here on the transaction's statements are planned for their values (CUSTOM_PLANS)."""
-    await (await driver(session)).execute(CUSTOM_PLANS)
+    """From here on the transaction's statements are planned for their values (plans.CUSTOM)."""
+    await (await driver(session)).execute(plans.CUSTOM)
 
 
 async def use_steady_plans(session: Session) -> None:
-    """From here on the transaction's statements keep plans that no statistics change (STEADY_PLANS)."""
-    await (await driver(session)).execute(STEADY_PLANS)
+    """From here on the transaction's statements keep plans that no statistics change (plans.STEADY)."""
+    await (await driver(session)).execute(plans.STEADY)
 
 
 async def _commit(session: Session, *, writes: bool) -> None:

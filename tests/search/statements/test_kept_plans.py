@@ -15,7 +15,8 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from service.postgres.engine import GENERIC_PLANS, Database
+from service.postgres import plans
+from service.postgres.engine import Database
 from service.postgres.roles import APP
 from service.runtime.resources import Resources
 from tests.conftest import Tenant, open_as
@@ -120,7 +121,7 @@ async def test_no_kept_plan_reads_a_whole_workspace(
     await connection.execute(TENANTS, WORKSPACES)
     await connection.execute(OTHERS)
     await connection.execute(
-        f"SET LOCAL ROLE {APP}; SET LOCAL loxodon.workspace = '{tenant.workspace_id}'; {GENERIC_PLANS}"
+        f"SET LOCAL ROLE {APP}; SET LOCAL loxodon.workspace = '{tenant.workspace_id}'; {plans.GENERIC}"
     )
     for statement, types in statements.items():
         if whole := await _whole(connection, statement, types):
