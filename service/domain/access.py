@@ -1,4 +1,4 @@
-"""API keys as the service sees them: the caller, its rights, and the wall it cannot leave."""
+"""The caller of a request: its rights, its wall and its defaults."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from service.domain.scope import GLOBAL_CHANNEL
 
 
 class Right(StrEnum):
-    """What a key may do. ADMIN covers its own workspace; OPERATOR may make workspaces."""
+    """Rights of a key. ADMIN covers its own workspace; OPERATOR may create workspaces."""
 
     READ = "memory:read"
     WRITE = "memory:write"
     DELETE = "memory:delete"
-    SYSTEM = "memory:admin"  # set fields that the service keeps (timestamp, updated_at)
+    SYSTEM = "memory:admin"  # set fields that the service maintains (timestamp, updated_at)
     PURGE = "memory:purge"
     SHARE = "memory:share"  # write memories of the whole workspace
     AUDIT = "audit:read"
@@ -40,13 +40,13 @@ IMPLIED: Mapping[Right, frozenset[Right]] = {
 
 
 WHOLE_WORKSPACE = frozenset({Right.ADMIN, Right.OPERATOR, Right.AUDIT, Right.METRICS})
-"""Rights over a whole workspace, or over several: a key with a wall cannot hold them."""
+"""Rights over a whole workspace, or over several, which a key with a wall cannot have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """What a key cannot leave: rows with every id that is given, in one of the channels if any are. Row-level security
-    keeps it (service/postgres/sql/walls.sql)."""
+    """The rows that a key is confined to: those with every given id and, if there are channels, in one of them.
+    Row-level security enforces it (service/postgres/sql/walls.sql)."""
 
     user_id: str | None = None
     agent_id: str | None = None
@@ -55,14 +55,14 @@ class Wall:
 
     @classmethod
     def of(cls, kept: Mapping[str, Any] | None) -> Wall:
-        """The wall that was kept as JSON; None: none."""
+        """The wall from stored JSON; None: none."""
         return cls(**{**kept, "channels": tuple(kept["channels"])}) if kept else NO_WALL
 
     def __bool__(self) -> bool:
         return any((self.user_id, self.agent_id, self.run_id, self.channels))
 
     def __and__(self, other: Wall) -> Wall:
-        """Both walls at once. Of two different ids the own one stays: check `leaves` before."""
+        """Both walls at once. If ids differ, its own one stays, so check `leaves` before."""
         both = tuple(name for name in self.channels if name in other.channels)
         return Wall(
             self.user_id or other.user_id,
@@ -72,7 +72,7 @@ class Wall:
         )
 
     def leaves(self, within: Wall) -> Iterator[str]:
-        """The names of the fields that do not lie inside another wall."""
+        """The names of the fields that are not inside another wall."""
         for name in ("user_id", "agent_id", "run_id"):
             outer = getattr(within, name)
             if outer is not None and getattr(self, name) != outer:
@@ -82,12 +82,12 @@ class Wall:
 
     @property
     def digest(self) -> str:
-        """A short name of it, the same for all keys with the same wall."""
+        """A short digest, the same for all keys with the same wall."""
         named = [self.user_id, self.agent_id, self.run_id, sorted(self.channels)]
         return hashlib.sha256(json.dumps(named).encode()).hexdigest()[:32]
 
     def own_name(self, name: str) -> str:
-        """A name that no other wall gives: of a stored answer, which only its own wall reads."""
+        """A name that is unique to this wall, for a stored answer that only this wall may read."""
         return f"{self.digest}:{name}" if self else name
 
 
@@ -96,7 +96,7 @@ NO_WALL = Wall()
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """The scope of requests that name none; it keeps nobody out of another."""
+    """The scope of requests that name none. It restricts nothing."""
 
     user_id: str | None = None
     agent_id: str | None = None
@@ -104,7 +104,7 @@ class Defaults:
     channel: str | None = None
 
     def leaves(self, wall: Wall) -> Iterator[str]:
-        """The names of the fields that do not lie inside the wall."""
+        """The names of the fields that are not inside the wall."""
         for name in ("user_id", "agent_id", "run_id"):
             own, outer = getattr(self, name), getattr(wall, name)
             if own is not None and outer is not None and own != outer:
@@ -118,7 +118,7 @@ NO_DEFAULTS = Defaults()
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A key that was found. The workspace comes from it and from nowhere else."""
+    """The key of a request, which alone determines the workspace."""
 
     workspace_id: UUID
     key_id: UUID
@@ -136,8 +136,8 @@ class Caller:
     def ids(
         self, user_id: str | None, agent_id: str | None, run_id: str | None
     ) -> tuple[str | None, str | None, str | None]:
-        """User, agent and run of a request: those it names, or the defaults if it names none; those of the wall in any
-        case. Raises Forbidden for one outside the wall."""
+        """User, agent and run of a request: those it names, else the defaults, and always those of the wall. Raises
+        Forbidden for an id outside the wall."""
         self.check_ids(user_id, agent_id, run_id)
         own, wall = self.defaults, self.wall
         if user_id is None and agent_id is None and run_id is None:
@@ -152,12 +152,12 @@ class Caller:
                 raise Forbidden(f"{name}: this key is restricted to another one.", field=name)
 
     def check_right(self, given: Right) -> None:
-        """Raises Forbidden for a right that it does not have and so cannot give, or it could extend its own."""
+        """Raises Forbidden for a right that it does not have, since it could otherwise extend its own rights."""
         if not self.may(given):
             raise Forbidden(f"This key cannot give the right {given}, which it does not hold.", field="rights")
 
     def check_wall(self, given: Wall) -> None:
-        """Raises Forbidden for a wall that names something outside the own one."""
+        """Raises Forbidden for a wall that is not inside its own."""
         self.check_ids(given.user_id, given.agent_id, given.run_id)
         if self.wall.channels and not set(given.channels) <= set(self.wall.channels):
             raise Forbidden("channels: this key is made for other channels.", field="channels")
@@ -171,5 +171,5 @@ class Caller:
 
     @property
     def own_channel(self) -> str | None:
-        """The channel of requests that name none; of a wall of channels the first. None: no particular one."""
+        """The channel of requests that name none; for a wall of channels, the first. None: no particular one."""
         return self.defaults.channel or next(iter(self.wall.channels), None)

@@ -1,5 +1,5 @@
-"""How memories and entities age: what is left of a number after a day, and when something counts as stale or faded; and
-when what was learned in one channel becomes known in all of them."""
+"""Settings of ageing, which let numbers fade and say when a memory is stale or faded, and thresholds of promotion to
+all channels."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ DECAYING_BELOW = 0.25
 """Relevance below which a memory is decaying: 27 days without use."""
 
 INFERRED_AT_MOST = 0.7
-"""Facts of at most this confidence were concluded, not said plainly, and lose it."""
+"""Facts of at most this confidence were inferred, not said plainly; their confidence fades."""
 
 
 class Ageing(BaseModel):
-    """Of a workspace. Numbers are computed from a stored base and the time since the last use, so a run that is
-    repeated gives the same. docs/decisions/059-ageing.md says where the defaults come from."""
+    """Ageing in a workspace. Numbers are computed from a stored base and the time since the last use, so a repeated run
+    gives the same result. docs/decisions/059-ageing.md says where the defaults come from."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -72,7 +72,7 @@ class AgeingScope:
 
 
 class Promoting(BaseModel):
-    """Of a workspace. All of the thresholds must be met. docs/decisions/061-promotion.md"""
+    """Promotion in a workspace. All thresholds must be met. docs/decisions/061-promotion.md"""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -16,9 +16,9 @@ from service.domain.text import CleanText
 class Conversation:
     """`scope.run_id` is the name the caller gave it (its external id). `next_index`: the index of the next turn.
 
-    `consolidated_at`: since when the facts of all turns are extracted; `patterns_extracted`: the job `patterns` looked
-    at it. A new turn resets both, a use of a tool the second. `version` counts the changes of these fields, but for
-    this mark, and of the turns.
+    `consolidated_at`: when the facts of all turns had been read; `patterns_extracted`: the job `patterns` has read it.
+    A new turn resets both, a use of a tool the second. `version` counts changes of the turns and of these fields,
+    except this mark.
     """
 
     id: UUID
@@ -44,8 +44,8 @@ class Conversation:
 class Turn:
     """A turn as stored, redacted. `next_turn_id`: the turn after it, None for the last. `embedded`: it has a vector.
 
-    `text` is what readers of memory see; `whole`, what was said, where sentences of it are withdrawn. A turn of which
-    nothing is left has an empty text.
+    `text` is the visible text; `whole` is what was said, if sentences of it are withdrawn. A turn without visible
+    sentences has an empty text.
     """
 
     id: UUID
@@ -89,8 +89,8 @@ class SourcePassage:
 @dataclass(frozen=True, slots=True)
 class WithdrawnSpan:
     """A half-open span of characters of a turn that no longer counts, with the reason (deleted, expired, updated,
-    superseded). `memory_id`: the memory that rested on it (None: the sentence itself was deleted), `replaced_by`: the
-    one that says what is so now."""
+    superseded). `memory_id`: the memory that came from it (None: the sentence itself was deleted), `replaced_by`: the
+    one that says what is true now."""
 
     turn_id: UUID
     start: int
@@ -103,7 +103,7 @@ class WithdrawnSpan:
 @dataclass(frozen=True, slots=True)
 class TurnHit:
     """A turn found by a search: `score` ranks, `similarity` 0..1 is the calibrated cosine (None: no vector),
-    `answer_probability` 0..1 that it holds the answer (None where it cannot be told)."""
+    `answer_probability` 0..1 that it has the answer (None if unknown)."""
 
     turn: Turn
     score: float

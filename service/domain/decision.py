@@ -24,7 +24,7 @@ class Action(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a decision fell as it did: the sentence that is kept with it and shown to people."""
+    """The reason for a decision: a sentence that is stored with it and shown to people."""
 
     DEDUP_OFF = "The caller wants every text kept."
     NOTHING_NEAR = "No known memory is near."
@@ -46,12 +46,11 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What is judged: one text, who said it, and its times.
+    """A text to be judged, with its speaker and times.
 
-    `speaker`: the name in front of the text (`Ann: ...`), None where there is none. `said_at`: when it was said or
-    happened. `t_valid`, `t_invalid`: from when until when it holds, where the caller or the text says so.
-    `correction`: it was introduced as one ("no, I meant ..."). `change`: how much its vector looks like a change's,
-    None where that is not known.
+    `speaker`: the name in front of the text (`Ann: ...`), if any. `said_at`: when it was said or happened. `t_valid`,
+    `t_invalid`: its validity, if the caller or the text states it. `correction`: it was introduced as one ("no, I meant
+    ..."). `change`: how much its vector looks like that of a change, None if unknown.
     """
 
     text: CleanText
@@ -81,12 +80,12 @@ class Neighbour:
 
     @property
     def start(self) -> datetime | None:
-        """From when on it counts; None where it is not known when it was said."""
+        """When it begins to hold; None if it is not known when it was said."""
         return None if self.timestamp is None else begins(self.timestamp, self.t_valid, self.t_invalid)
 
     @property
     def state(self) -> tuple[object, ...]:
-        """What a decision about it rests on. Being said again moves `timestamp`, which is no new version."""
+        """The state on which a decision about it is based. Being said again moves `timestamp` without a new version."""
         return self.id, self.version, self.timestamp, self.t_valid, self.t_invalid
 
 
@@ -101,12 +100,12 @@ class MergedText:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One action; `target` with all but ADD, `text` with ADD and UPDATE. `merged`: the text as it is stored, where
-    that is not the statement's own.
+    """One action; `target` with all but ADD, `text` with ADD and UPDATE. `merged`: the text to store, if it is not the
+    statement's own.
 
-    `earlier`, with NONE: the statement is older news about the target and does not overwrite it; it is kept as
-    history and holds until the target began to. `previous`: what was known to hold before it, and ends where the
-    statement begins. `renewed`, with NONE: the target was said again at a later time, so it is as new as that.
+    `earlier`, with NONE: the statement is older than the target and becomes a past version, which holds until the
+    target begins. `previous`: the known version before it, which ends where the statement begins. `renewed`, with NONE:
+    the target was said again at a later time and gets that time.
     """
 
     action: Action
@@ -128,7 +127,7 @@ class Strike:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Who decided, and on what: kept in table `decision` with every memory that the decision touches.
+    """Who decided, and on what evidence: stored in table `decision` with every memory that the decision concerns.
 
     `source`: "llm", "rules" or "review". `shown`: the memories that were compared. `rejected`: the model's answer could
     not be used and the rules decided instead. `reason`: a sentence of `Reason`, or several.
@@ -145,15 +144,15 @@ class Evidence:
 
 
 UNJUDGED = Evidence("rules", "hash", "", "", ())
-"""Of a single text that was not weighed against others, because it is new or known word for word: it is not kept."""
+"""For a single text that was not compared, because it is new or known verbatim; it is not stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to happen to the memories because of one text. Its edits are undone together.
+    """The edits of memories because of one text, which are undone together.
 
-    `outdates`: memories that stay beside the added text, marked as perhaps outdated by it. `strikes`: memories that
-    lose the sentence that the added text ends.
+    `outdates`: memories that stay and are marked as perhaps outdated by the added text. `strikes`: memories that lose
+    the sentence that the added text ends.
     """
 
     edits: tuple[Edit, ...]
@@ -169,11 +168,11 @@ class Decision:
 
     @property
     def targets(self) -> frozenset[UUID]:
-        """The memories that it is about: those that may change, be marked or lose a sentence, and what stays."""
+        """The memories it concerns: those that may change, be marked or lose a sentence, and those that stay."""
         struck = (each.memory.id for each in self.strikes)
         return frozenset({*(each.target.id for each in self.edits if each.target), *self.outdates, *struck})
 
     @property
     def only_adds(self) -> bool:
-        """Whether nothing happens but that its text is added."""
+        """Whether it only adds its text."""
         return not self.touches_older and all(each.action is Action.ADD for each in self.edits)

@@ -1,7 +1,7 @@
 """A text on its way to becoming a memory.
 
-A `Draft` enters the pipeline with what the caller gave; each stage adds its own fields and nothing else.
-`draft.finish()` makes a `NewMemory` of it, so nothing below the pipeline meets a missing part.
+A `Draft` enters the pipeline with the caller's fields; each stage adds only its own. `draft.finish()` turns it into a
+complete `NewMemory`.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class DedupAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallerFields:
-    """What the caller set; None means "find out". `compare`: a filter for the memories that facts are compared with,
-    None for all."""
+    """Fields set by the caller; None means "find out". `compare`: a filter for the memories that facts are compared
+    with, None for all."""
 
     id: UUID | None = None
     type: MemoryType | None = None
@@ -68,8 +68,8 @@ class CallerFields:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the request is treated. `record`: stored word for word (messages with infer=false). `may_delete`: whether the
-    caller may, so that a message may ask to forget."""
+    """Options of the request. `record`: store verbatim (messages with infer=false). `may_delete`: the caller may
+    delete, so that a message may ask to forget."""
 
     dedup: bool = True
     use_llm: bool = True
@@ -92,7 +92,7 @@ class Speech:
 
 @dataclass(frozen=True, slots=True)
 class Dedup:
-    """What became of a text; `existing_id` with every action but STORED_NEW, `similarity` of the nearest or None."""
+    """The outcome for a text; `existing_id` with every action but STORED_NEW, `similarity` of the nearest or None."""
 
     action: DedupAction
     existing_id: UUID | None = None
@@ -117,7 +117,7 @@ class TurnContext:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What a model said of a text, as far as it could be used; a missing part is left to the rules."""
+    """The usable parts of a model's annotation of a text; missing parts are left to the rules."""
 
     importance_level: int | None = None
     temporal: Temporal | None = None
@@ -163,13 +163,13 @@ class Draft:
 
     @property
     def timestamp(self) -> datetime:
-        """When the thing happened: the turn's time, the caller's, or now."""
+        """When it happened: the turn's time, the caller's, or now."""
         spoken = self.speech.timestamp if self.speech else None
         return spoken or self.given.timestamp or self.received_at
 
     @property
     def start(self) -> datetime:
-        """From when on it counts."""
+        """When it begins to hold."""
         return begins(self.timestamp, self.given.t_valid, self.given.t_invalid)
 
     @property
@@ -180,7 +180,7 @@ class Draft:
 
     @property
     def final_hash(self) -> str:
-        """Of the text that is stored."""
+        """The hash of the text that is stored."""
         return self.merged.hash if self.merged else self.hash
 
     @property
@@ -192,13 +192,13 @@ class Draft:
 
     @property
     def is_duplicate(self) -> bool:
-        """Whether a known memory says it, and is no younger: then nothing is left to find out."""
+        """Whether a known memory that is not newer says it, so that no further stage is needed."""
         edit = self.decision.edits[0] if self.decision else None
         return edit is not None and edit.action is Action.NONE and not edit.earlier
 
     @property
     def evidence(self) -> Evidence | None:
-        """What its decision rests on; None where there is nothing to keep."""
+        """The evidence for its decision; None if there is nothing to store."""
         return None if self.decision is None or self.decision.evidence is UNJUDGED else self.decision.evidence
 
     def finish(self, new_id: UUID, conversation_id: UUID | None = None, turn_index: int | None = None) -> NewMemory:
@@ -213,8 +213,8 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """A draft with everything that a row needs. `conversation_id`, `turn_index`: its place, where it is a turn or a
-    fact. `history_id`: of the ADD, so that a decision can name it."""
+    """A draft with everything for a row. `conversation_id`, `turn_index`: its place, if it is a turn or a fact.
+    `history_id`: of the ADD, so that a decision can refer to it."""
 
     id: UUID
     draft: Draft
@@ -243,7 +243,7 @@ class NewMemory:
 
     @property
     def vector(self) -> NDArray[np.float32] | None:
-        """None where it is made later."""
+        """None if it is made later."""
         return self.draft.merged.vector if self.draft.merged else self.draft.vector
 
     @property
@@ -252,7 +252,7 @@ class NewMemory:
 
     @property
     def weights(self) -> Mapping[int, float] | None:
-        """BM25 by term id; None: still to be worked out."""
+        """BM25 by term id; None: not computed yet."""
         known = self.draft.term_weights
         return known.weights if known and known.text == self.text else None
 
@@ -262,14 +262,14 @@ class NewMemory:
 
     @property
     def expired_duplicate_possible(self) -> bool:
-        """Whether an expired row may still hold this hash in uq_memory_dedup; it is looked for by the draft's own."""
+        """Whether an expired row may still have this hash in uq_memory_dedup; it is looked up by the draft's own."""
         draft = self.draft
         return draft.options.dedup and (draft.expired_duplicate_possible or draft.merged is not None)
 
     @property
     def neighbours(self) -> tuple[tuple[UUID, float], ...] | None:
-        """The nearest memories with their similarity; None: not looked for. Empty when the scope was looked through and
-        nothing was there; a caller's filter may have hidden some."""
+        """The nearest memories with their similarity; None: not searched. Empty if the search found none; a caller's
+        filter may have hidden some."""
         draft = self.draft
         looked = draft.options.dedup and not draft.options.record and draft.given.compare is None
         if draft.merged or not (draft.seen or (looked and draft.embedding_status is EmbeddingStatus.STORED)):

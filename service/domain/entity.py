@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 RULES, LLM, CALLER = "rules", "llm", "caller"
-"""Where an entity or relation comes from. What a caller stored stays when no memory mentions it any more."""
+"""The origin of an entity or relation. Those that a caller stored stay even if no memory mentions them."""
 
 TYPES = ("person", "organization", "location", "project", "tool", "technology", "product", "concept", "event")
 """The usual types, lower-case singular; any other word is accepted too."""
@@ -59,7 +59,7 @@ def key(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EntityOwner:
-    """Whose entities: they are distinguished by user and channel, never by agent or run."""
+    """The owner of entities, which are distinguished by user and channel, never by agent or run."""
 
     workspace_id: UUID
     user_id: str | None

@@ -126,7 +126,7 @@ class StoreUnavailable(Unavailable):
 
 
 class LockedOut(StoreUnavailable):
-    """No fault of what was to be done, so a job is done again however often it happens."""
+    """Not the fault of the work itself, so a job is retried however often it happens."""
 
     pauses = True
 
@@ -161,9 +161,9 @@ class EmbeddingError(ProviderError):
 
 
 class LlmError(ProviderError):
-    """`tokens`: what the failed call used, of prompt and answer; None where nobody knows, as after a time-out: it may
-    have to be paid for. `warning`: what the warning of a request that does without the model begins with.
-    `provider_message`: the provider's own sentence, without keys. It may quote the prompt, so no log and no job has it.
+    """`tokens`: those that the failed call used, of prompt and answer; None if unknown, as after a time-out, which may
+    have to be paid for. `warning`: the beginning of the warning if a request does without the model.
+    `provider_message`: the provider's message, without keys. It may quote the prompt, so no log or job contains it.
     """
 
     code = "llm_error"
@@ -172,22 +172,22 @@ class LlmError(ProviderError):
     provider_message = ""
 
     def as_warning(self, consequence: str) -> str:
-        """For the caller whose request does without the model."""
+        """The warning for a caller whose request does without the model."""
         return f"{self.warning}: {' '.join(filter(None, (self.detail, self.provider_message, consequence)))}"
 
 
 class PromptTooLong(LlmError):
-    """The model has no room for the prompt. It has for a shorter one."""
+    """The prompt is too long for the model; a shorter one would fit."""
 
     retryable = False
 
 
 class AnswerCut(LlmError):
-    """The model had no room for its whole answer. It has for the answer about a part."""
+    """The answer is too long for the model; the answer about a part would fit."""
 
 
 class UnusableAnswer(LlmError):
-    """The model answered, and nothing can be made of it. Asking again costs as much, and seldom helps."""
+    """The model's answer cannot be used. Asking again costs as much and seldom helps."""
 
 
 class ModelBudgetSpent(LlmError):

@@ -1,4 +1,4 @@
-"""One fact, taken out of a conversation."""
+"""One fact, extracted from a conversation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class NamedRelation:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Memories that a model saw when it found a fact, and those of them that it named as bearing on the fact."""
+    """Memories that a model saw when it found a fact, and those that it named as affected."""
 
     seen: frozenset[CleanText]
     named: frozenset[CleanText]
@@ -35,9 +35,9 @@ class Fact:
     `confidence` 0..1. `message`: place of the message it came from, with the half-open character span, where known.
     `level`: importance 1..10 where the model gave one. `correction`: it was introduced as one ("actually, ...").
     `by_assistant`: the words are the assistant's, so it may be saying back what was recalled to it. `also`: message and
-    span of what else the fact quotes: a question, what the speaker had told before. `speaker`, `kind`,
-    `categories`, `t_valid`, `t_invalid`: as a model gave them and they could be checked. `comparison`: None where no
-    model said what the fact bears on.
+    span of what else the fact quotes: a question, what the speaker had told before. `speaker`, `kind`, `categories`,
+    `t_valid`, `t_invalid`: as a model gave them and they could be checked. `comparison`: None if no model named the
+    affected memories.
     """
 
     text: CleanText

@@ -1,9 +1,8 @@
 """The tree, the fields and the limits of a caller's filter; pure.
 
-A field of a memory has values: none, one, or the elements of a list. A condition holds when one of the values meets
-it; `ne` and `nin` are `eq` and `in` turned round, so they hold where a value is missing, and comparisons do not.
-`eq` null asks for a field without a value. Every condition is true or false, never unknown, so NOT is its exact
-opposite.
+A field of a memory has values: none, one, or the elements of a list. A condition holds when one of the values meets it;
+`ne` and `nin` are the opposites of `eq` and `in`, so they hold for a missing value, and comparisons do not. `eq` null
+asks for a field without a value. Every condition is true or false, never unknown, so NOT is its exact opposite.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ MAX_VALUES: Final = 1_000
 """Total number of values of all in and nin of a filter."""
 
 MAX_JSON_VALUES: Final = 10_000
-"""Values of any kind in the JSON of a filter. No filter within the other limits has more, and to read one that has
-takes up to 2 microseconds for each."""
+"""Values of any kind in the JSON of a filter. No filter within the other limits has more, and reading them takes up to
+2 microseconds each."""
 
 MAX_PATTERNS: Final = 20
 """Conditions with icontains: the server keeps 32 compiled patterns, and one more would be compiled for every row."""
@@ -101,7 +100,8 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "temporal_tag": tuple(TemporalTag),
     "embedding": ("stored", "queued", "placeholder"),  # EmbeddingStatus, which stands above
 }
-"""Fields with few values: eq, ne, in and nin take no other, which could only be a misspelling."""
+"""Fields with a fixed set of values. eq, ne, in and nin accept only these, because others could only be
+misspellings."""
 
 ALIASES: Final[Mapping[str, str]] = {
     "content": "memory",
@@ -204,8 +204,8 @@ def with_texts(tree: Filter, change: Callable[[str], str]) -> Filter:
 
 
 def field_of(name: str) -> Field | None:
-    """The field with this name, None for a path that leads nowhere: `metadata.a.b` or `a.b` is b inside a. Keys hold
-    dots at their ends and in a row ("e.g.", "a..b"), so single steps may be empty."""
+    """The field with this name, None for an invalid path: `metadata.a.b` or `a.b` is b inside a. Keys hold dots at
+    their ends and in a row ("e.g.", "a..b"), so single steps may be empty."""
     known = ALIASES.get(name, name)
     if known in FIELDS:
         return Field(known, FIELDS[known])
@@ -216,7 +216,7 @@ def field_of(name: str) -> Field | None:
 
 
 def kept(word: object) -> str:
-    """A tag or category as rows keep it: stripped and in lower case."""
+    """A tag or category as stored: stripped and in lower case."""
     return str(word).strip().lower()
 
 

@@ -40,16 +40,16 @@ JobName = Literal[
 """Every kind of job; worker/registry.py has the task of each."""
 
 JobState = Literal["queued", "running", "failed", "dead", "done", "cancelled"]
-"""As a person sees it. `failed` waits for another attempt, `dead` for a person; both waiting states are `ready` in the
-queue."""
+"""States as shown to people. `failed` waits for another attempt, `dead` for a person; both waiting states are `ready`
+in the queue."""
 
 WorkspaceJobName = Literal["relevance", "decay", "flag_stale", "forget", "promote", "patterns", "consolidate"]
-"""Those that run for each workspace, also by request; the clock of the service looks where they are due."""
+"""Jobs that run for each workspace in which they are due, also on request."""
 
 WORKSPACE_JOBS: Sequence[WorkspaceJobName] = get_args(WorkspaceJobName)
 
 SystemJobName = Literal["embed", "count_terms", "audit_partitions", "cleanup", "sweep_working", "reembed"]
-"""Those that run by the clock for the whole service."""
+"""Jobs that recur for the whole service."""
 
 
 def _check_interval(minutes: float) -> float:
@@ -59,13 +59,13 @@ def _check_interval(minutes: float) -> float:
 
 
 SHORTEST_MIN = 15
-"""The service looks this often where a job is due."""
+"""The interval at which the service looks for due jobs."""
 
 Minutes = Annotated[float, Field(ge=0, le=44_640), AfterValidator(_check_interval)]
 
 
 class JobIntervals(BaseModel):
-    """Minutes between the runs of each job that runs for each workspace; 0: only by request."""
+    """Minutes between the runs of each job that runs for each workspace; 0: only on request."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -81,7 +81,7 @@ class JobIntervals(BaseModel):
 RunReason = Literal["schedule", "request"]
 Payload = Mapping[str, object]
 Counts = Mapping[str, int]
-"""What a run did, for its job_run row: {"dropped": 2}."""
+"""Counts of a run, for its job_run row: {"dropped": 2}."""
 
 MAX_ATTEMPTS = 3
 LONG_MAX_ATTEMPTS = 150
@@ -104,7 +104,7 @@ class NewJob:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A claimed job. `worker` and `attempts` are its fence: they must still stand in the row when it is finished.
+    """A claimed job. `worker` and `attempts` are its fence: they must still be in the row when it is finished.
 
     `attempts` counts this one. `waited_s`: seconds between the moment it was due and the claim. `wall`: of the request
     that caused it, directly or through another job.

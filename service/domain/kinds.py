@@ -1,4 +1,4 @@
-"""Types of memories, how sure a type is, and importance."""
+"""Types of memories, the certainty of a type, and importance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stored memory, its history, and what became of a text that was to be stored."""
+"""Stored memories, their history, and the outcomes of storing."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ LifecycleState = Literal["enrichment_queued", "active", "decaying", "enrichment_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeanMemory:
-    """What searches and lists read of a memory. `may_be_outdated_by`: newer memories that may say what holds instead;
-    `superseded_by`: those that do, where it has ended."""
+    """The part of a memory that searches and lists read. `may_be_outdated_by`: newer memories that may replace it;
+    `superseded_by`: those that did."""
 
     id: UUID
     scope: Scope
@@ -81,7 +81,7 @@ class Memory(LeanMemory):
 
     @property
     def lifecycle_state(self) -> LifecycleState:
-        """Where the memory stands, from its columns alone."""
+        """The state of the memory, from its columns alone."""
         if self.deleted_at is not None:
             return "deleted"
         if self.archived:
@@ -92,7 +92,7 @@ class Memory(LeanMemory):
 
 
 def memory_of(turn: Turn) -> Memory:
-    """The turn as a hit shows it: like a memory of which nothing is known but what was said."""
+    """The turn as a hit: a memory with only what was said."""
     return Memory(
         id=turn.id,
         scope=turn.scope,
@@ -115,8 +115,8 @@ def memory_of(turn: Turn) -> Memory:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one text of a request led to; `memory_id` is None only in a dry run that would add. `kept_as`: the past
-    version that says it, where it is older news."""
+    """The outcome for one text of a request; `memory_id` is None only in a dry run that would add. `kept_as`: the past
+    version of an older statement."""
 
     draft: Draft
     event: Action
@@ -131,7 +131,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class StoreResult:
-    """The outcomes of one request in the order of its texts or facts; no outcome comes with a warning that says why."""
+    """The outcomes of one request in the order of its texts or facts; without any, a warning says why."""
 
     outcomes: tuple[Outcome, ...]
     warnings: tuple[str, ...] = ()
@@ -173,9 +173,9 @@ class LaterStatement:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A memory that answers a query. `similarity` 0..1 (calibrated cosine, None without a vector); `score` ranks:
-    the sum of value times weight over `terms`, times each of `factors`. `answer_probability` 0..1: that it holds the
-    answer; None where it cannot be told. `later`: what was said after it about the same thing, the latest first."""
+    """A memory that answers a query. `similarity` 0..1 (calibrated cosine, None without a vector); `score` ranks: the
+    sum of value times weight over `terms`, times each of `factors`. `answer_probability` 0..1: that it has the answer;
+    None if unknown. `later`: later statements about the same thing, latest first."""
 
     memory: LeanMemory
     score: float

@@ -1,4 +1,4 @@
-"""What a workspace may spend on the language model in a day, and what it has spent."""
+"""The daily budget of a workspace for the language model, and what it has spent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PRICED_TOKENS = 1_000_000
 
 
 def lower(one: float | None, other: float | None) -> float | None:
-    """Of two limits the one that is reached first; 0 and None are none."""
+    """The lower of two limits; 0 and None are none."""
     return min(one, other) if one and other else one or other
 
 
@@ -30,8 +30,8 @@ class DayLimit:
 
 
 class ModelBudget(BaseModel):
-    """Of a workspace and a day in UTC; 0 or null is no limit. Tokens are those of prompts and answers together, money
-    is counted in the unit of the prices. See docs/decisions/064-model-budget.md."""
+    """Limits for a workspace and a day in UTC; 0 or null is no limit. Tokens of prompts and answers are added up; costs
+    are in the unit of the prices. See docs/decisions/064-model-budget.md."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,13 +43,13 @@ class ModelBudget(BaseModel):
     completion_price: Money = Field(default=0, description="Of a million tokens answered")
 
     def limit(self, *, background: bool) -> DayLimit | None:
-        """What holds for a call: of a request both limits, of a job the hard ones only. None: nothing is limited."""
+        """The limit for a call: both limits for a request, only the hard ones for a job. None: there is none."""
         tokens = min(filter(None, (self.hard_tokens, None if background else self.soft_tokens)), default=None)
         cost = min(filter(None, (self.hard_cost, None if background else self.soft_cost)), default=None)
         return None if tokens is None and cost is None else DayLimit(tokens, cost)
 
     def within(self, outer: ModelBudget) -> ModelBudget:
-        """Both at once: of each limit the lower, and the higher prices, by which limits in money are reached first."""
+        """Both budgets at once: the lower limits and the higher prices, with which cost limits are reached first."""
         both = {name: (getattr(self, name), getattr(outer, name)) for name in ModelBudget.model_fields}
         lowest = {name: max(pair) if "price" in name else lower(*pair) for name, pair in both.items()}
         return self.model_copy(update=lowest)
@@ -62,7 +62,7 @@ class ModelBudget(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class DayAccount:
-    """What a workspace spent on a day (UTC). `reserved_...`: estimates for calls under way, which count as well."""
+    """What a workspace spent on a day (UTC). `reserved_...`: estimates for calls in progress, which count as well."""
 
     day: date
     calls: int = 0
@@ -78,7 +78,7 @@ class DayAccount:
         return day_end(self.day)
 
     def state(self, budget: ModelBudget) -> BudgetState:
-        """`hard` where nothing is left for jobs either, `soft` where nothing is left for requests, else `open`."""
+        """`hard` if nothing is left even for jobs, `soft` if nothing is left for requests, else `open`."""
         if self._is_over(budget.limit(background=True)):
             return "hard"
         return "soft" if self._is_over(budget.limit(background=False)) else "open"
@@ -92,5 +92,5 @@ class DayAccount:
 
 
 def day_end(day: date) -> datetime:
-    """Midnight in UTC at its end."""
+    """Midnight in UTC at the end of the day."""
     return datetime.combine(day + timedelta(days=1), time(), UTC)

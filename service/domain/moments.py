@@ -1,5 +1,5 @@
-"""Times as callers and models write them, within the calendar that both Postgres and Python can reckon with; the clock
-that tests can set; a stopwatch."""
+"""Parsing of times within the calendar that both Postgres and Python support; the clock, which tests can set; a
+stopwatch."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from typing import Final
 
 FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)
 END: Final = datetime(9999, 1, 1, tzinfo=UTC)
-"""The driver takes the first and the last moment of Python for infinity, which nothing can be subtracted from. A year
-is left at both ends, so that no zone, day or week around a moment leaves the calendar."""
+"""The driver treats Python's first and last moment as infinity, from which nothing can be subtracted. A year is left at
+both ends, so that no zone, day or week around a moment leaves the calendar."""
 
 WHOLE_HOURS: Final = frozenset(range(-12, 15)) - {0}
-"""Offsets, in hours, of which there is a zone without a place."""
+"""Offsets, in hours, that have a zone without a place."""
 
 BEYOND: Final = "must lie between the years 2 and 9998; leave it out for never"
 
 
 def clamped(found: datetime) -> datetime:
-    """A bound with the same memories on each side: nothing is kept beyond the calendar."""
+    """A bound with the same memories on each side, since nothing is stored beyond the calendar."""
     return min(max(found, FIRST - timedelta(days=1)), END)
 
 
 def parsed(given: object, zone: tzinfo = UTC) -> datetime:
-    """ISO 8601, on the clock of `zone` where it names none, or seconds since 1970, in UTC; raises ValueError."""
+    """Parses ISO 8601, in `zone` unless it has one, or seconds since 1970; returns UTC. Raises ValueError."""
     if isinstance(given, str):
         return utc(datetime.fromisoformat(given.strip()), zone)
     if isinstance(given, bool) or not isinstance(given, int | float):
@@ -39,7 +39,7 @@ def parsed(given: object, zone: tzinfo = UTC) -> datetime:
 
 
 def utc(found: datetime, zone: tzinfo = UTC) -> datetime:
-    """The moment in UTC. Raises ValueError where that lies outside the years 2 to 9998."""
+    """The moment in UTC. Raises ValueError outside the years 2 to 9998."""
     try:
         found = (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
     except OverflowError:
@@ -50,7 +50,7 @@ def utc(found: datetime, zone: tzinfo = UTC) -> datetime:
 
 
 def zone_of(written: object) -> str | None:
-    """The IANA name of the offset of an ISO 8601 time ("Etc/GMT-2" for +02:00); None where it has none, is UTC, or has
+    """The IANA name of the offset of an ISO 8601 time ("Etc/GMT-2" for +02:00); None if it has none, is UTC, or has
     minutes."""
     try:
         offset = datetime.fromisoformat(written.strip()).utcoffset() if isinstance(written, str) else None
@@ -83,7 +83,7 @@ class Stopwatch:
 
     @contextmanager
     def measure(self, stage: str) -> Iterator[None]:
-        """Adds what the block takes to the stage."""
+        """Adds the time of the block to the stage."""
         began = time.perf_counter()
         yield
         self.ms[stage] = round(self.ms.get(stage, 0.0) + elapsed_ms(began), 3)

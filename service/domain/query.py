@@ -1,4 +1,4 @@
-"""What a caller asks of memory, what a search answers, and the order and the pages of lists."""
+"""Queries, results of searches, and the order and pages of lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from service.domain.text import CleanText
 
 Validity = Literal["exclude", "demote", "ignore"]
 Detail = Literal["lean", "full"]
-"""How much an answer has of each memory or turn: what callers act on, or every field."""
+"""The fields of each memory or turn in an answer: those that callers act on, or all."""
 
 TagMatch = Literal["prefix", "exact"]
 ScopeId = Literal["user_id", "agent_id", "run_id"]
@@ -25,7 +25,7 @@ VectorStrategy = Literal["binary", "hnsw"]
 """How the vectors of a large scope are searched: all their binary quantisations, or the graph of a very large one."""
 
 VectorPath = Literal["exact", "binary", "hnsw", "fallback", "none"]
-"""How they were searched in the end. fallback: what the strategy gave was too little, so all rows were compared."""
+"""How they were searched in the end. fallback: the strategy found too few, so all rows were compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Narrow:
-    """What a row must be besides being in the scope; empty means anything.
+    """Conditions on a row in addition to the scope; empty means no condition.
 
-    `tags`, `exclude_tags`: normalised. `tag_match`: "prefix" finds slack:channel by slack, and by itself; "exact" only
-    by itself. `tag_mode`: one of them is enough, or all are needed. `categories`, `types`: one is enough.
+    `tags`, `exclude_tags`: normalised. `tag_match`: "prefix" finds slack:channel by slack and by slack:channel; "exact"
+    only by slack:channel. `tag_mode`: one of them is enough, or all are needed. `categories`, `types`: one is enough.
     `min_confidence` 0..1: of the facts that have a confidence. `valid_at`: valid at this moment instead of now.
-    `without`: ids that it must not have.
+    `without`: ids that a row must not have.
     """
 
     filters: Filter | None = None
@@ -72,7 +72,7 @@ def is_answerable(answer_probability: float | None) -> bool | None:
 
 
 def is_probable(answer_probability: float | None, min_probability: float) -> bool:
-    """Whether a hit is kept; one without a probability is."""
+    """Whether a hit is kept; one without a probability always is."""
     return answer_probability is None or answer_probability >= min_probability
 
 
@@ -82,15 +82,15 @@ ANYTHING = Narrow()
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a search asks: a redacted text in a scope. An empty text lists the most important.
+    """The query of a search: a redacted text in a scope. An empty text lists the most important memories.
 
-    `tags`: normalised, tags that a hit should have. `reference`: the moment from which "last week" counts,
-    None for now, on the clock of `timezone` (IANA, None for the workspace's). `validity`: what happens to memories
-    outside [t_valid, t_invalid). `channels`: searched besides the scope's own and `_global`. `min_score` 0..1:
-    hits below it are left out; `min_probability` 0..1: those that answer with a smaller probability. `explain_id`: a
-    memory of which the answer says why it was found or not. `as_of`: what was recorded at this moment, instead of now.
-    `skip`: how many of the best an answer before had. `detail`: how much is read of the hits. `turns`: what was said
-    answers as well, where nothing narrows the query that a turn has not got.
+    `tags`: normalised, tags that a hit should have. `reference`: the moment from which "last week" counts, None for
+    now, on the clock of `timezone` (IANA, None for the workspace's). `validity`: what happens to memories outside
+    [t_valid, t_invalid). `channels`: in addition to the scope's own and `_global`. `min_score` 0..1: hits below it are
+    left out; `min_probability` 0..1: those that answer with a smaller probability. `explain_id`: a memory for which the
+    answer says why it was found or not. `as_of`: what was recorded at this moment, instead of now. `skip`: how many of
+    the best the previous answers had. `detail`: the fields to read of hits. `turns`: turns are searched too, unless the
+    query is narrowed by something that turns lack.
     """
 
     scope: Scope
@@ -116,15 +116,14 @@ class Query:
 
     @property
     def may_find_turns(self) -> bool:
-        """Whether turns are among what is searched."""
+        """Whether turns are searched."""
         now = self.as_of is None and self.validity == "exclude"
         return self.turns and now and self.narrow == ANYTHING and self.scope.has_owner
 
 
 @dataclass(frozen=True, slots=True)
 class TechniqueUse:
-    """A technique that was on: its share of the time, how many candidates it gave, and what it did or why it did
-    nothing."""
+    """A technique that was on: its time, the number of its candidates, and what it did or why it did nothing."""
 
     ms: float = 0.0
     count: int = 0
@@ -133,8 +132,8 @@ class TechniqueUse:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why one memory is among the hits or not. `place`: its rank among all candidates, from 1; `reasons`: codes of
-    what keeps it out; `score` and `terms` as far as it was measured."""
+    """Why one memory is among the hits or not. `place`: its rank among all candidates, from 1; `reasons`: codes of what
+    excludes it; `score` and `terms`, if it was measured."""
 
     id: UUID
     found: bool
@@ -147,8 +146,8 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class SearchDetails:
-    """How many candidates each arm gave, out of how many texts (counted up to one above the exact limit), and where
-    the time went."""
+    """The number of candidates of each arm, the number of texts (counted up to one above the exact limit), and the
+    times."""
 
     candidates: Mapping[str, int]
     texts: int
@@ -158,8 +157,8 @@ class SearchDetails:
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """Hits, best first; `vector_path` says how vectors were searched, "none" when there was no vector to ask with.
-    `entities`: those that the query named. `answer_probability` 0..1: that what was searched holds the answer; None
-    where it cannot be told. `read_on`: the `skip` of what did not fit into one answer; None: all did."""
+    `entities`: those that the query named. `answer_probability` 0..1: that the searched memories have the answer; None
+    if unknown. `read_on`: the `skip` for hits that did not fit into one answer; None: all did."""
 
     hits: tuple[Hit, ...]
     vector_path: VectorPath

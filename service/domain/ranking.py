@@ -1,7 +1,7 @@
-"""How hits are ranked: weights of signals, factors, techniques, and the rest that a caller may set.
+"""Options of the ranking: weights of signals, factors, techniques, and others that a caller may set.
 
-Defaults stand here; the deployment's settings, the workspace's and the request override them in this order, field by
-field. docs/ranking.md says what each was measured to give.
+These are the defaults; the deployment's settings, the workspace's and the request override them in this order, field by
+field. docs/ranking.md says what each contributes.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Techniques(_Part):
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Everything that decides the ranking of one search. `diversity`: 0..1, how much a hit loses for repeating one
+    """Everything that determines the ranking of one search. `diversity`: 0..1, how much a hit loses for repeating one
     above it. `rerank`: a second model reorders the first hits. `half_life_days`: of recency."""
 
     fusion: Fusion = "weighted"

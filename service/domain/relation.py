@@ -11,8 +11,8 @@ from uuid import UUID
 
 
 class RelationType(StrEnum):
-    """Read from source to target: the copy PROMOTED_FROM the original, the new fact SUPERSEDES the old one, or it
-    MAY_OUTDATE it, which nobody is sure of."""
+    """Read from source to target: the copy PROMOTED_FROM the original, the new fact SUPERSEDES the old one, or
+    MAY_OUTDATE it, if that is not certain."""
 
     OCCURRED_BEFORE = "OCCURRED_BEFORE"
     SIMILAR_TO = "SIMILAR_TO"
@@ -47,7 +47,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class WalkStep:
-    """A memory that a walk came to: how many edges from the start (1 is next to it), and by which edge."""
+    """A memory that a walk reached: its distance from the start (1 is next to it), and the edge that led to it."""
 
     memory_id: UUID
     depth: int
@@ -56,8 +56,8 @@ class WalkStep:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """Memories in the order of the walk; `truncated` when a node had more edges, or there were more memories, than
-    the limits let through."""
+    """Memories in the order of the walk; `truncated` if a node had more edges, or there were more memories, than the
+    limits allow."""
 
     steps: tuple[WalkStep, ...]
     truncated: bool

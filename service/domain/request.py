@@ -1,6 +1,6 @@
 """The request that a verb serves: its ids for the audit, its Idempotency-Key, and the answer stored for a retry.
 
-The words of the audit log are all there are, so a filter that names another one is misspelt.
+The audit log has only these words, so a filter with another one is misspelt.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Operation = Literal[
     "run_job", "retry_job", "cancel_job", "archive", "optimize", "create_webhook", "update_webhook",
     "rotate_webhook", "delete_webhook",
 ]  # fmt: skip
-"""What was done. A word stays here for as long as the log may hold it, also when nothing writes it any more."""
+"""What was done. A word stays here as long as the log may contain it, even if it is no longer written."""
 
 Subject = Literal[
     "semantic", "episodic", "procedural", "working", "goal", "profile", "entity", "timeline", "api_key", "job",
     "webhook",
 ]  # fmt: skip
-"""What it was done to. A message kept word for word is `episodic`, as turns are; changes of entities are `semantic`,
-searches for them `entity`."""
+"""The object. A message stored verbatim is `episodic`, like turns; changes of entities are `semantic`, searches for
+them `entity`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class StoredAnswer:
 
 
 Serializer = Callable[[Any], StoredAnswer]
-"""A pure function from what a verb returns to the answer of its route. It reads nothing and changes nothing."""
+"""A pure function from the result of a verb to the answer of its route."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """Ids of request, API key and session (for the audit), the Idempotency-Key, and what makes the answer. `may_share`:
-    it may write shared memories; a job of the service's own may."""
+    """Ids of request, API key and session (for the audit), the Idempotency-Key, and the serializer of the answer.
+    `may_share`: it may write shared memories, as jobs of the service may."""
 
     request_id: str | None = None
     api_key_id: UUID | None = None

@@ -22,9 +22,9 @@ class Scope:
     only the given ids filter. `channel`: reads look at it and at `_global`. A memory without any id is shared by the
     whole workspace.
 
-    Of a read only: `match`, whether a row must have all given ids or one of them; `include_shared`, whether shared
-    memories are seen as well, and without any id nothing else; `every_channel`, that no channel filters, as in a list
-    that names none.
+    For reads only: `match`, whether a row must have all given ids or one of them; `include_shared`, whether shared
+    memories are included, and without any id only these; `every_channel`, no filter by channel, as in a list that names
+    none.
     """
 
     workspace_id: UUID
@@ -43,13 +43,13 @@ class Scope:
 
     @property
     def is_shared(self) -> bool:
-        """Of a memory's own scope: whether the memory belongs to the whole workspace."""
+        """For a memory's own scope: whether the memory belongs to the whole workspace."""
         return not self.has_owner
 
     @property
     def private(self) -> Scope:
-        """The same without shared memories, for what is never shared: turns, goals, strategies. A scope of nothing but
-        shared memories stays: of these it has none."""
+        """The scope without shared memories, for turns, goals and strategies, which are never shared. A scope of only
+        shared memories stays as it is and has none of these."""
         return replace(self, include_shared=False) if self.include_shared and self.has_owner else self
 
     @property
@@ -65,7 +65,7 @@ class Scope:
         return self
 
     def has_ids(self, *, user_id: str | None, agent_id: str | None, run_id: str | None) -> bool:
-        """Whether every id that is given (not None) is the one of this scope; what is shared is everyone's."""
+        """Whether every given id (not None) is that of this scope; shared memories belong to everyone."""
         pairs = ((user_id, self.user_id), (agent_id, self.agent_id), (run_id, self.run_id))
         return self.is_shared or all(given is None or given == here for given, here in pairs)
 
@@ -86,9 +86,8 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class ScopeSummary:
-    """What is known of a scope before it is searched. `rows`: the count stops at `count_to` + 1, because no
-    strategy needs to know more. `speakers`: the names that clients gave, the first 200 by the alphabet. `has_turns`:
-    something was said in it."""
+    """Facts about a scope before it is searched. `rows`: counted up to `count_to` + 1, since no strategy needs more.
+    `speakers`: the names sent by clients, the first 200 in alphabetical order. `has_turns`: whether it has turns."""
 
     rows: int
     speakers: tuple[str, ...]
@@ -97,8 +96,8 @@ class ScopeSummary:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What a bulk delete covers: a scope, one channel of it or (None) all, and memories created up to `upto`, the
-    newest that was committed when it began (None: no such limit)."""
+    """The extent of a bulk delete: a scope, one channel of it or (None) all, and memories created up to `upto`, the
+    newest committed when it began (None: no limit)."""
 
     scope: Scope
     channel: str | None

@@ -1,5 +1,4 @@
-"""How large what a caller sends may be, with the check of free JSON; and from how many rows on a scope is searched in
-another way. Pure.
+"""Size limits of requests, the check of free JSON, and the sizes of a scope at which searches change strategy. Pure.
 
 docs/limits.md has the limits in one table, docs/decisions/048-limits.md says where they come from.
 """
@@ -19,11 +18,11 @@ MAX_TEXT: Final = 1_000_000
 """Characters of one text."""
 
 MAX_TEXTS: Final = 300_000
-"""Characters of all texts of a request that has several. Each is embedded in windows of its own: 950,000 characters in
-500 messages took 13 s of CPU, a single text of that length 5 s."""
+"""Characters of all texts of a request with several. Each is embedded separately: 950,000 characters in 500 messages
+took 13 s of CPU, a single text of that length 5 s."""
 
 PAGE_BYTES: Final = 4_000_000
-"""Bytes of one page of an answer. The row that passes it is the last one: a page has at least one."""
+"""Bytes of one page of an answer, which ends with the row that passes this, so it has at least one."""
 
 MAX_BATCH_ITEMS: Final = 100
 """Items of one batch. The client waits until all of them are stored."""
@@ -36,7 +35,7 @@ MAX_NAME_BYTES: Final = 512
 """Three ids and a channel are in one index row, which holds 2,704 bytes."""
 
 MAX_HEADER: Final = 1_000
-"""Characters of If-Match and Prefer; what is kept of headers is shorter."""
+"""Characters of If-Match and Prefer; stored headers are shorter."""
 
 MAX_ZONE: Final = 64
 """Twice the longest name of a time zone."""
@@ -51,10 +50,10 @@ MAX_DIMENSIONS: Final = 1_536
 MAX_TAGS: Final = 100
 MAX_TAG: Final = 255
 MAX_ALIASES: Final = 500
-"""Other names of one entity, those of entities merged into it included."""
+"""Aliases of one entity, including those of entities merged into it."""
 
 MAX_TAG_LEVELS: Final = 500
-"""Levels of all tags of a row: each is a prefix that the row is found by, and that answers show."""
+"""Levels of all tags of a row. Each is a prefix by which the row can be found, and appears in answers."""
 
 MAX_REPEATED: Final = 50_000
 """Values of metadata and levels of tags, times the messages that they are kept with. Each takes up to 70 microseconds
@@ -76,11 +75,11 @@ KEPT: Final = JsonLimits(values=1_000, key_chars=MAX_NAME, depth=16, size=65_536
 its metadata, and an index takes some 10 microseconds for each."""
 
 PAYLOAD: Final = JsonLimits(values=20_000, key_chars=1_000, depth=32, size=1_048_576)
-"""What tools take and give, and values of working memory, whose bytes have limits of their own; in no index."""
+"""Inputs and outputs of tools, and values of working memory, whose bytes have separate limits; not indexed."""
 
 
 def weight(value: Any) -> int:
-    """About how many bytes a value takes in an answer: of texts those in UTF-8, of all else a few."""
+    """The approximate bytes of a value in an answer: texts in UTF-8, a few for anything else."""
     if isinstance(value, str):
         return len(value) if value.isascii() else len(value.encode())
     parts = _parts(value.__class__)
@@ -89,7 +88,7 @@ def weight(value: Any) -> int:
 
 @cache
 def _parts(kind: type) -> Callable[[Any], Iterable[Any]] | None:
-    """Takes a value of this type apart; None for one that is a few bytes."""
+    """A function that takes values of this type apart; None for small ones."""
     if issubclass(kind, dict):
         return lambda value: chain(value, value.values())
     if issubclass(kind, list | tuple | bytes):
@@ -99,7 +98,7 @@ def _parts(kind: type) -> Callable[[Any], Iterable[Any]] | None:
 
 
 def excess(value: Any, limits: JsonLimits) -> str | None:
-    """What of the limits a value exceeds, in words; None when it keeps all."""
+    """The limit that a value exceeds, in words; None if it exceeds none."""
     count = -1  # without the value itself
     for depth, level in enumerate(_levels(value)):
         if depth > limits.depth:
@@ -134,13 +133,14 @@ def _levels(value: Any) -> Iterator[list[Any]]:
 
 
 def united(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Both, for an update that nobody asked for and that must not fail: the new one alone where both are too large."""
+    """Both objects merged, for an automatic update that must not fail: only the new one if both are too large
+    together."""
     both = {**old, **new}
     return both if excess(both, KEPT) is None else dict(new)
 
 
 def check_merged(field: str, merged: Mapping[str, Any]) -> None:
-    """Raises TooLarge for an object that has grown over its limits by what a request adds to it."""
+    """Raises TooLarge for a merged object that exceeds its limits."""
     found = excess(dict(merged), KEPT)
     if found is not None:
         raise TooLarge(f"{field}: {found}, with what is stored already.", field=field)
@@ -153,8 +153,8 @@ def check_texts(field: str, texts: Iterable[str]) -> None:
         raise TooLarge(f"{field}: all texts together have more than {MAX_TEXTS:,} characters.", field=field)
 
 
-"""From how many rows on a scope is searched in another way (docs/retrieval.md). The planner has no say in it: under
-row-level security it cannot tell how many rows a scope has."""
+"""Sizes of a scope at which the search strategy changes (docs/retrieval.md). The planner cannot decide this, because
+under row-level security it does not know the size of a scope."""
 
 EXACT_ROWS = 20_000
 """Up to here every vector is compared: 20 ms, and exact."""

@@ -1,4 +1,4 @@
-"""The times a text speaks of, and until when it holds."""
+"""The times that a text mentions, and the end of its validity."""
 
 from __future__ import annotations
 

@@ -1159,7 +1159,7 @@ RelationType: TypeAlias = Literal[
     "PART_OF",
     "MAY_OUTDATE",
 ]
-"""Read from source to target: the copy PROMOTED_FROM the original, the new fact SUPERSEDES the old one, or it MAY_OUTDATE it, which nobody is sure of.."""
+"""Read from source to target: the copy PROMOTED_FROM the original, the new fact SUPERSEDES the old one, or MAY_OUTDATE it, if that is not certain.."""
 
 
 class ScopeDefaultsResponse(TypedDict):
