@@ -19,6 +19,7 @@ from service.app.routes import health, reference, welcome
 from service.cognition.routes import goals, profiles, strategies, tools
 from service.compat import automem, automem_recall, mem0
 from service.conversations.routes import conversations, turns
+from service.domain.request import Replay
 from service.erasure.routes import forget, forgetting, talk_deletion
 from service.feed.routes import changes, webhooks
 from service.feed.routes.change_stream import OpenStreams
@@ -36,7 +37,6 @@ from service.memories.routes import bulk, decisions, memories, relations, review
 from service.observability import logs, tracing
 from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
-from service.runtime.statements.idempotency import Replay
 from service.search.routes import recall, search, timeline
 from service.tenants.routes import api_keys, audit, scopes, tokens, workspaces
 from service.upkeep.routes import optimization

@@ -28,14 +28,14 @@ from service.compat.foreign import (
     refuse_other,
     whole_number,
 )
-from service.domain.access import Caller, Right
+from service.domain.access import Caller
 from service.domain.errors import InvalidInput, ServiceError
 from service.domain.job import MAX_ATTEMPTS, WORKSPACE_JOBS
 from service.domain.memory import Memory, StoreResult
 from service.domain.moments import elapsed_ms
 from service.domain.query import SortOrder
 from service.domain.relation import Relation, RelationType
-from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
+from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
 from service.domain.sizes import MAX_BATCH_ITEMS
 from service.graph.statements import edges
 from service.http.deps import Admin, CallerOf, Changer, Forgetter, Reader, ResourcesOf, Writer, metered
@@ -43,10 +43,11 @@ from service.http.errors import AUTOMEM
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso
-from service.http.writes import BatchOf, UnkeyedOf, WriteOf, of_item, refuse_repeated, send, stored_name
-from service.intake.routes.store import StoreSerializer, store_memories
-from service.intake.routes.store_drafts import text_draft
+from service.http.writes import BatchOf, UnkeyedOf, WriteOf, of_item, send, stored_name
+from service.intake.routes.store import store_memories
+from service.intake.routes.store_drafts import prepared
 from service.intake.routes.store_models import StoreBatchRequest, StoreBatchResponse, StoreRequest
+from service.intake.store import store
 from service.jobs import jobs
 from service.jobs.jobs import JobsOf
 from service.jobs.routes.jobs import JobRunItem
@@ -57,10 +58,8 @@ from service.memories.routes.change_models import PatchMemoryRequest
 from service.memories.routes.memories import revision
 from service.memories.routes.relations import CreateRelationRequest
 from service.memories.statements import memories
-from service.memories.store import store
 from service.runtime.resources import Resources
-from service.runtime.statements.idempotency import Replay
-from service.runtime.transactions import missing
+from service.runtime.transactions import missing, refuse_repeated
 
 router = APIRouter(prefix=AUTOMEM, route_class=ForeignRoute, include_in_schema=False)
 
@@ -111,13 +110,12 @@ async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write
             raise
         context = write
     res = metered(res)
-    native = StoreSerializer(body, res, may_read=caller.may(Right.READ))
+    draft, native = await prepared(body, caller, res)
 
     def answer(result: StoreResult) -> StoredAnswer:
         return _answer_store(result, native(result).body, body, warnings, elapsed_ms(began))
 
-    outcome = await store(text_draft(body, caller, res, later=False), res, context.answered_by(answer))
-    return send(answer(StoreResult((outcome,))))
+    return send(answer(await store(draft, res, context.answered_by(answer))))
 
 
 def _answer_store(

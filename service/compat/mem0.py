@@ -22,11 +22,11 @@ from service.compat.foreign import (
     refuse_other,
     whole_number,
 )
-from service.domain.access import Caller, Right
+from service.domain.access import Caller
 from service.domain.errors import InvalidInput, NotFound, ScopeMissing, ServiceError
 from service.domain.memory import Hit, Memory, StoreResult
 from service.domain.query import SortOrder
-from service.domain.request import StoredAnswer, WriteContext
+from service.domain.request import Replay, StoredAnswer, WriteContext
 from service.domain.scope import Extent
 from service.domain.sizes import MAX_BATCH_ITEMS, MAX_ITEMS
 from service.domain.version import Revision
@@ -39,13 +39,12 @@ from service.http.preconditions import uuid_of
 from service.http.query_parameters import body_of
 from service.http.reads import RATE_LIMITED, AuditReadOf, CountUseOf
 from service.http.schemas import iso
-from service.http.writes import BatchOf, WriteOf, of_item, refuse_repeated, send
-from service.intake.curate import curate
+from service.http.writes import BatchOf, WriteOf, of_item, send
 from service.intake.deferred import KIND, accept
-from service.intake.record import record
-from service.intake.routes.store import StoreSerializer
-from service.intake.routes.store_drafts import conversation_draft
+from service.intake.record import ConversationDraft
+from service.intake.routes.store_drafts import prepared
 from service.intake.routes.store_models import StoreRequest
+from service.intake.store import store
 from service.memories.forget import ForgottenMemory, forget, forget_many
 from service.memories.revise import revise
 from service.memories.routes.change_models import PatchMemoryRequest
@@ -53,8 +52,7 @@ from service.memories.routes.memories import revision
 from service.memories.statements import history, memories
 from service.queue import operations
 from service.runtime.resources import Resources
-from service.runtime.statements.idempotency import Replay
-from service.runtime.transactions import memory_id, missing
+from service.runtime.transactions import memory_id, missing, refuse_repeated
 from service.search.routes.search import carried_out
 from service.search.routes.search_models import SearchRequest
 from service.tenants.routes.scopes import ScopeItem, list_scopes
@@ -83,22 +81,17 @@ async def add(request: Request, caller: Writer, res: ResourcesOf, write: WriteOf
     sent = await object_of(request)
     given, unused = mem0_words.conversation(sent)
     body = body_of(StoreRequest, given)
-    draft, warnings = await conversation_draft(body, caller, res)
+    own = metered(res)
+    draft, serialize = await prepared(body, caller, own, unused)
     if sent.get("async_mode") is not False and body.infer and res.llm is not None:
+        assert isinstance(draft, ConversationDraft), "it is made of messages"
         return send(_pending(await accept(draft, res, write.answered_by(_pending))))
     event_id = uuid7()
-    own = metered(res)
-    serialize = StoreSerializer(body, own, [*unused, *warnings], may_read=caller.may(Right.READ))
 
     def added(result: StoreResult) -> StoredAnswer:
         return _answer_add(event_id, serialize(result).body)
 
-    context = write.answered_by(added)
-    if body.infer:
-        done = await curate(draft, own, context)
-    else:
-        done = StoreResult(tuple(await record(draft, own, context)))
-    answer = added(done)
+    answer = added(await store(draft, own, write.answered_by(added)))
     await _keep_event(caller, event_id, answer, res)
     return send(answer)
 

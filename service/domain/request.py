@@ -38,6 +38,14 @@ class StoredAnswer:
     body: Mapping[str, Any]
 
 
+class Replay(Exception):
+    """The request was answered before; roll back and send `answer`."""
+
+    def __init__(self, answer: StoredAnswer) -> None:
+        super().__init__("answered before")
+        self.answer = answer
+
+
 Serializer = Callable[[Any], StoredAnswer]
 """A pure function from the result of a verb to the answer of its route."""
 

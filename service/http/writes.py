@@ -21,12 +21,10 @@ from pydantic import AfterValidator, BaseModel
 
 from service.domain.access import Caller, Right
 from service.domain.errors import InvalidInput
-from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
+from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
 from service.http.deps import header_text, identified, resources, session_of
 from service.http.schemas import DeletedCountResponse, Secretless
-from service.runtime.resources import Resources
-from service.runtime.statements import idempotency
-from service.runtime.statements.idempotency import Replay
+from service.runtime.transactions import refuse_repeated
 
 MAX_KEY_CHARS = 255
 KEPT_S = 86_400.0
@@ -70,16 +68,6 @@ WriteOf = Annotated[WriteContext, Depends(_write)]
 
 BatchOf = Annotated[WriteContext, Depends(_context)]
 """For a batch: each of its items is a write with a key of its own, see `of_item`."""
-
-
-async def refuse_repeated(context: WriteContext, workspace_id: UUID, res: Resources) -> None:
-    """Raises Replay when the request was answered before, IdempotencyMismatch when its key came with another one."""
-    if context.idempotency is None:
-        return
-    async with res.db.read(workspace_id) as session:
-        answer = await idempotency.find(session, workspace_id, context.idempotency)
-    if answer is not None:
-        raise Replay(answer)
 
 
 def of_item(batch: WriteContext, index: int) -> WriteContext:

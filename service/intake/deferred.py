@@ -18,6 +18,7 @@ from uuid_utils.compat import uuid7
 
 from service.domain import filters
 from service.domain.draft import CallerFields, Draft, Options, Speech
+from service.domain.errors import NotFound
 from service.domain.job import NewJob
 from service.domain.kinds import Importance, MemoryType
 from service.domain.request import WriteContext
@@ -26,6 +27,7 @@ from service.episodes.statements.conversations import TurnContent
 from service.intake.record import ConversationDraft
 from service.memories.stages import size
 from service.queue import operations, queue
+from service.queue.operations import OperationRecord
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import store_answer, write_transaction
@@ -48,6 +50,19 @@ async def accept(conversation: ConversationDraft, res: Resources, request: Write
         await queue.enqueue(session, scope.workspace_id, [job])
         await store_answer(session, scope.workspace_id, operation_id, request)
     return operation_id
+
+
+async def progress(workspace_id: UUID, operation_id: UUID, res: Resources) -> OperationRecord:
+    """How far an operation is; raises NotFound."""
+    async with res.db.read(workspace_id) as session:
+        found = await operations.get(session, workspace_id, operation_id)
+    if found is None:
+        raise missing()
+    return found
+
+
+def missing() -> NotFound:
+    return NotFound("There is no operation with this id.", field="id")
 
 
 def to_json(conversation: ConversationDraft, instruction: str | None = None) -> dict[str, Any]:

@@ -54,14 +54,14 @@ class ConversationDraft:
         self.scope.require_owner()  # a conversation is never shared by the workspace, and so are its facts
 
 
-async def record(conversation: ConversationDraft, res: Resources, request: WriteContext) -> list[Outcome]:
+async def record(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
     """One outcome per message, in their order; a dry run stores nothing and gives no ids."""
     res = res.deferring()
     drafts = await run_all(RECORD, conversation.drafts, res)
     if conversation.dry_run:
-        return await _previews(conversation.scope, drafts, res)
+        return StoreResult(await _previews(conversation.scope, drafts, res))
 
-    async def attempt(*, last: bool) -> list[Outcome]:
+    async def attempt(*, last: bool) -> StoreResult:
         if last:  # other requests keep adding to this conversation: better stored without context than not at all
             return await _write(conversation, drafts, None, res, request)
         tail = await _tail(conversation, res)
@@ -84,7 +84,7 @@ async def _write(
     expected: int | None,
     res: Resources,
     request: WriteContext,
-) -> list[Outcome]:
+) -> StoreResult:
     """Writes turns and memories; Stale when the first turn does not come at place `expected`."""
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
@@ -105,8 +105,9 @@ async def _write(
             if each.memory_id
         ]
         await sources.link(session, scope, links)
-        await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes)), request)
-    return outcomes
+        result = StoreResult(tuple(outcomes))
+        await store_answer(session, scope.workspace_id, result, request)
+    return result
 
 
 async def _turns(
@@ -149,12 +150,12 @@ def _turn(draft: Draft) -> NewTurn:
     return NewTurn(draft.speech.role, draft.speech.speaker, draft.clean, draft.timestamp, vector)
 
 
-async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> list[Outcome]:
+async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> tuple[Outcome, ...]:
     """What would be stored: not texts that are there already, or came earlier among these."""
     async with res.db.read(scope.workspace_id) as session:
         outcomes, news = await _known_and_new(session, scope, drafts)
     new = {each.id for each in news}
-    return [_without_id(each) if each.memory_id in new else each for each in outcomes]
+    return tuple(_without_id(each) if each.memory_id in new else each for each in outcomes)
 
 
 def _without_id(outcome: Outcome) -> Outcome:

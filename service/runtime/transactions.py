@@ -13,7 +13,7 @@ from uuid_utils.compat import uuid7
 from service.domain.access import Right
 from service.domain.errors import Forbidden, NotFound, PreconditionFailed
 from service.domain.job import NewJob
-from service.domain.request import Operation, Subject, WriteContext
+from service.domain.request import Operation, Replay, Subject, WriteContext
 from service.domain.scope import Scope
 from service.domain.version import Expected
 from service.postgres import scopes
@@ -81,6 +81,16 @@ async def plain_transaction(workspace_id: UUID, res: Resources, request: WriteCo
             await idempotency.claim(session, workspace_id, request.idempotency)
         yield session
     res.wakeup.notify()
+
+
+async def refuse_repeated(request: WriteContext, workspace_id: UUID, res: Resources) -> None:
+    """Raises Replay when the request was answered before, IdempotencyMismatch when its key came with another one."""
+    if request.idempotency is None:
+        return
+    async with res.db.read(workspace_id) as session:
+        answer = await idempotency.find(session, workspace_id, request.idempotency)
+    if answer is not None:
+        raise Replay(answer)
 
 
 async def store_answer(session: Session, workspace_id: UUID, result: Any, request: WriteContext) -> None:

@@ -14,12 +14,11 @@ import pytest
 from service.domain.decision import Action
 from service.domain.draft import DedupAction
 from service.domain.errors import Conflict, PiiRejected
-from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
+from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
 from service.domain.scope import Scope
 from service.intake.record import ConversationDraft, record
 from service.memories.store import store
 from service.postgres.scopes import ScopeLocks
-from service.runtime.statements.idempotency import Replay
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.verbs import CALL, Verbs
 

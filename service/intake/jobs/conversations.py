@@ -22,7 +22,7 @@ from service.domain.draft import CallerFields, Draft, Options
 from service.domain.errors import AnswerCut, PromptTooLong, ServiceError, UnusableAnswer
 from service.domain.job import LONG_MAX_ATTEMPTS, Counts, Job, NewJob
 from service.domain.memory import StoreResult
-from service.domain.request import IdempotencyKey, StoredAnswer, WriteContext
+from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
 from service.episodes.statements import conversations, unread
@@ -30,10 +30,10 @@ from service.episodes.statements.conversations import TurnContent
 from service.episodes.statements.unread import UnreadTurns
 from service.intake import deferred
 from service.intake.curate import TurnsGone, curate, without_model
-from service.intake.record import ConversationDraft, record
+from service.intake.record import ConversationDraft
+from service.intake.store import store
 from service.queue import operations, queue
 from service.runtime.resources import Resources
-from service.runtime.statements.idempotency import Replay
 
 QUIET = timedelta(minutes=10)
 """After its last turn a conversation is read: what is said next may change what was meant."""
@@ -77,10 +77,7 @@ async def _store(operation_id: UUID, conversation: ConversationDraft, res: Resou
     key = IdempotencyKey(res.context.wall.own_name(f"operation:{operation_id}"), str(operation_id), REMEMBERED_S)
     try:
         request = WriteContext(f"operation:{operation_id}", idempotency=key, serialize=_results)
-        if conversation.infer:
-            stored = await curate(conversation, res, request)
-        else:
-            stored = StoreResult(tuple(await record(conversation, res, request)))
+        stored = await store(conversation, res, request)
     except Replay as replay:
         return replay.answer.body
     return _results(stored).body

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from service.domain.access import Caller
-from service.domain.errors import InvalidInput, NotFound
+from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer, WriteContext
 from service.http import errors
 from service.http.deps import Reader, ResourcesOf, Writer
@@ -17,10 +17,9 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, ResponseModel, Time
 from service.http.writes import WriteOf, answer, send, url_of
-from service.intake.deferred import accept
+from service.intake.deferred import accept, missing, progress
 from service.intake.routes.store_drafts import conversation_draft
 from service.intake.routes.store_models import StoreRequest
-from service.queue import operations
 from service.runtime.resources import Resources
 
 router = APIRouter(prefix="/v1/operations", tags=["operations"], route_class=JsonRoute)
@@ -91,13 +90,6 @@ class OperationResponse(ResponseModel):
 @router.get("/{id}", summary="Get the progress of an operation", responses=errors.keyed(404))
 async def get_operation(id: str, caller: Reader, res: ResourcesOf) -> OperationResponse:
     """For requests that returned 202. Finished operations are kept as long as finished jobs, 7 days by default."""
-    async with res.db.read(caller.workspace_id) as session:
-        found = await operations.get(session, caller.workspace_id, uuid_of(id, _missing))
-    if found is None:
-        raise _missing()
-    progress = OperationProgress(**found.progress) if found.progress else None
-    return OperationResponse.of(found, status=found.state, progress=progress, result=found.result or None)
-
-
-def _missing() -> NotFound:
-    return NotFound("There is no operation with this id.", field="id")
+    found = await progress(caller.workspace_id, uuid_of(id, missing), res)
+    done = OperationProgress(**found.progress) if found.progress else None
+    return OperationResponse.of(found, status=found.state, progress=done, result=found.result or None)

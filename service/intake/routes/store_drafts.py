@@ -1,23 +1,38 @@
-"""Validates the body of a store request and converts it to drafts."""
+"""From the body of a store request to drafts, and from the result to its response."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 
 from service.domain import sizes
 from service.domain.access import Caller, Right
+from service.domain.decision import Action
 from service.domain.draft import CallerFields, Draft, Options, Speech
 from service.domain.errors import Forbidden, InvalidInput, TooLarge
 from service.domain.filters import Filter
 from service.domain.kinds import Importance, MemoryType
+from service.domain.memory import Outcome, StoreResult
+from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.domain.text import is_blank
 from service.http import narrowing
 from service.http.deps import scope_of, shared_scope
 from service.http.schemas import embedding_vector, expiry
+from service.http.writes import answer
 from service.intake.record import ConversationDraft
-from service.intake.routes.store_models import MessageInput, StoreRequest
+from service.intake.routes.store_models import (
+    MessageInput,
+    StoreOutcome,
+    StoreRequest,
+    StoreResponse,
+    llm_usage,
+    stage_timings,
+    store_outcome,
+)
 from service.language import tags
 from service.runtime.resources import Resources
 
@@ -28,6 +43,58 @@ OWNED_CONVERSATION = (
 )
 REPEATED = f"metadata: is stored with each message, as are the tags; together more than {sizes.MAX_REPEATED:,} values."
 ONLY_INFERRED = "{}: requires messages and infer=true."
+
+
+async def prepared(
+    body: StoreRequest, caller: Caller, res: Resources, warnings: Sequence[str] = (), *, later: bool = False
+) -> tuple[Draft | ConversationDraft, StoreSerializer]:
+    """What is to be stored, and what makes the response of it. With an Idempotency-Key the response is stored in the
+    same transaction, for which the verb gets the serializer. `later`: a single text gets its vector from a job."""
+    draft: Draft | ConversationDraft
+    if body.messages is None:
+        draft = text_draft(body, caller, res, later=later)
+    else:
+        draft, more = await conversation_draft(body, caller, res)
+        warnings = [*warnings, *more]
+    return draft, StoreSerializer(body, res, warnings, may_read=caller.may(Right.READ))
+
+
+class StoreSerializer:
+    """Builds the response of a store request once, so that the stored and the sent one are equal, even in timings_ms.
+    Without the right to read it omits the text of existing memories."""
+
+    def __init__(
+        self, body: StoreRequest, res: Resources, warnings: Sequence[str] = (), *, may_read: bool = True
+    ) -> None:
+        self._body = body
+        self._context = res.context
+        self._warnings = warnings
+        self._may_read = may_read
+        self._began = time.perf_counter()
+
+    @cached_property
+    def _total_ms(self) -> float:
+        return round((time.perf_counter() - self._began) * 1000, 3)
+
+    def _shown(self, outcome: Outcome) -> StoreOutcome:
+        found = store_outcome(outcome)
+        if self._may_read or outcome.event is Action.ADD:
+            return found
+        return found.model_copy(update={"memory": None, "old_memory": None})
+
+    def __call__(self, result: StoreResult) -> StoredAnswer:
+        """201 if a row was created, else 200, also for the events of a curated conversation."""
+        timings = stage_timings([outcome.draft for outcome in result.outcomes])
+        body = StoreResponse(
+            results=[self._shown(outcome) for outcome in result.outcomes],
+            warnings=[*self._warnings, *result.warnings],
+            usage=llm_usage(self._context.used),
+            timings_ms={**timings, "total": self._total_ms},
+            dry_run=self._body.dry_run,
+        )
+        curated = self._body.messages is not None and self._body.infer
+        added = any(outcome.event is Action.ADD for outcome in result.outcomes)
+        return answer(201 if added and not curated and not self._body.dry_run else 200, body)
 
 
 def text_draft(body: StoreRequest, caller: Caller, res: Resources, *, later: bool) -> Draft:

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Response
 
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput, ServiceError
-from service.domain.request import StoredAnswer, WriteContext
+from service.domain.request import Replay, StoredAnswer, WriteContext
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_BATCH_ITEMS, check_texts
 from service.http import cursors, errors
@@ -19,7 +19,7 @@ from service.http.deps import Changer, Deleter, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.reads import AuditReadOf, send_json
 from service.http.schemas import BatchItemError
-from service.http.writes import BatchOf, WriteOf, answer, of_item, refuse_repeated, send
+from service.http.writes import BatchOf, WriteOf, answer, of_item, send
 from service.memories.forget import ForgottenMemory, forget_many
 from service.memories.revise import revise
 from service.memories.routes.change_models import (
@@ -40,8 +40,7 @@ from service.memories.routes.memory_models import MemoryResponse, memory_item
 from service.memories.statements import memories
 from service.postgres import direct
 from service.runtime.resources import Resources
-from service.runtime.statements.idempotency import Replay
-from service.runtime.transactions import memory_id
+from service.runtime.transactions import memory_id, refuse_repeated
 
 router = APIRouter(prefix="/v1/memories/batch", tags=["memories"], route_class=JsonRoute)
 

@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlalchemy import delete, func, select, text, update
 
 from service.domain.errors import IdempotencyMismatch
-from service.domain.request import IdempotencyKey, StoredAnswer
+from service.domain.request import IdempotencyKey, Replay, StoredAnswer
 from service.domain.scope import Scope
 from service.postgres.engine import Session
 from service.postgres.tables import IDEMPOTENCY
@@ -33,14 +33,6 @@ CLAIM = text(
     RETURNING key
     """
 )
-
-
-class Replay(Exception):
-    """The request was answered before; roll back and send `answer`."""
-
-    def __init__(self, answer: StoredAnswer) -> None:
-        super().__init__("answered before")
-        self.answer = answer
 
 
 async def find(session: Session, workspace_id: UUID, key: IdempotencyKey) -> StoredAnswer | None:

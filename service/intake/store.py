@@ -1,0 +1,140 @@
+"""Storing what requests bring: a text, a conversation, or several of both.
+
+The short texts of a batch that are of one scope share look-up, transaction and commit. Everything else is a write of
+its own, and each item has its own answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from service.domain.draft import Draft, EmbeddingStatus
+from service.domain.errors import OutcomeUnknown, ServiceError, StoreUnavailable
+from service.domain.memory import StoreResult
+from service.domain.request import Replay, StoredAnswer, WriteContext
+from service.domain.scope import Scope
+from service.intake.curate import curate
+from service.intake.record import ConversationDraft, record
+from service.memories import store as texts
+from service.memories.stages.stages import UNDECIDED, run
+from service.memories.store import NewText
+from service.runtime.resources import Resources
+from service.runtime.transactions import Stale, refuse_repeated
+
+TOGETHER = 100
+"""Texts of one transaction: it holds the scope's lock for some tenths of a second."""
+
+AT_ONCE = 4
+"""Items of a batch that wait for models or the database by themselves."""
+
+Answer = StoredAnswer | ServiceError
+
+
+async def store(draft: Draft | ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
+    """Stores a text, the facts of a conversation, or its messages as they are."""
+    if isinstance(draft, Draft):
+        return StoreResult((await texts.store(draft, res, request),))
+    return await (curate if draft.infer else record)(draft, res, request)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchItem:
+    """A text or a conversation of a batch, and the request that it is on its own, with its serializer."""
+
+    draft: Draft | ConversationDraft
+    request: WriteContext
+
+
+async def store_batch(items: Sequence[BatchItem | ServiceError], res: Resources, ends: float | None) -> list[Answer]:
+    """The answer to each item, in their order, or the error that it alone would have raised; an item that is an error
+    already stays one. `ends`: the moment (kit/deadline.py) by which each is done."""
+    batch = _BatchRun(items, res, ends)
+    await batch.run()
+    return [batch.answers[number] for number in range(len(items))]
+
+
+class _BatchRun:
+    def __init__(self, items: Sequence[BatchItem | ServiceError], res: Resources, ends: float | None) -> None:
+        self._items = {number: each for number, each in enumerate(items) if isinstance(each, BatchItem)}
+        self.answers: dict[int, Answer] = {n: each for n, each in enumerate(items) if isinstance(each, ServiceError)}
+        self._res, self._ends = res, ends
+        self._shared = res.deferring()  # what is found out about texts that go together is written with them
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    async def run(self) -> None:
+        """The texts of a scope go together, TOGETHER at a time in their order: the next ones see what the ones before
+        wrote."""
+        scopes: dict[Scope, list[int]] = {}
+        for number, item in self._items.items():
+            if isinstance(item.draft, Draft) and self._may_share(item.draft):
+                scopes.setdefault(item.draft.scope, []).append(number)
+        shared = {number for numbers in scopes.values() if len(numbers) > 1 for number in numbers}
+        alone = [number for number in self._items if number not in shared]
+        parts = [self._in_parts(numbers) for numbers in scopes.values() if len(numbers) > 1]
+        await asyncio.gather(*parts, *map(self._alone, alone))
+
+    def _may_share(self, draft: Draft) -> bool:
+        """Whether it can be one of many: no model is asked about it, and it names no memory."""
+        options = draft.options
+        asks = self._res.llm is not None and options.use_llm
+        return not (asks or options.dry_run or options.embed_later or draft.given.id)
+
+    async def _in_parts(self, numbers: Sequence[int]) -> None:
+        for start in range(0, len(numbers), TOGETHER):
+            await self._together(numbers[start : start + TOGETHER])
+
+    async def _together(self, numbers: Sequence[int]) -> None:
+        until = None if self._ends is None else (asyncio.get_running_loop().time() + self._ends) / 2
+        read = await asyncio.gather(*(self._read(number, until) for number in numbers))
+        drafts = {number: draft for number, draft in zip(numbers, read, strict=True) if draft is not None}
+        short = [number for number, draft in drafts.items() if texts.rules_decide(draft, self._res)]
+        if len(short) > 1 and all(drafts[each].embedding_status is EmbeddingStatus.STORED for each in short):
+            news = [NewText(drafts[number], self._items[number].request) for number in short]
+            try:
+                async with self._shared.until(self._ends) as res:
+                    stored = await texts.store_together(news, res)
+                for number, one in zip(short, stored, strict=True):
+                    if one is not None:
+                        self.answers[number] = self._answer(number, StoreResult((one,)))
+            except (StoreUnavailable, OutcomeUnknown) as exc:
+                self.answers |= dict.fromkeys(short, exc)
+            except (Stale, Replay, ServiceError):
+                pass  # another request was faster, or one text cannot be stored: each finds out for itself
+        rest = [number for number in numbers if number not in self.answers]
+        await asyncio.gather(*(self._alone(number, drafts.get(number)) for number in rest))
+
+    async def _read(self, number: int, until: float | None) -> Draft | None:
+        """The draft with all that is found out about its text alone; None when it was answered before, when that
+        failed, or took too long: then it does not hold up the others, and has the rest of the time for itself."""
+        item = self._items[number]
+        assert isinstance(item.draft, Draft), "texts go together"
+        try:
+            async with self._slots, asyncio.timeout_at(until):
+                await refuse_repeated(item.request, item.draft.scope.workspace_id, self._res)
+                return await run(UNDECIDED, item.draft, self._shared)
+        except TimeoutError:
+            return None
+        except (ServiceError, Replay) as exc:
+            self.answers[number] = exc.answer if isinstance(exc, Replay) else exc
+            return None
+
+    async def _alone(self, number: int, read: Draft | None = None) -> None:
+        """`read`: the draft as far as it got with the others, where it did."""
+        item = self._items[number]
+        try:
+            async with self._slots, (self._shared if read else self._res).until(self._ends) as res:
+                if read is not None:
+                    stored = StoreResult((await texts.store_read(read, res, item.request),))
+                else:
+                    await refuse_repeated(item.request, item.draft.scope.workspace_id, res)
+                    stored = await store(item.draft, res, item.request)
+            self.answers[number] = self._answer(number, stored)
+        except (ServiceError, Replay) as exc:
+            self.answers[number] = exc.answer if isinstance(exc, Replay) else exc
+
+    def _answer(self, number: int, stored: StoreResult) -> StoredAnswer:
+        serialize = self._items[number].request.serialize
+        assert serialize is not None, "each item has its serializer"
+        return serialize(stored)
