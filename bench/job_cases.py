@@ -24,7 +24,7 @@ from service.domain.scope import NIL_WORKSPACE, Extent, Scope
 from service.intake import deferred
 from service.intake.curate import curate
 from service.intake.record import ConversationDraft, record
-from service.memories.store import store
+from service.memories.store import store_text
 from service.queue import queue, schedule
 from service.runtime.resources import Resources
 
@@ -66,7 +66,7 @@ class CaseWorkspace:
         return Draft(scope, words, CallerFields(timestamp=SAID), options, self.res.clock(), speech)
 
     async def stored(self, *texts: str) -> list[UUID]:
-        outcomes = [await store(self.draft(each), self.res, CALL) for each in texts]
+        outcomes = [await store_text(self.draft(each), self.res, CALL) for each in texts]
         return [each.memory_id for each in outcomes if each.memory_id]
 
     def talk(self, *, infer: bool) -> ConversationDraft:

@@ -19,8 +19,8 @@ from service.http.deps import list_scope, read_scope
 from service.http.json_body import JsonRoute
 from service.http.narrowing import NarrowingFields
 from service.http.reads import AuditRead
-from service.memories.routes.memories import visible
-from service.memories.statements import memories, visibility
+from service.memories.reading import ListQuery
+from service.memories.statements import memories
 from service.memories.statements.memories import RowCount
 from service.runtime.resources import Resources
 
@@ -122,7 +122,14 @@ async def numbered_page(
     note = AuditRead(request)
     scope = list_scope(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
     window, _ = await narrowing.window(body, res)
-    rows = visibility.filtered("m", narrowing.narrow(body, scope), window, visible(scope, body, res.clock()))
+    asked = ListQuery(
+        scope,
+        narrowing.narrow(body, scope),
+        window,
+        tuple(body.channels or ()),
+        include_archived=body.include_archived,
+    )
+    rows = asked.rows(res.clock())
     async with res.db.snapshot(caller.workspace_id) as session:
         places = await memories.page(session, rows, order, after=None, limit=skip + limit)
         ids = [each.id for each in places[skip:]]

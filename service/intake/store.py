@@ -17,9 +17,8 @@ from service.domain.request import Replay, StoredAnswer, WriteContext
 from service.domain.scope import Scope
 from service.intake.curate import curate
 from service.intake.record import ConversationDraft, record
-from service.memories import store as texts
 from service.memories.stages.stages import UNDECIDED, run
-from service.memories.store import NewText
+from service.memories.store import NewText, rules_decide, store_read, store_text, store_together
 from service.runtime.resources import Resources
 from service.runtime.transactions import Stale, refuse_repeated
 
@@ -35,7 +34,7 @@ Answer = StoredAnswer | ServiceError
 async def store(draft: Draft | ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
     """Stores a text, the facts of a conversation, or its messages as they are."""
     if isinstance(draft, Draft):
-        return StoreResult((await texts.store(draft, res, request),))
+        return StoreResult((await store_text(draft, res, request),))
     return await (curate if draft.infer else record)(draft, res, request)
 
 
@@ -89,12 +88,12 @@ class _BatchRun:
         until = None if self._ends is None else (asyncio.get_running_loop().time() + self._ends) / 2
         read = await asyncio.gather(*(self._read(number, until) for number in numbers))
         drafts = {number: draft for number, draft in zip(numbers, read, strict=True) if draft is not None}
-        short = [number for number, draft in drafts.items() if texts.rules_decide(draft, self._res)]
+        short = [number for number, draft in drafts.items() if rules_decide(draft, self._res)]
         if len(short) > 1 and all(drafts[each].embedding_status is EmbeddingStatus.STORED for each in short):
             news = [NewText(drafts[number], self._items[number].request) for number in short]
             try:
                 async with self._shared.until(self._ends) as res:
-                    stored = await texts.store_together(news, res)
+                    stored = await store_together(news, res)
                 for number, one in zip(short, stored, strict=True):
                     if one is not None:
                         self.answers[number] = self._answer(number, StoreResult((one,)))
@@ -126,7 +125,7 @@ class _BatchRun:
         try:
             async with self._slots, (self._shared if read else self._res).until(self._ends) as res:
                 if read is not None:
-                    stored = StoreResult((await texts.store_read(read, res, item.request),))
+                    stored = StoreResult((await store_read(read, res, item.request),))
                 else:
                     await refuse_repeated(item.request, item.draft.scope.workspace_id, res)
                     stored = await store(item.draft, res, item.request)

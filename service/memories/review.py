@@ -16,17 +16,20 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from service.domain import sizes
 from service.domain.decision import Action, Evidence
 from service.domain.draft import EmbeddingStatus
 from service.domain.errors import Conflict, NotFound
 from service.domain.memory import Memory
 from service.domain.request import Operation, WriteContext
+from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.domain.version import Expected, begins
 from service.memories import write
 from service.memories.statements import decisions, deletion, history, memories, reviews, updates
 from service.memories.statements.decisions import NewDecision
 from service.memories.statements.reviews import Review
+from service.postgres import direct
 from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime.resources import Resources
@@ -51,6 +54,21 @@ class ReviewWithMemories:
         """Another one as soon as any of the memories changes or goes; it says nothing else."""
         there = [self.memory, *self.contradicts] if self.memory else self.contradicts
         return zlib.crc32(" ".join(f"{each.id}:{each.version}" for each in there).encode())
+
+
+async def pending(
+    scope: Scope, res: Resources, *, after: tuple[datetime, UUID] | None, limit: int
+) -> tuple[list[ReviewWithMemories], bool]:
+    """The pending reviews of the scope after a place, oldest first, about as many as an answer has room for; and
+    whether more follow."""
+    read: list[ReviewWithMemories] = []
+    async with res.db.read(scope.workspace_id) as session:
+        found = await reviews.page(session, scope, after=after, limit=limit + 1, now=res.clock())
+        for at in range(0, min(limit, len(found)), direct.PIECE):
+            read += await with_memories(session, scope.workspace_id, found[at : min(at + direct.PIECE, limit)])
+            if sizes.weight(read) >= sizes.PAGE_BYTES:
+                break
+    return read, len(read) < len(found)
 
 
 async def with_memories(session: Session, workspace_id: UUID, found: list[Review]) -> list[ReviewWithMemories]:

@@ -52,7 +52,7 @@ class NewText:
     id: UUID = field(default_factory=uuid7)
 
 
-async def store(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
+async def store_text(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
     """One text through the pipeline and into the database; a dry run stops before the database."""
     res = res.deferring()
     return await store_read(await run(UNDECIDED, draft, res), res, request)

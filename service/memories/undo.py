@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from service.domain.decision import Action
+from service.domain.decision import Action, StoredDecision
 from service.domain.errors import Conflict, NotFound
 from service.domain.job import NewJob
 from service.domain.memory import Memory
@@ -21,7 +21,6 @@ from service.domain.text import CleanText, content_hash
 from service.episodes.statements import withdrawn
 from service.memories import write
 from service.memories.statements import decisions, deletion, history, memories, reviews, undo
-from service.memories.statements.decisions import StoredDecision
 from service.memories.statements.history import Change
 from service.postgres.engine import Session
 from service.queue import queue

@@ -13,7 +13,7 @@ from service.domain.version import Expected, Revision
 from service.memories.associate import associate, dissociate
 from service.memories.promote import promote
 from service.memories.revise import restore, revise
-from service.memories.store import store
+from service.memories.store import store_text
 from service.memories.undo import take_back
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.verbs import CALL, Verbs
@@ -120,7 +120,7 @@ async def _updated(verbs: Verbs, embedder: AngleEmbedder) -> tuple[UUID, UUID]:
     embedder.place("Prefers morning calls", 1.0)
     embedder.place("No longer prefers morning calls", 0.85)
     await verbs.stored("Prefers morning calls")
-    outcome = await store(verbs.draft("No longer prefers morning calls"), verbs.res, CALL)
+    outcome = await store_text(verbs.draft("No longer prefers morning calls"), verbs.res, CALL)
     assert outcome.event is Action.UPDATE
     assert outcome.memory_id is not None
     [row] = await verbs.rows("SELECT id FROM decision WHERE event = 'UPDATE'")

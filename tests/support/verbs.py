@@ -13,7 +13,7 @@ from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.memories.statements import history, memories
-from service.memories.store import store
+from service.memories.store import store_text
 from service.runtime.resources import Resources
 
 CALL = WriteContext("test-request")
@@ -36,7 +36,7 @@ class Verbs:
         return Draft(scope or self.scope(), content, CallerFields(**given), options, self.res.clock(), speech)
 
     async def stored(self, content: str, *, scope: Scope | None = None, **given: Any) -> UUID:
-        outcome = await store(self.draft(content, scope=scope, **given), self.res, CALL)
+        outcome = await store_text(self.draft(content, scope=scope, **given), self.res, CALL)
         assert outcome.memory_id is not None
         return outcome.memory_id
 

@@ -20,6 +20,7 @@ from service.http.json_body import JsonRoute
 from service.http.reads import AuditReadOf, send_json
 from service.http.schemas import BatchItemError
 from service.http.writes import BatchOf, WriteOf, answer, of_item, send
+from service.memories import reading
 from service.memories.forget import ForgottenMemory, forget_many
 from service.memories.revise import revise
 from service.memories.routes.change_models import (
@@ -37,8 +38,6 @@ from service.memories.routes.change_models import (
 )
 from service.memories.routes.memories import memory_answer, revision
 from service.memories.routes.memory_models import MemoryResponse, memory_item
-from service.memories.statements import memories
-from service.postgres import direct
 from service.runtime.resources import Resources
 from service.runtime.transactions import memory_id, refuse_repeated
 
@@ -57,10 +56,7 @@ async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesO
     """Archived memories included, expired ones not. Does not count as use."""
     (skip,), known = cursors.counts(body.cursor), _uuids(body.ids, res)
     unique = list(dict.fromkeys(known.values()))
-    async with res.db.read(caller.workspace_id) as session:
-        found, count = await memories.get_items(
-            session, caller.workspace_id, unique[skip:], body.detail, alive_at=res.clock()
-        )
+    found, count = await reading.get_items(caller.workspace_id, unique[skip:], body.detail, res)
     end = skip + count
     note("batch/get", Scope(caller.workspace_id), list(found.values()), ids=len(body.ids))
     asked = {each: known.get(each) for each in body.ids}
@@ -75,11 +71,7 @@ async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesO
 async def memories_exist(body: MemoryIdsRequest, caller: Reader, res: ResourcesOf) -> MemoriesExistResponse:
     """Archived memories exist, expired ones do not."""
     known = _uuids(body.ids, res)
-    unique, found = list(set(known.values())), set[UUID]()
-    async with res.db.read(caller.workspace_id) as session:
-        for at in range(0, len(unique), direct.PIECE):
-            ids = unique[at : at + direct.PIECE]
-            found |= (await memories.get_lean(session, caller.workspace_id, ids, alive_at=res.clock())).keys()
+    found = await reading.existing(caller.workspace_id, list(set(known.values())), res)
     return MemoriesExistResponse(
         results=[MemoryExistsItem(id=each, exists=known.get(each) in found) for each in body.ids]
     )

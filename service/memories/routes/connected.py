@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from uuid import UUID
 
 from pydantic import Field
 
 from service.domain.memory import Hit, LeanMemory
-from service.domain.query import EVER, Narrow, Query
+from service.domain.query import Query
 from service.domain.relation import RelationType, WalkStep
-from service.graph.statements import edges
 from service.http.schemas import Id, ResponseModel
-from service.memories.statements import memories, visibility
-from service.postgres import scopes
+from service.memories import reading
 from service.runtime.resources import Resources
 
 
@@ -28,19 +25,9 @@ class ConnectedMemoryItem(ResponseModel):
 
 
 async def connected_to_hits(query: Query, hits: Sequence[Hit], res: Resources) -> dict[UUID, list[ConnectedMemoryItem]]:
-    """At most `settings.recall_relation_limit` connected memories by hit, strongest first. They match the scope,
-    channels and validity of the query, but not necessarily its text."""
-    now, workspace_id = res.clock(), query.scope.workspace_id
-    unfiltered = replace(
-        query, narrow=Narrow(valid_at=query.narrow.valid_at, without=query.narrow.without), window=EVER
-    )
-    rows = scopes.matching("m", query.scope, query.channels) & visibility.conditions("m", unfiltered, now)
-    ids, limit = [hit.memory.id for hit in hits], res.settings.recall_relation_limit
-    async with res.db.snapshot(workspace_id) as session:
-        steps = await edges.connected(session, workspace_id, ids, rows, each=limit, now=now)
-        ends = {step.memory_id for each in steps.values() for step in each}
-        found, _ = await memories.get_items(session, workspace_id, list(ends), "lean")
-    return {hit_id: connected(each, found) for hit_id, each in steps.items()}
+    """The connected memories by hit, strongest first."""
+    found = await reading.connected(query, [hit.memory.id for hit in hits], res)
+    return {hit_id: connected(each, found.memories) for hit_id, each in found.steps.items()}
 
 
 def connected(steps: Sequence[WalkStep], found: Mapping[UUID, LeanMemory]) -> list[ConnectedMemoryItem]:

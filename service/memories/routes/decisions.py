@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from service.domain.decision import Action
+from service.domain.decision import Action, StoredDecision
 from service.domain.request import StoredAnswer
 from service.http import cursors, errors
 from service.http.deps import Changer, Reader, ResourcesOf
@@ -16,12 +16,10 @@ from service.http.preconditions import uuid_of
 from service.http.reads import ReadOn
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
 from service.http.writes import WriteOf, answer, send
-from service.memories import undo
+from service.memories import reading, undo
 from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryResponse, memory_response
-from service.memories.statements import decisions, history
-from service.memories.statements.decisions import StoredDecision
-from service.runtime.transactions import memory_id, missing
+from service.runtime.transactions import memory_id
 
 router = APIRouter(prefix="/v1", tags=["decisions"], route_class=JsonRoute)
 
@@ -81,11 +79,8 @@ async def get_memory_decisions(
     cursor: ReadOn = None,
 ) -> DecisionPage:
     """Available for a deleted memory too, until it is purged; 404 only for an id that never existed."""
-    wanted, before = memory_id(id), cursors.counts(cursor)
-    async with res.db.read(caller.workspace_id) as session:
-        found = await decisions.of_memory(session, caller.workspace_id, wanted, skip=before[0], limit=limit + 1)
-        if not found and await history.last(session, caller.workspace_id, wanted) is None:
-            raise missing()
+    before = cursors.counts(cursor)
+    found = await reading.decisions_about(caller.workspace_id, memory_id(id), res, skip=before[0], limit=limit + 1)
     (page,), more = cursors.cut_each(before, limit, found)
     return DecisionPage(results=[shown(each) for each in page], next_cursor=more)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.http.preconditions import in_scope
-from service.memories.statements import memories
+from service.memories import reading
 from service.runtime.transactions import missing
 
-IN_SCOPE = [in_scope(memories.get, missing)]
+IN_SCOPE = [in_scope(reading.find, missing)]

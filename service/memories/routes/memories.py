@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict
 from datetime import datetime
-from functools import partial
 from typing import Annotated, Any, Literal
-from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
 from service.domain.access import Caller, Right
-from service.domain.errors import Forbidden, InvalidInput, NotFound
+from service.domain.errors import Forbidden, InvalidInput
 from service.domain.kinds import Importance, MemoryType
-from service.domain.memory import LeanMemory, Memory, MemoryState
-from service.domain.query import PageKey, SortField, SortOrder, Window
+from service.domain.memory import Memory, MemoryState
+from service.domain.query import SortField, SortOrder
 from service.domain.request import StoredAnswer
-from service.domain.scope import Scope
 from service.domain.version import Moment, Revision
 from service.http import cursors, errors, narrowing
 from service.http.deps import AgentId, Changer, ChannelName, Reader, ResourcesOf, RunId, UserId, list_scope, read_scope
@@ -28,7 +24,9 @@ from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, Read
 from service.http.schemas import Time, expiry
 from service.http.writes import WriteOf, answer, etag, send
 from service.language import tags
+from service.memories import reading
 from service.memories.promote import PromotedMemory, promote, share
+from service.memories.reading import ListQuery
 from service.memories.revise import restore, revise
 from service.memories.routes.change_models import (
     PatchFields,
@@ -49,12 +47,7 @@ from service.memories.routes.memory_models import (
     memory_response,
     version_item,
 )
-from service.memories.statements import deleted, history, memories, recorded, versions, visibility
-from service.memories.statements.recorded import RecordedScope
-from service.postgres import direct, scopes
-from service.postgres.engine import Session
-from service.postgres.scopes import Condition
-from service.runtime.transactions import memory_id
+from service.runtime.transactions import memory_id, missing
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
@@ -92,81 +85,34 @@ async def list_memories(
     narrowing.refuse_future(body.as_of, res.clock())
     if state == "deleted":
         _refuse_moments(body)
-    here = visible(scope, body, body.as_of or res.clock())
-    rows = visibility.filtered("m", narrowing.narrow(body, scope), window, here, recorded=body.as_of is not None)
-    async with res.db.snapshot(caller.workspace_id) as session:
-        if state == "deleted":
-            places, gone, total = await _deleted_page(session, scope, body, window, ordered, after, limit, count=count)
-            gone, _ = cursors.cut(gone, limit)
-            found: Mapping[UUID, LeanMemory] = {each.id: each for each in gone}
-            read = len(gone)
-        elif body.as_of is not None:
-            there = RecordedScope(scope, body.as_of, rows, tuple(body.channels or ()))
-            places, found, read, total = await _page_as_of(session, there, ordered, after, limit, count=count)
-        else:
-            places = await memories.page(session, rows, ordered, after=after, limit=limit + 1)
-            wanted = [each.id for each in places[:limit]]
-            found, read = await memories.get_items(session, caller.workspace_id, wanted, detail)
-            total = await memories.count(session, rows) if count else None
-    page = [found[each.id] for each in places[:read]]
+    asked = ListQuery(
+        scope,
+        narrowing.narrow(body, scope),
+        window,
+        tuple(body.channels or ()),
+        state=state,
+        as_of=body.as_of,
+        include_archived=body.include_archived,
+    )
+    found = await reading.page(asked, ordered, res, after=after, limit=limit, counted=count, detail=detail)
     details: dict[str, Any] = {"include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
     if state == "deleted":
         details["state"] = state
-    note("list", scope, page, channels=body.channels or (), limit=limit, **details)
+    note("list", scope, found.memories, channels=body.channels or (), limit=limit, **details)
     return send_json(
         {
-            "results": [memory_item(each, detail) for each in page],
-            "next_cursor": cursors.encode_place(ordered, places[read - 1]) if len(places) > read else None,
-            "total": {"value": total.value, "is_exact": total.is_exact} if total else None,
+            "results": [memory_item(each, detail) for each in found.memories],
+            "next_cursor": cursors.encode_place(ordered, found.last) if found.last else None,
+            "total": asdict(found.total) if found.total else None,
             "warnings": warnings,
         }
     )
-
-
-async def _page_as_of(
-    session: Session,
-    there: RecordedScope,
-    ordered: SortOrder,
-    after: PageKey | None,
-    limit: int,
-    *,
-    count: bool,
-) -> tuple[Sequence[PageKey], Mapping[UUID, Memory], int, memories.RowCount | None]:
-    places = await recorded.page(session, there, ordered, after=after, limit=limit + 1)
-    ids = [each.id for each in places[:limit]]
-    of_then = partial(recorded.get_many, session, there.scope.workspace_id, moment=there.moment)
-    found, read = await direct.page_of_ids(ids, of_then)
-    return places, found, read, await recorded.count(session, there) if count else None
 
 
 def _refuse_moments(body: narrowing.NarrowingFields) -> None:
     for name in ("valid_at", "as_of"):
         if getattr(body, name) is not None:
             raise InvalidInput(f"{name}: cannot be combined with state=deleted.", field=name)
-
-
-async def _deleted_page(
-    session: Session,
-    scope: Scope,
-    body: narrowing.NarrowingFields,
-    window: Window,
-    ordered: SortOrder,
-    after: PageKey | None,
-    limit: int,
-    *,
-    count: bool,
-) -> tuple[Sequence[PageKey], Sequence[Memory], memories.RowCount | None]:
-    here = scopes.matching("m", scope, body.channels or ()) & visibility.current("m") & visibility.not_in_review("m")
-    rows = visibility.filtered("m", narrowing.narrow(body, scope), window, replace(here, parts=()))
-    source = deleted.source(scope, body.channels or ())
-    places, found = await deleted.page(session, source, rows, ordered, after=after, limit=limit + 1)
-    return places, found, await deleted.count(session, source, rows) if count else None
-
-
-def visible(scope: Scope, body: narrowing.NarrowingFields, now: datetime) -> Condition:
-    """The condition for listing the memories of a scope, before any filters."""
-    here = scopes.matching("m", scope, body.channels or ()) & visibility.not_expired_nor_in_review("m", now)
-    return here & visibility.present("m", include_archived=body.include_archived, valid_at=body.valid_at)
 
 
 @router.get(
@@ -194,12 +140,9 @@ async def get_memory(
     404 if there was none."""
     wanted = memory_id(id)
     narrowing.refuse_future(as_of, res.clock())
-    async with res.db.snapshot(caller.workspace_id) as session:
-        found = await recorded.get(
-            session, caller.workspace_id, wanted, valid_at=valid_at, as_of=as_of, now=res.clock()
-        )
-    if found is None or not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
-        raise NotFound("There is no memory with this id.", field="id")
+    found = await reading.get(caller.workspace_id, wanted, res, valid_at=valid_at, as_of=as_of)
+    if not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
+        raise missing()
     note("get", found.scope, [found])
     if counts and as_of is None:
         used([found])
@@ -220,15 +163,11 @@ async def get_memory_history(
     cursor: ReadOn = None,
 ) -> MemoryHistoryResponse:
     """Available for a deleted memory, too; 404 only for an id that never existed."""
-    wanted, workspace, before = memory_id(id), caller.workspace_id, cursors.counts(cursor, 2)
-    async with res.db.read(workspace) as session:
-        entries = await history.of_memory(session, workspace, wanted, skip=before[0], limit=limit + 1)
-        if not entries and await history.last(session, workspace, wanted) is None:
-            raise NotFound("There is no memory with this id.", field="id")
-        line = (await versions.line(session, workspace, wanted, texts=False))[before[1] :][: limit + 1]
-        said, _ = await memories.get_items(session, workspace, [each.id for each in line], "lean")
-    told = [replace(each, text=said[each.id].text) for each in line if each.id in said]
-    (shown, held), more = cursors.cut_each(before, limit, entries, told)
+    first, second = cursors.counts(cursor, 2)
+    entries, told = await reading.changes(
+        caller.workspace_id, memory_id(id), res, skip=(first, second), limit=limit + 1
+    )
+    (shown, held), more = cursors.cut_each([first, second], limit, entries, told)
     return MemoryHistoryResponse(
         results=[history_item(each) for each in shown], versions=[version_item(each) for each in held], next_cursor=more
     )

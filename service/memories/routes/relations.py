@@ -9,10 +9,8 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field, model_validator
 
 from service.domain.errors import InvalidInput
-from service.domain.memory import Memory
 from service.domain.relation import Relation, RelationType, WalkStep
 from service.domain.request import StoredAnswer
-from service.graph.statements import edges
 from service.http import cursors, errors
 from service.http.deps import Reader, ResourcesOf, Writer
 from service.http.free_json import JsonObject
@@ -22,13 +20,11 @@ from service.http.query_parameters import Several, split
 from service.http.reads import AuditReadOf, DetailOf, ReadOn, send_json
 from service.http.schemas import DeletedCountResponse, Id, NextCursor, RequestModel, ResponseModel, Time, Unit, example
 from service.http.writes import WriteOf, answer, deleted, send
+from service.memories import reading
 from service.memories.associate import associate, dissociate
 from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryItem, memory_item
-from service.memories.statements import memories
-from service.postgres.engine import Session
-from service.runtime.resources import Resources
-from service.runtime.transactions import memory_id, missing
+from service.runtime.transactions import memory_id
 
 router = APIRouter(prefix="/v1/memories/{id}", tags=["relations"], dependencies=IN_SCOPE, route_class=JsonRoute)
 
@@ -119,13 +115,18 @@ async def get_related_memories(
 ) -> Response:
     """Nearest first, then by strength of the edge; each memory once. Follows at most the 50 strongest edges of each
     memory; `truncated` says whether there are more."""
-    way = edges.WalkOptions(depth, limit, types=_types(types), include_archived=include_archived)
-    (skip,), now = cursors.counts(cursor), res.clock()
-    async with res.db.snapshot(caller.workspace_id) as session:
-        start = await _start(session, caller.workspace_id, memory_id(id), res)
-        walk = await edges.walk(session, caller.workspace_id, start.id, way, now=now)
-        ids = [step.memory_id for step in walk.steps[skip:]]
-        found, count = await memories.get_items(session, caller.workspace_id, ids, detail)
+    (skip,) = cursors.counts(cursor)
+    start, walk, found, count = await reading.related(
+        caller.workspace_id,
+        memory_id(id),
+        res,
+        depth=depth,
+        types=_types(types),
+        include_archived=include_archived,
+        skip=skip,
+        limit=limit,
+        detail=detail,
+    )
     note("related", start.scope, list(found.values()), start=str(start.id), depth=depth, limit=limit)
     results = [
         {
@@ -135,7 +136,7 @@ async def get_related_memories(
         }
         for step in walk.steps[skip:][:count]
     ]
-    more = cursors.after_counts(skip + count) if count < len(ids) else None
+    more = cursors.after_counts(skip + count) if skip + count < len(walk.steps) else None
     return send_json({"results": results, "truncated": walk.truncated, "next_cursor": more})
 
 
@@ -148,12 +149,10 @@ async def list_relations(
     cursor: ReadOn = None,
 ) -> RelationPage:
     """Strongest first, including relations that are not valid now."""
-    async with res.db.snapshot(caller.workspace_id) as session:
-        start = await _start(session, caller.workspace_id, memory_id(id), res)
-        before = cursors.counts(cursor)
-        found = await edges.of_memory(session, caller.workspace_id, start.id, skip=before[0], limit=limit + 1)
+    before, start = cursors.counts(cursor), memory_id(id)
+    found = await reading.relations(caller.workspace_id, start, res, skip=before[0], limit=limit + 1)
     (page,), more = cursors.cut_each(before, limit, found)
-    return RelationPage(results=[_relation(each, start.id) for each in page], next_cursor=more)
+    return RelationPage(results=[_relation(each, start) for each in page], next_cursor=more)
 
 
 @router.post(
@@ -217,13 +216,6 @@ async def delete_relation(
 def relation_answer(result: tuple[Relation, bool]) -> StoredAnswer:
     relation, is_new = result
     return answer(201 if is_new else 200, _relation(relation, relation.source_id))
-
-
-async def _start(session: Session, workspace_id: UUID, wanted: UUID, res: Resources) -> Memory:
-    found = await memories.get(session, workspace_id, wanted, alive_at=res.clock())
-    if found is None:
-        raise missing()
-    return found
 
 
 def _previous(step: WalkStep) -> UUID:

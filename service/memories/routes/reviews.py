@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from service.domain import sizes
 from service.domain.errors import NotFound
 from service.domain.request import StoredAnswer
 from service.http import cursors, errors
@@ -19,8 +18,6 @@ from service.http.writes import WriteOf, answer, send
 from service.memories import review
 from service.memories.review import ReviewWithMemories
 from service.memories.routes.memory_models import MemoryResponse, memory_response
-from service.memories.statements import reviews
-from service.postgres import direct
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"], route_class=JsonRoute)
 
@@ -67,16 +64,9 @@ async def list_reviews(
 ) -> ReviewPage:
     """Memories under review do not appear in searches or lists."""
     after = cursors.decode(cursor)
-    async with res.db.read(caller.workspace_id) as session:
-        found = await reviews.page(session, scope, after=after, limit=limit + 1, now=res.clock())
-        read: list[ReviewWithMemories] = []
-        for at in range(0, min(limit, len(found)), direct.PIECE):
-            piece = found[at : min(at + direct.PIECE, limit)]
-            read += await review.with_memories(session, caller.workspace_id, piece)
-            if sizes.weight(read) >= sizes.PAGE_BYTES:
-                break
+    read, has_more = await review.pending(scope, res, after=after, limit=limit)
     page, _ = cursors.cut(read, limit)
-    last = page[-1].review if len(page) < len(found) else None
+    last = page[-1].review if has_more or len(page) < len(read) else None
     more = cursors.encode(last.created_at, last.id) if last else None
     return ReviewPage(results=[_out(each) for each in page], next_cursor=more)
 

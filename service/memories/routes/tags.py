@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from service.domain.errors import InvalidInput
-from service.domain.memory import LeanMemory
-from service.domain.query import EVER, Detail, Narrow, TagMatch, TagMode, Validity
-from service.domain.scope import Scope
-from service.graph.statements import edges
+from service.domain.query import Narrow, TagMatch, TagMode, Validity
 from service.http import cursors, errors
 from service.http.deps import Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
@@ -21,12 +17,10 @@ from service.http.query_parameters import REPEATABLE
 from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, send_json
 from service.http.schemas import NextCursor, ResponseModel
 from service.language.tags import normalise
+from service.memories import reading
 from service.memories.routes.connected import ConnectedMemoryItem, connected
 from service.memories.routes.memory_models import MemoryItem, memory_item
-from service.memories.statements import memories, visibility
-from service.postgres import scopes
 from service.runtime import pii
-from service.runtime.resources import Resources
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
@@ -81,9 +75,10 @@ async def list_memories_by_tag(
         raise InvalidInput(f"tags: at most {MAX_WORDS} tags.", field="tags")
     tagged = Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode)
     (skip,) = cursors.counts(cursor)
-    listed, connected_to, more = await _most_important(
+    found = await reading.tagged(
         scope, tagged, res, validity=validity, include_archived=include_archived, skip=skip, limit=limit, detail=detail
     )
+    listed = found.memories
     shown = list(normalise([pii.of_words("tags", part) for part in parts]))
     note("by-tag", scope, listed, tags=shown, tag_match=tag_match, tag_mode=tag_mode, limit=limit)
     if counts:
@@ -93,37 +88,9 @@ async def list_memories_by_tag(
             **memory_item(each, detail),
             "score": each.importance.value,
             "similarity": None,
-            "connected": connected_to[each.id],
+            "connected": connected(found.steps.get(each.id, []), found.connected),
         }
         for each in listed
     ]
+    more = cursors.after_counts(skip + len(listed)) if found.has_more else None
     return send_json({"results": results, "next_cursor": more})
-
-
-async def _most_important(
-    scope: Scope,
-    tagged: Narrow,
-    res: Resources,
-    *,
-    validity: Validity,
-    include_archived: bool,
-    skip: int,
-    limit: int,
-    detail: Detail,
-) -> tuple[list[LeanMemory], dict[UUID, list[ConnectedMemoryItem]], str | None]:
-    """The memories with the tags after the first `skip`, by id the memories they are connected to, and a cursor."""
-    now = res.clock()
-    here = scopes.matching("m", scope) & visibility.not_expired_nor_in_review("m", now)
-    here &= visibility.present("m", include_archived=include_archived, valid_at=None)
-    rows = visibility.filtered("m", tagged, EVER, here & visibility.valid("m", validity, now))
-    async with res.db.snapshot(scope.workspace_id) as session:
-        ids = (await visibility.most_important(session, rows, limit=skip + limit + 1))[skip:]
-        found, count = await memories.get_items(session, scope.workspace_id, ids[:limit], detail)
-        more = cursors.after_counts(skip + count) if len(ids) > count else None
-        ids = ids[:count]
-        limit_each = res.settings.recall_relation_limit
-        steps = await edges.connected(session, scope.workspace_id, ids, here, each=limit_each, now=now)
-        ends = {step.memory_id for each in steps.values() for step in each}
-        others, _ = await memories.get_items(session, scope.workspace_id, list(ends - set(ids)), "lean")
-    known = {**found, **others}
-    return [found[each] for each in ids], {each: connected(steps.get(each, []), known) for each in ids}, more

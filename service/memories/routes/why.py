@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -14,11 +13,11 @@ from service.http.deps import Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.reads import ReadOn
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
+from service.memories import reading
 from service.memories.routes.decisions import DecisionResponse, shown
 from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryHistoryItem, history_item
-from service.memories.statements import decisions, history, memories, sources
-from service.runtime.transactions import memory_id, missing
+from service.runtime.transactions import memory_id
 
 router = APIRouter(prefix="/v1/memories/{id}", tags=["decisions"], route_class=JsonRoute)
 
@@ -60,21 +59,13 @@ async def explain_memory(
     cursor: ReadOn = None,
 ) -> ExplainMemoryResponse:
     """Available for a deleted memory too, until it is purged."""
-    wanted, before = memory_id(id), cursors.counts(cursor, 3)
-    async with res.db.snapshot(caller.workspace_id) as session:
-        if await history.last(session, caller.workspace_id, wanted) is None:
-            raise missing()
-        here, most = (session, caller.workspace_id, wanted), limit + 1
-        found: list[Sequence[Any]] = [
-            await sources.quotes(*here, skip=before[0], limit=most),
-            await decisions.of_memory(*here, skip=before[1], limit=most),
-            await history.of_memory(*here, skip=before[2], limit=most),
-        ]
-        memory = await memories.get(session, caller.workspace_id, wanted, alive_at=res.clock())
-    (quotes, decided, changes), more = cursors.cut_each(before, limit, *found)
+    wanted, (first, second, third) = memory_id(id), cursors.counts(cursor, 3)
+    found = await reading.origin(caller.workspace_id, wanted, res, skip=(first, second, third), limit=limit + 1)
+    before, lists = [first, second, third], (found.quotes, found.decisions, found.changes)
+    (quotes, decided, changes), more = cursors.cut_each(before, limit, *lists)
     return ExplainMemoryResponse(
         id=wanted,
-        memory=memory.text if memory else None,
+        memory=found.text,
         sources=[MemorySourceItem(**asdict(each)) for each in quotes],
         decisions=[shown(each) for each in decided],
         changes=[history_item(each) for each in changes],

@@ -6,18 +6,17 @@ a `ruling_id`, because they are undone together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
 from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
-from service.domain.decision import Action, Evidence
+from service.domain.decision import Action, Evidence, StoredDecision
 from service.domain.scope import Scope
 from service.postgres import direct
 from service.postgres.direct import NewRows
@@ -42,29 +41,6 @@ class NewDecision:
     event: Action
     history_id: UUID | None = None
     ruling_id: UUID | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDecision:
-    """A decision read back; `before` and `after` are the memory's text."""
-
-    id: UUID
-    memory_id: UUID | None
-    source: str
-    model: str
-    prompt_sha256: str | None
-    candidates: Sequence[str]
-    reply: str | None
-    verdict: Mapping[str, Any]
-    state: Literal["applied", "rejected", "undone"]
-    created_at: datetime
-    scope: Scope
-    event: str | None
-    ruling_id: UUID | None
-    history_id: UUID | None
-    undone_at: datetime | None
-    before: str | None
-    after: str | None
 
 
 # Entries of history are found by their memory (ix_memory_history_memory): their key begins with a time.

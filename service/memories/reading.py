@@ -1,0 +1,309 @@
+"""Memories read: one, a list of them, what is connected to them, and where they come from. Each verb is one snapshot.
+
+Lists end where an answer is full (sizes.PAGE_BYTES), which may be before their limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import NamedTuple
+from uuid import UUID
+
+from service.domain.decision import StoredDecision
+from service.domain.memory import HistoryEntry, LeanMemory, Memory, MemoryState
+from service.domain.query import EVER, Detail, Narrow, PageKey, Query, SortOrder, Validity, Window
+from service.domain.relation import Relation, RelationType, Walk, WalkStep
+from service.domain.scope import Scope
+from service.domain.version import Version
+from service.graph.statements import edges
+from service.http import cursors
+from service.memories.statements import (
+    decisions,
+    deleted,
+    history,
+    memories,
+    recorded,
+    sources,
+    versions,
+    visibility,
+)
+from service.memories.statements.memories import RowCount
+from service.memories.statements.recorded import RecordedScope
+from service.memories.statements.sources import SourceQuote
+from service.postgres import direct, scopes
+from service.postgres.engine import Session
+from service.postgres.scopes import Condition
+from service.runtime.resources import Resources
+from service.runtime.transactions import missing
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """What a list asks for. `state`: live memories, or deleted ones as they were; `as_of`: as recorded at a moment."""
+
+    scope: Scope
+    narrow: Narrow
+    window: Window
+    channels: tuple[str, ...] = ()
+    state: MemoryState = "live"
+    as_of: datetime | None = None
+    include_archived: bool = False
+
+    def rows(self, now: datetime) -> Condition:
+        """The condition on `memory m`."""
+        here = scopes.matching("m", self.scope, self.channels)
+        if self.state == "deleted":
+            here &= visibility.current("m") & visibility.not_in_review("m")
+            return visibility.filtered("m", self.narrow, self.window, replace(here, parts=()))
+        here &= visibility.not_expired_nor_in_review("m", self.as_of or now)
+        here &= visibility.present("m", include_archived=self.include_archived, valid_at=self.narrow.valid_at)
+        return visibility.filtered("m", self.narrow, self.window, here, recorded=self.as_of is not None)
+
+
+class MemoryList(NamedTuple):
+    """A page of memories; `last`: the place of the last one where more follow; `total`: if it was counted."""
+
+    memories: Sequence[LeanMemory]
+    last: PageKey | None
+    total: RowCount | None
+
+
+async def page(
+    asked: ListQuery,
+    order: SortOrder,
+    res: Resources,
+    *,
+    after: PageKey | None,
+    limit: int,
+    counted: bool,
+    detail: Detail,
+) -> MemoryList:
+    """The memories after a place, in order."""
+    rows, workspace_id = asked.rows(res.clock()), asked.scope.workspace_id
+    found: Mapping[UUID, LeanMemory]
+    places: Sequence[PageKey]
+    total = None
+    async with res.db.snapshot(workspace_id) as session:
+        if asked.state == "deleted":
+            source = deleted.source(asked.scope, asked.channels)
+            places, going = await deleted.page(session, source, rows, order, after=after, limit=limit + 1)
+            gone, _ = cursors.cut(going, limit)
+            found, read = {each.id: each for each in gone}, len(gone)
+            total = await deleted.count(session, source, rows) if counted else None
+        elif asked.as_of is not None:
+            there = RecordedScope(asked.scope, asked.as_of, rows, asked.channels)
+            places = await recorded.page(session, there, order, after=after, limit=limit + 1)
+            of_then = partial(recorded.get_many, session, workspace_id, moment=asked.as_of)
+            found, read = await direct.page_of_ids([each.id for each in places[:limit]], of_then)
+            total = await recorded.count(session, there) if counted else None
+        else:
+            places = await memories.page(session, rows, order, after=after, limit=limit + 1)
+            wanted = [each.id for each in places[:limit]]
+            found, read = await memories.get_items(session, workspace_id, wanted, detail)
+            total = await memories.count(session, rows) if counted else None
+    last = places[read - 1] if len(places) > read else None
+    return MemoryList([found[each.id] for each in places[:read]], last, total)
+
+
+async def find(session: Session, workspace_id: UUID, memory_id: UUID) -> Memory | None:
+    """A memory, archived or expired or not."""
+    return await memories.get(session, workspace_id, memory_id)
+
+
+async def get(
+    workspace_id: UUID, memory_id: UUID, res: Resources, *, valid_at: datetime | None, as_of: datetime | None
+) -> Memory:
+    """A memory, archived or not, or its version that held at a moment, or was recorded then. Raises NotFound."""
+    async with res.db.snapshot(workspace_id) as session:
+        found = await recorded.get(session, workspace_id, memory_id, valid_at=valid_at, as_of=as_of, now=res.clock())
+    if found is None:
+        raise missing()
+    return found
+
+
+async def get_items(
+    workspace_id: UUID, ids: Sequence[UUID], detail: Detail, res: Resources
+) -> tuple[Mapping[UUID, LeanMemory], int]:
+    """The unexpired ones of the first of these memories, and how many of the ids those were."""
+    async with res.db.read(workspace_id) as session:
+        return await memories.get_items(session, workspace_id, ids, detail, alive_at=res.clock())
+
+
+async def existing(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> set[UUID]:
+    """The ids of the unexpired memories among these."""
+    found = set[UUID]()
+    async with res.db.read(workspace_id) as session:
+        for at in range(0, len(ids), direct.PIECE):
+            piece = ids[at : at + direct.PIECE]
+            found |= (await memories.get_lean(session, workspace_id, piece, alive_at=res.clock())).keys()
+    return found
+
+
+# -- around a memory ---------------------------------------------------------------------------------------------------
+
+
+class TaggedList(NamedTuple):
+    """The most important memories with a tag, the edges to the memories that each is connected to, those memories, and
+    whether more follow."""
+
+    memories: Sequence[LeanMemory]
+    steps: Mapping[UUID, Sequence[WalkStep]]
+    connected: Mapping[UUID, LeanMemory]
+    has_more: bool
+
+
+async def tagged(
+    scope: Scope,
+    narrow: Narrow,
+    res: Resources,
+    *,
+    validity: Validity,
+    include_archived: bool,
+    skip: int,
+    limit: int,
+    detail: Detail,
+) -> TaggedList:
+    """The memories that meet `narrow` after the first `skip`, the most important first."""
+    now = res.clock()
+    here = scopes.matching("m", scope) & visibility.not_expired_nor_in_review("m", now)
+    here &= visibility.present("m", include_archived=include_archived, valid_at=None)
+    rows = visibility.filtered("m", narrow, EVER, here & visibility.valid("m", validity, now))
+    async with res.db.snapshot(scope.workspace_id) as session:
+        ids = (await visibility.most_important(session, rows, limit=skip + limit + 1))[skip:]
+        found, count = await memories.get_items(session, scope.workspace_id, ids[:limit], detail)
+        has_more, ids = len(ids) > count, ids[:count]
+        limit_each = res.settings.recall_relation_limit
+        steps = await edges.connected(session, scope.workspace_id, ids, here, each=limit_each, now=now)
+        ends = {step.memory_id for each in steps.values() for step in each}
+        others, _ = await memories.get_items(session, scope.workspace_id, list(ends - set(ids)), "lean")
+    return TaggedList([found[each] for each in ids], steps, {**found, **others}, has_more)
+
+
+class ConnectedMemories(NamedTuple):
+    """For each hit the edges to the memories it is connected to, and those memories."""
+
+    steps: Mapping[UUID, Sequence[WalkStep]]
+    memories: Mapping[UUID, LeanMemory]
+
+
+async def connected(query: Query, ids: Sequence[UUID], res: Resources) -> ConnectedMemories:
+    """At most `settings.recall_relation_limit` connected memories for each of these, strongest first. They match the
+    scope, channels and validity of the query, but not necessarily its text."""
+    now, workspace_id = res.clock(), query.scope.workspace_id
+    unfiltered = replace(
+        query, narrow=Narrow(valid_at=query.narrow.valid_at, without=query.narrow.without), window=EVER
+    )
+    rows = scopes.matching("m", query.scope, query.channels) & visibility.conditions("m", unfiltered, now)
+    async with res.db.snapshot(workspace_id) as session:
+        limit_each = res.settings.recall_relation_limit
+        steps = await edges.connected(session, workspace_id, ids, rows, each=limit_each, now=now)
+        ends = {step.memory_id for each in steps.values() for step in each}
+        found, _ = await memories.get_items(session, workspace_id, list(ends), "lean")
+    return ConnectedMemories(steps, found)
+
+
+class WalkedMemories(NamedTuple):
+    """Where a walk began, the walk, and the memories of its next `steps` after those skipped."""
+
+    start: Memory
+    walk: Walk
+    memories: Mapping[UUID, LeanMemory]
+    steps: int
+
+
+async def related(
+    workspace_id: UUID,
+    memory_id: UUID,
+    res: Resources,
+    *,
+    depth: int,
+    types: tuple[RelationType, ...],
+    include_archived: bool,
+    skip: int,
+    limit: int,
+    detail: Detail,
+) -> WalkedMemories:
+    """The memories around a memory, up to `depth` edges away. Raises NotFound."""
+    way = edges.WalkOptions(depth, limit, types=types, include_archived=include_archived)
+    async with res.db.snapshot(workspace_id) as session:
+        start = await _alive(session, workspace_id, memory_id, res)
+        walk = await edges.walk(session, workspace_id, start.id, way, now=res.clock())
+        ids = [step.memory_id for step in walk.steps[skip:]]
+        found, count = await memories.get_items(session, workspace_id, ids, detail)
+    return WalkedMemories(start, walk, found, count)
+
+
+async def relations(
+    workspace_id: UUID, memory_id: UUID, res: Resources, *, skip: int, limit: int
+) -> Sequence[Relation]:
+    """The relations of a memory after the first `skip`, strongest first. Raises NotFound."""
+    async with res.db.snapshot(workspace_id) as session:
+        start = await _alive(session, workspace_id, memory_id, res)
+        return await edges.of_memory(session, workspace_id, start.id, skip=skip, limit=limit)
+
+
+async def _alive(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
+    found = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+    if found is None:
+        raise missing()
+    return found
+
+
+# -- where it comes from -----------------------------------------------------------------------------------------------
+
+
+async def changes(
+    workspace_id: UUID, memory_id: UUID, res: Resources, *, skip: tuple[int, int], limit: int
+) -> tuple[Sequence[HistoryEntry], Sequence[Version]]:
+    """The entries of a memory's history and its versions, each after the first `skip`, oldest first. Raises NotFound
+    for an id that never existed."""
+    async with res.db.read(workspace_id) as session:
+        entries = await history.of_memory(session, workspace_id, memory_id, skip=skip[0], limit=limit)
+        if not entries:
+            await _refuse_unknown(session, workspace_id, memory_id)
+        line = (await versions.line(session, workspace_id, memory_id, texts=False))[skip[1] :][:limit]
+        said, _ = await memories.get_items(session, workspace_id, [each.id for each in line], "lean")
+    return entries, [replace(each, text=said[each.id].text) for each in line if each.id in said]
+
+
+async def decisions_about(
+    workspace_id: UUID, memory_id: UUID, res: Resources, *, skip: int, limit: int
+) -> Sequence[StoredDecision]:
+    """The decisions about a memory after the first `skip`. Raises NotFound for an id that never existed."""
+    async with res.db.read(workspace_id) as session:
+        found = await decisions.of_memory(session, workspace_id, memory_id, skip=skip, limit=limit)
+        if not found:
+            await _refuse_unknown(session, workspace_id, memory_id)
+    return found
+
+
+class Origin(NamedTuple):
+    """The text of a memory, None once it is deleted; the turns it was read from, the decisions about it, its
+    history."""
+
+    text: str | None
+    quotes: Sequence[SourceQuote]
+    decisions: Sequence[StoredDecision]
+    changes: Sequence[HistoryEntry]
+
+
+async def origin(
+    workspace_id: UUID, memory_id: UUID, res: Resources, *, skip: tuple[int, int, int], limit: int
+) -> Origin:
+    """Where a memory comes from, each list after the first `skip`. Raises NotFound for an id that never existed."""
+    async with res.db.snapshot(workspace_id) as session:
+        await _refuse_unknown(session, workspace_id, memory_id)
+        here = (session, workspace_id, memory_id)
+        quotes = await sources.quotes(*here, skip=skip[0], limit=limit)
+        decided = await decisions.of_memory(*here, skip=skip[1], limit=limit)
+        entries = await history.of_memory(*here, skip=skip[2], limit=limit)
+        memory = await memories.get(*here, alive_at=res.clock())
+    return Origin(memory.text if memory else None, quotes, decided, entries)
+
+
+async def _refuse_unknown(session: Session, workspace_id: UUID, memory_id: UUID) -> None:
+    if await history.last(session, workspace_id, memory_id) is None:
+        raise missing()
