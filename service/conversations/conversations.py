@@ -39,7 +39,8 @@ async def open_conversation(
     res: Resources,
     request: WriteContext,
 ) -> OpenedConversation:
-    """The conversation named `scope.run_id`, created if there is none. Raises PiiRejected."""
+    """The conversation named `scope.run_id` (None: a new name), created if there is none. Raises PiiRejected."""
+    scope = scope if scope.run_id else replace(scope, run_id=conversations.new_external_id())
     clean_title = None if title is None else await pii.clean_words(title, "title", res)
     clean_metadata, _ = await pii.clean_object(metadata, "metadata", res)
     async with write_transaction(scope, res, request) as session:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
-from service.conversations import transcript
+from service.conversations import reading
 from service.conversations.conversation_context import context
 from service.conversations.conversations import OpenedConversation, change, open_conversation
 from service.conversations.routes.conversation_models import (
@@ -28,11 +28,8 @@ from service.conversations.routes.conversation_models import (
 from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
-from service.episodes.lookup import find
-from service.episodes.statements import conversations, turns
 from service.episodes.turn_models import turn_fields, turn_item
 from service.episodes.turns import IncomingTurn, TurnOutcome, store
-from service.graph.statements.entities import mentioning
 from service.http import cursors, errors
 from service.http.deps import (
     AgentId,
@@ -86,7 +83,7 @@ async def create_conversation(
     """A conversation belongs to one user and agent, so two users may use the same name. Opening it again changes
     nothing."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
-    name = body.external_id or body.run_id or scope.run_id or conversations.new_external_id()
+    name = body.external_id or body.run_id or scope.run_id
     opened = await open_conversation(
         replace(scope, run_id=name),
         title=body.title,
@@ -113,18 +110,15 @@ async def list_conversations(
 ) -> ConversationPage:
     """`run_id` selects the conversation of this name. A conversation mentions the entities of the memories extracted
     from it."""
-    after = cursors.decode(cursor)
-    async with res.db.snapshot(caller.workspace_id) as session:
-        found = await conversations.page(
-            session,
-            scope,
-            after=after,
-            limit=limit + 1,
-            include_archived=include_archived,
-            consolidated=consolidated,
-            mentions=mentioning(caller.workspace_id, entity_id) if entity_id else None,
-        )
-        turn_counts = await conversations.turn_counts(session, caller.workspace_id, [each.id for each in found])
+    found, turn_counts = await reading.page(
+        scope,
+        res,
+        after=cursors.decode(cursor),
+        limit=limit + 1,
+        include_archived=include_archived,
+        consolidated=consolidated,
+        entity_id=entity_id,
+    )
     page, last = cursors.cut(found, limit)
     results = [ConversationResponse.of(each, **conversation_fields(each, turn_counts.get(each.id, 0))) for each in page]
     return ConversationPage(results=results, next_cursor=cursors.encode(last.created_at, last.id) if last else None)
@@ -144,18 +138,13 @@ async def get_conversation(
 ) -> ConversationDetailsResponse:
     """By id or name; a name that several users have needs `user_id` or `agent_id`. The ETag is for If-Match."""
     after = None if cursor is None else cursors.unpack(cursor, _index)
-    async with res.db.snapshot(caller.workspace_id) as session:
-        found = await find(session, owner, id)
-        stored = await turns.page(session, caller.workspace_id, found.id, after=after, limit=limit + 1)
-        turn_counts = await conversations.turn_counts(session, caller.workspace_id, [found.id])
-        page, last = cursors.cut(stored, limit)
-        shown = await transcript.of(session, page)
+    found, turn_count, shown, last = await reading.details(owner, id, res, after=after, limit=limit)
     response.headers["ETag"] = etag(found.version)
     return ConversationDetailsResponse.of(
         found,
-        **conversation_fields(found, turn_counts.get(found.id, 0)),
+        **conversation_fields(found, turn_count),
         turns=[transcript_turn(each) for each in shown],
-        next_cursor=cursors.pack(f"turn|{last.index}") if last else None,
+        next_cursor=None if last is None else cursors.pack(f"turn|{last}"),
     )
 
 
@@ -180,10 +169,8 @@ async def patch_conversation(
         consolidated=body.consolidated,
         metadata=body.metadata,
     )
-    async with res.db.snapshot(caller.workspace_id) as session:
-        conversation = await find(session, owner, id)
-        turn_counts = await conversations.turn_counts(session, caller.workspace_id, [conversation.id])
-    serialize = partial(_conversation, turn_count=turn_counts.get(conversation.id, 0))
+    conversation, turn_count = await reading.get_counted(owner, id, res)
+    serialize = partial(_conversation, turn_count=turn_count)
     return send(serialize(await change(conversation, changes, res, write.answered_by(serialize), expected=expected)))
 
 
@@ -211,8 +198,7 @@ async def store_turn(
         body.metadata,
         embedding_vector(body.embedding, res.embedder.dimension),
     )
-    async with res.db.read(caller.workspace_id) as session:
-        conversation = await find(session, owner, id)
+    conversation = await reading.get(owner, id, res)
     return send(_stored_turn(await store(conversation, new, res, write.answered_by(_stored_turn))))
 
 
@@ -246,8 +232,7 @@ async def get_conversation_context(
     if query is not None or q is not None:
         name, words = the_query(query, q)
         asked = await clean_words(words, name, res)
-    async with res.db.read(caller.workspace_id) as session:
-        conversation = await find(session, owner, id)
+    conversation = await reading.get(owner, id, res)
     shared = res.settings.include_shared if include_shared is None else include_shared
     found = await context(conversation, asked, max_tokens, metered(res), include_shared=shared, detail=detail)
     memories = [hit.memory for hit in found.memories]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import APIRouter, Query, Request, Response
 
+from service.conversations import reading
 from service.conversations.routes.conversation_models import TurnList, TurnSearchResponse
 from service.domain.query import is_answerable, is_probable
-from service.episodes.lookup import find
-from service.episodes.statements import turns
-from service.episodes.statements.turns import TurnFilter
 from service.episodes.turn_models import turn_item
 from service.http import cursors, errors
 from service.http.deps import ListScopeOf, Reader, ResourcesOf, ScopeOf
@@ -22,7 +19,6 @@ from service.http.reads import RATE_LIMITED, AuditReadOf, DetailOf, ReadOn, in_t
 from service.http.schemas import Channel
 from service.runtime.pii import clean_words
 from service.search.routes.answers import MIN_PROBABILITY
-from service.search.turn_search import search
 
 router = APIRouter(prefix="/v1/turns", tags=["conversations"], route_class=JsonRoute)
 
@@ -52,10 +48,8 @@ async def list_recent_turns(
 ) -> Response:
     """Newest first by the time they were said, without turns of archived conversations."""
     since = None if hours is None else res.clock() - timedelta(hours=hours)
-    async with res.db.read(caller.workspace_id) as session:
-        before = cursors.counts(cursor)
-        wanted = TurnFilter(scope, since, channels=tuple(channels or ()), now=res.clock())
-        read = await turns.recent(session, wanted, skip=before[0], limit=limit + 1)
+    before = cursors.counts(cursor)
+    read = await reading.recent_turns(scope, res, since=since, channels=channels or (), skip=before[0], limit=limit + 1)
     (found,), more = cursors.cut_each(before, limit, read)
     note("turns/recent", scope, found, kind="episodic", channels=channels or (), hours=hours, limit=limit)
     return send_json({"results": [turn_item(each, detail) for each in found], "next_cursor": more})
@@ -92,14 +86,18 @@ async def search_turns(
     the request that stored it has returned."""
     name, asked = the_query(query, q)
     text = await clean_words(asked, name, res)
-    only: UUID | None = None
-    if conversation_id is not None:
-        async with res.db.read(caller.workspace_id) as session:
-            only = (await find(session, scope, conversation_id)).id
-    since = None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours)
-    wanted = TurnFilter(scope, since, conversation_id=only, channels=tuple(channels or ()), now=res.clock())
+    only = None if conversation_id is None else (await reading.get(scope, conversation_id, res)).id
     async with in_time(res, request) as timed:
-        ranked = await search(wanted, text, limit, timed, skip=cursors.counts(cursor)[0])
+        ranked = await reading.search_turns(
+            scope,
+            text,
+            timed,
+            since=None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours),
+            channels=channels or (),
+            conversation_id=only,
+            skip=cursors.counts(cursor)[0],
+            limit=limit,
+        )
     hits = [hit for hit in ranked.hits if is_probable(hit.answer_probability, min_probability)]
     found = [hit.turn for hit in hits]
     note("turns/search", scope, found, query=text, kind="episodic", channels=channels or (), limit=limit)
