@@ -33,7 +33,7 @@ from service.providers.caches import CachedEmbedder
 from service.providers.local import Encoder, LocalEmbedder
 from service.providers.protocols import Vector
 from service.runtime.resources import Resources
-from service.search import query_parsing, search, signals
+from service.search import preparation, query_parsing, signals
 from service.search.signals import QueryContext
 from service.search.statements.entity_arm import EntityMatches
 from service.search.statements.features import Features, TermIdf, of_columns
@@ -156,7 +156,9 @@ async def measured(
     people = {each.speaker for each in texts if each.speaker}
     seen = query_parsing.parse(question, NOW, UTC_ZONE, people)
     query = Query(Scope(OWNER, user_id="u"), CleanText(question), 10, ranking=RANKING)
-    vector = (await search.embed(query, CleanText(seen.embedding_text), [], res, is_request=seen.is_request)).searched
+    vector = (
+        await preparation.embed(query, CleanText(seen.embedding_text), [], res, is_request=seen.is_request)
+    ).searched
     assert vector is not None
     term_ids = {term: term_id(term) for term in seen.terms}
     counted = (_counts(each.text_terms for each in texts), _counts(each.context_terms for each in texts))

@@ -26,7 +26,7 @@ from service.providers.calibration import CalibratedEmbedder
 from service.providers.protocols import Vector
 from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
-from service.search import search
+from service.search import preparation, search
 from service.understanding import model_days
 
 log = structlog.get_logger(__name__)
@@ -72,7 +72,7 @@ async def connections(res: Resources, count: int) -> None:
         res, embedder=CachedEmbedder(_ZeroEmbedder(res.embedder.dimension), entries=0), llm=None, reranker=None
     )
     query = Query(Scope(NIL_WORKSPACE, user_id="nobody"), QUERY_TEXT, 10)
-    ready = await search.prepare(query, offline, {})
+    ready = await preparation.prepare(query, offline, {})
     all_open = asyncio.Barrier(count)
 
     async def one() -> None:

@@ -78,6 +78,10 @@ PAYLOAD: Final = JsonLimits(values=20_000, key_chars=1_000, depth=32, size=1_048
 """Inputs and outputs of tools, and values of working memory, whose bytes have separate limits; not indexed."""
 
 
+FEW_BYTES: Final = frozenset({"UUID", "datetime", "bool", "float", "int", "Scope", "Classification", "Importance"})
+"""Types of fields that a page need not add up."""
+
+
 def weight(value: Any) -> int:
     """The approximate bytes of a value in an answer: texts in UTF-8, a few for anything else."""
     if isinstance(value, str):
@@ -93,8 +97,10 @@ def _parts(kind: type) -> Callable[[Any], Iterable[Any]] | None:
         return lambda value: chain(value, value.values())
     if issubclass(kind, list | tuple | bytes):
         return iter
-    names = [each.name for each in fields(kind)] if is_dataclass(kind) else []
-    return (lambda value: [getattr(value, name) for name in names]) if names else None
+    if not is_dataclass(kind):
+        return None
+    names = [each.name for each in fields(kind) if str(each.type).removesuffix(" | None") not in FEW_BYTES]
+    return lambda value: [getattr(value, name) for name in names]
 
 
 def excess(value: Any, limits: JsonLimits) -> str | None:

@@ -74,13 +74,15 @@ class CachedEmbedder:
         """Tells its vectors from those of every other: some models make them of several lengths."""
         return f"{self.model}/{self.dimension}"
 
-    def similarity(self, cosine: float) -> float:
-        """The embedder's calibrated cosine, 0..1."""
-        return self._embedder.similarity(cosine)
+    @property
+    def similarity(self) -> Callable[[float], float]:
+        """The embedder's function for the calibrated cosine, 0..1; every view has the same one."""
+        return self._embedder.similarity
 
-    def query_similarity(self, cosine: float) -> float:
-        """The embedder's calibrated cosine of a query and a stored text, 0..1."""
-        return self._embedder.query_similarity(cosine)
+    @property
+    def query_similarity(self) -> Callable[[float], float]:
+        """The same for the cosine of a query and a stored text."""
+        return self._embedder.query_similarity
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:
         """How many windows of the text are read, and whether they cover it."""

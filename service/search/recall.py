@@ -23,7 +23,7 @@ from service.memories.statements import sources
 from service.postgres.engine import Session, use_custom_plans
 from service.providers.protocols import Vector
 from service.runtime.resources import Resources
-from service.search import messages, search, techniques, turn_search
+from service.search import messages, preparation, search, techniques, turn_search
 from service.search.recall_bundle import RecallResults, bundle
 from service.search.statements import recall_context
 from service.search.turn_search import RankedTurns
@@ -48,7 +48,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
     search_query, used = _search_query(query, limit), dict[str, TechniqueUse]()
     if search_query.ranking.techniques.self_query:
         search_query, used = await techniques.with_self_query(search_query, res)
-    ready = await search.prepare(search_query, res, used)
+    ready = await preparation.prepare(search_query, res, used)
     turn_filter = TurnFilter(query.scope, query.since, channels=query.channels, stored_by=query.as_of, now=res.clock())
     turn_query = await turn_search.prepare(turn_filter, query.text, limit, res)
     task_vector = await _task_vector(query, turn_query, res)

@@ -1,20 +1,16 @@
 """Search: from a query to ranked memories, and turns of which no memory says the same.
 
-`prepare` parses, widens and embeds the query, with nothing held. `read` takes one short snapshot: candidates of every
-arm (search/statements/candidates.py), the features of each, the ranking (signals.py, fusion.py; pure), how likely
+preparation.py parses, widens and embeds the query, with nothing held. `read` takes one short snapshot: candidates of
+every arm (search/statements/candidates.py), the features of each, the ranking (signals.py, fusion.py; pure), how likely
 they hold an answer (answerability.py; pure) and the rows of the best. `finish` asks a reranker, again with nothing
 held.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
-from itertools import zip_longest
 from typing import Final
 from uuid import UUID
 
@@ -22,32 +18,24 @@ import numpy as np
 from prometheus_client import Histogram
 
 from service.domain import sizes
-from service.domain.errors import EmbeddingError
 from service.domain.memory import Hit, LaterStatement, LeanMemory, ScoreTerm, memory_of
-from service.domain.moments import Stopwatch
 from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, is_probable
-from service.domain.scope import ScopeSummary
-from service.domain.text import CleanText
 from service.episodes.statements import turns
 from service.episodes.statements.turns import TurnFilter
-from service.language import lexemes
 from service.memories.statements import memories, recorded, sources, visibility
 from service.memories.statements.recorded import RecordedScope
-from service.observability import metrics, tracing
+from service.observability import tracing
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition
 from service.runtime.resources import Resources
 from service.runtime.statements import stats
 from service.search import (
     answerability,
-    column_ranges,
     currency,
     explanation,
-    filter_keys,
     fusion,
     past_texts,
-    query_parsing,
+    preparation,
     rerank,
     signals,
     techniques,
@@ -55,22 +43,15 @@ from service.search import (
 from service.search.answerability import Answerability
 from service.search.currency import current_first
 from service.search.fusion import Columns, Ranked
-from service.search.query_parsing import ParsedQuery
+from service.search.preparation import PreparedSearch
 from service.search.signals import QueryContext
 from service.search.statements import candidates, entity_arm, features, later, turn_candidates
 from service.search.statements.entity_arm import EntityMatches
 from service.search.statements.features import Features
-from service.search.statements.plan import MIN_ARM_LIMIT, NOWHERE, Candidates, SearchPlan
+from service.search.statements.plan import Candidates
 from service.search.statements.turn_candidates import TurnContext, TurnQuery
-from service.search.techniques import AddedTexts, QueryVectors
 
 LeanMemories = Mapping[UUID, LeanMemory]
-
-SUMMARY_KEPT_S: Final = 10.0
-"""How long a scope's size and speakers are cached: a new speaker may be missing until then, and what
-another process stored as the first turn of a scope."""
-
-MAX_SUMMARIES: Final = 1_000
 
 MAX_WIDENED: Final = 64
 """Candidates are searched again, four times as many, if the page is short because messages gave way to their facts; up
@@ -93,29 +74,6 @@ TECHNIQUE_RESULTS = Histogram(
     ["technique"],
     buckets=(0, 1, 2, 5, 10, 20, 50, 100, 200, 500),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedText:
-    """The text of a query parsed and embedded. `term_ids`: by lexeme."""
-
-    parsed: ParsedQuery
-    term_ids: Mapping[str, int]
-    vectors: QueryVectors
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedSearch:
-    """A search that needs nothing but the database any more. `has_turns`: there are turns that may answer."""
-
-    query: Query
-    plan: SearchPlan
-    scope_rows: int
-    has_turns: bool
-    text: PreparedText
-    used: dict[str, TechniqueUse]
-    stopwatch: Stopwatch
-    now: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,122 +146,9 @@ async def most_important(query: Query, res: Resources) -> SearchResult:
 async def _prepare_and_read(
     query: Query, res: Resources, used: dict[str, TechniqueUse]
 ) -> tuple[PreparedSearch, ReadSearch]:
-    prepared = await prepare(query, res, used)
+    prepared = await preparation.prepare(query, res, used)
     async with res.db.snapshot(query.scope.workspace_id, steady_plans=query.as_of is None) as session:
         return prepared, await read(session, prepared, res)
-
-
-# -- before the snapshot ----------------------------------------------------------------------------------------------
-
-
-@tracing.traced("prepare")
-async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
-    """The query parsed, widened and embedded, with nothing held."""
-    stopwatch, now, on = Stopwatch(), query.as_of or res.clock(), query.ranking.techniques
-    plan = _plan(query, res, now)
-    summary = await _summary(query, plan, res)
-    widened = await techniques.widened(query, res) if on.query_expansion or on.hyde else AddedTexts()
-    text = await prepare_text(query, summary.speakers, now, stopwatch, res, added=widened.texts)
-    plan = replace(
-        plan,
-        terms=sorted(text.term_ids.values()),
-        vector=text.vectors.searched,
-        original_vector=text.vectors.plain,
-        asked_at=text.parsed.time.middle if text.parsed.time else None,
-    )
-    used = {**used, **widened.used, **text.vectors.used}
-    has_turns = summary.has_turns and query.may_find_turns
-    return PreparedSearch(query, plan, summary.rows, has_turns, text, used, stopwatch, now)
-
-
-async def prepare_text(
-    query: Query,
-    speakers: Sequence[str],
-    now: datetime,
-    stopwatch: Stopwatch,
-    res: Resources,
-    *,
-    added: Sequence[CleanText] = (),
-) -> PreparedText:
-    """The query's text, read with the `speakers` of the scope in mind; `added`: texts embedded with it."""
-    timezone, user_id = query.timezone or res.settings.timezone, query.scope.user_id
-    reference = query.reference or now
-    parsed = await query_parsing.parse_off_loop(query.text, reference, timezone, speakers, user_id, res)
-    stopwatch.lap("read")
-    more = [CleanText(query_parsing.without_names(text, speakers, user_id)) for text in added]
-    vectors = await embed(query, CleanText(parsed.embedding_text), more, res, is_request=parsed.is_request)
-    stopwatch.lap("embed")
-    return PreparedText(parsed, {term: lexemes.term_id(term) for term in parsed.terms}, vectors)
-
-
-async def embed(
-    query: Query, text: CleanText, added: Sequence[CleanText], res: Resources, *, is_request: bool
-) -> QueryVectors:
-    """The vector of the query's text and the texts added to it; none, with a warning, when the embedder does not
-    answer."""
-    is_request = is_request and query.ranking.techniques.requests and len(text) <= techniques.MAX_CHARS
-    try:
-        async with asyncio.timeout(res.context.remaining_s):
-            if not added and not is_request:
-                return QueryVectors(await res.embedder.embed_query(query.scope.workspace_id, text))
-            return await techniques.mean_vector(query, text, added, res, is_request=is_request)
-    except (EmbeddingError, TimeoutError):
-        return QueryVectors(None, warnings=("embedding_unavailable: vectors were not searched.",))
-
-
-def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
-    """What of the plan is known before the query is read."""
-    return SearchPlan(
-        scope=scopes.matching("m", query.scope, query.channels),
-        vector_scope=scopes.matching("v", query.scope, query.channels),
-        match=query.scope.match,
-        with_shared=query.scope.include_shared,
-        goal_scope=_goal_scope(query),
-        conditions=visibility.conditions("m", query, now),
-        generation=res.generation,
-        exact_rows=sizes.EXACT_ROWS,
-        filter_keys=filter_keys.needed(query.narrow),
-        column_ranges=column_ranges.needed(query.narrow, query.window),
-        tags=query.tags,
-        arm_limit=max(MIN_ARM_LIMIT, query.limit * 2),
-        limit=query.limit,
-    )
-
-
-def _goal_scope(query: Query) -> Condition:
-    """Where goals are looked for: where memories are, but none is shared."""
-    if query.scope.include_shared and not query.scope.has_owner:
-        return NOWHERE
-    return scopes.matching("g", query.scope.private, query.channels)
-
-
-async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSummary:
-    """How large the scope is and who speaks there. Of a union each part is looked up, and remembered, by itself: what
-    is shared is the same for every user."""
-    turns_of = scopes.matching("t", query.scope.private, query.channels).each
-    parts = zip_longest(plan.scope.each, turns_of, fillvalue=NOWHERE)  # no turn is shared
-    found = [await _part_summary(part, of_turns, query, res) for part, of_turns in parts]
-    speakers = sorted({name for each in found for name in each.speakers})
-    if len(found) == 1:
-        return found[0]
-    return ScopeSummary(sum(each.rows for each in found), tuple(speakers), any(each.has_turns for each in found))
-
-
-async def _part_summary(part: Condition, of_turns: Condition, query: Query, res: Resources) -> ScopeSummary:
-    """How large one part is and who speaks there, remembered for some seconds."""
-    count_to = max(sizes.EXACT_ROWS, sizes.BINARY_ROWS)
-    key = (part.sql, repr(part.values), count_to, res.context.wall)
-    kept_until, known = res.scope_summaries.get(key, (0.0, None))
-    fresh = known is not None and time.monotonic() < kept_until
-    metrics.looked_up("scope", hits=int(fresh), misses=int(not fresh))
-    if known is not None and fresh:
-        return known
-    async with res.db.read(query.scope.workspace_id, generic_plans=True) as session:
-        found = await candidates.summary(session, part, of_turns, count_to=count_to)
-    if len(res.scope_summaries) > MAX_SUMMARIES:
-        res.scope_summaries.clear()
-    res.scope_summaries[key] = (time.monotonic() + SUMMARY_KEPT_S, found)
-    return found
 
 
 # -- inside the snapshot ----------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from service.postgres import direct
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.search import answerability, signals
-from service.search.search import PreparedText, prepare_text
+from service.search.preparation import PreparedText, prepare_text
 from service.search.statements import turn_candidates
 from service.search.statements.entity_arm import EntityMatches
 from service.search.statements.turn_candidates import TurnQuery
