@@ -101,9 +101,6 @@ CREATE TABLE goal_vector (
         REFERENCES goal (workspace_id, id) ON DELETE CASCADE
 );
 ALTER TABLE goal_vector ALTER COLUMN embedding SET STORAGE MAIN;
-CREATE INDEX ix_goal_vector_hnsw_1 ON goal_vector
-    USING hnsw ((embedding::halfvec(:dimension)) halfvec_cosine_ops)
-    WHERE generation = 1;
 
 -- Totals of a tool; `timed_count` uses have a latency, of which `avg_latency_ms` is the mean.
 CREATE TABLE tool (

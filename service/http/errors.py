@@ -155,8 +155,6 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
         message = "is missing: send a JSON object"
     elif found[0]["type"] == "extra_forbidden":
         message += suggestions.of_field(suggestions.body_model(request), found[0]["loc"][1:])
-    elif found[0]["type"] == "missing":
-        message += suggestions.of_missing(request, found[0]["loc"])
     return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
 
 

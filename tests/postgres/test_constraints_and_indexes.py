@@ -11,7 +11,7 @@ import pytest
 Superuser = Any  # an asyncpg connection
 
 AUDITED = ("user_id", "session_id", "operation", "memory_type", "source_channel")
-SEARCHED = ("memory_vector", "turn_vector", "entity_vector", "strategy_vector", "goal_vector")
+SEARCHED = ("memory_vector", "turn_vector", "entity_vector", "strategy_vector")
 OF_A_CHANNEL = ("memory", "turn", "conversation", "entity", "strategy", "goal")
 OF_USER_AND_CHANNEL = ("memory", "conversation", "entity")
 BY_TIME = ("memory_history", "audit_log", "conversation_log", "tool_invocation")

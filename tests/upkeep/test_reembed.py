@@ -207,7 +207,7 @@ async def test_every_kind_of_vector_is_made_anew_and_taken_over_at_once(place: C
         before = len(place.old.embeddings.texts)
         assert (await found(client, "Note 7 is about subject 49."))[0] == "Note 7 is about subject 49."
         assert len(place.old.embeddings.texts) == before > asked - 1, "the old embedder was asked after the cut-over"
-        for table in ("memory_vector", "turn_vector", "goal_vector", "strategy_vector", "entity_vector"):
+        for table in ("memory_vector", "turn_vector", "strategy_vector", "entity_vector"):
             shape = await place.connection.fetchval(
                 "SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass($1)", f"ix_{table}_hnsw_2"
             )

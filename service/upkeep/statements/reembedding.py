@@ -75,7 +75,6 @@ class VectorGraph:
     is_partitioned: bool = False
     only: str = ""
     options: str = ""
-    has_check: bool = True
 
     def name(self, number: int, table: str | None = None) -> str:
         return f"ix_{table or self.table}_hnsw_{number}"
@@ -94,10 +93,11 @@ class VectorGraph:
 GRAPHS = (
     VectorGraph("memory_vector", True, " AND kind = 'text'", " WITH (m = 24, ef_construction = 200)"),
     VectorGraph("turn_vector", True),
-    VectorGraph("goal_vector"),
     VectorGraph("strategy_vector"),
-    VectorGraph("entity_vector", has_check=False),
+    VectorGraph("entity_vector"),
 )
+CHECKED = ("memory_vector", "turn_vector", "goal_vector", "strategy_vector")
+"""Tables that check the length of a generation's vectors."""
 
 
 async def begin(owner_url: str, model: str, dimension: int, *, again: bool = False) -> tuple[Generation, bool]:
@@ -195,8 +195,8 @@ async def _make_graphs(owner: AsyncConnection, generation: Generation) -> None:
             await owner.execute(text(graph.sql(generation, table)))
             if graph.is_partitioned and not await owner.scalar(IS_ATTACHED, {"name": name}):
                 await _patiently(owner, f"ALTER INDEX {graph.name(number)} ATTACH PARTITION {name}")
-        if graph.has_check:
-            await _make_check(owner, graph.table, generation)
+    for table in CHECKED:
+        await _make_check(owner, table, generation)
 
 
 async def _make_check(owner: AsyncConnection, table: str, generation: Generation) -> None:
