@@ -215,7 +215,6 @@ def environment(base_url: str) -> dict[str, str]:
         "LLM_BASE_URL": base_url,
         "LLM_API_KEY": "bench",
         "EXTRACTION_MODEL": scripted_model.EXTRACT,
-        "LOXODON_DECISION_MODEL": scripted_model.DECIDE,
         "LOXODON_CLASSIFIER_USE_LLM": "false",
     }
 

@@ -107,6 +107,7 @@ LISTED = (
     ListedFailure(REFUSED, ANY, ".*must lie between the years", "The calendar ends where Postgres has infinity"),
     ListedFailure(REFUSED, ANY, ".*must not be longer than 512 bytes", "maxLength counts letters, an index bytes"),
     # -- what is refused for another reason than the checks know
+    ListedFailure("IgnoredAuth", ANY, "Too many wrong keys", "429 from the hundredth wrong key in a minute on"),
     ListedFailure(TAKEN, ANY, "The body is larger than", "413, which the check does not count as a refusal"),
     # -- what is taken although the document is stricter
     ListedFailure(TAKEN, "POST /v1/memories/batch(/update)?", ANY, "Each item has its own outcome, an invalid one too"),

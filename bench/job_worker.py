@@ -38,6 +38,7 @@ from service.runtime.resources import Resources
 from service.upkeep import fade
 from service.upkeep.jobs import upkeep
 from service.upkeep.statements import fading
+from service.worker import loop
 from service.worker.loop import Worker
 from service.worker.registry import TASKS
 
@@ -45,15 +46,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DIMENSION = 384
-SETTINGS = Settings.model_validate(
-    {
-        "embedder_provider": "test",
-        "embedding_dim": DIMENSION,
-        "worker_poll_s": 0.05,
-        "job_lease_s": 1.1,
-        "job_backoff_s": 0.05,
-    }
-)
+SETTINGS = Settings.of({"embedder_provider": "test", "embedding_dim": DIMENSION})
+loop.POLL_S, loop.LEASE_S, loop.BACKOFF_S = 0.05, 1.1, 0.05
 BATCH = 40
 ATTEMPTS = 20
 

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 from uuid import UUID, uuid4
@@ -35,11 +36,12 @@ from service.postgres.roles import APP, OWNER, WORKER
 from service.queue import queue
 from service.queue.queue import FIRST_LANE, Wakeup
 from service.runtime.resources import Resources
+from service.worker import loop
 from service.worker.loop import Worker
 from service.worker.registry import Task
 
 CHUNK = 5_000  # jobs per enqueueing transaction
-SETTINGS = Settings.model_validate({})
+SETTINGS = Settings.of({})
 
 
 def new_kind() -> JobName:
@@ -113,7 +115,7 @@ async def latencies(res: Resources, app: Database, rounds: int) -> list[float]:
         ran.put_nowait(time.perf_counter())
 
     sender, found = Wakeup(app_url(app)), []
-    async with working(res, kind, Task(note), worker_poll_s=30.0):
+    async with working(res, kind, Task(note), poll_s=30.0):
         await asyncio.sleep(2)
         for _ in range(rounds):
             async with app.begin(workspace) as session:
@@ -179,16 +181,10 @@ async def remaining(worker: Database, kind: str) -> int:
 
 
 @asynccontextmanager
-async def working(res: Resources, kind: JobName, task: Task, **changes: Any) -> AsyncIterator[None]:
+async def working(res: Resources, kind: JobName, task: Task, *, poll_s: float = loop.POLL_S) -> AsyncIterator[None]:
     stop = asyncio.Event()
-    found = Resources(
-        res.db,
-        res.embedder,
-        res.generation,
-        None,
-        res.settings.model_copy(update=changes),
-        Wakeup(app_url(res.db)),
-    )
+    loop.POLL_S = poll_s
+    found = replace(res, wakeup=Wakeup(app_url(res.db)))
     running = asyncio.create_task(Worker(found, {kind: task}).run(stop))
     try:
         yield

@@ -35,7 +35,7 @@ PARAMETERS = frozenset({"coverage"})
 def only(**weights: float) -> Variant:
     """A request in which nothing but these signals counts."""
     none = dict.fromkeys(Weights.model_fields.keys() - PARAMETERS, 0.0)
-    factors = {"validity": False, "temporal_tag": False}
+    factors = {"current_factor": 1.0, "past_factor": 1.0, "expired_factor": 1.0}
     return {"weights": {**none, **weights}, "factors": factors}
 
 
@@ -54,7 +54,6 @@ VARIANTS: Mapping[str, Mapping[str, Variant]] = {
         "sum of the four arms": only(**dict.fromkeys(FOUR, 1.0)),
         "rrf of the four arms": {**only(**dict.fromkeys(FOUR, 1.0)), "fusion": "rrf"},
         "full signals by rrf": {"fusion": "rrf"},
-        "full signals by z-scores": {"fusion": "zscore"},
         FULL: {},
     },
     "without": {
@@ -68,9 +67,8 @@ VARIANTS: Mapping[str, Mapping[str, Variant]] = {
         "without entity": {"weights": {"entity": 0, "entity_alone": 0}},
         "without hybrid": {"techniques": {"hybrid": False}},
         "without entity_centric": {"techniques": {"entity_centric": False}},
-        "without requests": {"techniques": {"requests": False}},
-        "without validity": {"factors": {"validity": False}},
-        "without temporal_tag": {"factors": {"temporal_tag": False}},
+        "without validity": {"factors": {"expired_factor": 1.0}},
+        "without temporal_tag": {"factors": {"current_factor": 1.0, "past_factor": 1.0}},
     },
     "with": {
         FULL: {},

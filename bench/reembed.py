@@ -29,10 +29,11 @@ from bench.clients import LOST, Client
 from bench.numbers import percentile, table
 from bench.recall import only
 from bench.target import Service
+from service.worker import loop
 
 USER = {"user_id": "alice"}
 BATCH, LIMIT = 20, 10
-LEASE_S = 5
+LEASE_S = loop.LEASE_S
 BUILD_S = 6 * 3_600
 
 COPIED = """
@@ -203,8 +204,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--questions", type=int, default=30)
     options = parser.parse_args()
-    env = {"LOXODON_JOB_LEASE_S": str(LEASE_S)}  # a killed worker's job is taken up after it
-    with target.started(env=env, patient=True) as service:
+    with target.started(patient=True) as service:
         asyncio.run(
             run(service, options.memories, options.copies, options.kills, sentences.questions(options.questions, 3))
         )

@@ -23,8 +23,8 @@ KNOWN = re.compile(r"^\((\d+)\) (.*)$", re.MULTILINE)
 NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 FENCED = re.compile(r"^-----\n(.*?)\n-----$", re.MULTILINE | re.DOTALL)
 USER_MESSAGE = re.compile(r"^\[\d+\] \S+ \S+ \S+ user: (.*)$", re.MULTILINE)
-EXTRACT, DECIDE = "bench-extract", "bench-decide"
-"""The model names that the service uses for its two tasks."""
+EXTRACT = "bench-extract"
+"""The name of the model that extracts facts; another one decides."""
 
 USAGE = {"prompt_tokens": 400, "completion_tokens": 40, "total_tokens": 440}
 
@@ -32,7 +32,7 @@ USAGE = {"prompt_tokens": 400, "completion_tokens": 40, "total_tokens": 440}
 def reply(body: dict[str, Any]) -> str:
     """Returns the model's answer to a request."""
     prompt = body["messages"][1]["content"]
-    return json.dumps({"items": decided(prompt)} if body["model"] == DECIDE else {"facts": extracted(prompt)})
+    return json.dumps({"facts": extracted(prompt)} if body["model"] == EXTRACT else {"items": decided(prompt)})
 
 
 def extracted(prompt: str) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ DIMENSION = int(os.environ.get("LOXODON_TEST_DIM", "768"))
 
 @pytest.fixture(scope="session")
 def settings() -> Settings:
-    return Settings.model_validate({"embedding_dim": DIMENSION, "embedder_provider": "test", "reinforce": False})
+    return Settings.of({"embedding_dim": DIMENSION, "embedder_provider": "test", "reinforce": False})
 
 
 @pytest.fixture(scope="session")

@@ -43,7 +43,7 @@ CORPORA = Path(__file__).parents[2] / "tests" / "corpora"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = UUID(int=1)
 UTC_ZONE = ZoneInfo("UTC")
-RANKING = Ranking(factors=Factors(temporal_tag=False, validity=False))
+RANKING = Ranking(factors=Factors(current_factor=1.0, past_factor=1.0, expired_factor=1.0))
 
 
 @dataclass(frozen=True, slots=True)

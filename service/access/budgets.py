@@ -1,4 +1,4 @@
-"""Budgets of keys and workspaces: requests, kilobytes of bodies and searches, over all processes.
+"""Budgets of requests of keys and workspaces, over all processes.
 
 The buckets are rows in Postgres. This process takes tokens for a second ahead and spends them here, so a busy key costs
 one short transaction a second, and a key over its budget none until there are tokens again.
@@ -34,9 +34,6 @@ DENIED_S = (0.1, 1.0)
 
 BURST_S = 10.0
 """The budget of this many seconds may be spent at once: clients work in bursts."""
-
-SEARCH_BURST = 50
-"""The burst of searches."""
 
 REMEMBERED = 10_000
 
@@ -144,18 +141,12 @@ def of_request(settings: Settings, caller: Caller) -> list[Cost]:
     costs = []
     for subject, name in ((caller.key_id, "key"), (caller.workspace_id, "workspace")):
         setting = f"{name}_requests_per_s"
-        per_s = getattr(settings, setting)
+        per_s = settings.value(setting)
         if name == "key":
             per_s = lower(own.get(setting), granted.get(setting, per_s)) or 0.0
         if per_s > 0:
             costs.append((TokenBucket(subject, f"{name}-requests", per_s, max(1.0, per_s * BURST_S)), 1.0))
     return costs
-
-
-def of_search(settings: Settings, caller: Caller) -> list[Cost]:
-    """The additional cost of a search, if searches have a budget."""
-    per_s = settings.search_rate_per_s
-    return [(TokenBucket(caller.key_id, "key-searches", per_s, SEARCH_BURST), 1.0)] if per_s > 0 else []
 
 
 def rate_headers(scope: Scope) -> list[tuple[bytes, bytes]]:

@@ -63,8 +63,8 @@ CREATE UNLOGGED TABLE budget (
     CONSTRAINT pk_budget PRIMARY KEY (workspace_id, subject, unit)
 );
 
--- What a workspace spent on the language model on a day in UTC. `held`: calls in progress, by id, as [tokens, cost,
--- end]. An entry past its end, in seconds since 1970, was left by a process that died, and no longer counts.
+-- What a workspace spent on the language model on a day in UTC. `held`: calls in progress, by id, as [tokens, end].
+-- An entry past its end, in seconds since 1970, was left by a process that died, and no longer counts.
 CREATE TABLE model_day (
     workspace_id uuid NOT NULL,
     day date NOT NULL,

@@ -35,6 +35,7 @@ from service.kit.settings import Settings
 from service.mcp.routes import mcp
 from service.memories.routes import bulk, decisions, memories, relations, reviews, tags, why
 from service.observability import logs, tracing
+from service.providers import endpoints
 from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
 from service.search.routes import recall, search, timeline
@@ -93,6 +94,10 @@ NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": Fal
 Opener = Callable[[Settings], AbstractAsyncContextManager[Resources]]
 
 
+FAILED_KEYS_PER_MIN = 100
+"""Wrong keys that an address may send to a process, then 429: nobody mistypes so often, and guessing takes years."""
+
+
 def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
     """The API. `opener` gives the resources for the time of the lifespan; tests bring their own."""
 
@@ -109,10 +114,10 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.uses = uses
             app.state.key_uses = key_uses
             app.state.admission = Admission(resources.settings)
-            app.state.tokens = TokenSigner(resources.db, resources.settings.token_secret_value)
+            app.state.tokens = TokenSigner(resources.db, endpoints.secret(settings.server.token_secret))
             app.state.streams = OpenStreams()
             app.state.budgets = Budgets(resources.db)
-            app.state.keys = KeyRing(resources.db, failed_per_min=resources.settings.failed_keys_per_min)
+            app.state.keys = KeyRing(resources.db, failed_per_min=FAILED_KEYS_PER_MIN)
             app.state.probe = health.Probe(resources.db)
             app.state.scrape = Scrape(resources)
             yield
@@ -139,9 +144,9 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
     answer_headers.install(app, settings)
     for part in PARTS:
         app.include_router(part.router)
-    openapi.install(app, key_in_query=settings.auth_allow_query)
-    welcome.install(app, documented=settings.serve_docs)
-    if settings.serve_docs:
+    openapi.install(app, key_in_query=settings.server.auth_allow_query)
+    welcome.install(app, documented=settings.server.serve_docs)
+    if settings.server.serve_docs:
         openapi.serve_page(app)
     return app
 

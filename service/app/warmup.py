@@ -58,7 +58,7 @@ async def _try_out(res: Resources, app: FastAPI) -> None:
     began = time.perf_counter()
     try:
         async with asyncio.timeout(START_DELAY_MAX_S), asyncio.TaskGroup() as group:
-            group.create_task(connections(res, min(res.settings.pool_size, MAX_CONNECTIONS)))
+            group.create_task(connections(res, min(res.settings.database.pool_size, MAX_CONNECTIONS)))
             routes(app)
     except Exception as exc:  # the service starts without it
         log.warning("warm_up_failed", kind=type(exc).__name__)

@@ -53,7 +53,7 @@ async def record(given: Invocation, res: Resources, request: WriteContext) -> In
         if clean.conversation_id is not None:
             await tool_patterns.unmark(session, workspace_id, clean.conversation_id)
         recorded = replace(clean, id=row_id, recorded_at=recorded_at)
-        if res.settings.audit_level == "verbose":
+        if res.settings.history.audit_level == "verbose":
             about: Any = {"conversation_id": clean.conversation_id, "invocation": row_id}
             await append_audit(session, "record_tool", clean.scope, [], request, res, kind="procedural", **about)
         await store_answer(session, workspace_id, recorded, request)
@@ -167,7 +167,7 @@ async def _candidates(session: Session, new: Strategy, vector: Vector | None, re
 
 def _rate(known: Candidates, res: Resources) -> list[tuple[Strategy, bool]]:
     """The known strategies, and whether each is as similar as a duplicate."""
-    exact = res.settings.dedup_exact
+    exact = res.settings.memories.dedup_exact
     return [(each, cosine is not None and res.embedder.similarity(cosine) >= exact) for each, cosine in known]
 
 

@@ -115,12 +115,18 @@ def wait(
 
 
 @app.command()
-def mcp() -> None:
+def mcp(
+    user_id: Annotated[str | None, typer.Option(envvar="LOXODON_MCP_USER_ID", help="The user of all tools.")] = None,
+    agent_id: Annotated[str | None, typer.Option(envvar="LOXODON_MCP_AGENT_ID", help="Their agent.")] = None,
+    run_id: Annotated[str | None, typer.Option(envvar="LOXODON_MCP_RUN_ID", help="Their run.")] = None,
+    channel: Annotated[str | None, typer.Option(envvar="LOXODON_MCP_CHANNEL", help="Their channel.")] = None,
+) -> None:
     """Serve the Model Context Protocol on standard input and output, for the service at LOXODON_URL."""
     from service.launch import mcp_stdio
+    from service.mcp.requests import FixedIds
 
     with errors_in_a_sentence():
-        mcp_stdio.serve(settings())
+        mcp_stdio.serve(settings(), FixedIds(user_id, agent_id, run_id, channel))
 
 
 @app.command()

@@ -116,6 +116,6 @@ def restore(folder: Annotated[Path, typer.Argument(help="The folder of a backup.
     began = time.monotonic()
     with errors_in_a_sentence(), progress("restore") as advance:
         backup.restore(settings(), folder.absolute(), advance)
-        target = settings().data_dir
+        target = settings().server.data_dir
     found = {"data_dir": str(target), "took_s": round(time.monotonic() - began, 1)}
     show_json(found) if as_json else show_fields(found)

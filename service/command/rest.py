@@ -98,7 +98,7 @@ def api() -> Iterator[Api]:
     configured = settings()
     url, key = service_url(configured), service_key(configured)
     if not key:
-        far = f" to a key of {url}." if configured.url else f", and {URL} if it is far."
+        far = f" to a key of {url}." if configured.client.url else f", and {URL} if it is far."
         raise CommandError(f"No API key: set {KEY}{far}")
     found = Api(url, key)
     try:

@@ -24,7 +24,6 @@ from service.http.deps import Reader, ResourcesOf
 from service.http.errors import AUTOMEM
 from service.http.narrowing import NarrowingFields
 from service.http.query_parameters import body_of
-from service.http.reads import RATE_LIMITED
 from service.http.schemas import iso
 from service.memories.routes.connected import ConnectedMemoryItem
 from service.runtime.resources import Resources
@@ -59,7 +58,7 @@ class RecalledHits:
                 self.items[hit.memory.id] = automem_words.hit_item(hit, kind, relations)
 
 
-@router.get("/recall", dependencies=RATE_LIMITED)
+@router.get("/recall")
 async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
     """Ranked like every search here. Fields without a meaning here (context, language, active_path, embedding, ...) are
     ignored."""

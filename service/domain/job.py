@@ -61,6 +61,8 @@ def _check_interval(minutes: float) -> float:
 SHORTEST_MIN = 15
 """The interval at which the service looks for due jobs."""
 
+FLAG_STALE_MIN = 1_440.0
+
 Minutes = Annotated[float, Field(ge=0, le=44_640), AfterValidator(_check_interval)]
 
 
@@ -71,11 +73,15 @@ class JobIntervals(BaseModel):
 
     relevance: Minutes = 60
     decay: Minutes = 1_440
-    flag_stale: Minutes = 1_440
     forget: Minutes = 0
     promote: Minutes = 60
     patterns: Minutes = 60
     consolidate: Minutes = 15
+
+    def of(self, job: JobName) -> float:
+        """The minutes between runs of this job, 0 for one that workspaces do not have; memories are flagged as stale
+        once a day."""
+        return FLAG_STALE_MIN if job == "flag_stale" else float(getattr(self, job, 0))
 
 
 RunReason = Literal["schedule", "request"]

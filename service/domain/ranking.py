@@ -1,7 +1,7 @@
 """Options of the ranking: weights of signals, factors, techniques, and others that a caller may set.
 
-These are the defaults; the deployment's settings, the workspace's and the request override them in this order, field by
-field. docs/ranking.md says what each contributes.
+Defaults are here; the settings override techniques, and the request overrides all of it, field by field.
+docs/ranking.md says what each was measured to give.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Fusion = Literal["weighted", "zscore", "rrf"]
-"""How signals are normalised before they are summed: by the best and worst candidate, by deviation, or by rank."""
+Fusion = Literal["weighted", "rrf"]
+"""How signals are normalised before they are summed: by the best and worst candidate, or by rank."""
 
 Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Multiplier = Annotated[float, Field(ge=0.01, le=10, allow_inf_nan=False)]
@@ -63,15 +63,20 @@ class Weights(_Part):
 
 
 class Factors(_Part):
-    """Factors that multiply the sum. A strength of 0 is off; at 1 a factor ranges from 0 to 2, with 1 as neutral."""
+    """Factors that multiply the sum. A strength of 0 is off; at 1 a factor ranges from 0 to 2, with 1 as neutral. The
+    others are off at 1."""
 
     importance: Share = Field(default=0.0, description="Strength of importance times relevance")
-    recency: Share = Field(default=0.0, description="Strength of age: half the lift after recency_half_life_days")
+    recency: Share = Field(default=0.0, description="Strength of age: half the lift after 30 days")
     salience: Share = Field(default=0.0, description="Strength of salience, which grows with use")
-    temporal_tag: bool = Field(default=True, description="current_factor for the present, past_factor for the past")
     current_factor: Multiplier = Field(default=1.2, description="Factor for a memory tagged current")
     past_factor: Multiplier = Field(default=0.7, description="Factor for a memory tagged past")
-    validity: bool = Field(default=True, description="expired_factor (0.7) for memories no longer valid")
+    expired_factor: Multiplier = Field(default=0.7, description="Factor for a memory that is no longer valid")
+
+    @property
+    def tells_tags(self) -> bool:
+        """Whether temporal tags matter."""
+        return self.current_factor != 1 or self.past_factor != 1
 
 
 class RecallWeights(_Part):
@@ -97,26 +102,24 @@ class Techniques(_Part):
     entity_centric: bool = Field(default=True, description="Rank memories higher that name the entities of the query")
     query_expansion: bool = Field(default=False, description="Search also for the query rewritten as a statement")
     hyde: bool = Field(default=False, description="Search also for an answer that the language model makes up")
-    requests: bool = Field(
-        default=True, description="In 'Book me a flight', search for what is requested, not for other requests"
-    )
     self_query: bool = Field(default=False, description="Use times, types and tags in the query as filters")
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Everything that determines the ranking of one search. `diversity`: 0..1, how much a hit loses for repeating one
-    above it. `rerank`: a second model reorders the first hits. `half_life_days`: of recency."""
+    """Everything that decides the ranking of one search. `diversity`: 0..1, how much a hit loses for repeating one
+    above it. `rerank`: whether a second model reorders the first hits; None: if there is one."""
 
     fusion: Fusion = "weighted"
     weights: Weights = field(default_factory=Weights)
     factors: Factors = field(default_factory=Factors)
     techniques: Techniques = field(default_factory=Techniques)
     diversity: float = 0.0
-    rerank: bool = False
-    half_life_days: float = 30.0
-    expired_factor: float = 0.7
+    rerank: bool | None = None
 
+
+HALF_LIFE_DAYS = 30.0
+"""Age after which recency counts half."""
 
 Part = TypeVar("Part", bound=_Part)
 

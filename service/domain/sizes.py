@@ -24,6 +24,9 @@ took 13 s of CPU, a single text of that length 5 s."""
 PAGE_BYTES: Final = 4_000_000
 """Bytes of one page of an answer, which ends with the row that passes this, so it has at least one."""
 
+MAX_BODY_BYTES: Final = 4_000_000
+"""Bytes of the body of a request: as many as of a page of an answer."""
+
 MAX_BATCH_ITEMS: Final = 100
 """Items of one batch. The client waits until all of them are stored."""
 
@@ -41,7 +44,7 @@ MAX_ZONE: Final = 64
 """Twice the longest name of a time zone."""
 
 MAX_ITEMS: Final = 1_000
-"""Members of a list of ids, of a batch, or of the parts of a message."""
+"""Members of a list of ids, of a batch, of a page, or of the parts of a message."""
 
 MAX_MESSAGES: Final = 5_000
 MAX_DIMENSIONS: Final = 1_536

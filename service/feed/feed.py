@@ -39,7 +39,7 @@ def _check(after: FeedPlace, source: FeedSource, res: Resources) -> None:
             "after: comes from before the database was restored. Begin with after=now, and read all memories again.",
             field="after",
         )
-    if after.moment < source.now - timedelta(days=res.settings.history_retention_days):
+    if after.moment < source.now - timedelta(days=res.settings.history.retention_days):
         raise PlaceLost(
             "after: is older than what is kept (LOXODON_HISTORY_RETENTION_DAYS). Begin with after=now, and read all "
             "memories again.",

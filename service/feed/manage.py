@@ -117,7 +117,7 @@ def missing() -> NotFound:
 
 def _check(given: Mapping[str, Any], res: Resources) -> dict[str, Any]:
     values = dict(given)
-    if "url" in values and (fault := webhook_sender.fault_of(values["url"], res.settings.webhook_networks)):
+    if "url" in values and (fault := webhook_sender.fault_of(values["url"], res.settings.server.webhook_networks)):
         raise InvalidInput(f"url: {fault}.", field="url")
     if "events" in values:
         values["events"] = list(dict.fromkeys(values["events"]))

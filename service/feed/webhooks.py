@@ -179,7 +179,7 @@ async def _send(
         "webhook-timestamp": str(moment),
         "webhook-signature": " ".join(signed),
     }
-    networks = res.settings.webhook_networks
+    networks = res.settings.server.webhook_networks
     return await webhook_sender.post(webhook.url, body, headers, networks=networks, timeout_s=TIMEOUT_S)
 
 

@@ -22,6 +22,8 @@ from service.runtime.resources import Resources
 MIN_SIMILARITY = 0.5
 """Minimum score of an entity that was found by its vector only."""
 
+MAX_NODES = 500  # in the answer of a walk, or on a side of a path: a hub has thousands of neighbours
+
 MAX_EVIDENCE = 5
 """Memories shown per relation."""
 
@@ -159,10 +161,10 @@ async def path(
     """A shortest path with its entities and relations in its order. Raises NotFound naming the end."""
     await read(seen, [source_id], res, field="source_id")
     await read(seen, [target_id], res, field="target_id")
-    workspace_id, most = seen.workspace_id, res.settings.graph_max_nodes
+    workspace_id = seen.workspace_id
     async with res.db.snapshot(workspace_id) as session:
         way = await entity_walks.shortest_path(
-            session, workspace_id, source_id, target_id, edges, max_edges=max_edges, max_nodes=most
+            session, workspace_id, source_id, target_id, edges, max_edges=max_edges, max_nodes=MAX_NODES
         )
         nodes = await entities.get_many(session, EntityScope(workspace_id, None), way.entity_ids)
         relations = await _named(session, workspace_id, way.relations, {each.id: each.name for each in nodes.values()})

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from uuid import UUID
 
+from service.domain import sizes
 from service.domain.errors import TooManyRequests, Unavailable
 from service.kit.fair_gate import RETRY_AFTER_S, FairGate, RequestPlace
 from service.kit.settings import Settings
@@ -32,10 +33,10 @@ class Admission:
     """The gates that requests with a valid key pass."""
 
     def __init__(self, settings: Settings) -> None:
-        at_once = settings.pool_size
+        at_once = settings.database.pool_size
         self._gate = FairGate(at_once, share=max(1, int(at_once * SHARE)), waiting=WAITING)
         self._large = FairGate(LARGE_AT_ONCE, share=1, waiting=WAITING)
-        self._most_bytes = BODIES * settings.max_body_bytes
+        self._most_bytes = BODIES * sizes.MAX_BODY_BYTES
         self._bytes: Counter[UUID] = Counter()
 
     async def place(self, workspace: UUID, body_bytes: int) -> RequestPlace:

@@ -61,10 +61,10 @@ class AnswerHeaders:
 def install(app: FastAPI, settings: Settings) -> None:
     """Call last, so that it wraps the other middleware. Without `cors_origins` there are no CORS headers, and browsers
     block pages of other origins. No cookies are used, so none are allowed."""
-    if settings.cors_origins:
+    if settings.server.cors_origins:
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=settings.cors_origins,
+            allow_origins=settings.server.cors_origins,
             allow_methods=METHODS,
             allow_headers=BROWSERS_MAY_SEND,
             expose_headers=BROWSERS_MAY_READ,

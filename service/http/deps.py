@@ -107,7 +107,7 @@ async def authenticate(request: Request) -> Caller:
     bearer token, else from the header, else from the query, and the workspace comes from the key alone."""
     res: Resources = request.app.state.resources
     bearer, query = await BEARER(request), request.query_params.get("api_key")
-    if query is not None and not res.settings.auth_allow_query:  # even along with a valid key: URLs are logged
+    if query is not None and not res.settings.server.auth_allow_query:  # even along with a valid key: URLs are logged
         raise Unauthenticated("An API key in the URL (api_key) is not accepted: send Authorization: Bearer <key>.")
     secret = (bearer.credentials if bearer else _token(request) or await HEADER(request)) or query
     if not secret:
@@ -284,7 +284,7 @@ def read_scope(caller: Caller, res: Resources, given: ReadScopeFields, channel: 
             raise InvalidInput("include_shared: cannot be combined with shared.", field="include_shared")
         return replace(shared_scope(caller, **ids, channel=channel), include_shared=True)
     scope = scope_of(caller, **ids, channel=channel)
-    include_shared = res.settings.include_shared if given.include_shared is None else given.include_shared
+    include_shared = res.settings.search.include_shared if given.include_shared is None else given.include_shared
     return replace(scope, match=given.scope_match, include_shared=include_shared)
 
 
@@ -378,7 +378,7 @@ def metered(res: Resources, *, within_s: float | None = None) -> Resources:
     if res.context.budget is not None:
         return res
     settings = res.settings
-    deadline_s, overall_deadline_s = settings.request_deadline_s * MODELS_SHARE, None
+    deadline_s, overall_deadline_s = settings.server.request_deadline_s * MODELS_SHARE, None
     if within_s is not None:
         deadline_s, overall_deadline_s = min(deadline_s, within_s * TECHNIQUES_SHARE), within_s * MODELS_SHARE
     limits = Limits(MODEL_CALLS, MODEL_TOKENS, deadline_s, overall_deadline_s)

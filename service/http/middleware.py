@@ -21,6 +21,7 @@ from uuid_utils.compat import uuid7
 from service.access.budgets import of_request, rate_headers
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput, ServiceError
+from service.domain.sizes import MAX_BODY_BYTES
 from service.http import deps, errors, json_body, paths
 from service.http.admission import Admission
 from service.http.errors import AUTOMEM
@@ -81,8 +82,8 @@ class RequestMiddleware:
 
     def __init__(self, app: ASGIApp, *, settings: Settings) -> None:
         self._app = app
-        self._limits = BodyLimits(settings.max_body_bytes, BODY_TIMEOUT_S, BODY_BYTES_PER_S)
-        self._deadline_s = settings.request_deadline_s
+        self._limits = BodyLimits(MAX_BODY_BYTES, BODY_TIMEOUT_S, BODY_BYTES_PER_S)
+        self._deadline_s = settings.server.request_deadline_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -26,11 +26,8 @@ class ModelBudgetItem(ResponseModel):
     completion_tokens: int = Field(description="Tokens received")
     cost: float = Field(description="Cost at the configured prices")
     reserved_tokens: int = Field(description="Tokens reserved for calls in progress")
-    reserved_cost: float = Field(description="Cost reserved for calls in progress")
     soft_tokens: int | None = Field(description="Limit of sent, received and reserved tokens for requests; null: none")
     hard_tokens: int | None = Field(description="Limit for requests and jobs; null: none")
-    soft_cost: float | None = Field(description="Limit of the cost for requests; null: none")
-    hard_cost: float | None = Field(description="Limit of the cost for requests and jobs; null: none")
 
 
 async def read(caller: Caller, res: Resources) -> ModelBudgetItem | None:
@@ -42,6 +39,11 @@ async def budget_item(session: Session, caller: Caller, res: Resources) -> Model
     """None without a model, and for a key with a wall, as these figures cover the whole workspace."""
     if res.llm is None or caller.wall:
         return None
-    account, budget = await model_days.account(session, caller.workspace_id, res.clock()), res.settings.model_budget
-    limits = {name: getattr(budget, name) or None for name in ("soft_tokens", "hard_tokens", "soft_cost", "hard_cost")}
-    return ModelBudgetItem.of(account, day=account.day.isoformat(), state=account.state(budget), **limits)
+    account, budget = await model_days.account(session, caller.workspace_id, res.clock()), res.settings.llm.budget
+    return ModelBudgetItem.of(
+        account,
+        day=account.day.isoformat(),
+        state=account.state(budget),
+        soft_tokens=budget.soft_tokens or None,
+        hard_tokens=budget.hard_tokens or None,
+    )

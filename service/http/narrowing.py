@@ -241,7 +241,7 @@ async def window(body: NarrowingFields, res: Resources) -> tuple[Window, tuple[s
     """The time window of the request, and a warning when `time_query` was not understood."""
     if body.time_query is None:
         return Window(body.start, body.end), ()
-    zone = body.timezone or res.settings.timezone
+    zone = body.timezone or res.settings.memories.timezone
     return await _time_window(body.time_query, body.timestamp or res.clock(), zone, res)
 
 

@@ -14,10 +14,9 @@ from uuid import UUID
 from fastapi import Depends, Query, Request, Response
 from pydantic_core import to_json
 
-from service.access.budgets import Budgets, of_search
 from service.access.write_behind import ReadLog, UseCounter
 from service.domain.access import Caller
-from service.domain.errors import ClientGone, DeadlineExceeded, InvalidInput
+from service.domain.errors import ClientGone, DeadlineExceeded
 from service.domain.memory import LeanMemory
 from service.domain.moments import elapsed_ms
 from service.domain.query import Detail
@@ -26,26 +25,6 @@ from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.http.deps import ResourcesOf, metered, session_of
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import AuditEntry, thresholds
-
-
-async def within_search_rate(request: Request, res: ResourcesOf) -> None:
-    """A dependency that raises RateLimited for too many searches."""
-    caller: Caller = request.state.caller
-    if costs := of_search(res.settings, caller):
-        budgets: Budgets = request.app.state.budgets
-        await budgets.spend(request.scope, caller.workspace_id, costs)
-
-
-RATE_LIMITED = [Depends(within_search_rate)]
-
-
-def page_limit(limit: int, res: Resources, *, given: bool) -> int:
-    """`limit`, cut to the largest page if it is a default; raises InvalidInput if the caller gave more."""
-    most = res.settings.max_page_size
-    if given and limit > most:
-        raise InvalidInput(f"limit: must be at most {most}.", field="limit")
-    return min(limit, most)
-
 
 ReadOn = Annotated[str | None, Query(max_length=100)]
 """The cursor of a list that is paged by offset."""
@@ -150,7 +129,7 @@ class AuditRead:
         request = self._request
         caller: Caller = request.state.caller
         res: Resources = request.state.resources
-        if res.settings.audit_level not in LEVELS:
+        if res.settings.history.audit_level not in LEVELS:
             return
         log: ReadLog = request.app.state.reads
         searched = (scope.channel, *channels, GLOBAL_CHANNEL)
@@ -186,7 +165,7 @@ def _metadata(
     parameters: Mapping[str, Any],
 ) -> dict[str, Any]:
     metadata: dict[str, Any] = {"route": route}
-    verbose = res.settings.audit_level == "verbose"
+    verbose = res.settings.history.audit_level == "verbose"
     if elsewhere := [str(each.id) for each in found if each.channel != scope.channel]:
         metadata["cross_channel_ids"] = elsewhere
     if verbose:
@@ -209,7 +188,7 @@ def use_counter(request: Request) -> CountUse:
     def count_use(found: Sequence[LeanMemory], entities: Iterable[UUID] = ()) -> None:
         caller: Caller = request.state.caller
         res: Resources = request.state.resources
-        if res.settings.reinforce:
+        if res.settings.search.reinforce:
             uses: UseCounter = request.app.state.uses
             uses.add(caller.workspace_id, [each.id for each in found], res.clock(), entities=entities)
 
@@ -224,7 +203,7 @@ async def _counts(
     res: ResourcesOf,
     reinforce: Annotated[bool, Query(description="Count the results as used; false for previews")] = True,
 ) -> bool:
-    return reinforce and res.settings.reinforce
+    return reinforce and res.settings.search.reinforce
 
 
 CountsOf = Annotated[bool, Depends(_counts)]

@@ -148,7 +148,7 @@ def _payload(name: JobName, ids: Mapping[str, str | None], *, system: bool) -> P
 
 def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> tuple[float, datetime | None] | None:
     """Seconds between the runs of a job in each workspace, and when the next is due; None for other jobs."""
-    interval_s = 60 * float(getattr(res.settings.job_intervals_min, name, 0))
+    interval_s = 60 * res.settings.jobs.intervals_min.of(name)
     if not interval_s:
         return None
     return interval_s, runs[0].created_at + timedelta(seconds=interval_s) if runs else None

@@ -41,22 +41,22 @@ Advance = Callable[[str, int, int], None]
 def backup(settings: Settings, folder: Path, advance: Advance = lambda *_: None) -> int:
     """Copies the embedded database into a new folder, while the service goes on. Returns the bytes of the copy; it is
     there whole, or not at all. Raises LaunchError."""
-    if settings.database_url is not None or settings.owner_database_url is not None:
+    if settings.database.url is not None or settings.database.owner_url is not None:
         raise LaunchError(NOT_EMBEDDED)
-    cluster = settings.data_dir.absolute() / "postgres"
+    cluster = settings.server.data_dir.absolute() / "postgres"
     if not cluster.exists():
-        raise LaunchError(f"There is no database in {settings.data_dir}: LOXODON_DATA_DIR names the folder.")
+        raise LaunchError(f"There is no database in {settings.server.data_dir}: LOXODON_DATA_DIR names the folder.")
     if folder.exists():
         raise LaunchError(f"{folder} is there already. Name a folder that is not.")
     fresh = folder.with_name(folder.name + ".unfinished")
     shutil.rmtree(fresh, ignore_errors=True)
-    with removed_on_failure(fresh), _server(settings.data_dir) as server:
+    with removed_on_failure(fresh), _server(settings.server.data_dir) as server:
         fresh.mkdir(mode=0o700, parents=True)
         where = ["-h", str(server.socket_dir), "-p", str(server.port), "-U", BACKUP_LOGIN, "--no-password"]
         how = ["-D", str(fresh), "-Ft", "-z", "-X", "stream", "-c", "fast"]
         password = {"PGPASSWORD": server.passwords[BACKUP_LOGIN]}
         _run(["pg_basebackup", *where, *how], "The backup failed", password, advance)
-        key = settings.data_dir / KEY_FILE
+        key = settings.server.data_dir / KEY_FILE
         if key.exists():
             shutil.copy2(key, fresh / KEY_FILE)
         fresh.rename(folder)
@@ -68,7 +68,7 @@ def restore(settings: Settings, folder: Path, advance: Advance = lambda *_: None
     once and stopped. Raises LaunchError, and then leaves no database there."""
     if not (folder / BASE).is_file() or not (folder / MANIFEST).is_file():
         raise LaunchError(f"{folder} is not a backup: it lacks {BASE} or {MANIFEST}.")
-    target = settings.data_dir.absolute()
+    target = settings.server.data_dir.absolute()
     cluster = target / "postgres"
     if cluster.exists():
         raise LaunchError(

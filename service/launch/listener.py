@@ -69,13 +69,15 @@ def reachable_url(host: str, port: int) -> str:
 
 def service_url(settings: Settings) -> str:
     """LOXODON_URL, else the service on this machine; without a slash at its end."""
-    return settings.url.rstrip("/") if settings.url else reachable_url(settings.host, settings.port)
+    if settings.client.url:
+        return settings.client.url.rstrip("/")
+    return reachable_url(settings.server.host, settings.server.port)
 
 
 def service_key(settings: Settings) -> str | None:
     """LOXODON_API_KEY; on this machine else the first key, which opens everything and so goes nowhere else. Raises
     LaunchError where it cannot be read."""
-    if settings.api_key is not None or settings.url:
-        return secret(settings.api_key)
-    given = secret(settings.bootstrap_api_key)
-    return given or data_dir.kept_first_key(settings.data_dir, secret(settings.database_url))
+    if settings.client.api_key is not None or settings.client.url:
+        return secret(settings.client.api_key)
+    given = secret(settings.server.bootstrap_api_key)
+    return given or data_dir.kept_first_key(settings.server.data_dir, secret(settings.database.url))

@@ -25,13 +25,12 @@ NO_KEY = (
 )
 
 
-def serve(settings: Settings) -> None:
+def serve(settings: Settings, ids: FixedIds) -> None:
     """Runs until standard input ends. Raises LaunchError without a key."""
     logs.set_up(settings)
     key = service_key(settings)
     if key is None:
         raise LaunchError(NO_KEY)
-    ids = FixedIds(settings.mcp_user_id, settings.mcp_agent_id, settings.mcp_run_id, settings.mcp_channel)
     asyncio.run(_serve(service_url(settings), key, ids))
 
 

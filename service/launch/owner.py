@@ -15,8 +15,8 @@ from service.postgres.roles import LOGINS, OWNER, WORKER
 def login_url(settings: Settings, role: str) -> Iterator[str]:
     """The URL for OWNER, or for WORKER, which row-level security keeps in one workspace: from its variable, else
     DATABASE_URL, else the embedded server, which is started for the block if it does not run. Raises LaunchError."""
-    own = {OWNER: settings.owner_database_url, WORKER: settings.worker_database_url}[role]
-    named, data_dir = own or settings.database_url, settings.data_dir
+    own = {OWNER: settings.database.owner_url, WORKER: settings.database.worker_url}[role]
+    named, data_dir = own or settings.database.url, settings.server.data_dir
     if named is not None:
         yield named.get_secret_value()
         return

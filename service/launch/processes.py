@@ -39,6 +39,7 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
     note = asyncio.run(preflight(settings))
     if note is not None:
         print(f"\nloxodon: {note}\n", file=sys.stderr, flush=True)
+    host, port = settings.server.host, settings.server.port
     options: dict[str, Any] = {
         "factory": True,
         "access_log": False,  # it would print ?q= and ?api_key=
@@ -47,14 +48,14 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
         "http": HTTP,
         "ws": "none",
         "limit_concurrency": MAX_CONNECTIONS,
-        "forwarded_allow_ips": settings.trusted_proxies,
-        "timeout_graceful_shutdown": int(settings.request_deadline_s) + DRAIN_MARGIN_S,
+        "forwarded_allow_ips": settings.server.trusted_proxies,
+        "timeout_graceful_shutdown": int(settings.server.request_deadline_s) + DRAIN_MARGIN_S,
     }
     if reload:
-        where = {"fd": fd} if fd is not None else {"host": settings.host, "port": settings.port}
+        where = {"fd": fd} if fd is not None else {"host": host, "port": port}
         uvicorn.run(APP, reload=True, reload_dirs=["service"], **where, **options)
         return 0
-    listening = socket.socket(fileno=fd) if fd is not None else listener.listen(settings.host, settings.port)
+    listening = socket.socket(fileno=fd) if fd is not None else listener.listen(host, port)
 
     class DrainingServer(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

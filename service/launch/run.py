@@ -54,14 +54,14 @@ WORKER_ONLY = ("LOXODON_WORKER_DATABASE_URL",)
 def run(settings: Settings, *, reload: bool = False) -> int:
     """Runs until a stop signal, then returns 0. Raises LaunchError when it cannot start or cannot go on."""
     _check_installed(settings)
-    folder = settings.data_dir.absolute()
+    folder = settings.server.data_dir.absolute()
     data_dir.prepare(folder)
     compile_once()
     ownership = Ownership(folder)
     crashed = ownership.take()
     try:
         with listener.listen(
-            settings.host, settings.port, patience_s=TAKEOVER_PATIENCE_S if crashed else 0.0
+            settings.server.host, settings.server.port, patience_s=TAKEOVER_PATIENCE_S if crashed else 0.0
         ) as api_socket:
             return _Launcher(settings, folder, ownership, api_socket, reload=reload).go()
     finally:
@@ -79,7 +79,7 @@ class _Launcher:
         self._ownership = ownership
         self._socket = api_socket
         self._reload = reload
-        self._url = listener.reachable_url(settings.host, settings.port)
+        self._url = listener.reachable_url(settings.server.host, settings.server.port)
         self._supervisor = Supervisor(stop_order=STOP_ORDER, say=say)
 
     def go(self) -> int:
@@ -100,7 +100,9 @@ class _Launcher:
         return 0
 
     def _bring_up(self) -> None:
-        key = first_key(self._folder, secret(self._settings.bootstrap_api_key), secret(self._settings.database_url))
+        key = first_key(
+            self._folder, secret(self._settings.server.bootstrap_api_key), secret(self._settings.database.url)
+        )
         env = self._database_environment()
         say("Bringing the database up to date …")
         with self._api_behind_gate(env):
@@ -120,7 +122,7 @@ class _Launcher:
     def _database_environment(self) -> dict[str, str]:
         """The environment for the children; starts the embedded Postgres unless a database was named."""
         env = _child_environment()
-        if self._settings.database_url is not None:
+        if self._settings.database.url is not None:
             return env
         say(f"Starting Postgres in {self._folder} …")
         postgres = EmbeddedPostgres(self._folder)
@@ -133,7 +135,7 @@ class _Launcher:
         reading, writing = os.pipe()
         descriptor = self._socket.fileno()
         words = ["api", "--fd", str(descriptor), "--gate", str(reading), *(["--reload"] if self._reload else [])]
-        limit_s = self._settings.request_deadline_s + 2 * DRAIN_MARGIN_S
+        limit_s = self._settings.server.request_deadline_s + 2 * DRAIN_MARGIN_S
         try:
             kept = without(env, MIGRATE_ONLY + WORKER_ONLY)
             self._start("API", words, kept, stop_timeout_s=limit_s, fds=[descriptor, reading])
@@ -167,7 +169,7 @@ class _Launcher:
         return status, f"{name} ({found['llm_status'].removeprefix(f'{name} ')})" if name else "none: rules"
 
     def _store(self) -> str:
-        return str(self._folder) if self._settings.database_url is None else "the database in DATABASE_URL"
+        return str(self._folder) if self._settings.database.url is None else "the database in DATABASE_URL"
 
 
 def compile_once() -> None:
@@ -184,9 +186,9 @@ def _child_environment() -> dict[str, str]:
 
 def _check_installed(settings: Settings) -> None:
     """Raises an error with the line that installs Postgres or the embedding model, where one is needed and missing."""
-    if settings.database_url is None:
+    if settings.database.url is None:
         find_binaries()
-    if settings.embedder_model_dir is None and (settings.embedder_provider or "local").strip().lower() in LOCAL:
+    if settings.embedder.model is None and (settings.embedder.provider or "local").strip().lower() in LOCAL:
         model_files.installed()
 
 

@@ -29,11 +29,11 @@ def migrate_database(settings: Settings, revision: str = "head") -> None:
     Without DATABASE_URL it starts the embedded server, which must not be running: a running one is migrated already.
     Raises StoreUnavailable when the database cannot be used.
     """
-    named = settings.owner_database_url or settings.database_url
+    named = settings.database.owner_url or settings.database.url
     if named is not None:
         _bring_up_to_date(named.get_secret_value(), settings, revision)
         return
-    with EmbeddedPostgres(settings.data_dir) as server:
+    with EmbeddedPostgres(settings.server.data_dir) as server:
         _bring_up_to_date(server.url(MIGRATE_LOGIN), settings, revision)
 
 
@@ -58,8 +58,8 @@ def wait_for_schema(settings: Settings, *, role: str, timeout_s: float) -> None:
 def _bring_up_to_date(url: str, settings: Settings, revision: str) -> None:
     migrate.upgrade(url, settings, revision)
     if revision == "head":
-        asyncio.run(generations.record_first(url, embedder_model(settings), settings.embedding_dim))
-    if settings.bootstrap_api_key is not None:
-        found = asyncio.run(bootstrap.ensure_admin_key(url, settings.bootstrap_api_key.get_secret_value()))
+        asyncio.run(generations.record_first(url, embedder_model(settings), settings.embedder.dim))
+    if settings.server.bootstrap_api_key is not None:
+        found = asyncio.run(bootstrap.ensure_admin_key(url, settings.server.bootstrap_api_key.get_secret_value()))
         if found is FirstKey.REVOKED:
             print(REVOKED, flush=True)

@@ -46,7 +46,7 @@ async def decide(draft: Draft, res: Resources) -> Draft:
     """The draft with a decision; a model is asked only about texts that are near."""
     if draft.decision is not None:
         return draft
-    near = draft.seen[0].similarity >= res.settings.dedup_near
+    near = draft.seen[0].similarity >= res.settings.memories.dedup_near
     ask, workspace_id = draft.options.use_llm and near, draft.scope.workspace_id
     judged = await decisions.decide(draft.statement, draft.seen, workspace_id, res, llm=ask)
     decision = await with_texts(_for_single_text(judged, draft), draft, res)
@@ -88,7 +88,7 @@ def without_judgement(draft: Draft, limits: Settings) -> Decision | None:
     if not draft.seen:
         return None if draft.fact else _unjudged(draft, Edit(Action.ADD, None, draft.clean), Reason.NOTHING_NEAR)
     nearest = draft.seen[0]
-    if nearest.similarity >= limits.dedup_exact and is_same(draft.clean, nearest.text):
+    if nearest.similarity >= limits.memories.dedup_exact and is_same(draft.clean, nearest.text):
         renewed = nearest.start is not None and draft.start > nearest.start
         return _unjudged(draft, Edit(Action.NONE, nearest, renewed=renewed), Reason.SAME_WORDS)
     return None
@@ -198,7 +198,7 @@ def _still_holds(draft: Draft, found: Neighbours, res: Resources) -> Draft:
     seen = {each.state for each in draft.seen}
     for each in there:
         if each.state not in seen and (
-            each.id in targets or each.similarity >= res.settings.dedup_near or _bears_on(draft, each)
+            each.id in targets or each.similarity >= res.settings.memories.dedup_near or _bears_on(draft, each)
         ):
             raise Stale
     return draft

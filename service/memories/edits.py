@@ -115,7 +115,7 @@ def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy
         return "in_place"
     if draft.fact is not None and draft.fact.correction:
         return "supersede"
-    wanted, since = settings.contradiction_policy, draft.given.t_valid
+    wanted, since = settings.memories.contradiction_policy, draft.given.t_valid
     if wanted == "in_place" and since is not None and since > draft.received_at:
         return "supersede"
     return wanted

@@ -96,7 +96,7 @@ async def remove_outlived(res: Resources) -> int:
     while True:
         async with res.db.read(NIL_WORKSPACE) as session:
             found = await schedule.outlived(
-                session, res.clock(), retention_days=res.settings.memory_retention_days, limit=BATCH
+                session, res.clock(), retention_days=res.settings.memories.retention_days, limit=BATCH
             )
         batch = 0
         for workspace_id, group in groupby(sorted(found), key=itemgetter(0)):

@@ -141,7 +141,7 @@ async def _add(news: LateNews, draft: Draft, here: Place, target: UUID) -> UUID:
     session, res, workspace_id = news.session, news.res, news.scope.workspace_id
     given = replace(draft.given, t_valid=here.t_valid, t_invalid=here.t_invalid)
     new = replace(draft, given=given, options=replace(draft.options, dedup=False)).finish(uuid7())
-    is_memory = res.settings.contradiction_policy == "supersede"
+    is_memory = res.settings.memories.contradiction_policy == "supersede"
     await direct.insert(
         session,
         *memories.new_rows([new], generation=res.generation, now=res.clock()),
@@ -179,7 +179,7 @@ async def _tie(news: LateNews, here: Place, new_id: UUID) -> None:
 async def _end(news: LateNews, memory_id: UUID, at: datetime, by: UUID) -> None:
     """Another memory that held until the statement began."""
     session, scope, evidence, res = news.session, news.scope, news.evidence, news.res
-    if res.settings.contradiction_policy == "supersede":
+    if res.settings.memories.contradiction_policy == "supersede":
         await write.supersede(session, scope, memory_id, by, evidence, res, at=at, ruling_id=news.ruling_id)
     else:
         await write.retire(session, scope, memory_id, evidence, res, at=at, ruling_id=news.ruling_id)

@@ -84,7 +84,7 @@ async def promote_if_worthy(
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None or memory.scope.channel == GLOBAL_CHANNEL:
         return None
-    rules, now = res.settings.promoting, res.clock()
+    rules, now = res.settings.jobs.promoting, res.clock()
     async with write_transaction(memory.scope, res, request) as session:
         if not await edges.lock_ends(session, workspace_id, [memory_id], now=now):
             return None

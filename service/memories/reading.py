@@ -175,7 +175,7 @@ async def tagged(
         ids = (await visibility.most_important(session, rows, limit=skip + limit + 1))[skip:]
         found, count = await memories.get_items(session, scope.workspace_id, ids[:limit], detail)
         has_more, ids = len(ids) > count, ids[:count]
-        limit_each = res.settings.recall_relation_limit
+        limit_each = res.settings.search.relation_limit
         steps = await edges.connected(session, scope.workspace_id, ids, here, each=limit_each, now=now)
         ends = {step.memory_id for each in steps.values() for step in each}
         others, _ = await memories.get_items(session, scope.workspace_id, list(ends - set(ids)), "lean")
@@ -190,7 +190,7 @@ class ConnectedMemories(NamedTuple):
 
 
 async def connected(query: Query, ids: Sequence[UUID], res: Resources) -> ConnectedMemories:
-    """At most `settings.recall_relation_limit` connected memories for each of these, strongest first. They match the
+    """At most `settings.search.relation_limit` connected memories for each of these, strongest first. They match the
     scope, channels and validity of the query, but not necessarily its text."""
     now, workspace_id = res.clock(), query.scope.workspace_id
     unfiltered = replace(
@@ -198,7 +198,7 @@ async def connected(query: Query, ids: Sequence[UUID], res: Resources) -> Connec
     )
     rows = scopes.matching("m", query.scope, query.channels) & visibility.conditions("m", unfiltered, now)
     async with res.db.snapshot(workspace_id) as session:
-        limit_each = res.settings.recall_relation_limit
+        limit_each = res.settings.search.relation_limit
         steps = await edges.connected(session, workspace_id, ids, rows, each=limit_each, now=now)
         ends = {step.memory_id for each in steps.values() for step in each}
         found, _ = await memories.get_items(session, workspace_id, list(ends), "lean")

@@ -115,11 +115,10 @@ async def _prepared(memory: Memory, revision: Revision, res: Resources) -> Draft
             metadata=revision.metadata or {},
             # a message keeps its day; a correction by hand speaks of today
             timestamp=memory.timestamp if record else None,
-            timezone=settings.timezone,
+            timezone=settings.memories.timezone,
         ),
         options=Options(
             use_llm=False,
-            strict_size=settings.content_limits == "strict",
             record=record,
             embed_later=not revision.embed_now,
         ),

@@ -352,7 +352,7 @@ async def _snapshot(session: Session, workspace_id: UUID, target: UUID, res: Res
 
 def audit_rows(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources) -> NewRows:
     """One audit entry per outcome, none if the workspace wants no audit."""
-    if res.settings.audit_level == "off":
+    if res.settings.history.audit_level == "off":
         return audit.new_rows([])
     thresholds = audit.thresholds(res.settings)
     entries = [

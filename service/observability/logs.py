@@ -1,6 +1,6 @@
 """Logging: one line per event on standard error, with ids and counts, never memory text.
 
-Text on a terminal, otherwise one JSON object a line (LOXODON_LOG_FORMAT).
+Text on a terminal, otherwise one JSON object a line.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SHORT_ID = 12
 
 def set_up(settings: Settings) -> None:
     """Routes structlog and the standard library's loggers to one place. Call once per process."""
-    level = settings.log_level
+    level = settings.server.log_level
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -50,7 +50,7 @@ def set_up(settings: Settings) -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name, FROM_LIBRARY],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderer(settings.log_format)],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_renderer()],
         )
     )
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
@@ -58,14 +58,14 @@ def set_up(settings: Settings) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
-def _renderer(form: str) -> list[structlog.typing.Processor]:
-    if form == "json" or (form == "auto" and not sys.stderr.isatty()):
+def _renderer() -> list[structlog.typing.Processor]:
+    """Text for a person at a terminal, JSON for all else."""
+    if not sys.stderr.isatty():
         return [structlog.processors.JSONRenderer()]
-    colors = sys.stderr.isatty()
     return [
         _frames_below,
         _on_one_line,
-        structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback),
+        structlog.dev.ConsoleRenderer(colors=True, exception_formatter=structlog.dev.plain_traceback),
     ]
 
 

@@ -71,7 +71,7 @@ LOCK_LOOK_S = 0.2
 
 def render(sql: str, settings: Settings) -> str:
     """`sql` with its psql variables: `:dimension` of generation 1's vectors, `:partitions` by hash of the workspace."""
-    values = {"dimension": settings.embedding_dim, "partitions": settings.vector_partitions}
+    values = {"dimension": settings.embedder.dim, "partitions": settings.database.vector_partitions}
     return re.sub(r"(?<![\w:]):(dimension|partitions)\b", lambda variable: str(values[variable[1]]), sql)
 
 

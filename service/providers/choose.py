@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
@@ -37,13 +38,13 @@ def embedder_model(settings: Settings) -> str:
 
 def embedder_dimension(settings: Settings) -> int:
     """The length of the vectors of the configured embedder."""
-    return settings.embedding_dim if embedder_endpoint(settings, or_key="none") else DIMENSION
+    return settings.embedder.dim if embedder_endpoint(settings, or_key="none") else DIMENSION
 
 
 def open_embedder(settings: Settings, *, seldom_used: bool = False) -> Embedder:
     """The configured embedder, ready; loading the local one takes about a second. `seldom_used`: the local one is
     loaded when it is needed, in a process of its own."""
-    return _open_embedder(settings, embedder_endpoint(settings), settings.embedding_dim, seldom_used=seldom_used)
+    return _open_embedder(settings, embedder_endpoint(settings), settings.embedder.dim, seldom_used=seldom_used)
 
 
 def open_embedder_of(settings: Settings, model: str, dimension: int, *, seldom_used: bool = False) -> Embedder:
@@ -54,9 +55,9 @@ def open_embedder_of(settings: Settings, model: str, dimension: int, *, seldom_u
     if model == LOCAL_MODEL:
         return _open_embedder(settings, None, dimension, seldom_used=seldom_used)
     provider, _, name = model.partition(":")
-    is_same = provider == canonical(settings.embedder_provider)
-    key = settings.old_embedder_api_key or (settings.embedder_api_key if is_same else None)
-    url = settings.old_embedder_base_url or (settings.embedder_base_url if is_same else None)
+    is_same = provider == canonical(settings.embedder.provider)
+    key = settings.embedder.old_api_key or (settings.embedder.api_key if is_same else None)
+    url = settings.embedder.old_base_url or (settings.embedder.base_url if is_same else None)
     try:
         endpoint = choose_embedder(
             provider=provider, model=name, api_key=secret(key), base_url=url, keys=keys(settings)
@@ -70,13 +71,13 @@ def _open_embedder(settings: Settings, endpoint: Endpoint | None, dimension: int
     if endpoint is None:
         open_local = LentEmbedder if seldom_used else LocalEmbedder.load
         return open_local(
-            settings.embedder_model_dir,
-            threads=settings.embedder_threads,
+            Path(settings.embedder.model) if settings.embedder.model else None,
+            threads=settings.embedder.threads,
         )
     return OpenAiEmbedder(
         endpoint,
         dimension,
-        options=ClientOptions(timeout_s=EMBEDDER_TIMEOUT_S, retries=_retries(settings)),
+        options=ClientOptions(timeout_s=EMBEDDER_TIMEOUT_S, retries=RetryPolicy()),
         deadline_s=EMBEDDER_TIMEOUT_S,
     )
 
@@ -86,26 +87,23 @@ def open_llm(settings: Settings) -> Llm | None:
     endpoint = llm_endpoint(settings)
     if endpoint is None:
         return None
-    attempt_s = min(LLM_ATTEMPT_S, settings.llm_timeout_s)
-    options = ClientOptions(timeout_s=attempt_s, concurrency=settings.llm_concurrency, retries=_retries(settings))
+    attempt_s = min(LLM_ATTEMPT_S, settings.llm.timeout_s)
+    options = ClientOptions(timeout_s=attempt_s, concurrency=settings.llm.concurrency, retries=RetryPolicy())
     return OpenAiLlm(endpoint, options)
 
 
 def open_reranker(settings: Settings) -> Reranker | None:
     """The server that reranks; None without one (a language model needs none)."""
-    if settings.rerank_provider != "http" or not settings.rerank_url:
+    api = settings.search.rerank_provider
+    if api in ("none", "llm") or not settings.search.rerank_url:
         return None
     return HttpReranker(
-        settings.rerank_url,
-        api=settings.rerank_api,
-        model=settings.rerank_model,
-        api_key=secret(settings.rerank_api_key),
+        settings.search.rerank_url,
+        api=api,
+        model=settings.search.rerank_model,
+        api_key=secret(settings.search.rerank_api_key),
         timeout_s=RERANK_TIMEOUT_S,
     )
-
-
-def _retries(settings: Settings) -> RetryPolicy:
-    return RetryPolicy(transient=settings.llm_retry_transient)
 
 
 @dataclass(frozen=True, slots=True)

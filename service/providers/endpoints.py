@@ -13,15 +13,15 @@ def check(settings: Settings, *, or_key: str | None = None) -> None:
     `or_key` stands for keys that are not there: migrations have none."""
     llm_endpoint(settings, or_key=or_key)
     embedder_endpoint(settings, or_key=or_key)
-    if settings.rerank_provider == "http" and not settings.rerank_url:
-        raise ValueError("LOXODON_RERANK_URL is not set: LOXODON_RERANK_PROVIDER=http needs it")
+    reranker = settings.search.rerank_provider
+    if reranker not in ("none", "llm") and not settings.search.rerank_url:
+        raise ValueError(f"LOXODON_RERANK_URL is not set: LOXODON_RERANK_PROVIDER={reranker} needs it")
 
 
 def unused(settings: Settings) -> str | None:
     """A sentence where a model is named and none is in use."""
-    names = ("llm_model", "extraction_model", "decision_model", "classifier_model")
-    named = next((name for name in names if getattr(settings, name)), None)
-    if not named or llm_endpoint(settings) or canonical(settings.llm_provider or "") in OFF:
+    named = next((name for name in ("llm_model", "extraction_model") if settings.value(name)), None)
+    if not named or llm_endpoint(settings) or canonical(settings.llm.provider or "") in OFF:
         return None
     return f"{named.upper()} is set, but there is no language model: set the key of a provider, or LLM_BASE_URL."
 
@@ -29,44 +29,32 @@ def unused(settings: Settings) -> str | None:
 def llm_endpoint(settings: Settings, *, or_key: str | None = None) -> Endpoint | None:
     """The language model; None without one."""
     return choose_llm(
-        provider=settings.llm_provider,
-        model=settings.llm_model,
-        api_key=secret(settings.llm_api_key) or (or_key if settings.llm_provider else None),
-        base_url=settings.llm_base_url,
-        models=task_models(settings),
+        provider=settings.llm.provider,
+        model=settings.llm.model,
+        api_key=secret(settings.llm.api_key) or (or_key if settings.llm.provider else None),
+        base_url=settings.llm.base_url,
+        models={"extract": settings.llm.extraction_model or ""},
         keys=keys(settings),
     )
-
-
-def task_models(settings: Settings) -> dict[str, str]:
-    """The models of tasks that have one of their own; empty where they have not."""
-    return {
-        "extract": settings.extraction_model or "",
-        "decide": settings.decision_model or "",
-        "classify": settings.classifier_model or "",
-    }
 
 
 def embedder_endpoint(settings: Settings, *, or_key: str | None = None) -> Endpoint | None:
     """The hosted embedder; None for the local one."""
     return choose_embedder(
-        provider=settings.embedder_provider,
-        model=settings.embedder_model,
-        api_key=secret(settings.embedder_api_key) or or_key,
-        base_url=settings.embedder_base_url,
+        provider=settings.embedder.provider,
+        model=settings.embedder.model,
+        api_key=secret(settings.embedder.api_key) or or_key,
+        base_url=settings.embedder.base_url,
         keys=keys(settings),
     )
 
 
 def keys(settings: Settings) -> dict[str, str]:
-    """The keys of providers, by the name of their preset."""
+    """The keys of providers that have a variable of their own, by the name of their preset."""
     found = {
-        "openai": settings.openai_api_key,
-        "anthropic": settings.anthropic_api_key,
-        "google": settings.google_api_key,
-        "azure_openai": settings.azure_openai_api_key,
-        "huggingface": settings.huggingface_api_key,
-        "vllm": settings.vllm_api_key,
+        "openai": settings.llm.openai_api_key,
+        "anthropic": settings.llm.anthropic_api_key,
+        "google": settings.llm.google_api_key,
     }
     return {name: key.get_secret_value() for name, key in found.items() if key}
 

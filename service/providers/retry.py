@@ -70,15 +70,14 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """`max_retries` after the first attempt; `base_delay_s` doubles with each; `transient`: not only rate limits."""
+    """`max_retries` after the first attempt; `base_delay_s` doubles with each."""
 
     max_retries: int = 3
     base_delay_s: float = 1.0
-    transient: bool = True
 
     def delay_s(self, failed: CallFailed, attempt: int) -> float | None:
         """Seconds to wait after the failure of attempt 0, 1, ...; None when it should not be retried."""
-        if failed.reason is not FailureReason.RATE_LIMIT and not (self.transient and failed.reason in TRANSIENT):
+        if failed.reason is not FailureReason.RATE_LIMIT and failed.reason not in TRANSIENT:
             return None
         return self.base_delay_s * 2**attempt if failed.retry_after_s is None else failed.retry_after_s
 

@@ -22,6 +22,9 @@ from service.queue.queue import Wakeup
 from service.runtime.embedding import active_embedder, noted
 from service.runtime.resources import Resources
 
+POOL_TIMEOUT_S = 5.0
+"""The longest wait for a free connection; then 503. Clients wait 25 s and try again."""
+
 KEPT = {APP: 1, WORKER: 1}
 """Connections that stay open, so that a request after a pause finds one that knows the tables: some 18 MB each."""
 
@@ -32,14 +35,14 @@ async def app_access(settings: Settings, role: str) -> Access:
     url = settings.database_url_of(worker=role == WORKER)
     if url is None:
         raise StoreUnavailable(f"{URL_VARIABLES[role]} is not set; `make run` starts an embedded database and sets it.")
-    return await find_access(url, wanted_role=role, pooled=settings.pooler == "transaction")
+    return await find_access(url, wanted_role=role, pooled=settings.database.pooler == "transaction")
 
 
 async def preflight(settings: Settings, *, role: str = APP) -> str | None:
     """Raises a ServiceError when the database cannot be served: see open_resources. Before a server starts, a sentence
     can be printed in place of its traceback. Returns one to be printed where the service starts all the same, but not
     as the settings say: another embedder made the vectors."""
-    database = Database.open(await app_access(settings, role), pool_size=1, pool_timeout_s=settings.pool_timeout_s)
+    database = Database.open(await app_access(settings, role), pool_size=1, pool_timeout_s=POOL_TIMEOUT_S)
     try:
         await _check(database, role)
         return await noted(database, settings)
@@ -60,8 +63,8 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
     async with AsyncExitStack() as stack:
         database = Database.open(
             await app_access(settings, role),
-            pool_size=settings.pool_size,
-            pool_timeout_s=settings.pool_timeout_s,
+            pool_size=settings.database.pool_size,
+            pool_timeout_s=POOL_TIMEOUT_S,
         )
         stack.push_async_callback(database.close)
         await _check(database, role)
@@ -92,7 +95,7 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
 
 
 def _listen_url(settings: Settings, role: str) -> str:
-    url = settings.listen_database_url
+    url = settings.database.listen_url
     found = url.get_secret_value() if url else settings.database_url_of(worker=role == WORKER)
     assert found is not None
     return found

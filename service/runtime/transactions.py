@@ -126,7 +126,7 @@ async def append_audit(
     **metadata: Any,
 ) -> None:
     """One audit entry, unless the workspace wants none."""
-    if res.settings.audit_level == "off":
+    if res.settings.history.audit_level == "off":
         return
     entry = AuditEntry(
         operation=operation,

@@ -26,9 +26,6 @@ from service.domain.ranking import Fusion, Weights
 RRF_K: Final = 60
 """The usual constant of reciprocal rank fusion."""
 
-Z_SPREAD: Final = 6.0
-"""z-scores of -3..3 become 0..1."""
-
 BM25: Final = ("text_lexical", "context_lexical")
 COSINES: Final = ("text_vector", "context_vector")
 
@@ -230,8 +227,6 @@ def _normal(name: str, column: Column, context: FusionContext, weights: Weights,
         return _zeroed(column)
     if fusion == "rrf":
         return _by_rank(column, floor=0.0 if name in BM25 else -math.inf)
-    if fusion == "zscore":
-        return _by_deviation(column)
     if name in COSINES:
         return _spread(column)
     full_match = context.text_full_match if name == "text_lexical" else context.context_full_match
@@ -256,14 +251,6 @@ def _spread(column: Column) -> Column:
     if high == low:  # a single one, or all equal
         return np.where(absent, 0.0, 1.0)
     return np.where(absent, 0.0, (column - low) / (high - low))
-
-
-def _by_deviation(column: Column) -> Column:
-    absent = np.isnan(column)
-    spread = 0.0 if absent.all() else float(np.nanstd(column))
-    if spread < 1e-12:  # all equal, but for rounding
-        return np.where(absent, 0.0, 0.5)
-    return np.where(absent, 0.0, np.clip(0.5 + (column - np.nanmean(column)) / (Z_SPREAD * spread), 0.0, 1.0))
 
 
 def _by_rank(column: Column, *, floor: float) -> Column:

@@ -88,7 +88,7 @@ async def prepare_text(
     added: Sequence[CleanText] = (),
 ) -> PreparedText:
     """The query's text, read with the `speakers` of the scope in mind; `added`: texts embedded with it."""
-    timezone, user_id = query.timezone or res.settings.timezone, query.scope.user_id
+    timezone, user_id = query.timezone or res.settings.memories.timezone, query.scope.user_id
     reference = query.reference or now
     parsed = await query_parsing.parse_off_loop(query.text, reference, timezone, speakers, user_id, res)
     stopwatch.lap("read")
@@ -103,7 +103,7 @@ async def embed(
 ) -> QueryVectors:
     """The vector of the query's text and the texts added to it; none, with a warning, when the embedder does not
     answer."""
-    is_request = is_request and query.ranking.techniques.requests and len(text) <= techniques.MAX_CHARS
+    is_request = is_request and len(text) <= techniques.MAX_CHARS
     try:
         async with asyncio.timeout(res.context.remaining_s):
             if not added and not is_request:

@@ -13,7 +13,7 @@ from service.cognition.values import Goal, Profile, StrategyMatch
 from service.domain.conversation import Turn, TurnPlace
 from service.domain.memory import Hit
 from service.domain.query import SearchResult, TechniqueUse
-from service.domain.ranking import RecallWeights
+from service.domain.ranking import HALF_LIFE_DAYS, RecallWeights
 from service.language import summary
 from service.language.untrusted import one_line
 from service.search import prompt_block
@@ -58,7 +58,6 @@ class _Scoring:
     """Scores that are comparable between parts."""
 
     shares: RecallWeights
-    half_life_days: float
     now: datetime
 
     def share(self, part: float) -> float:
@@ -68,9 +67,9 @@ class _Scoring:
         return part / total if total else 0.0
 
     def score(self, part: float, relevance: float, at: datetime) -> float:
-        """Share times relevance, plus the share of recency, which halves every `half_life_days`."""
+        """Share times relevance, plus the share of recency, which halves every HALF_LIFE_DAYS."""
         days = max(0.0, (self.now - at).total_seconds() / 86_400)
-        recency = self.share(self.shares.recency) * math.exp2(-days / self.half_life_days)
+        recency = self.share(self.shares.recency) * math.exp2(-days / HALF_LIFE_DAYS)
         return self.share(part) * relevance + recency
 
     def of_fact(self, hit: Hit) -> float:
@@ -86,7 +85,7 @@ def bundle(
     now: datetime,
 ) -> Bundle:
     """Returns what of the results fits into `query.max_tokens`. `ms`: milliseconds by part."""
-    scoring = _Scoring(query.shares, query.ranking.half_life_days, now)
+    scoring = _Scoring(query.shares, now)
     lines = _Lines(results, ZoneInfo(query.timezone), now)
     others = [prompt_block.entity(each, scoring.share(query.shares.entities)) for each in results.entities]
     others += [

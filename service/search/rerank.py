@@ -1,7 +1,7 @@
 """Reranks the first hits with a cross-encoder over HTTP, or a language model.
 
 It reads query and text together, which vectors cannot, but costs many times what a search costs. So it sees only the
-first hits, is off by default, and where it fails the fused order stays, with a warning.
+first hits, is where it fails the fused order stays, with a warning.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class _Scores(BaseModel):
     scores: list[Any] = []
 
 
-def wanted(query: Query, res: Resources) -> int:
-    """Returns how many hits a reranker is shown; 0 when none is wanted or configured."""
-    return CANDIDATES if query.ranking.rerank and _provider(res) is not None else 0
+def shown(query: Query, res: Resources) -> int:
+    """Returns how many hits a reranker is shown; 0 when none is configured, or the request refuses it."""
+    return CANDIDATES if query.ranking.rerank is not False and _provider(res) is not None else 0
 
 
 async def reranked(
@@ -58,7 +58,7 @@ async def reranked(
         warning = "rerank_unavailable: no reranker is configured, so the order is the search's."
         return list(ranked), TechniqueUse(0.0, 0, "skipped: no reranker is configured"), (warning,)
     shown = [hit for hit in ranked if hit.key in texts][:CANDIDATES]
-    ask = _by_http if provider == "http" else _by_llm
+    ask = _by_llm if provider == "llm" else _by_http
     try:
         relevance = await ask(query, shown, texts, res) if shown else {}
     except ProviderError as exc:
@@ -74,9 +74,9 @@ async def reranked(
 
 
 def _provider(res: Resources) -> str | None:
-    provider = res.settings.rerank_provider
-    available = {"http": res.reranker is not None, "llm": res.llm is not None}
-    return provider if available.get(provider) else None
+    provider = res.settings.search.rerank_provider
+    is_available = res.llm is not None if provider == "llm" else res.reranker is not None
+    return provider if is_available else None
 
 
 async def _by_http(

@@ -169,7 +169,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     measured = await (_measured(session, prepared, res) if query.as_of is None else _recorded(session, prepared, res))
     context = measured.context
     stopwatch.lap("signals")
-    shown_to_reranker = rerank.wanted(query, res) if query.ranking.rerank else 0
+    shown_to_reranker = rerank.shown(query, res)
     columns, cosines = signals.columns(measured.features, context), signals.cosines(measured.features)
     ahead = max(query.limit + currency.LOOKAHEAD, shown_to_reranker)
     ranked = _rank(context, measured.features, columns, ahead)[query.skip :]
@@ -354,7 +354,7 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
     query, stopwatch = prepared.query, prepared.stopwatch
     candidates, parsed = found.measured.found, prepared.text.parsed
     ranked, warnings = list(found.ranked), (*prepared.text.vectors.warnings, *found.measured.warnings)
-    if query.ranking.rerank:
+    if query.ranking.rerank or rerank.shown(query, res):
         texts: dict[Hashable, str] = {each: row.text for each, row in found.memories.items()}
         ranked, prepared.used["rerank"], more = await rerank.reranked(query, ranked, texts, res)
         warnings = (*warnings, *more)

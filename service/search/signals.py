@@ -14,7 +14,7 @@ import numpy as np
 
 from service.domain import bm25
 from service.domain.query import Query
-from service.domain.ranking import Ranking, Weights
+from service.domain.ranking import HALF_LIFE_DAYS, Ranking, Weights
 from service.domain.temporal import Mention
 from service.language import asked
 from service.language.context import first_person, question_share
@@ -112,8 +112,8 @@ def wanted_features(context: QueryContext, matching_texts: int) -> frozenset[str
         "dated": parsed.asks_when,
         "tagged": bool(context.query.tags),
         "terms": ranking.diversity > 0 or bool(parsed.exact_terms) or _are_few(context, matching_texts),
-        "ended": on.validity,
-        "temporal_tag": on.temporal_tag,
+        "ended": on.expired_factor != 1,
+        "temporal_tag": on.tells_tags,
         "importance": on.importance > 0,
     }
     return frozenset(name for name, needs in needed.items() if needs)
@@ -288,9 +288,9 @@ def factors(found: Features, context: QueryContext) -> dict[str, Column]:
     """What the sum is multiplied by; only what is switched on."""
     on, made = context.ranking.factors, dict[str, Column]()
     stats = [context.stats.get(each) for each in found.ids] if on.importance or on.salience else []
-    if on.validity:
+    if on.expired_factor != 1:
         made["validity"] = _validity(found, context)
-    if on.temporal_tag:
+    if on.tells_tags:
         made["temporal_tag"] = _temporal_tag(found, context)
     if on.importance:
         relevance = np.array([each.relevance if each else 1.0 for each in stats], dtype=np.float64)
@@ -301,9 +301,7 @@ def factors(found: Features, context: QueryContext) -> dict[str, Column]:
     if on.recency:
         now = (context.query.reference or context.now).timestamp()
         days = [max(0.0, now - moment.timestamp()) / DAY_S for moment in found.timestamp]
-        made["recency"] = _centred(
-            on.recency, np.exp2(-np.array(days, dtype=np.float64) / context.ranking.half_life_days)
-        )
+        made["recency"] = _centred(on.recency, np.exp2(-np.array(days, dtype=np.float64) / HALF_LIFE_DAYS))
     return made
 
 
@@ -331,7 +329,7 @@ def _validity(found: Features, context: QueryContext) -> Column:
         return np.ones(len(found.ids))
     then = query.narrow.valid_at or context.now
     over = [ended is not None and ended <= then for ended in found.ended]
-    return np.where(np.array(over, dtype=bool), context.ranking.expired_factor, 1.0)
+    return np.where(np.array(over, dtype=bool), context.ranking.factors.expired_factor, 1.0)
 
 
 def _mention(kept: Mapping[str, object]) -> Mention:

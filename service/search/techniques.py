@@ -116,7 +116,7 @@ class QueryVectors:
 async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str, TechniqueUse]]:
     """Returns the query with the filters that its text asks for; a filter of the caller stays."""
     began, how, found = time.perf_counter(), _RULES, None
-    reference, zone = query.reference or res.clock(), query.timezone or res.settings.timezone
+    reference, zone = query.reference or res.clock(), query.timezone or res.settings.memories.timezone
     if res.llm is not None:
         request = prompts.self_query(query.text, reference=reference, timezone=zone)
         try:

@@ -14,7 +14,7 @@ from service.domain import sizes
 from service.domain.conversation import TurnHit
 from service.domain.moments import Stopwatch
 from service.domain.query import Query
-from service.domain.ranking import Factors, Ranking, Techniques
+from service.domain.ranking import Factors, Ranking
 from service.domain.text import CleanText
 from service.episodes.statements import turns
 from service.episodes.statements.turns import TurnFilter
@@ -30,7 +30,7 @@ from service.search.statements.turn_candidates import TurnQuery
 MIN_CANDIDATES = 50
 """Candidates by each measure, at least."""
 
-RANKING = Ranking(factors=Factors(temporal_tag=False, validity=False), techniques=Techniques(requests=False))
+RANKING = Ranking(factors=Factors(current_factor=1.0, past_factor=1.0, expired_factor=1.0))
 """A turn has neither a temporal tag nor an end."""
 
 

@@ -115,7 +115,7 @@ async def mint(
         raise InvalidInput("user_id: a token requires user_id, agent_id, run_id or channels.", field="user_id")
     expires_at = (res.clock() + timedelta(seconds=expires_in_s)).replace(microsecond=0)
     token = await signer.mint(caller, both, rights, expires_at)
-    if res.settings.audit_level != "off":
+    if res.settings.history.audit_level != "off":
         entry = AuditEntry(
             operation="create_token",
             memory_type="api_key",

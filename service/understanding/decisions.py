@@ -53,7 +53,7 @@ async def decide_open(
     where the workspace has an instruction of its own for it."""
     if not llm or res.llm is None:
         return await _by_rules(_judge_all, given, res)
-    if res.settings.custom_prompts.update_decision is not None:
+    if res.settings.llm.prompts.update_decision is not None:
         found: list[Decision | None] = [None if each.shown else judge(each.statement, ()) for each in given]
     else:
         found = await _by_rules(_settle_all, given, res)
@@ -87,7 +87,7 @@ def _settle_all(given: Sequence[ShownStatement]) -> list[Decision | None]:
 async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -> Decision:
     assert res.llm is not None
     statement, shown = given.statement, given.shown
-    custom = res.settings.custom_prompts.update_decision
+    custom = res.settings.llm.prompts.update_decision
     prompt = prompts.decide(statement, shown, instruction=custom)
     prompt_sha256 = hashlib.sha256(f"{prompt.system}\n{prompt.user}".encode()).hexdigest()
     try:

@@ -41,7 +41,7 @@ async def from_messages(
 ) -> Extracted:
     """The facts that the model finds; raises LlmError when it fails, or when nothing of its answer can be used."""
     assert res.llm is not None, "the caller asks only where there is a model"
-    prompt = prompts.extract(sources, instruction or res.settings.custom_prompts.fact_extraction)
+    prompt = prompts.extract(sources, instruction or res.settings.llm.prompts.fact_extraction)
     read_out, reply = await model_calls.complete_read(res, workspace_id, prompt, lambda text: _read(text, sources))
     name = model_calls.named(res, prompt.task)
     if reply.truncated and (read_out is None or not read_out.facts):

@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from service.domain.errors import UnusableAnswer
 from service.kit.settings import Settings
 from service.providers.caches import CachedLlm
-from service.providers.endpoints import task_models
 from service.providers.json_reply import validate
 from service.providers.protocols import Llm, LlmReply, LlmRequest
 from service.runtime.resources import Resources
@@ -47,16 +46,17 @@ def named(res: Resources, task: str) -> str:
     """Provider and model that a task is given to."""
     assert res.llm is not None
     provider, _, usual = res.llm.model.partition(":")
-    return f"{provider}:{task_models(res.settings).get(task) or usual}"
+    own = res.settings.llm.extraction_model if task == "extract" else None
+    return f"{provider}:{own or usual}"
 
 
 def tuned(prompt: LlmRequest, settings: Settings) -> LlmRequest:
     """The prompt under the deployment's settings; a task with a temperature of its own keeps it."""
     return replace(
         prompt,
-        temperature=prompt.temperature or settings.llm_temperature,
-        max_tokens=min(prompt.max_tokens, settings.llm_max_tokens),
-        deadline_s=min(prompt.deadline_s, settings.llm_timeout_s),
+        temperature=prompt.temperature or settings.llm.temperature,
+        max_tokens=min(prompt.max_tokens, settings.llm.max_tokens),
+        deadline_s=min(prompt.deadline_s, settings.llm.timeout_s),
     )
 
 

@@ -86,15 +86,14 @@ class DayLimitedLlm:
 
     async def _reserve(self, call: ModelCall, estimate: TokenUsage, deadline_s: float) -> bool:
         """Whether something was set aside. Raises ModelBudgetSpent."""
-        budget, now, background = self.res.settings.model_budget, self.res.clock(), self.res.context.background
-        limit = budget.limit(background=background)
+        now, background = self.res.clock(), self.res.context.background
+        limit = self.res.settings.llm.budget.limit(background=background)
         if limit is None or self.res.db.write_refusal is not None:  # then only reads are served, unmetered
             return False
         tokens = estimate.prompt_tokens + estimate.completion_tokens
-        cost = budget.cost(estimate.prompt_tokens, estimate.completion_tokens)
         ends_s = now.timestamp() + deadline_s + RESERVED_AFTER_S
         database = self.res.db.without_wall()  # a key made for one user has no right on the account
-        if await model_days.reserve(database, call, limit, tokens=tokens, cost=cost, now=now, ends_s=ends_s):
+        if await model_days.reserve(database, call, limit, tokens=tokens, now=now, ends_s=ends_s):
             return True
         REFUSED.labels("background" if background else "request").inc()
         resets_at = day_end(call.day)
@@ -107,7 +106,7 @@ class DayLimitedLlm:
         """Never raises for the database: the answer is there, and a reservation ends by itself."""
         if self.res.db.write_refusal is not None:
             return
-        cost = self.res.settings.model_budget.cost(used.prompt_tokens, used.completion_tokens)
+        cost = self.res.settings.llm.budget.cost(used.prompt_tokens, used.completion_tokens)
         metrics.MODEL_COST.labels(*model_calls.named(self.res, task).split(":", 1)).inc(cost)
         try:
             await model_days.settle(

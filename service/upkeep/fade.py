@@ -30,7 +30,7 @@ async def archive_faded(
 ) -> tuple[int, UUID | None]:
     """Archives the next faded memories; returns how many, and the id to continue after, None at the end."""
     async with res.db.read(workspace_id) as session:
-        ids = await fading.faded(session, workspace_id, res.settings.ageing, which, after=after, batch=ARCHIVED_AT_ONCE)
+        ids = await fading.faded(session, workspace_id, which, after=after, batch=ARCHIVED_AT_ONCE)
         found = await memories.get_many(session, workspace_id, ids)
     count = 0
     for scope, group in groupby(sorted(found.values(), key=_owner), key=lambda each: each.scope):
@@ -56,9 +56,8 @@ async def remove_forgotten_entities(
     workspace_id: UUID, which: AgeingScope, res: Resources, request: WriteContext, *, batch: int
 ) -> int:
     """Removes the next faded entities that no memory, relation or merge names and no caller wrote; returns how many."""
-    rules, now = res.settings.ageing, res.clock()
     async with plain_transaction(workspace_id, res, request) as session:
-        gone = await fading.remove_forgotten(session, workspace_id, rules, which, now=now, batch=batch)
+        gone = await fading.remove_forgotten(session, workspace_id, which, now=res.clock(), batch=batch)
         if gone:
             await append_audit(session, "delete_entity", Scope(workspace_id), gone, request, res, why="faded")
     return len(gone)
@@ -68,7 +67,7 @@ async def archive_idle_conversations(
     workspace_id: UUID, which: AgeingScope, res: Resources, request: WriteContext, *, batch: int
 ) -> int:
     """Archives the next idle conversations; returns how many."""
-    before = res.clock() - timedelta(days=res.settings.ageing.conversation_archive_days)
+    before = res.clock() - timedelta(days=res.settings.jobs.ageing.conversation_archive_days)
     async with plain_transaction(workspace_id, res, request) as session:
         idle = await conversations.archive_idle(session, workspace_id, asdict(which), before=before, batch=batch)
         if idle:

@@ -80,7 +80,7 @@ class HealthPort:
 @asynccontextmanager
 async def serve(settings: Settings, port: HealthPort) -> AsyncIterator[None]:
     """Opens the port within the block, if the settings name one. Raises SettingsError if it is taken."""
-    if settings.worker_port is None:
+    if settings.jobs.port is None:
         yield
         return
 
@@ -102,9 +102,9 @@ async def serve(settings: Settings, port: HealthPort) -> AsyncIterator[None]:
             held.pop(writer, None)
             writer.close()
 
-    where = f"{settings.worker_host}:{settings.worker_port}"
+    where = f"{settings.server.host}:{settings.jobs.port}"
     try:
-        server = await asyncio.start_server(connected, settings.worker_host, settings.worker_port, limit=HEAD_BYTES)
+        server = await asyncio.start_server(connected, settings.server.host, settings.jobs.port, limit=HEAD_BYTES)
     except OSError as exc:
         raise SettingsError(f"LOXODON_WORKER_PORT: the worker cannot listen on {where}: {exc.strerror}.") from exc
     async with server:

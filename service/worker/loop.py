@@ -43,6 +43,9 @@ from service.worker.recorder import JobRecorder, describe, ending_of_failure
 from service.worker.registry import DAILY, EMBED_BATCH, TASKS, Task
 from service.worker.timetable import LOOK_S, Timetable
 
+POLL_S = 2.0  # how often a worker looks when nothing wakes it, and late vectors wait for others to join their call
+LEASE_S = 60.0  # a job whose worker is silent this long is given to another
+BACKOFF_S = 2.0  # wait before a second attempt, doubled with each attempt
 DRAIN_S = 20.0  # under the 30 s that Kubernetes waits
 FINAL_FLUSH_S = 3.0  # to record the last endings
 PAUSE_S = (0.2, 5.0)  # first and longest wait while the database is unavailable
@@ -95,9 +98,9 @@ class Worker:
         self._settings = res.settings
         self._recorder = JobRecorder(res.db, self.name)
         self._timetable = Timetable(
-            res.db, self._tasks, dict.fromkeys(DAILY, 60.0 * self._settings.maintenance_interval_min)
+            res.db, self._tasks, dict.fromkeys(DAILY, 60.0 * self._settings.jobs.maintenance_interval_min)
         )
-        self._slots = asyncio.Semaphore(self._settings.worker_concurrency)
+        self._slots = asyncio.Semaphore(self._settings.jobs.concurrency)
         self._running: dict[asyncio.Task[None], Batch] = {}
         self._freed = asyncio.Event()
         self._wakeup = res.wakeup.arrived
@@ -113,11 +116,11 @@ class Worker:
             await queue.hasten(session)  # this start may have other settings
         writer = asyncio.create_task(self._recorder.write_endings())
         background_tasks = [
-            asyncio.create_task(self._every(self._settings.job_lease_s / 3, self._extend)),
+            asyncio.create_task(self._every(LEASE_S / 3, self._extend)),
             asyncio.create_task(self._every(LOOK_S, self._start_recurring)),
             asyncio.create_task(self._wake_on_stop(stop)),
             asyncio.create_task(self._res.wakeup.listen()),
-            asyncio.create_task(self._every(self._settings.worker_poll_s, self._dispatch)),
+            asyncio.create_task(self._every(POLL_S, self._dispatch)),
         ]
         try:
             await self._claim_until(stop)
@@ -147,10 +150,10 @@ class Worker:
                 continue
             pause_s = PAUSE_S[0]
             if not more:
-                await _wait(self._wakeup, self._settings.worker_poll_s)
+                await _wait(self._wakeup, POLL_S)
 
     def _room(self) -> int:
-        slots = self._settings.worker_concurrency
+        slots = self._settings.jobs.concurrency
         return batches.room(slots=slots, pace_s=self._pace_s, held=len(self._running))
 
     async def _claim(self) -> bool:
@@ -166,9 +169,7 @@ class Worker:
                 limit = self._half_left(group) if group.half else group.limit or room
                 if limit <= 0:
                     continue
-                jobs = await queue.claim(
-                    session, self.name, group.kinds, limit, self._settings.job_lease_s, after=self._lanes[group]
-                )
+                jobs = await queue.claim(session, self.name, group.kinds, limit, LEASE_S, after=self._lanes[group])
                 more = more or batches.may_have_left_some(jobs, limit)
                 if jobs:
                     self._lanes[group] = (jobs[-1].workspace_id, jobs[-1].kind)
@@ -184,7 +185,7 @@ class Worker:
 
     def _half_left(self, group: ClaimGroup) -> int:
         held = sum(batch[0].kind in group.kinds for batch in self._running.values())
-        return min(self._room(), max(1, self._settings.worker_concurrency // 2) - held)
+        return min(self._room(), max(1, self._settings.jobs.concurrency // 2) - held)
 
     def _start(self, batch: Batch) -> None:
         task = asyncio.create_task(self._work(batch))
@@ -253,7 +254,7 @@ class Worker:
                     self._start((job,))
                 return
             for job in batch:
-                self._end(ending_of_failure(job, exc, alone=len(batch) == 1, backoff_s=self._settings.job_backoff_s))
+                self._end(ending_of_failure(job, exc, alone=len(batch) == 1, backoff_s=BACKOFF_S))
         else:
             for job in batch:
                 self._end(Ending(job, "done", counts=counts))
@@ -273,7 +274,7 @@ class Worker:
     # -- in the background
 
     async def _extend(self) -> None:
-        lost = {(job.id, job.attempts) for job in await self._recorder.extend(self._settings.job_lease_s)}
+        lost = {(job.id, job.attempts) for job in await self._recorder.extend(LEASE_S)}
         for task, batch in list(self._running.items()):
             if lost.issuperset((job.id, job.attempts) for job in batch):
                 task.cancel()

@@ -18,7 +18,7 @@ from service.runtime.resources import Resources
 from service.working.statements import working
 from service.working.values import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
 
-MAX_ITEMS, MAX_THOUGHTS = 256, 100
+MAX_ITEMS, MAX_TURNS, MAX_THOUGHTS = 256, 100, 100
 """The most entries of a session; beyond that the least recently used, or the oldest, is removed."""
 
 MAX_VALUE_BYTES = 65_536
@@ -140,13 +140,12 @@ async def remove(
 
 def limits_of(kind: WorkingKind, res: Resources, ttl_s: int | None = None) -> WorkingLimits:
     """The limits of a kind under these settings; `ttl_s` replaces the configured time to live."""
-    settings = res.settings
     max_entries = {
         WorkingKind.ITEM: MAX_ITEMS,
-        WorkingKind.TURN: settings.working_max_turns,
+        WorkingKind.TURN: MAX_TURNS,
         WorkingKind.THOUGHT: MAX_THOUGHTS,
     }.get(kind, 1)
-    return WorkingLimits(res.clock(), ttl_s if ttl_s is not None else settings.working_ttl_s, max_entries)
+    return WorkingLimits(res.clock(), ttl_s if ttl_s is not None else res.settings.memories.working_ttl_s, max_entries)
 
 
 def missing(kind: WorkingKind) -> NotFound:

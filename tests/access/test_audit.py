@@ -154,12 +154,11 @@ async def test_verbose_tells_of_notes_and_tools_without_their_words(
 
 
 async def test_a_search_tells_how_it_ranked(client: AsyncClient, app: FastAPI) -> None:
-    own = {"audit_level": "reads", "expired_factor": 0.5}
+    own = {"audit_level": "reads", "search_techniques": {"hybrid": False}}
     await client.patch("/v1/workspaces/current", json={"settings": own})
     await client.post("/v1/memories/search", json={"query": "tea", "user_id": "alice"})
     (entry,) = await log(client, app, operation="retrieve")
-    assert entry["config_snapshot"]["expired_factor"] == 0.5
-    assert entry["config_snapshot"]["search_weights"]["text_vector"] == 0.9
+    assert entry["config_snapshot"]["search_techniques"]["hybrid"] is False
 
 
 async def test_it_tells_what_narrowed_a_read_but_no_words_of_it(

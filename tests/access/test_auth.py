@@ -39,7 +39,7 @@ async def test_headers_that_hold_the_key(anonymous: AsyncClient, tenant: Tenant)
 @pytest.fixture
 async def with_query(resources: Resources, settings: Settings) -> AsyncIterator[AsyncClient]:
     """No key, and a service that takes one in the URL."""
-    lenient = replace(resources, settings=settings.model_copy(update={"auth_allow_query": True}))
+    lenient = replace(resources, settings=settings.changed(auth_allow_query=True))
     async with serving(lenient) as app, client_of(app, None) as client:
         yield client
 

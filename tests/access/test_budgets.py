@@ -22,19 +22,17 @@ from service.postgres.roles import APP
 from service.runtime.resources import Resources
 from tests.conftest import Tenant, open_as
 from tests.support.application import client_of, serving
-from tests.support.calls import store
 
 WHO = "/v1/whoami"
 
 
 @asynccontextmanager
 async def limited(
-    resources: Resources, key: str, *, burst_s: float = 10.0, search_burst: int = 50, **settings: Any
+    resources: Resources, key: str, *, burst_s: float = 10.0, **settings: Any
 ) -> AsyncIterator[AsyncClient]:
-    changed = replace(resources, settings=resources.settings.model_copy(update=settings))
+    changed = replace(resources, settings=resources.settings.changed(**settings))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("service.access.budgets.BURST_S", burst_s)
-        patched.setattr("service.access.budgets.SEARCH_BURST", search_burst)
         async with serving(changed) as app, client_of(app, key) as client:
             yield client
 
@@ -144,18 +142,6 @@ async def test_a_workspace_limits_its_keys_and_not_itself(resources: Resources, 
         answer = await client.patch("/v1/workspaces/current", json={"settings": {"key_requests_per_s": 0.1}})
         assert answer.status_code == 200, answer.text
         assert [(await client.get(WHO)).status_code for _ in range(2)] == [200, 429]
-
-
-async def test_searches_have_a_rate_of_their_own(resources: Resources, tenant: Tenant) -> None:
-    async with limited(resources, tenant.key, search_rate_per_s=0.01, search_burst=2) as client:
-        await store(client, "Feeds the heron")
-        asked = [await client.get("/v1/memories/search", params={"q": "x", "user_id": "alice"}) for _ in range(3)]
-        assert [each.status_code for each in asked] == [200, 200, 429]
-        assert asked[-1].json()["code"] == "rate_limited"
-        assert (await client.get(WHO)).status_code == 200
-    async with limited(resources, tenant.key, search_rate_per_s=0.01, search_burst=2) as another:
-        again = await another.get("/v1/memories/search", params={"q": "x", "user_id": "alice"})
-        assert again.status_code == 429, "another process of the same service"
 
 
 async def test_a_key_for_one_user_has_a_budget_too(resources: Resources, tenant: Tenant) -> None:

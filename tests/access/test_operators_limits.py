@@ -12,8 +12,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service.access import budgets
-from service.domain.model_budget import ModelBudget
-from service.kit.settings import LIMITS, PER_WORKSPACE, Settings
+from service.kit.settings import LIMITS, PER_WORKSPACE
 from service.memories import forget
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
@@ -22,7 +21,7 @@ from tests.support.application import client_of, serving
 from tests.support.calls import listed, store
 from tests.support.judging import Judge
 
-SERVICE = {"soft_tokens": 100_000, "hard_tokens": 200_000, "hard_cost": 5.0, "prompt_price": 0.2}
+SERVICE = {"soft_tokens": 100_000, "hard_tokens": 200_000}
 
 
 @asynccontextmanager
@@ -30,7 +29,7 @@ async def workspace(
     resources: Resources, tenant: Tenant, **limits: Any
 ) -> AsyncIterator[tuple[AsyncClient, AsyncClient]]:
     """A key of the operator and one of the admin, in a workspace of a service with these limits."""
-    settings = Settings.model_validate({**resources.settings.model_dump(), **limits})
+    settings = resources.settings.changed(**limits)
     async with (
         serving(replace(resources, settings=settings, llm=Judge())) as app,
         client_of(app, tenant.key) as operator,
@@ -47,32 +46,24 @@ async def set_own(client: AsyncClient, **settings: Any) -> None:
 
 async def budget(client: AsyncClient) -> dict[str, Any]:
     found = (await client.get("/v1/stats")).json()["model_budget"]
-    return {name: found[name] for name in ("soft_tokens", "hard_tokens", "soft_cost", "hard_cost")}
+    return {name: found[name] for name in SERVICE}
 
 
 @pytest.mark.parametrize(
     ("own", "counts"),
     [
         ({"soft_tokens": 0, "hard_tokens": 0}, {}),
-        ({"soft_tokens": None, "hard_tokens": None, "hard_cost": None}, {}),
-        ({"soft_tokens": 10**9, "hard_tokens": 10**9, "hard_cost": 10**9}, {}),
+        ({"soft_tokens": None, "hard_tokens": None}, {}),
+        ({"soft_tokens": 10**9, "hard_tokens": 10**9}, {}),
         ({"hard_tokens": 50_000}, {"hard_tokens": 50_000}),
-        ({"soft_cost": 1.0, "hard_cost": 2.0}, {"soft_cost": 1.0, "hard_cost": 2.0}),
     ],
 )
 async def test_of_a_model_budget_the_lower_counts(
     resources: Resources, tenant: Tenant, own: dict[str, Any], counts: dict[str, Any]
 ) -> None:
-    service = {"soft_tokens": 100_000, "hard_tokens": 200_000, "soft_cost": None, "hard_cost": 5.0}
     async with workspace(resources, tenant, model_budget=SERVICE) as (_, admin):
         await set_own(admin, model_budget=own)
-        assert await budget(admin) == {**service, **counts}
-
-
-async def test_lower_prices_do_not_make_a_limit_in_money_last(settings: Settings) -> None:
-    service = settings.model_copy(update={"model_budget": ModelBudget.model_validate(SERVICE)})
-    own = service.for_workspace({"model_budget": {"prompt_price": 0.0, "completion_price": 0.6}}).model_budget
-    assert (own.prompt_price, own.completion_price) == (0.2, 0.6)
+        assert await budget(admin) == {**SERVICE, **counts}
 
 
 async def test_an_operator_raises_a_limit_and_an_admin_lowers_it_again(resources: Resources, tenant: Tenant) -> None:
@@ -107,7 +98,7 @@ async def test_a_workspace_keeps_no_longer_than_the_service(
             await set_own(admin, memory_retention_days=own)
             await store(admin, f"Drinks tea {own}")
             clock.forward(days=31)
-            settings = Settings.model_validate({**resources.settings.model_dump(), "memory_retention_days": 30})
+            settings = resources.settings.changed(memory_retention_days=30)
             worker = replace(resources, db=worker_database, settings=settings)
             await forget.remove_outlived(worker)
             assert await listed(admin, user_id="alice") == set()

@@ -134,7 +134,7 @@ async def test_reads_of_a_database_that_is_ahead_are_served_and_writes_refused(
 ) -> None:
     url, connection = other
     await migrate.upgrade_async(login_url(url, OWNER), settings)
-    await generations.record_first(url, AngleEmbedder.model, settings.embedding_dim)
+    await generations.record_first(url, AngleEmbedder.model, settings.embedder.dim)
     database = Database.open(
         await find_access(login_url(url, APP), wanted_role=APP, pooled=False), pool_size=2, pool_timeout_s=10
     )

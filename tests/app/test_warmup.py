@@ -35,7 +35,7 @@ async def fresh(resources: Resources, owner_url: str) -> AsyncIterator[Resources
     """With a pool that has no connection yet."""
     access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
     database = Database.open(access, pool_size=3, pool_timeout_s=5)
-    yield replace(resources, db=database, settings=resources.settings.model_copy(update={"pool_size": 3}))
+    yield replace(resources, db=database, settings=resources.settings.changed(pool_size=3))
     await database.close()
 
 

@@ -205,13 +205,12 @@ async def test_old_partitions_of_the_log_go_and_totals_stay(
     )
     where = "SELECT tableoid::regclass::text FROM tool_invocation WHERE workspace_id = $1 AND recorded_at = $2"
     assert await tables.value(where, tenant.workspace_id, old) == "tool_invocation_default"
-    settings = resources.settings.model_copy(update={"invocation_retention_days": 30})
     res = Resources(
         worker_database,
         resources.embedder,
         1,
         None,
-        settings,
+        resources.settings,
         resources.wakeup,
         lambda: datetime.now(UTC),
         resources.rules,

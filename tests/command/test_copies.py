@@ -59,18 +59,18 @@ async def contents(settings: Settings) -> dict[str, list[str]]:
 
 
 def test_a_backup_is_restored(tmp_path: Path, settings: Settings) -> None:
-    of_a = settings.model_copy(update={"data_dir": tmp_path / "a"})
-    of_b = settings.model_copy(update={"data_dir": tmp_path / "b"})
+    of_a = settings.changed(data_dir=tmp_path / "a")
+    of_b = settings.changed(data_dir=tmp_path / "b")
     with pytest.raises(LaunchError, match="There is no database"):
         backup(of_a, tmp_path / "copy")
     with pytest.raises(LaunchError, match="There is no database"), login_url(of_a, OWNER):
         pass
-    assert not of_a.data_dir.exists()
-    with EmbeddedPostgres(of_a.data_dir, settings=UNSAFE) as server:
+    assert not of_a.server.data_dir.exists()
+    with EmbeddedPostgres(of_a.server.data_dir, settings=UNSAFE) as server:
         url = server.url(MIGRATE_LOGIN)
         migrate.upgrade(url, settings)
         asyncio.run(generations.record_first(url, AngleEmbedder.model, DIMENSION))
-        (of_a.data_dir / "first-key").write_text("lox_first")
+        (of_a.server.data_dir / "first-key").write_text("lox_first")
         asyncio.run(fill(url))
         with subprocess.Popen([sys.executable, "-c", WRITES, url], stdout=subprocess.PIPE) as writer:
             assert writer.stdout is not None
@@ -83,16 +83,16 @@ def test_a_backup_is_restored(tmp_path: Path, settings: Settings) -> None:
         before, after = asyncio.run(contents(of_a)), asyncio.run(contents(of_b))
         assert sum(map(len, after.values())) > 20
         assert before | {"working_item": []} == after, "all but what Postgres does not log"
-    assert (of_b.data_dir / "first-key").read_text() == "lox_first"
+    assert (of_b.server.data_dir / "first-key").read_text() == "lox_first"
     with pytest.raises(LaunchError, match="There is a database in"):
         restore(of_b, tmp_path / "copy")
 
-    of_c = settings.model_copy(update={"data_dir": tmp_path / "c"})
+    of_c = settings.changed(data_dir=tmp_path / "c")
     damaged = (tmp_path / "copy" / BASE).read_bytes()
     (tmp_path / "copy" / BASE).write_bytes(damaged[: len(damaged) // 2])
     with pytest.raises(LaunchError, match="is damaged"):
         restore(of_c, tmp_path / "copy")
-    assert not of_c.data_dir.exists()
+    assert not of_c.server.data_dir.exists()
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_a_backup_that_reaches_outside_is_refused(tmp_path: Path, settings: Sett
             packed.addfile(made)
     (forged / MANIFEST).write_text("{}")
     with pytest.raises(LaunchError, match="is damaged"):
-        restore(settings.model_copy(update={"data_dir": target}), forged)
+        restore(settings.changed(data_dir=target), forged)
     assert {each.name for each in tmp_path.iterdir()} == {"copy"}
 
 
@@ -132,8 +132,8 @@ def test_a_link_is_given_away_and_not_what_it_leads_to(tmp_path: Path) -> None:
 def test_a_backup_that_fails_leaves_nothing(
     tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    of_a = settings.model_copy(update={"data_dir": tmp_path / "a"})
-    with EmbeddedPostgres(of_a.data_dir, settings=UNSAFE):
+    of_a = settings.changed(data_dir=tmp_path / "a")
+    with EmbeddedPostgres(of_a.server.data_dir, settings=UNSAFE):
         seen = list[tuple[str, int, int]]()
         backup(of_a, tmp_path / "copy", lambda *far: seen.append(far))
         assert seen[-1][1] == seen[-1][2] > 1_000
@@ -146,14 +146,14 @@ def test_a_backup_that_fails_leaves_nothing(
         monkeypatch.setattr("service.launch.backup.BACKUP_LOGIN", "loxodon_migrate")  # who may not copy
         with pytest.raises(LaunchError, match="The backup failed"):
             backup(of_a, tmp_path / "other")
-    of_b = settings.model_copy(update={"data_dir": tmp_path / "b"})
+    of_b = settings.changed(data_dir=tmp_path / "b")
     with pytest.raises(KeyboardInterrupt):
         restore(of_b, tmp_path / "copy", stopped)
-    of_b.data_dir.mkdir()
+    of_b.server.data_dir.mkdir()
     with pytest.raises(KeyboardInterrupt):
         restore(of_b, tmp_path / "copy", stopped)
     assert {each.name for each in tmp_path.iterdir()} == {"a", "copy", "b"}
-    assert not [each for each in of_b.data_dir.iterdir() if each.is_dir()]
+    assert not [each for each in of_b.server.data_dir.iterdir() if each.is_dir()]
 
 
 async def fill(url: str) -> None:
@@ -164,6 +164,6 @@ async def fill(url: str) -> None:
 
 
 def test_a_postgres_of_ones_own_is_not_copied(tmp_path: Path) -> None:
-    own = Settings.model_validate({"database_url": "postgresql://loxodon_jobs@db.example/memories"})
+    own = Settings.of({"database_url": "postgresql://loxodon_jobs@db.example/memories"})
     with pytest.raises(LaunchError, match="a Postgres of your own"):
         backup(own, tmp_path / "copy")

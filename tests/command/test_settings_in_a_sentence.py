@@ -28,7 +28,7 @@ WRONG = {
     "OPENAI_API_KEY (or EMBEDDER_API_KEY) is not set": {"LOXODON_EMBEDDER_PROVIDER": "openai"},
     "EMBEDDER_MODEL is not set: the provider anthropic": {"EMBEDDER_PROVIDER": "claude", "ANTHROPIC_API_KEY": "a"},
     "EMBEDDER_PROVIDER: there is no provider 'chroma'": {"EMBEDDER_PROVIDER": "chroma"},
-    "LOXODON_RERANK_URL is not set": {"LOXODON_RERANK_PROVIDER": "http"},
+    "LOXODON_RERANK_URL is not set": {"LOXODON_RERANK_PROVIDER": "tei"},
 }
 SERVING = ("run", "api", "worker")
 COMMANDS = (("run",), ("api",), ("worker",), ("migrate",), ("doctor",), ("wait-for-schema",))
@@ -71,7 +71,7 @@ def test_what_has_no_effect_is_named_and_the_start_goes_on(
         monkeypatch.delenv(name)
     monkeypatch.setenv("LLM_MODEL", "gpt-6-luna")
     monkeypatch.setenv("LOXODON_LLM_MODLE", "x")
-    assert problems.warn(problems.settings()).llm_model == "gpt-6-luna"
+    assert problems.warn(problems.settings()).llm.model == "gpt-6-luna"
     misspelt, unused = capsys.readouterr().err.splitlines()
     assert misspelt == "loxodon: warning: LOXODON_LLM_MODLE is not a setting: did you mean LOXODON_LLM_MODEL?"
     assert unused.startswith("loxodon: warning: LLM_MODEL is set, but there is no language model: ")

@@ -252,7 +252,7 @@ def _try_on(image: ImageStage, url: str, packages: Path | None, serve: bool) -> 
     mounts = {place: str(place)} | ({packages: "/opt/loxodon"} if packages else {})
     key, port, health = f"lox_{secrets.token_urlsafe(24)}", _free_port(), _free_port()
     common = image.env | {"LOXODON_PORT": str(port), "LOXODON_LOG_LEVEL": "warning"}
-    common |= {"LOXODON_WORKER_PORT": str(health), "LOXODON_WORKER_HOST": "0.0.0.0"}
+    common |= {"LOXODON_WORKER_PORT": str(health)}
 
     def env(role: str) -> dict[str, str]:
         return common | {URL_VARIABLES[role]: login_url(url, role)}

@@ -16,7 +16,7 @@ from tests.deploy.kubernetes import ROOT
 COMPOSE = ROOT / "compose.yaml"
 PASSED_ON = re.compile(r"(?<=  environment: &environment\n)(?:    [A-Z_]+:\n)*")
 OURS = {
-    *("LOXODON_HOST", "LOXODON_PORT", "LOXODON_DATA_DIR", "LOXODON_WORKER_HOST", "LOXODON_WORKER_PORT"),
+    *("LOXODON_HOST", "LOXODON_PORT", "LOXODON_DATA_DIR", "LOXODON_WORKER_PORT"),
     *("LOXODON_DATABASE_URL", "DATABASE_URL", "LOXODON_LISTEN_DATABASE_URL"),
     *("LOXODON_WORKER_DATABASE_URL", "LOXODON_OWNER_DATABASE_URL"),
     *("LOXODON_BOOTSTRAP_API_KEY", "AUTOMEM_API_TOKEN"),
@@ -39,7 +39,7 @@ def services() -> dict[str, Any]:
 
 def test_every_documented_variable_is_passed_on() -> None:
     wanted = [name for name in documented() if name not in OURS]
-    assert len(wanted) > 100
+    assert len(wanted) > 60
     if os.environ.get("WRITE_COMPOSE"):
         lines = "".join(f"    {name}:\n" for name in wanted)
         COMPOSE.write_text(PASSED_ON.sub(lines, COMPOSE.read_text(), count=1))

@@ -143,7 +143,7 @@ def test_every_container_starts_with_its_own_login(overlay: list[Document]) -> N
                 if "secretKeyRef" in source.get("valueFrom", {})
             }
             assert secrets - {"loxodon-first-key"} == {name}
-            assert settings.host == "0.0.0.0"
+            assert settings.server.host == "0.0.0.0"
 
 
 def test_variables_are_documented(overlay: list[Document]) -> None:
@@ -177,7 +177,7 @@ def test_there_is_time_to_drain(overlay: list[Document]) -> None:
     found = {name: pod["spec"] for name, pod in pods(overlay)}
     api = found["loxodon-api"]
     before = int(api["containers"][0]["lifecycle"]["preStop"]["exec"]["command"][1])
-    drain = Settings.from_env({}).request_deadline_s + DRAIN_MARGIN_S
+    drain = Settings.from_env({}).server.request_deadline_s + DRAIN_MARGIN_S
     assert api["terminationGracePeriodSeconds"] >= before + drain + 5
     worker = found["loxodon-worker"]
     assert worker["terminationGracePeriodSeconds"] >= loop.DRAIN_S + loop.FINAL_FLUSH_S + 5
@@ -191,8 +191,8 @@ def test_names_and_ports_meet(overlay: list[Document]) -> None:
         for name, pod in templates.items()
     }
     settings = Settings.from_env(environment(overlay, containers(templates["loxodon-api"])[-1]))
-    assert ports["loxodon-api"] == {"http": settings.port}
-    assert ports["loxodon-worker"] == {"health": settings.worker_port}
+    assert ports["loxodon-api"] == {"http": settings.server.port}
+    assert ports["loxodon-worker"] == {"health": settings.jobs.port}
     for service in of_kind(overlay, "Service").values():
         (chosen,) = [name for name in labels if service["spec"]["selector"].items() <= labels[name].items()]
         assert all(port["targetPort"] in ports[chosen] for port in service["spec"]["ports"])
@@ -261,7 +261,7 @@ def test_connections_fit(rendered: dict[str, list[Document]], name: str) -> None
     documents = rendered[name]
     templates = dict(pods(documents))
     per_pod = {
-        each: Settings.from_env(environment(documents, containers(pod)[-1])).pool_size
+        each: Settings.from_env(environment(documents, containers(pod)[-1])).database.pool_size
         for each, pod in templates.items()
     }
     api = most_pods(documents, "loxodon-api") * (per_pod["loxodon-api"] + NOTIFIER)

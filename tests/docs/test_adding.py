@@ -19,7 +19,7 @@ from service.domain.job import WORKSPACE_JOBS, JobIntervals, JobName
 from service.worker.registry import LOOK_S, TASKS
 
 assert set(TASKS) == set(get_args(JobName))
-assert set(WORKSPACE_JOBS) == set(JobIntervals.model_fields)
+assert set(WORKSPACE_JOBS) == set(JobIntervals.model_fields) | {"flag_stale"}
 assert JobIntervals().tidy_tags == 60
 assert TASKS["tidy_tags"].interval_s == LOOK_S
 """

@@ -224,7 +224,7 @@ async def test_a_place_that_is_lost_is_said_to_be(client: AsyncClient, resources
     await store(client, "Paddles a canoe down the river")
     place = place_of((await client.get("/v1/changes")).json()["next_cursor"])
     assert place is not None
-    old = place.moment - timedelta(days=resources.settings.history_retention_days + 1)
+    old = place.moment - timedelta(days=resources.settings.history.retention_days + 1)
     lost = [
         FeedPlace("other", place.at, place.moment),
         FeedPlace(place.source, FeedPosition(2**62, 1), place.moment),

@@ -26,6 +26,7 @@ from service.feed.webhooks import deliver, dispatch
 from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
+from service.worker import loop
 from service.worker.loop import Worker
 from service.worker.registry import TASKS
 from tests.conftest import SetClock, Tenant
@@ -34,11 +35,6 @@ from tests.support.application import Tables, client_of, serving
 from tests.support.calls import store
 
 NEAR = ("127.0.0.0/8",)
-QUICK = {
-    "webhook_networks": NEAR,
-    "worker_poll_s": 0.05,
-    "job_backoff_s": 0.05,
-}
 
 
 class Receiver:
@@ -65,12 +61,14 @@ class Receiver:
 @pytest.fixture(autouse=True)
 def soon_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(webhooks, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(loop, "POLL_S", 0.05)
+    monkeypatch.setattr(loop, "BACKOFF_S", 0.05)
     monkeypatch.setattr(webhooks, "ATTEMPTS", 3)
 
 
 @pytest.fixture
 def quick(settings: Settings) -> Settings:
-    return Settings.model_validate({**settings.model_dump(), **QUICK})
+    return settings.changed(webhook_networks=NEAR)
 
 
 @pytest.fixture
@@ -302,7 +300,7 @@ async def test_slow_receivers_hold_half_of_the_slots(
     await store(near, "Rows across the lake at dawn")
     async with sending(resources, worker_database, quick):
         await until(lambda: len(receiver.got) == len(hooks))
-    assert quick.worker_concurrency == 4
+    assert quick.jobs.concurrency == 4
     assert max(at_once) <= 2
 
 

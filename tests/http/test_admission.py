@@ -15,6 +15,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service.access.statements import keys
+from service.app import main
 from service.domain.errors import RateLimited
 from service.http import middleware, request_body
 from service.http.deps import UNKNOWN_S, KeyRing
@@ -249,9 +250,9 @@ async def test_an_address_with_many_wrong_keys_is_told_to_wait(database: Databas
     assert await ring.caller("wrong 9", "192.0.2.7") is None
 
 
-async def test_the_answer_to_many_wrong_keys(resources: Resources) -> None:
-    settings = resources.settings.model_copy(update={"failed_keys_per_min": 2})
-    async with serving(replace(resources, settings=settings)) as app:
+async def test_the_answer_to_many_wrong_keys(resources: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(main, "FAILED_KEYS_PER_MIN", 2)
+    async with serving(resources) as app:
         statuses = []
         for number in range(3):
             async with client_of(app, f"wrong {number}") as client:

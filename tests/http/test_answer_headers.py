@@ -74,7 +74,7 @@ async def test_failures_too(
 @pytest.fixture
 async def with_page(resources: Resources, settings: Settings, tenant: Tenant) -> AsyncIterator[AsyncClient]:
     """A service that PAGE may call from a browser."""
-    shared = replace(resources, settings=settings.model_copy(update={"cors_origins": (PAGE,)}))
+    shared = replace(resources, settings=settings.changed(cors_origins=(PAGE,)))
     async with serving(shared) as app, client_of(app, tenant.key) as client:
         yield client
 
@@ -135,7 +135,7 @@ def test_only_whole_origins_are_listed(given: str) -> None:
 
 def test_origins_stand_between_commas() -> None:
     found = Settings.from_env({"LOXODON_CORS_ORIGINS": f"{PAGE}, http://127.0.0.1:3000,"})
-    assert found.cors_origins == (PAGE, "http://127.0.0.1:3000")
+    assert found.server.cors_origins == (PAGE, "http://127.0.0.1:3000")
 
 
 def test_browsers_may_send_what_the_document_names(app: Any) -> None:
@@ -162,7 +162,7 @@ async def test_the_page_loads_nothing_from_elsewhere(anonymous: AsyncClient) -> 
 
 
 async def test_page_and_document_can_be_switched_off(resources: Resources, settings: Settings, tenant: Tenant) -> None:
-    closed = replace(resources, settings=settings.model_copy(update={"serve_docs": False}))
+    closed = replace(resources, settings=settings.changed(serve_docs=False))
     async with serving(closed) as app, client_of(app, tenant.key) as client:
         for path in ("/docs", "/openapi.json", "/docs/assets/swagger-ui.css"):
             answer = await client.get(path)

@@ -128,7 +128,7 @@ async def test_a_search_ends_when_its_client_has_left(
 async def test_an_embedder_that_never_answers_is_done_without(resources: Resources, tenant: Tenant, path: str) -> None:
     async with soon(resources, tenant) as client:
         await store(client, "The boats lie at the pier")
-    mute = Mute(resources.settings.embedding_dim)
+    mute = Mute(resources.settings.embedder.dim)
     async with soon(resources, tenant, embedder=CachedEmbedder(mute, entries=10)) as client:
         answer = await client.post(path, json=QUESTION)
         assert answer.status_code == 200, answer.text

@@ -42,12 +42,12 @@ class Hesitating(AngleEmbedder):
 
 @pytest.fixture(scope="module")
 def hasty(settings: Settings) -> Settings:
-    return settings.model_copy(update={"request_deadline_s": DEADLINE_S})
+    return settings.changed(request_deadline_s=DEADLINE_S)
 
 
 @pytest.fixture
 def slow(settings: Settings) -> Hesitating:
-    return Hesitating(settings.embedding_dim)
+    return Hesitating(settings.embedder.dim)
 
 
 @pytest.fixture

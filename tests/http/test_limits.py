@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from uuid import uuid4
 
 import pytest
 from httpx2 import AsyncClient
 
 from service.http.buckets import REMEMBERED, Buckets
-from service.runtime.resources import Resources
-from tests.conftest import Tenant
-from tests.support.application import client_of, serving
 from tests.support.calls import store
 
 
@@ -42,33 +38,6 @@ def test_keys_do_not_share() -> None:
     for _ in range(REMEMBERED):
         assert buckets.take(uuid4(), per_s=1, burst=1) == 0
     assert buckets.take(one, per_s=1, burst=1) == 0  # forgotten meanwhile
-
-
-async def test_a_page_smaller_than_the_default(resources: Resources, tenant: Tenant) -> None:
-    """Who says no limit gets a page, who asks for more than one is told."""
-    settings = resources.settings.model_copy(update={"max_page_size": 2})
-    async with serving(replace(resources, settings=settings)) as app, client_of(app, tenant.key) as client:
-        for text in ("Red boat", "Blue boat", "Green boat"):
-            await store(client, text, dedup=False)
-        here = {"user_id": "alice"}
-        for limit, status in ((None, 200), (1, 200), (2, 200), (3, 400), (100, 400)):
-            given = {} if limit is None else {"limit": limit}
-            for answer in (
-                await client.post("/v1/memories/search", json={**here, "query": "boat", **given}),
-                await client.get("/v1/memories/search", params={**here, "q": "boat", **given}),
-                await client.get("/v1/memories", params={**here, **given}),
-            ):
-                assert answer.status_code == status, answer.text
-                if status == 200:
-                    assert len(answer.json()["results"]) == (limit or 2)
-                else:
-                    assert answer.json()["field"] == "limit"
-        for top_k, status in ((1, 200), (3, 400)):
-            asked = await client.post("/v1/memories/search", json={**here, "query": "boat", "top_k": top_k})
-            assert asked.status_code == status, asked.text
-        first = (await client.get("/v1/memories", params=here)).json()
-        rest = (await client.get("/v1/memories", params={**here, "cursor": first["next_cursor"]})).json()
-        assert len({each["id"] for each in (*first["results"], *rest["results"])}) == 3
 
 
 async def test_top_k_is_limit(client: AsyncClient) -> None:

@@ -25,8 +25,8 @@ from tests.conftest import Tenant
 from tests.fakes.http_server import Cut, HttpRequest, ScriptedAnswer
 from tests.fakes.openai_server import Content, completion
 from tests.support.application import Tables
-from tests.support.scripted_model import FENCED, ModelSetup, with_scripted_model
-from tests.support.workers import QUICK, Start, until, working
+from tests.support.scripted_model import FENCED, ONCE, ModelSetup, with_scripted_model
+from tests.support.workers import Start, until, working
 
 SAID = {
     "I work as a nurse in Bergen.": "User works as a nurse in Bergen",
@@ -116,7 +116,7 @@ class Kept:
 
 @pytest.fixture(scope="session")
 def hurried(settings: Settings) -> Settings:
-    return settings.model_copy(update={**QUICK, "llm_timeout_s": 1.5, "llm_retry_transient": False})
+    return settings.changed(llm_timeout_s=1.5)
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ async def kept(
     await tables.fetch(
         "UPDATE job SET state = 'dead', finished_at = now() WHERE kind = 'consolidate' AND state = 'ready'"
     )
-    async with with_scripted_model(resources, tenant, model, hurried) as setup:
+    async with with_scripted_model(resources, tenant, model, hurried, ONCE) as setup:
         messages = [{"role": "user", "content": said} for said in SAID]
         body = {"messages": messages, "user_id": "ann", "infer": False}
         assert (await setup.client.post("/v1/memories", json=body)).status_code == 201

@@ -46,7 +46,7 @@ HANG_S = 30.0
 def hasty(settings: Settings) -> Settings:
     """Short deadlines, so that a hang need not be waited for; one object, so that its application is made once."""
     hurried = {"request_deadline_s": DEADLINE_S, "llm_timeout_s": 2.4}
-    return settings.model_copy(update=hurried)
+    return settings.changed(**hurried)
 
 
 @pytest.fixture(autouse=True)
@@ -142,7 +142,7 @@ async def test_after_one_hang_there_is_time_for_another_attempt(
 ) -> None:
     monkeypatch.setattr(choose, "LLM_ATTEMPT_S", 0.3)
     hurried = {"llm_timeout_s": 3.0}
-    async with with_scripted_model(resources, tenant, MIND, settings.model_copy(update=hurried)) as scripted:
+    async with with_scripted_model(resources, tenant, MIND, settings.changed(**hurried)) as scripted:
         client, server = scripted.client, scripted.server
         server.chat.reply(["never read"], delay_s=HANG_S)
         assert [each["memory"] for each in (await answer(client, "I play the cello"))["results"]] == [LATER]
@@ -317,6 +317,14 @@ async def test_an_instruction_of_ones_own_may_leave_facts_out(scripted: ModelSet
     found = await answer(client, "I live in Lisbon")
     assert events(found["results"]) == ["NONE"]
     assert "User lives in Lisbon" not in await known(client)
+
+
+async def test_an_instruction_of_ones_own_extracts_facts(scripted: ModelSetup) -> None:
+    client = scripted.client
+    own = {"custom_prompts": {"fact_extraction": "Find what is about boats."}}
+    assert (await client.patch("/v1/workspaces/current", json={"settings": own})).status_code == 200
+    await answer(client, "I live in Lisbon")
+    assert "Find what is about boats." in str(scripted.requests_of("extract")[-1])
 
 
 async def test_more_operations_than_a_fact_can_have_are_cut_and_said(scripted: ModelSetup) -> None:

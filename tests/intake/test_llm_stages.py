@@ -84,7 +84,7 @@ async def client(
     )
     assert endpoint is not None
     llm = OpenAiLlm(endpoint, ClientOptions(retries=RetryPolicy(max_retries=1, base_delay_s=0.01)))
-    settings = resources.settings.model_copy(update={"request_deadline_s": 8.0})
+    settings = resources.settings.changed(request_deadline_s=8.0)
     async with (
         serving(replace(resources, llm=llm, settings=settings)) as app,
         client_of(app, tenant.key) as found,

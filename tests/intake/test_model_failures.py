@@ -22,7 +22,7 @@ from tests.fakes.http_server import Cut, HttpRequest, ScriptedAnswer
 from tests.fakes.openai_server import Content, completion, failure
 from tests.support.application import Tables
 from tests.support.conversing import answer, known
-from tests.support.scripted_model import FENCED, ModelSetup, with_scripted_model
+from tests.support.scripted_model import FENCED, ONCE, ModelSetup, with_scripted_model
 from tests.support.workers import until, working
 
 SAID = "I live in Oslo and I am allergic to nuts."
@@ -68,7 +68,7 @@ FAILURES = {
 
 @pytest.fixture(scope="session")
 def hasty(settings: Settings) -> Settings:
-    return settings.model_copy(update={"llm_timeout_s": 1.5, "llm_retry_transient": False, "job_backoff_s": 0.01})
+    return settings.changed(llm_timeout_s=1.5)
 
 
 async def jobs_of(tables: Tables, tenant: Tenant) -> list[Any]:
@@ -87,7 +87,7 @@ async def claimed(tables: Tables, tenant: Tenant, attempts: int = 1) -> Job:
 async def test_the_rules_read_at_once_and_the_model_later(
     resources: Resources, tenant: Tenant, tables: Tables, hasty: Settings, fault: ScriptedAnswer
 ) -> None:
-    async with with_scripted_model(resources, tenant, lambda _: fault, hasty) as setup:
+    async with with_scripted_model(resources, tenant, lambda _: fault, hasty, ONCE) as setup:
         found = await answer(setup.client, SAID)
         assert sorted(each["memory"] for each in found["results"]) == BY_RULES
         assert [each.partition(":")[0] for each in found["warnings"]] == ["llm_unavailable", "read_by_rules"]
@@ -101,7 +101,7 @@ async def test_the_rules_read_at_once_and_the_model_later(
 async def test_what_somebody_has_to_change_waits_long_and_does_not_die(
     resources: Resources, tenant: Tenant, tables: Tables, hasty: Settings, fault: str
 ) -> None:
-    async with with_scripted_model(resources, tenant, lambda _: FAILURES[fault], hasty) as setup:
+    async with with_scripted_model(resources, tenant, lambda _: FAILURES[fault], hasty, ONCE) as setup:
         warning = (await answer(setup.client, SAID))["warnings"][0]
         assert warning.endswith(json.loads(FAILURES[fault].body)["error"]["message"])
         job = await claimed(tables, tenant)
@@ -122,7 +122,7 @@ async def test_a_worker_that_starts_tries_at_once_what_waits_for_the_model(
         return [each["state"] for each in await jobs_of(tables, tenant)] == ["done"]
 
     await tables.fetch("UPDATE job SET state = 'dead', finished_at = now() WHERE state = 'ready'")  # of other tests
-    async with with_scripted_model(resources, tenant, lambda _: FAILURES["wrong model"], hasty) as setup:
+    async with with_scripted_model(resources, tenant, lambda _: FAILURES["wrong model"], hasty, ONCE) as setup:
         await answer(setup.client, SAID)
         await tables.fetch(
             "UPDATE job SET run_after = now() + interval '30 minutes', attempts = 1, "
@@ -141,7 +141,7 @@ async def test_a_worker_that_starts_tries_at_once_what_waits_for_the_model(
 async def test_an_answer_that_can_never_be_used_is_not_paid_for_all_day(
     resources: Resources, tenant: Tenant, tables: Tables, hasty: Settings
 ) -> None:
-    async with with_scripted_model(resources, tenant, lambda _: FAILURES["prose"], hasty) as setup:
+    async with with_scripted_model(resources, tenant, lambda _: FAILURES["prose"], hasty, ONCE) as setup:
         await answer(setup.client, SAID)
         for attempt in range(1, UNUSABLE_ATTEMPTS):
             with pytest.raises(UnusableAnswer):
@@ -169,7 +169,7 @@ NOTHING = (
 async def test_prose_that_there_is_nothing_is_an_empty_list(
     resources: Resources, tenant: Tenant, tables: Tables, hasty: Settings, said: str
 ) -> None:
-    async with with_scripted_model(resources, tenant, said, hasty) as setup:
+    async with with_scripted_model(resources, tenant, said, hasty, ONCE) as setup:
         found = await answer(setup.client, "I had soup for lunch today.")
         assert found["results"] == []
         assert [each.partition(":")[0] for each in found["warnings"]] == ["no_facts"]
@@ -190,7 +190,7 @@ MALFUNCTIONS = (
 async def test_other_prose_is_a_malfunction(
     resources: Resources, tenant: Tenant, tables: Tables, hasty: Settings, said: str
 ) -> None:
-    async with with_scripted_model(resources, tenant, said, hasty) as setup:
+    async with with_scripted_model(resources, tenant, said, hasty, ONCE) as setup:
         found = await answer(setup.client, "I had soup for lunch today.")
         assert len(found["results"]) == 1
         assert len(await jobs_of(tables, tenant)) == 1
@@ -208,7 +208,7 @@ def brief(request: HttpRequest) -> Content | ScriptedAnswer:
 async def test_what_an_answer_that_was_cut_off_did_not_reach_is_read_in_parts(
     resources: Resources, tenant: Tenant, tables: Tables, hasty: Settings
 ) -> None:
-    async with with_scripted_model(resources, tenant, brief, hasty) as setup:
+    async with with_scripted_model(resources, tenant, brief, hasty, ONCE) as setup:
         found = await answer(setup.client, [{"role": "user", "content": each} for each in SIX])
         assert [each["memory"] for each in found["results"]] == list(SIX.values())[:2]
         assert [each.partition(":")[0] for each in found["warnings"]] == ["llm_truncated"]
@@ -220,7 +220,7 @@ async def test_the_rules_read_what_is_cut_off_in_every_part(
     resources: Resources, tenant: Tenant, tables: Tables, hasty: Settings
 ) -> None:
     cut = body('["User lives in Oslo", "User', finish_reason="length")
-    async with with_scripted_model(resources, tenant, lambda _: cut, hasty) as setup:
+    async with with_scripted_model(resources, tenant, lambda _: cut, hasty, ONCE) as setup:
         await answer(setup.client, [{"role": "user", "content": each} for each in SIX])
         await conversations.consolidate(await claimed(tables, tenant), setup.resources)
         facts = " ".join(await known(setup.client))
@@ -230,7 +230,7 @@ async def test_the_rules_read_what_is_cut_off_in_every_part(
 async def test_a_dry_run_keeps_nothing_and_promises_nothing(
     resources: Resources, tenant: Tenant, tables: Tables, hasty: Settings
 ) -> None:
-    async with with_scripted_model(resources, tenant, lambda _: FAILURES["wrong key"], hasty) as setup:
+    async with with_scripted_model(resources, tenant, lambda _: FAILURES["wrong key"], hasty, ONCE) as setup:
         found = await answer(setup.client, SAID, dry_run=True)
         assert sorted(each["memory"] for each in found["results"]) == BY_RULES
         assert [each.partition(":")[0] for each in found["warnings"]] == ["llm_unavailable"]
@@ -238,7 +238,7 @@ async def test_a_dry_run_keeps_nothing_and_promises_nothing(
 
 
 async def test_a_content_says_who_failed(resources: Resources, tenant: Tenant, hasty: Settings) -> None:
-    async with with_scripted_model(resources, tenant, lambda _: FAILURES["wrong model"], hasty) as setup:
+    async with with_scripted_model(resources, tenant, lambda _: FAILURES["wrong model"], hasty, ONCE) as setup:
         sent = {"content": "Nora's boat is called Skarv.", "user_id": "bob"}
         stored = (await setup.client.post("/v1/memories", json=sent)).json()["results"][0]
         assert any("openai:" in each and "`gpt-x` does not exist" in each for each in stored["warnings"])
@@ -253,7 +253,7 @@ async def test_the_status_follows_the_model(resources: Resources, tenant: Tenant
         found = (await setup.client.get("/v1/health/details")).json()
         return found["llm"], found["llm_status"]
 
-    async with with_scripted_model(resources, tenant, lambda _: FAILURES["wrong model"], hasty) as setup:
+    async with with_scripted_model(resources, tenant, lambda _: FAILURES["wrong model"], hasty, ONCE) as setup:
         before = await status(setup)
         assert before[1] == "no answer yet"
         await model_days.probe(setup.resources)

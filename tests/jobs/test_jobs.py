@@ -196,19 +196,20 @@ async def test_ageing_runs_by_request_for_the_workspace_or_for_one_user(
 
 async def test_how_a_workspace_ages_is_its_setting(client: AsyncClient) -> None:
     for ageing, field in (
-        ({"kept_per_day": 0}, "settings.ageing.kept_per_day"),
+        ({"stale_after_days": 0}, "settings.ageing.stale_after_days"),
         ({"speed": 1}, "settings.ageing.speed"),
     ):
         refused = await client.patch("/v1/workspaces/current", json={"settings": {"ageing": ageing}})
         assert (refused.status_code, refused.json()["field"]) == (400, field)
     assert (await client.get("/v1/jobs/forget")).json()["interval_s"] is None, "it is off"
-    own = {"ageing": {"kept_per_day": 0.9}, "job_intervals_min": {"forget": 30, "decay": 0}}
+    minutes = {"forget": 30, "decay": 0, "promote": 15, "patterns": 90}
+    own = {"ageing": {"stale_after_days": 30}, "job_intervals_min": minutes}
     changed = await client.patch("/v1/workspaces/current", json={"settings": own})
     assert changed.status_code == 200, changed.text
     jobs = (await client.get("/v1/config")).json()["jobs"]
-    assert (jobs["ageing"]["kept_per_day"], jobs["job_intervals_min"]["relevance"]) == (0.9, 60)
-    intervals = [(await client.get(f"/v1/jobs/{name}")).json()["interval_s"] for name in ("forget", "decay")]
-    assert intervals == [1_800, None]
+    assert (jobs["ageing"]["stale_after_days"], jobs["job_intervals_min"]["relevance"]) == (30, 60)
+    intervals = [(await client.get(f"/v1/jobs/{name}")).json()["interval_s"] for name in minutes]
+    assert intervals == [1_800, None, 900, 5_400]
 
 
 async def test_many_jobs_are_tried_again_at_once(

@@ -257,7 +257,7 @@ async def test_the_memory_just_before_is_tied(database: Database, res: Resources
 
 
 async def test_with_the_graph_off_the_rest_completes(database: Database, res: Resources, workspace: UUID) -> None:
-    off = replace(res, settings=res.settings.model_copy(update={"graph_enabled": False}))
+    off = replace(res, settings=res.settings.changed(graph_enabled=False))
     first = await insert_memory(database, workspace, "Priya Raman works at Brightwave Labs.")
     second = await insert_memory(database, workspace, "Priya Raman lives in Lisbon.")
     await run_with(

@@ -13,7 +13,6 @@ from service.domain.memory import Outcome
 from service.domain.version import Expected
 from service.intake.curate import curate
 from service.intake.record import ConversationDraft
-from service.kit.settings import Settings
 from service.memories.review import accept, reject
 from service.runtime.resources import Resources
 from tests.support.verbs import CALL, Verbs
@@ -22,7 +21,7 @@ OLD = "User lives in Lisbon"
 
 
 def under(policy: str, res: Resources) -> Resources:
-    settings = Settings.model_validate({**res.settings.model_dump(), "contradiction_policy": policy})
+    settings = res.settings.changed(contradiction_policy=policy)
     return replace(res, settings=settings)
 
 

@@ -183,12 +183,6 @@ async def test_hard_limit(client: AsyncClient, tenant: Tenant, tables: Tables, l
         assert (await tables.counts(tenant.workspace_id))["memory"] == 0
 
 
-async def test_a_workspace_may_be_strict(client: AsyncClient) -> None:
-    await client.patch("/v1/workspaces/current", json={"settings": {"content_limits": "strict"}})
-    assert (await client.post("/v1/memories", json={"content": "x" * 2_001, **USER})).status_code == 400
-    await store(client, "x" * 2_001, limits="open")
-
-
 async def test_summarise(resources: Resources, tenant: Tenant, embedder: AngleEmbedder) -> None:
     long = "The kiln was repaired because the old door leaked. " * 12
     llm = ScriptedLlm(summarise="The kiln's leaking door was repaired.")

@@ -72,6 +72,8 @@ async def test_what_it_is_tied_to_comes_along(client: AsyncClient) -> None:
     connected = (await by_tag(client, "x"))[0]["connected"]
     assert [each["strength"] for each in connected] == [0.6, 0.5, 0.4, 0.3, 0.2]
     assert connected[0]["memory"] == "Neighbour with number 6"
+    await client.patch("/v1/workspaces/current", json={"settings": {"recall_relation_limit": 2}})
+    assert len((await by_tag(client, "x"))[0]["connected"]) == 2
 
 
 async def test_other_scopes_and_archived_ones_stay_out(

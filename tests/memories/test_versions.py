@@ -102,7 +102,7 @@ class OneHome:
 @pytest.fixture(params=["in_place", "supersede"])
 def home(request: pytest.FixtureRequest, verbs: Verbs) -> OneHome:
     policy: Literal["in_place", "supersede"] = request.param
-    settings = verbs.res.settings.model_copy(update={"contradiction_policy": policy})
+    settings = verbs.res.settings.changed(contradiction_policy=policy)
     res = replace(verbs.res, settings=settings)
     verbs.res = res
     return OneHome(verbs, res)

@@ -142,7 +142,7 @@ async def released(owner_url: str, settings: Settings) -> AsyncIterator[tuple[st
     admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
     url = await new_database(owner_url, "released")
     await migrate.upgrade_async(login_url(url, OWNER), settings)
-    await generations.record_first(url, AngleEmbedder.model, settings.embedding_dim)
+    await generations.record_first(url, AngleEmbedder.model, settings.embedder.dim)
     connection = await asyncpg.connect(url.replace("+asyncpg", ""))
     yield url, connection
     await connection.close()

@@ -142,7 +142,7 @@ async def test_another_dimension_can_be_chosen(owner_url: str, dimension: int) -
     name = f"wide{dimension}"
     url = await new_database(owner_url, name)
     try:
-        wide = Settings.model_validate({"embedding_dim": dimension, "vector_partitions": 2})
+        wide = Settings.of({"embedding_dim": dimension, "vector_partitions": 2})
         await migrate.upgrade_async(login_url(url, OWNER), wide)
         connection = await asyncpg.connect(url.replace("+asyncpg", ""))
         index = await connection.fetchval("SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_memory_vector_hnsw_1'")

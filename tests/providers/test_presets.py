@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from service.kit.settings import Settings
-from service.providers.choose import embedder_dimension, embedder_model, open_embedder
-from service.providers.presets import PRESETS, choose_embedder, choose_llm, prefixes
+from service.providers import choose
+from service.providers.choose import embedder_dimension, embedder_model, open_embedder, open_embedder_of
+from service.providers.endpoints import llm_endpoint
+from service.providers.openai_client import ClientOptions
+from service.providers.presets import PRESETS, Endpoint, choose_embedder, choose_llm, prefixes
 
 KEYS = {"openai": "sk-o", "anthropic": "sk-a", "google": "g"}
 
@@ -126,7 +130,36 @@ def test_prefixes(model: str, query: str) -> None:
 
 
 def test_migrations_name_the_embedder_without_its_key() -> None:
-    settings = Settings.model_validate({"embedder_provider": "openai", "embedding_dim": 768})
+    settings = Settings.of({"embedder_provider": "openai", "embedding_dim": 768})
     assert (embedder_model(settings), embedder_dimension(settings)) == ("openai:text-embedding-3-small", 768)
     with pytest.raises(ValueError, match="OPENAI_API_KEY"):
         open_embedder(settings)
+
+
+def test_the_previous_embedder_has_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Endpoint] = []
+    monkeypatch.setattr(choose, "OpenAiEmbedder", lambda endpoint, *_, **__: given.append(endpoint))
+    new = {"embedder_provider": "custom", "embedder_model": "new", "embedder_base_url": "http://new/v1"}
+    old = {"old_embedder_base_url": "http://old/v1", "old_embedder_api_key": "old-key"}
+    open_embedder_of(Settings.of(new | old), "custom:old", 768)
+    assert [(each.base_url, each.api_key) for each in given] == [("http://old/v1", "old-key")]
+
+
+def test_facts_are_extracted_by_a_model_of_their_own() -> None:
+    endpoint = llm_endpoint(Settings.of({"openai_api_key": "k", "llm_model": "small", "extraction_model": "large"}))
+    assert endpoint is not None
+    assert (endpoint.model, endpoint.models) == ("small", {"extract": "large"})
+
+
+def test_no_more_requests_at_once_than_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[ClientOptions] = []
+    monkeypatch.setattr(choose, "OpenAiLlm", lambda _endpoint, options: given.append(options))
+    choose.open_llm(Settings.of({"openai_api_key": "k", "llm_concurrency": 3}))
+    assert [each.concurrency for each in given] == [3]
+
+
+def test_the_local_model_has_as_many_threads_as_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[tuple[Path | None, int]] = []
+    monkeypatch.setattr(choose, "LentEmbedder", lambda folder, *, threads: given.append((folder, threads)))
+    open_embedder(Settings.of({"embedder_threads": 7, "embedder_model": "/models/own"}), seldom_used=True)
+    assert given == [(Path("/models/own"), 7)]

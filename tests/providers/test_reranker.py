@@ -132,9 +132,20 @@ async def test_a_text_is_cut() -> None:
 
 
 async def test_it_is_off_without_a_url() -> None:
-    assert open_reranker(Settings.model_validate({})) is None
-    assert open_reranker(Settings.model_validate({"rerank_provider": "http"})) is None
-    assert open_reranker(Settings.model_validate({"rerank_url": "http://127.0.0.1:9"})) is None
-    found = open_reranker(Settings.model_validate({"rerank_provider": "http", "rerank_url": "http://127.0.0.1:9"}))
+    assert open_reranker(Settings.of({})) is None
+    assert open_reranker(Settings.of({"rerank_provider": "tei"})) is None
+    assert open_reranker(Settings.of({"rerank_url": "http://127.0.0.1:9"})) is None
+    found = open_reranker(Settings.of({"rerank_provider": "tei", "rerank_url": "http://127.0.0.1:9"}))
     assert found is not None
     await found.close()
+
+
+async def test_the_settings_name_model_and_key() -> None:
+    seen: list[HttpRequest] = []
+    with answering(OTHERS, seen) as server:
+        given = {"rerank_provider": "cohere", "rerank_url": f"http://127.0.0.1:{server.port}/rerank"}
+        reranker = open_reranker(Settings.of({**given, "rerank_model": "rank-2", "rerank_api_key": "hidden"}))
+        assert reranker is not None
+        await reranker.relevance("what does she drink", TEXTS)
+        await reranker.close()
+    assert (seen[0].json["model"], seen[0].headers["authorization"]) == ("rank-2", "Bearer hidden")

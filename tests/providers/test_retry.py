@@ -41,23 +41,22 @@ def test_delays_double() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "always", "transient"),
+    ("reason", "is_retried"),
     [
-        (FailureReason.RATE_LIMIT, True, True),
-        (FailureReason.TIMEOUT, False, True),
-        (FailureReason.UNREACHABLE, False, True),
-        (FailureReason.SERVER, False, True),
-        (FailureReason.UNREADABLE, False, True),
-        (FailureReason.QUOTA, False, False),
-        (FailureReason.UNAUTHORISED, False, False),
-        (FailureReason.REFUSED, False, False),
-        (FailureReason.TOO_LONG, False, False),
+        (FailureReason.RATE_LIMIT, True),
+        (FailureReason.TIMEOUT, True),
+        (FailureReason.UNREACHABLE, True),
+        (FailureReason.SERVER, True),
+        (FailureReason.UNREADABLE, True),
+        (FailureReason.QUOTA, False),
+        (FailureReason.UNAUTHORISED, False),
+        (FailureReason.REFUSED, False),
+        (FailureReason.TOO_LONG, False),
     ],
 )
-def test_what_is_worth_another_try(reason: FailureReason, always: bool, transient: bool) -> None:
+def test_what_is_worth_another_try(reason: FailureReason, is_retried: bool) -> None:
     failed = CallFailed(reason)
-    assert (RetryPolicy(transient=False).delay_s(failed, 0) is not None) is always
-    assert (RetryPolicy(transient=True).delay_s(failed, 0) is not None) is transient
+    assert (RetryPolicy().delay_s(failed, 0) is not None) is is_retried
 
 
 def failing(*reasons: CallFailed | float) -> tuple[Callable[[], Awaitable[str]], list[float]]:

@@ -18,7 +18,7 @@ from service.search.fusion import DEFAULT, FusionContext, Ranked
 from tests.search.candidates import OneCandidate, columns
 from tests.search.scores import recomputed
 
-METHODS: tuple[Fusion, ...] = ("weighted", "zscore", "rrf")
+METHODS: tuple[Fusion, ...] = ("weighted", "rrf")
 UNIT = st.floats(0, 1)
 MAYBE = st.none() | st.floats(-1, 1)
 CANDIDATES = st.builds(

@@ -16,13 +16,20 @@ from httpx2 import AsyncClient
 from pydantic import SecretStr
 
 from service.kit.settings import Settings
-from service.providers.choose import open_llm
+from service.providers import choose
+from service.providers.endpoints import llm_endpoint
+from service.providers.openai_client import ClientOptions
+from service.providers.openai_llm import OpenAiLlm
 from service.providers.protocols import Llm
+from service.providers.retry import RetryPolicy
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.http_server import HttpRequest, ScriptedAnswer
 from tests.fakes.openai_server import Content, OpenAiServer
 from tests.support.application import with_llm
+
+RETRIES, ONCE = RetryPolicy(), RetryPolicy(max_retries=0)
+"""How the model is asked again: as in a deployment, or never."""
 
 NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 KNOWN = re.compile(r"^\((\d+)\) (.*)$", re.MULTILINE)
@@ -64,18 +71,22 @@ def _numbered(operation: Mapping[str, Any], shown: Mapping[str, str]) -> dict[st
     return {**rest, "id": shown[operation["of"]], "old_memory": operation["of"]} if "of" in operation else rest
 
 
-def _llm_client(server: OpenAiServer, settings: Settings) -> Llm:
+def _llm_client(server: OpenAiServer, settings: Settings, retries: RetryPolicy) -> Llm:
     """The model client of a deployment. Each task has a model name of its own, by which the script tells them apart."""
     chosen: dict[str, Any] = {
         "llm_base_url": server.base_url,
         "llm_api_key": SecretStr("key"),
-        "extraction_model": "extract",
-        "decision_model": "decide",
-        "classifier_model": "classify",
     }
-    found = open_llm(settings.model_copy(update=chosen))
-    assert found is not None, "a base URL switches the model on"
-    return found
+    settings = settings.changed(**chosen)
+    endpoint = llm_endpoint(settings)
+    assert endpoint is not None, "a base URL switches the model on"
+    endpoint = replace(endpoint, models={"extract": "extract", "decide": "decide", "classify": "classify"})
+    options = ClientOptions(
+        timeout_s=min(choose.LLM_ATTEMPT_S, settings.llm.timeout_s),
+        concurrency=settings.llm.concurrency,
+        retries=retries,
+    )
+    return OpenAiLlm(endpoint, options)
 
 
 @dataclass(frozen=True)
@@ -97,12 +108,13 @@ async def with_scripted_model(
     tenant: Tenant,
     answers: Callable[[HttpRequest], Content | ScriptedAnswer] | Content,
     settings: Settings | None = None,
+    retries: RetryPolicy = RETRIES,
 ) -> AsyncIterator[ModelSetup]:
     """The application with a model that gives these answers."""
     settings = settings or resources.settings
     with OpenAiServer() as server:
         server.chat.default(answers)
-        llm = _llm_client(server, settings)
+        llm = _llm_client(server, settings, retries)
         own = replace(resources, settings=settings, llm=llm)
         async with with_llm(own, tenant, llm) as client:
             yield ModelSetup(client, server, own)

@@ -25,6 +25,7 @@ from service.providers.caches import CachedEmbedder
 from service.providers.choose import open_llm
 from service.queue.queue import Wakeup
 from service.runtime.resources import Resources
+from service.worker import loop
 from service.worker.loop import Worker
 from service.worker.registry import TASKS, Task
 from tests.conftest import DIMENSION
@@ -43,10 +44,8 @@ async def main(url: str, kind: str, behaviour: str, folder: Path, model_url: str
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     access = await find_access(login_url(url, WORKER), wanted_role=WORKER, pooled=False)
     database = Database.open(access, pool_size=5, pool_timeout_s=5)
-    quick = {"worker_poll_s": 0.1, "job_lease_s": 1.5, "job_backoff_s": 0.05}
-    settings = Settings.model_validate(
-        {**quick, "llm_base_url": model_url, "llm_api_key": "key" if model_url else None}
-    )
+    loop.POLL_S, loop.LEASE_S, loop.BACKOFF_S = 0.1, 1.5, 0.05
+    settings = Settings.of({"llm_base_url": model_url, "llm_api_key": "key" if model_url else None})
     embedder = CachedEmbedder(AngleEmbedder(DIMENSION), entries=0)
     res = Resources(database, embedder, 1, open_llm(settings), settings, Wakeup(url))
     conversations.QUIET = timedelta(0)

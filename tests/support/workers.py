@@ -23,12 +23,12 @@ from service.providers.caches import CachedEmbedder
 from service.queue import queue
 from service.queue.queue import Wakeup
 from service.runtime.resources import Resources
+from service.worker import loop
 from service.worker.loop import Worker
 from service.worker.registry import Task
 from tests.fakes.embedder import AngleEmbedder
 
 ROOT = Path(__file__).parents[2]
-QUICK = {"worker_poll_s": 0.1, "job_backoff_s": 0.05, "job_lease_s": 2.0, "worker_concurrency": 4}
 
 
 def make_kind() -> JobName:
@@ -45,24 +45,33 @@ def kind() -> JobName:
 async def res(
     worker_database: Database, owner_url: str, embedder: AngleEmbedder, settings: Settings
 ) -> AsyncIterator[Resources]:
-    """What a worker works with, polling and failing quickly."""
-    quick = Settings.model_validate({**settings.model_dump(), **QUICK})
+    """What a worker works with."""
     wakeup = Wakeup(owner_url)
-    yield Resources(worker_database, CachedEmbedder(embedder, entries=0), 1, None, quick, wakeup)
+    yield Resources(worker_database, CachedEmbedder(embedder, entries=0), 1, None, settings, wakeup)
     await wakeup.close()
 
 
 @asynccontextmanager
-async def working(res: Resources, tasks: Mapping[JobName, Task]) -> AsyncIterator[Worker]:
-    """A worker that runs inside the block and drains at its end."""
+async def working(
+    res: Resources,
+    tasks: Mapping[JobName, Task],
+    *,
+    poll_s: float = 0.1,
+    backoff_s: float = 0.05,
+    lease_s: float = 2.0,
+) -> AsyncIterator[Worker]:
+    """A worker that runs inside the block and drains at its end; it polls and fails quickly."""
     stop = asyncio.Event()
-    worker = Worker(res, tasks)
-    running = asyncio.create_task(worker.run(stop))
-    try:
-        yield worker
-    finally:
-        stop.set()
-        await running
+    with pytest.MonkeyPatch.context() as patched:
+        for name, seconds in (("POLL_S", poll_s), ("BACKOFF_S", backoff_s), ("LEASE_S", lease_s)):
+            patched.setattr(loop, name, seconds)
+        worker = Worker(res, tasks)
+        running = asyncio.create_task(worker.run(stop))
+        try:
+            yield worker
+        finally:
+            stop.set()
+            await running
 
 
 async def add(database: Database, workspace: UUID, *jobs: NewJob) -> None:

@@ -11,7 +11,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from service.domain.scope import NIL_WORKSPACE
-from service.postgres.engine import Database
+from service.postgres.engine import Database, Session
+from service.queue import schedule
 from service.runtime.resources import Resources
 from service.upkeep.jobs import upkeep
 from tests.support.workers import fetch, job_for
@@ -65,9 +66,22 @@ async def test_what_is_older_than_retention_goes_and_the_rest_stays(
     old, kept = now - timedelta(days=402), now - timedelta(days=399)
     await write(database, workspace, old)
     await write(database, workspace, kept)
-    shorter = replace(res, settings=res.settings.model_copy(update={"audit_retention_days": 400}))
+    shorter = replace(res, settings=res.settings.changed(audit_retention_days=400))
     assert (await run(shorter, now))["dropped"] >= 1
     assert await where(database, workspace) == [f"audit_log_{kept:%Y%m%d}"]
+
+
+async def test_history_has_a_retention_of_its_own(res: Resources, monkeypatch: pytest.MonkeyPatch) -> None:
+    oldest: dict[str, datetime] = {}
+
+    async def drop(_session: Session, parent: str, older_than: datetime) -> int:
+        oldest[parent] = older_than
+        return 0
+
+    monkeypatch.setattr(schedule, "drop_partitions", drop)
+    now = datetime.now(UTC)
+    await run(replace(res, settings=res.settings.changed(history_retention_days=30)), now)
+    assert oldest["memory_history"] == oldest["conversation_log"] == now - timedelta(days=30)
 
 
 async def test_every_partition_is_behind_the_wall(worker_database: Database, res: Resources) -> None:

@@ -105,9 +105,6 @@ async def place(owner_url: str) -> AsyncIterator[Changing]:
             "LOXODON_WORKER_DATABASE_URL": login_url(url, WORKER),
             "LOXODON_OWNER_DATABASE_URL": login_url(url, OWNER),
             "LOXODON_BOOTSTRAP_API_KEY": KEY,
-            "LOXODON_JOB_LEASE_S": "1.5",
-            "LOXODON_WORKER_POLL_S": "0.1",
-            "LOXODON_JOB_BACKOFF_S": "0.1",
             "EMBEDDER_PROVIDER": "custom",
         }
         of_old = {"EMBEDDER_MODEL": "old", "EMBEDDER_BASE_URL": old.base_url, "LOXODON_EMBEDDING_DIM": str(OLD)}
@@ -139,10 +136,19 @@ async def worker(env: Mapping[str, str]) -> AsyncIterator[None]:
         yield
 
 
+WORK = """
+from service.command.cli import app
+from service.worker import loop
+
+loop.POLL_S, loop.LEASE_S, loop.BACKOFF_S = 0.1, 1.5, 0.1
+app()
+"""
+
+
 @asynccontextmanager
 async def worker_process(env: Mapping[str, str]) -> AsyncIterator[asyncio.subprocess.Process]:
     """A worker that can be killed; what is left of it ends with the block."""
-    command = sys.executable, "-m", "service", "worker"
+    command = sys.executable, "-c", WORK, "worker"
     process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env={**os.environ, **env})
     try:
         yield process

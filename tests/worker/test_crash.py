@@ -19,7 +19,7 @@ from service.queue.queue import Wakeup
 from service.runtime.resources import Resources
 from service.worker.registry import Task
 from tests.fakes.embedder import AngleEmbedder
-from tests.support.workers import QUICK, Start, add, jobs_of, states, until, working
+from tests.support.workers import Start, add, jobs_of, states, until, working
 
 
 def count(folder: Path, pattern: str = "*") -> int:
@@ -114,10 +114,10 @@ async def test_a_worker_lives_through_a_restart_of_postgres(kind: JobName) -> No
     with tempfile.TemporaryDirectory(prefix="loxodon-tests-") as folder:
         server = EmbeddedPostgres(Path(folder), settings={"fsync": "off", "shared_buffers": "16MB"})
         running = server.start()
-        await migrate.upgrade_async(running.url(MIGRATE_LOGIN), Settings.model_validate({}))
+        await migrate.upgrade_async(running.url(MIGRATE_LOGIN), Settings.of({}))
         database = Database.open(Access(running.url(JOBS_LOGIN)), pool_size=3, pool_timeout_s=2)
         wakeup = Wakeup(running.url(JOBS_LOGIN))
-        settings = Settings.model_validate(QUICK)
+        settings = Settings.of({})
         res = Resources(database, CachedEmbedder(AngleEmbedder(), entries=0), 1, None, settings, wakeup)
         try:
             async with working(res, {kind: Task(run)}):

@@ -20,7 +20,7 @@ from service.worker.health_port import HealthPort, serve
 def settings_with_port(settings: Settings) -> Settings:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        return settings.model_copy(update={"worker_port": free.getsockname()[1]})
+        return settings.changed(worker_port=free.getsockname()[1])
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ async def port(settings_with_port: Settings) -> AsyncIterator[HealthPort]:
 
 @pytest.fixture
 async def monitor(settings_with_port: Settings) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{settings_with_port.worker_port}") as found:
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{settings_with_port.jobs.port}") as found:
         yield found
 
 
@@ -71,7 +71,7 @@ async def test_nothing_else_is_served(
 ) -> None:
     assert (await monitor.get("/v1/memories")).status_code == 404
     assert (await monitor.post("/metrics", content="x")).status_code == 405
-    with socket.create_connection(("127.0.0.1", settings_with_port.worker_port or 0)) as rude:
+    with socket.create_connection(("127.0.0.1", settings_with_port.jobs.port or 0)) as rude:
         rude.sendall(b"\r\n\r\n")
         assert json.loads((await monitor.get("/livez")).content)["status"] == "ok"
 
@@ -83,7 +83,7 @@ async def test_a_port_that_is_taken_is_told_by_its_variable(port: HealthPort, se
 
 
 async def test_without_a_number_no_port_is_open(settings: Settings) -> None:
-    assert settings.worker_port is None
+    assert settings.jobs.port is None
     async with serve(settings, HealthPort()):
         pass
 
@@ -91,7 +91,7 @@ async def test_without_a_number_no_port_is_open(settings: Settings) -> None:
 async def test_connections_that_ask_nothing_keep_no_probe_out(
     port: HealthPort, monitor: httpx2.AsyncClient, settings_with_port: Settings
 ) -> None:
-    where = ("127.0.0.1", settings_with_port.worker_port)
+    where = ("127.0.0.1", settings_with_port.jobs.port)
     idle = [await asyncio.open_connection(*where) for _ in range(health_port.CONNECTIONS + 20)]
     assert (await monitor.get("/livez")).status_code == 200
     async with asyncio.timeout(2):

@@ -70,7 +70,7 @@ async def test_a_run_holds_no_transaction_and_at_most_so_many_run_at_once(
     await add(database, workspace, *(NewJob(kind) for _ in range(40)))
     async with working(res, {kind: Task(run)}):
         await until(all_done)
-    assert most == res.settings.worker_concurrency
+    assert most == res.settings.jobs.concurrency
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,33 @@ async def test_the_pause_doubles_with_each_attempt(
     async def done() -> bool:
         return await states(worker_database, kind) == ["done"]
 
-    slower = replace(res, settings=res.settings.model_copy(update={"job_backoff_s": 0.3, "worker_poll_s": 0.05}))
     await add(database, workspace, NewJob(kind))
-    async with working(slower, {kind: Task(run)}):
+    async with working(res, {kind: Task(run)}, backoff_s=0.3, poll_s=0.05):
         await until(done)
     first, second = began[1] - began[0], began[2] - began[1]
     assert 0.3 <= first < 0.6 <= second < 1.2
+
+
+async def test_no_more_jobs_at_once_than_are_set(
+    database: Database, worker_database: Database, res: Resources, workspace: UUID, kind: JobName
+) -> None:
+    running = most = 0
+
+    async def run(_job: Job, _res: Resources) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.05)
+        running -= 1
+
+    async def done() -> bool:
+        return set(await states(worker_database, kind)) == {"done"}
+
+    await add(database, workspace, *(NewJob(kind) for _ in range(6)))
+    two = replace(res, settings=res.settings.changed(worker_concurrency=2))
+    async with working(two, {kind: Task(run)}):
+        await until(done)
+    assert most == 2
 
 
 async def test_a_run_that_takes_too_long_is_cancelled_and_has_failed(
@@ -282,9 +303,8 @@ async def test_a_notification_is_quicker_than_the_poll(
     async def hears() -> bool:
         return res.wakeup.works
 
-    patient = replace(res, settings=res.settings.model_copy(update={"worker_poll_s": 30.0}))
     sender = Wakeup(owner_url)
-    async with working(patient, {kind: Task(run)}):
+    async with working(res, {kind: Task(run)}, poll_s=30.0):
         await until(hears)
         await asyncio.sleep(0.3)
         for number in range(5):
@@ -336,7 +356,7 @@ async def test_one_tenants_flood_does_not_hold_up_another(
 
 async def test_run_worker_waits_for_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "PAUSE_S", (0.05, 0.1))
-    nowhere = Settings.model_validate({"database_url": "postgresql+asyncpg://nobody@127.0.0.1:1/none"})
+    nowhere = Settings.of({"database_url": "postgresql+asyncpg://nobody@127.0.0.1:1/none"})
     running = asyncio.create_task(loop.run_worker(nowhere))
     await asyncio.sleep(0.5)
     assert not running.done()

@@ -70,9 +70,18 @@ async def test_everything_ends_after_an_hour_or_when_it_says(client: AsyncClient
     assert (await put(client, "usual", 1)).status_code == 201, "what is over counts as new"
 
 
-async def test_turns_newest_first_and_trimmed(resources: Resources, tenant: Tenant) -> None:
-    few = replace(resources, settings=resources.settings.model_copy(update={"working_max_turns": 3}))
-    async with serving(few) as app, client_of(app, tenant.key) as client:
+async def test_a_workspace_says_how_long_a_note_is_kept(client: AsyncClient, clock: SetClock) -> None:
+    await client.patch("/v1/workspaces/current", json={"settings": {"working_ttl_s": 60}})
+    await put(client, "usual", 1)
+    clock.forward(seconds=60)
+    assert (await client.get(f"{HOME}/items/usual", params=ALICE)).status_code == 404
+
+
+async def test_turns_newest_first_and_trimmed(
+    resources: Resources, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.working.working.MAX_TURNS", 3)
+    async with serving(resources) as app, client_of(app, tenant.key) as client:
         for number in range(5):
             said = {"role": "user", "content": f"turn {number}", "name": "Ann"}
             answer = await client.post(f"{HOME}/turns", json=said, params=ALICE)

@@ -471,15 +471,14 @@ class ExplainMemoryResponse(TypedDict):
 
 
 class Factors(TypedDict):
-    """Factors that multiply the sum. A strength of 0 is off; at 1 a factor ranges from 0 to 2, with 1 as neutral."""
+    """Factors that multiply the sum. A strength of 0 is off; at 1 a factor ranges from 0 to 2, with 1 as neutral. The others are off at 1."""
 
     importance: NotRequired[float]
     recency: NotRequired[float]
     salience: NotRequired[float]
-    temporal_tag: NotRequired[bool]
     current_factor: NotRequired[float]
     past_factor: NotRequired[float]
-    validity: NotRequired[bool]
+    expired_factor: NotRequired[float]
 
 
 class FilterInput(TypedDict):
@@ -549,7 +548,7 @@ class ForgottenSentenceItem(TypedDict):
     memory_id: str | None
 
 
-Fusion: TypeAlias = Literal["weighted", "zscore", "rrf"]
+Fusion: TypeAlias = Literal["weighted", "rrf"]
 """How to combine signals into a score."""
 
 
@@ -1479,7 +1478,6 @@ class Techniques(TypedDict):
     entity_centric: NotRequired[bool]
     query_expansion: NotRequired[bool]
     hyde: NotRequired[bool]
-    requests: NotRequired[bool]
     self_query: NotRequired[bool]
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from service.domain.model_budget import DayAccount, DayLimit
+from service.domain.model_budget import DayAccount
 from service.postgres import direct
 from service.postgres.engine import Database, Session
 
@@ -20,19 +20,16 @@ from service.postgres.engine import Database, Session
 RESERVE = text("""
     INSERT INTO model_day AS d (workspace_id, day, held)
     SELECT :workspace, CAST(:day AS date), jsonb_build_object(CAST(:call AS text), jsonb_build_array(
-           CAST(:tokens AS bigint), CAST(:cost AS float8), CAST(:ends_s AS float8)))
-    WHERE CAST(:tokens AS bigint) <= CAST(:most_tokens AS float8)
-      AND CAST(:cost AS float8) <= CAST(:most_cost AS float8)
+           CAST(:tokens AS bigint), CAST(:ends_s AS float8)))
+    WHERE CAST(:tokens AS bigint) <= CAST(:most AS bigint)
     ON CONFLICT ON CONSTRAINT pk_model_day DO UPDATE
     SET held = excluded.held || (
         SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM jsonb_each(d.held)
-        WHERE CAST(value ->> 2 AS float8) > CAST(:now_s AS float8))
+        WHERE CAST(value ->> 1 AS float8) > CAST(:now_s AS float8))
     WHERE (
         SELECT d.prompt_tokens + d.completion_tokens + coalesce(sum(CAST(value ->> 0 AS bigint)), 0)
-               + CAST(:tokens AS bigint) <= CAST(:most_tokens AS float8)
-               AND d.cost + coalesce(sum(CAST(value ->> 1 AS float8)), 0) + CAST(:cost AS float8)
-               <= CAST(:most_cost AS float8)
-        FROM jsonb_each(d.held) WHERE CAST(value ->> 2 AS float8) > CAST(:now_s AS float8))
+               + CAST(:tokens AS bigint) <= CAST(:most AS bigint)
+        FROM jsonb_each(d.held) WHERE CAST(value ->> 1 AS float8) > CAST(:now_s AS float8))
     RETURNING 1 AS reserved
 """)
 
@@ -49,11 +46,10 @@ SETTLE = text("""
 
 # Uses pk_model_day.
 ACCOUNT = text("""
-    SELECT d.calls, d.prompt_tokens, d.completion_tokens, d.cost, held.tokens, held.cost AS held_cost
+    SELECT d.calls, d.prompt_tokens, d.completion_tokens, d.cost, held.tokens
     FROM model_day d CROSS JOIN LATERAL (
-        SELECT CAST(coalesce(sum(CAST(value ->> 0 AS bigint)), 0) AS bigint) AS tokens,
-               coalesce(sum(CAST(value ->> 1 AS float8)), 0) AS cost
-        FROM jsonb_each(d.held) WHERE CAST(value ->> 2 AS float8) > CAST(:now_s AS float8)) held
+        SELECT CAST(coalesce(sum(CAST(value ->> 0 AS bigint)), 0) AS bigint) AS tokens
+        FROM jsonb_each(d.held) WHERE CAST(value ->> 1 AS float8) > CAST(:now_s AS float8)) held
     WHERE d.workspace_id = :workspace AND d.day = CAST(:day AS date)
 """)
 
@@ -71,7 +67,7 @@ class ModelCall:
 
 
 async def reserve(
-    database: Database, call: ModelCall, limit: DayLimit, *, tokens: int, cost: float, now: datetime, ends_s: float
+    database: Database, call: ModelCall, limit: int, *, tokens: int, now: datetime, ends_s: float
 ) -> bool:
     """Reserves the estimate of a call until `ends_s` (seconds since 1970); False if too little is left."""
     values = {
@@ -79,9 +75,7 @@ async def reserve(
         "day": call.day,
         "call": str(call.id),
         "tokens": tokens,
-        "cost": cost,
-        "most_tokens": float("inf") if limit.tokens is None else float(limit.tokens),
-        "most_cost": float("inf") if limit.cost is None else float(limit.cost),
+        "most": limit,
         "now_s": now.timestamp(),
         "ends_s": ends_s,
     }
@@ -112,9 +106,7 @@ async def account(session: Session, workspace_id: UUID, now: datetime) -> DayAcc
     row = await direct.first(session, ACCOUNT, {"workspace": workspace_id, "day": day, "now_s": now.timestamp()})
     if row is None:
         return DayAccount(day)
-    return DayAccount(
-        day, row.calls, row.prompt_tokens, row.completion_tokens, row.cost, row.tokens, float(row.held_cost)
-    )
+    return DayAccount(day, row.calls, row.prompt_tokens, row.completion_tokens, row.cost, row.tokens)
 
 
 async def account_everywhere(session: Session, day: date) -> DayAccount:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from fastapi import APIRouter
@@ -30,28 +28,20 @@ class ConfigResponse(ResponseModel):
 
     version: str = Field(description="Version of this service")
     vector_store: dict[str, Any] = Field(
-        description="Where vectors are stored, their dimension, and up to how many rows a scope is searched exactly"
+        description="The database, the dimension of vectors, and up to how many rows a scope is searched exactly"
     )
     llm: dict[str, Any] = Field(description="The language model; `active` is null without one")
     embedder: dict[str, Any] = Field(description="The embedder; `active` is the model in use")
-    graph_store: dict[str, Any] = Field(description="Whether relations are created, and limits of graph traversal")
-    history: dict[str, Any] = Field(
-        description="`audit_level`, and the retention in days of audit, history, tool invocations and memories"
-    )
+    graph_store: dict[str, Any] = Field(description="Where relations are stored, and whether jobs create them")
+    history: dict[str, Any] = Field(description="`audit_level`, and the retention in days of audit and history")
     custom_prompts: dict[str, Any] = Field(description="Your prompts that replace the built-in ones, by name")
-    dedup: dict[str, Any] = Field(
-        description="The similarity from which a text is a duplicate, and the policy for contradictions"
+    memories: dict[str, Any] = Field(
+        description="Duplicates, contradictions, limits of a text in characters, time zone, retention"
     )
-    content: dict[str, Any] = Field(
-        description="Limits of a text in characters, time zone, and timeout of date recognition"
-    )
-    search: dict[str, Any] = Field(description="Settings of ranking, reranking and recall")
-    limits: dict[str, Any] = Field(description="Per request: bytes, page size, items, messages, seconds")
-    working: dict[str, Any] = Field(description="Lifetime and size limits of working memory")
-    jobs: dict[str, Any] = Field(
-        description="Pace, leases, attempts and back-off of the worker, intervals, and how memories age"
-    )
-    service: dict[str, Any] = Field(description="All other settings")
+    search: dict[str, Any] = Field(description="Techniques and reranker of searches")
+    limits: dict[str, Any] = Field(description="Per request: bytes, page size, items, messages")
+    jobs: dict[str, Any] = Field(description="The worker, the intervals of jobs, and when memories count as unused")
+    service: dict[str, Any] = Field(description="Address, access and limits of the service, and its logs")
 
 
 class StatsResponse(ResponseModel):
@@ -138,30 +128,7 @@ class GuidanceResponse(ResponseModel):
     next_cursor: OnePage = None
 
 
-SECTIONS: Mapping[str, Sequence[str]] = MappingProxyType(
-    {
-        "vector_store": ("vector_partitions", "database_url", "pool_size"),
-        "llm": ("llm_", "extraction_model", "decision_model", "classifier_model", "classifier_use_llm", "model_budget"),
-        "embedder": ("embedder_", "embedding_"),
-        "graph_store": ("graph_", "similar_to_", "occurred_before_window_s"),
-        "history": (
-            "audit_level",
-            "audit_retention_days",
-            "history_retention_days",
-            "invocation_retention_days",
-            "memory_retention_days",
-        ),
-        "dedup": ("dedup_", "contradiction_policy"),
-        "content": ("content_", "timezone"),
-        "search": ("search_", "rerank_", "recall_", "expired_factor", "reinforce"),
-        "limits": ("max_body_bytes", "max_page_size", "request_deadline_s"),
-        "working": ("working_",),
-        "jobs": ("worker_", "job_", "maintenance_", "ageing", "promoting"),
-    }
-)
-"""Settings by section of the configuration; the rest goes into `service`."""
-
-WHERE = frozenset({"host", "url", "webhook_networks", "trusted_proxies", "cors_origins", "worker_host"})
+WHERE = frozenset({"host", "url", "webhook_networks", "trusted_proxies", "cors_origins"})
 """Settings that reveal where the service runs and what it connects to, in addition to URLs, folders and files."""
 
 MEANINGS = {
@@ -208,27 +175,33 @@ GUIDANCE = (
 async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
     """The service's settings with the workspace's overrides, secrets masked. Addresses, networks and folders are null
     unless the key has the right `operator`."""
-    shown = res.settings.model_dump(mode="json")  # pydantic masks secrets
+    shown = res.settings.model_dump(mode="json", by_alias=True)  # pydantic masks secrets
     if not caller.may(Right.OPERATOR):
-        shown |= dict.fromkeys(name for name in shown if name in WHERE or name.endswith(("_url", "_dir", "_file")))
-    custom_prompts = shown.pop("custom_prompts")
-    sections = {name: _take(shown, wanted) for name, wanted in SECTIONS.items()}
-    dimension = res.embedder.dimension
-    sections["vector_store"] |= {"provider": "pgvector", "collection_name": "memories", "dimension": dimension}
-    sections["vector_store"] |= {"exact_scope_rows": sizes.EXACT_ROWS, "binary_scope_rows": sizes.BINARY_ROWS}
-    sections["limits"] |= {"batch_max_items": sizes.MAX_BATCH_ITEMS, "messages_max_items": sizes.MESSAGES_AT_ONCE}
-    sections["llm"] |= {"active": res.llm.model if res.llm else None}
-    sections["embedder"] |= {"active": res.embedder.model, "dimensions": dimension}
-    sections["graph_store"] |= {"provider": "postgres"}
-    return ConfigResponse(version=__version__, custom_prompts=custom_prompts, **sections, service=shown)
-
-
-def _take(settings: dict[str, Any], wanted: Sequence[str]) -> dict[str, Any]:
-    """Removes the wanted settings and returns them; a name that ends in `_` means all that start with it."""
-    starts = tuple(name for name in wanted if name.endswith("_"))
-    by_start = [name for name in settings if name.startswith(starts)]
-    by_name = [name for name in wanted if name not in starts]
-    return {name: settings.pop(name) for name in (*by_start, *by_name)}
+        for group in shown.values():
+            group |= dict.fromkeys(name for name in group if name in WHERE or name.endswith(("_url", "_dir", "_file")))
+    dimension, jobs = res.embedder.dimension, shown["jobs"]
+    scopes = {"exact_scope_rows": sizes.EXACT_ROWS, "binary_scope_rows": sizes.BINARY_ROWS}
+    return ConfigResponse(
+        version=__version__,
+        vector_store=shown["database"]
+        | scopes
+        | {"provider": "pgvector", "collection_name": "memories", "dimension": dimension},
+        custom_prompts=shown["llm"].pop("custom_prompts"),
+        llm=shown["llm"] | {"active": res.llm.model if res.llm else None},
+        embedder=shown["embedder"] | {"active": res.embedder.model, "dimensions": dimension},
+        graph_store={"provider": "postgres", "graph_enabled": jobs.pop("graph_enabled")},
+        history=shown["history"],
+        memories=shown["memories"],
+        search=shown["search"],
+        limits={
+            "max_body_bytes": sizes.MAX_BODY_BYTES,
+            "max_page_size": sizes.MAX_ITEMS,
+            "batch_max_items": sizes.MAX_BATCH_ITEMS,
+            "messages_max_items": sizes.MESSAGES_AT_ONCE,
+        },
+        jobs=jobs,
+        service=shown["server"] | shown["client"],
+    )
 
 
 @router.get("/stats", summary="Count what is stored", responses=errors.keyed())

@@ -27,7 +27,7 @@ from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, in_scope, uuid_of
 from service.http.query_parameters import the_limit
-from service.http.reads import RATE_LIMITED, AuditReadOf
+from service.http.reads import AuditReadOf
 from service.http.schemas import Channel, DeletedCountResponse
 from service.http.writes import WriteOf, answer, deleted, send
 from service.runtime.pii import clean_words
@@ -87,9 +87,7 @@ async def list_strategies(
     )
 
 
-@router.get(
-    "/search", summary="Find strategies for a task", responses=errors.keyed(400, 422, 429), dependencies=RATE_LIMITED
-)
+@router.get("/search", summary="Find strategies for a task", responses=errors.keyed(400, 422, 429))
 async def find_strategies(
     request: Request,
     caller: Reader,

@@ -47,7 +47,7 @@ from service.http.deps import (
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.query_parameters import the_query
-from service.http.reads import RATE_LIMITED, AuditReadOf, CountUseOf, DetailOf, send_json
+from service.http.reads import AuditReadOf, CountUseOf, DetailOf, send_json
 from service.http.schemas import RedactionCount, embedding_vector
 from service.http.writes import WriteOf, answer, etag, send
 from service.memories.routes.memory_models import memory_item
@@ -207,7 +207,6 @@ async def store_turn(
     summary="Get turns and memories for the next prompt",
     response_model=ConversationContextResponse,
     responses=errors.keyed(400, 404, 422, 429),
-    dependencies=RATE_LIMITED,
 )
 async def get_conversation_context(
     id: ConversationId,
@@ -233,7 +232,7 @@ async def get_conversation_context(
         name, words = the_query(query, q)
         asked = await clean_words(words, name, res)
     conversation = await reading.get(owner, id, res)
-    shared = res.settings.include_shared if include_shared is None else include_shared
+    shared = res.settings.search.include_shared if include_shared is None else include_shared
     found = await context(conversation, asked, max_tokens, metered(res), include_shared=shared, detail=detail)
     memories = [hit.memory for hit in found.memories]
     note("context", conversation.scope, memories, query=asked, max_tokens=max_tokens)

@@ -15,7 +15,7 @@ from service.http import cursors, errors
 from service.http.deps import ListScopeOf, Reader, ResourcesOf, ScopeOf
 from service.http.json_body import JsonRoute
 from service.http.query_parameters import the_query
-from service.http.reads import RATE_LIMITED, AuditReadOf, DetailOf, ReadOn, in_time, send_json
+from service.http.reads import AuditReadOf, DetailOf, ReadOn, in_time, send_json
 from service.http.schemas import Channel
 from service.runtime.pii import clean_words
 from service.search.routes.answers import MIN_PROBABILITY
@@ -60,7 +60,6 @@ async def list_recent_turns(
     summary="Search turns by meaning and words",
     response_model=TurnSearchResponse,
     responses=errors.keyed(400, 404, 422, 429),
-    dependencies=RATE_LIMITED,
 )
 async def search_turns(
     request: Request,

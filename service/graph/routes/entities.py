@@ -43,7 +43,7 @@ from service.http.deps import (
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, uuid_of
 from service.http.query_parameters import the_limit, the_query
-from service.http.reads import RATE_LIMITED, AuditReadOf, CountsOf
+from service.http.reads import AuditReadOf, CountsOf
 from service.http.schemas import Channel, embedding_vector
 from service.http.writes import WriteOf, answer, send
 from service.runtime.pii import clean_words
@@ -124,12 +124,7 @@ def _answer(found: tuple[Entity, bool]) -> StoredAnswer:
     return answer(201 if found[1] else 200, EntityResponse.of(found[0]))
 
 
-@router.get(
-    "/search",
-    summary="Search entities by name or meaning",
-    responses=errors.keyed(400, 422, 429),
-    dependencies=RATE_LIMITED,
-)
+@router.get("/search", summary="Search entities by name or meaning", responses=errors.keyed(400, 422, 429))
 async def search_entities(
     request: Request,
     caller: Reader,

@@ -148,12 +148,12 @@ async def get_entity_graph(
     edges: EdgeFilterOf,
     ids: Annotated[list[Comma], Query(max_length=MAX_STARTS, description=REPEATABLE)],
     depth: Annotated[int, Query(ge=1, le=3, description="Number of edges to follow, in both directions")] = 2,
-    limit: Annotated[int | None, Query(ge=1, description="Maximum number of nodes; limited by graph_max_nodes")] = None,
+    limit: Annotated[int, Query(ge=1, le=reading.MAX_NODES, description="Maximum number of nodes")] = DEFAULT_NODES,
 ) -> Response:
     """Follows the 50 strongest relations of each node; `truncated` says whether there are more, or more nodes than fit
     the response."""
     starts = _ids(ids)
-    max_nodes = max(min(limit or DEFAULT_NODES, res.settings.graph_max_nodes), len(starts))
+    max_nodes = max(limit, len(starts))
     found = await reading.graph(seen, starts, edges, res, depth=depth, limit=max_nodes, counts=counts)
     page, last = cursors.cut(found.relations, len(found.relations))
     body = EntityGraphResponse(

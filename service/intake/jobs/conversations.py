@@ -161,7 +161,7 @@ async def _queue(job: Job, res: Resources) -> Counts:
 
 
 def _job_of(found: UnreadTurns, res: Resources) -> NewJob:
-    given = CallerFields(timezone=res.settings.timezone, session_id=found.name, compare=NO_MESSAGES)
+    given = CallerFields(timezone=res.settings.memories.timezone, session_id=found.name, compare=NO_MESSAGES)
     draft = Draft(found.scope, CleanText(""), given, Options(), res.clock())
     conversation = ConversationDraft(found.scope, [draft], None, infer=True)
     payload = deferred.consolidation_payload(conversation, draft, found.conversation_id, found.first, found.last)

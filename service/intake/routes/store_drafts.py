@@ -195,12 +195,12 @@ def _draft(
     embed_later: bool = False,
     compare: Filter | None = None,
 ) -> Draft:
-    settings, now = res.settings, res.clock()
+    now = res.clock()
     options = Options(
         dedup=body.dedup,
         use_llm=body.use_llm is not False,
         summarise=body.summarise,
-        strict_size=(body.limits or settings.content_limits) == "strict",
+        strict_size=body.limits == "strict",
         record=speech is not None and not body.infer,
         embed_later=embed_later,
         dry_run=body.dry_run,
@@ -220,7 +220,7 @@ def _caller_fields(body: StoreRequest, res: Resources, now: datetime) -> CallerF
         tags=tags.split(body.tags),
         metadata=body.metadata,
         timestamp=body.timestamp,
-        timezone=body.timezone or res.settings.timezone,
+        timezone=body.timezone or res.settings.memories.timezone,
         t_valid=body.t_valid,
         t_invalid=body.t_invalid,
         expires_at=expiry(body.ttl_s, body.expires_at, now),

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.domain.errors import Forbidden, InvalidInput
+from service.domain.sizes import MAX_BODY_BYTES
 from service.http import errors, paths
 from service.http.deps import CallerOf, header_text
 from service.http.request_body import replay
@@ -41,7 +42,7 @@ async def mcp(request: Request, caller: CallerOf) -> Response:
     """Supports every revision of the protocol since 2025-03-26, without sessions. Not in the OpenAPI document, as the
     protocol defines the body."""
     res: Resources = request.app.state.resources
-    _check_origin(request, res.settings.cors_origins)
+    _check_origin(request, res.settings.server.cors_origins)
     ids = _fixed_ids(request)
     await load("service.mcp.server")
     from service.mcp.server import over_http
@@ -50,7 +51,7 @@ async def mcp(request: Request, caller: CallerOf) -> Response:
         return await _ask(wanted, request)
 
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
-        await over_http(ask, ids, scope, receive, send, max_bytes=res.settings.max_body_bytes)
+        await over_http(ask, ids, scope, receive, send, max_bytes=MAX_BODY_BYTES)
 
     return await _call(serve, request.scope, request.receive)
 

@@ -31,6 +31,11 @@ from service.postgres.engine import Session, use_custom_plans
 from service.redaction import detection
 from service.runtime.resources import Resources
 
+SIMILAR_FROM = 0.8
+"""Similarity from which a new memory is SIMILAR_TO an older one; related statements are at .6 to .8."""
+MAX_SIMILAR = 5
+BEFORE_WINDOW_S = 3_600.0
+"""How far back the memory may lie that OCCURRED_BEFORE another."""
 KNOWN_LIMIT = 2_000  # names of one user that are recognised in lower case; the oldest, because they recur
 LLM_CONFIDENCE, RULES_CONFIDENCE = 0.85, 0.9
 TOGETHER = 20
@@ -119,11 +124,11 @@ async def _read(
     session: Session, workspace_id: UUID, jobs: Mapping[UUID, Job], res: Resources
 ) -> list[EnrichmentInput]:
     settings = res.settings
-    there = await enrichment.inputs(session, workspace_id, list(jobs), window_s=settings.occurred_before_window_s)
+    there = await enrichment.inputs(session, workspace_id, list(jobs), window_s=BEFORE_WINDOW_S)
     found = []
     for memory_id, job in jobs.items():
         if (subject := there.get(memory_id)) is not None:
-            graph = settings.graph_enabled if subject.graph_enabled is None else subject.graph_enabled
+            graph = settings.jobs.graph_enabled if subject.graph_enabled is None else subject.graph_enabled
             found.append(EnrichmentInput(job, subject, graph, {}))
     return found
 
@@ -146,12 +151,11 @@ def extract(reads: Sequence[EnrichmentInput], known: Mapping[EntityOwner, dict[s
 async def _with_similar(session: Session, reads: Sequence[EnrichmentInput], res: Resources) -> list[EnrichmentInput]:
     """With the memories each is SIMILAR_TO, the nearest first. A turn of a conversation has none: it resembles the
     turns around it."""
-    most, least = res.settings.similar_to_k, res.settings.similar_to_min
     found, by_values = [], False
     for read in reads:
         neighbours: Sequence[tuple[UUID, float]] = ()
         given = read.job.payload.get("neighbours")
-        if not most or not read.graph:
+        if not read.graph:
             pass
         elif isinstance(given, list) and read.job.payload.get("hash") == read.subject.hash:
             neighbours = [(UUID(each), similarity) for each, similarity in given]
@@ -160,8 +164,8 @@ async def _with_similar(session: Session, reads: Sequence[EnrichmentInput], res:
                 await use_custom_plans(session)
                 by_values = True
             neighbours = await _nearest(session, read, res)
-        close = sorted((each for each in neighbours if each[1] >= least), key=lambda each: -each[1])
-        found.append(EnrichmentInput(read.job, read.subject, read.graph, dict(close[:most])))
+        close = sorted((each for each in neighbours if each[1] >= SIMILAR_FROM), key=lambda each: -each[1])
+        found.append(EnrichmentInput(read.job, read.subject, read.graph, dict(close[:MAX_SIMILAR])))
     return found
 
 
@@ -172,7 +176,7 @@ async def _nearest(session: Session, read: EnrichmentInput, res: Resources) -> l
         read.subject,
         generation=res.generation,
         similarity=res.embedder.similarity,
-        limit=res.settings.similar_to_k,
+        limit=MAX_SIMILAR,
         exact_rows=sizes.EXACT_ROWS,
         now=res.clock(),
     )
@@ -293,7 +297,7 @@ def _associations(read: EnrichmentInput, res: Resources) -> list[Relation]:
     before = subject.before
     if before is not None:
         gap_s = (subject.timestamp - before.timestamp).total_seconds()
-        closeness = 1 - gap_s / res.settings.occurred_before_window_s
+        closeness = 1 - gap_s / BEFORE_WINDOW_S
         found.append(Relation(before.id, RelationType.OCCURRED_BEFORE, subject.id, round(max(closeness, 0.1), 4)))
     return found
 

@@ -54,7 +54,7 @@ AT_ONCE = 4
 )
 async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesOf, note: AuditReadOf) -> Response:
     """Archived memories included, expired ones not. Does not count as use."""
-    (skip,), known = cursors.counts(body.cursor), _uuids(body.ids, res)
+    (skip,), known = cursors.counts(body.cursor), _uuids(body.ids)
     unique = list(dict.fromkeys(known.values()))
     found, count = await reading.get_items(caller.workspace_id, unique[skip:], body.detail, res)
     end = skip + count
@@ -70,7 +70,7 @@ async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesO
 @router.post("/exists", summary="Check which memories exist", responses=errors.keyed(400, 413))
 async def memories_exist(body: MemoryIdsRequest, caller: Reader, res: ResourcesOf) -> MemoriesExistResponse:
     """Archived memories exist, expired ones do not."""
-    known = _uuids(body.ids, res)
+    known = _uuids(body.ids)
     found = await reading.existing(caller.workspace_id, list(set(known.values())), res)
     return MemoriesExistResponse(
         results=[MemoryExistsItem(id=each, exists=known.get(each) in found) for each in body.ids]
@@ -85,7 +85,7 @@ async def memories_exist(body: MemoryIdsRequest, caller: Reader, res: ResourcesO
 )
 async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Response:
     """In one transaction. An unknown id gets status 404 and does not stop the others."""
-    known = _uuids(body.ids, res)
+    known = _uuids(body.ids)
     shown = partial(deleted, ids=body.ids, known=known)
     unique = list(dict.fromkeys(known.values()))
     return send(shown(await forget_many(caller.workspace_id, unique, res, write.answered_by(shown))))
@@ -131,10 +131,8 @@ async def _patched(
     return PatchedMemoryItem(index=index, status=found.status, memory=MemoryResponse.read_again(found.body))
 
 
-def _uuids(ids: Sequence[str], res: Resources) -> dict[str, UUID]:
-    """The valid UUIDs by the ids as sent; raises InvalidInput for too many."""
-    if len(ids) > res.settings.max_page_size:
-        raise InvalidInput(f"ids: {len(ids)} were sent, the maximum is {res.settings.max_page_size}.", field="ids")
+def _uuids(ids: Sequence[str]) -> dict[str, UUID]:
+    """The valid UUIDs by the ids as sent."""
     found = {}
     for each in ids:
         try:

@@ -20,7 +20,7 @@ from service.http.deps import AgentId, Changer, ChannelName, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.query_parameters import NarrowingParameters, body_of
-from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, page_limit, send_json
+from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, send_json
 from service.http.schemas import Time, expiry
 from service.http.writes import WriteOf, answer, etag, send
 from service.language import tags
@@ -76,7 +76,6 @@ async def list_memories(
     """All unexpired memories of the scope that match the filters, whether valid now or not. Deleted memories are listed
     from their history, purged ones not at all."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
-    limit = page_limit(limit, res, given="limit" in request.query_params)
     body = body_of(narrowing.NarrowingFields, {**narrowed, **ids})
     scope = list_scope(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
     ordered = SortOrder(sort, ascending=order == "asc")

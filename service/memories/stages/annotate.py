@@ -157,7 +157,7 @@ def _later(moment: datetime | None, reference: datetime) -> datetime | None:
 async def annotate(draft: Draft, res: Resources) -> Draft:
     """The draft with its importance, topics and type (the caller's, else the model's, else the rules'), and the BM25
     weights of the text that will be stored, so that the write need not work them out."""
-    may_ask = draft.options.use_llm and res.settings.classifier_use_llm and not draft.options.record
+    may_ask = draft.options.use_llm and res.settings.llm.classifier_use_llm and not draft.options.record
     by_model = may_ask and res.llm is not None
     merged = draft.decision.edits[0].merged if draft.decision else None
     stored = merged.text if merged else draft.clean

@@ -29,13 +29,14 @@ async def check(draft: Draft, res: Resources) -> Draft:
 def length_warnings(text: str, *, strict: bool, settings: Settings) -> tuple[str, ...]:
     """Warnings about the length in characters; exactly at a limit passes."""
     length = len(text)
-    if strict and length > settings.content_hard_limit:
+    hard_limit = settings.memories.content_hard_limit
+    if strict and length > hard_limit:
         raise TooLarge(
-            f"content has {length} characters; with limits=strict at most {settings.content_hard_limit} are accepted.",
+            f"content has {length} characters; with limits=strict at most {hard_limit} are accepted.",
             field="content",
         )
     warnings = []
-    if length > settings.content_soft_limit:
+    if length > settings.memories.content_soft_limit:
         warnings.append(f"long_content: {length} characters; memories of 150 to 300 are found best.")
     if length > LONG_CHARS:
         warnings.append(f"very_long_content: above {LONG_CHARS} characters embeddings lose detail.")
@@ -44,7 +45,7 @@ def length_warnings(text: str, *, strict: bool, settings: Settings) -> tuple[str
 
 async def summarise(draft: Draft, res: Resources) -> Draft:
     """The draft with a shorter text; its own text and a warning when no model is there or it fails."""
-    if not draft.options.summarise or len(draft.clean) <= res.settings.content_soft_limit:
+    if not draft.options.summarise or len(draft.clean) <= res.settings.memories.content_soft_limit:
         return draft
     if res.llm is None or not draft.options.use_llm:
         return _not_summarised(draft, "no language model is configured")

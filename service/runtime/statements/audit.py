@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from pydantic import BaseModel
 from uuid_utils.compat import uuid7
 
 from service.domain.request import Operation, Subject
@@ -58,7 +59,7 @@ THRESHOLDS: Mapping[Operation, frozenset[str]] = {
     "delete_entity": frozenset({"ageing"}),
     "optimize": frozenset({"ageing"}),
     "promote": frozenset({"promoting"}),
-    "retrieve": frozenset({"expired_factor", "search_factors", "search_techniques", "search_weights"}),
+    "retrieve": frozenset({"search_techniques"}),
 }
 """The settings of an operation, in addition to those in every entry."""
 
@@ -66,7 +67,8 @@ THRESHOLDS: Mapping[Operation, frozenset[str]] = {
 def thresholds(settings: Settings, operation: Operation | None = None) -> dict[str, Any]:
     """The settings in force, for `config_snapshot`."""
     more = THRESHOLDS.get(operation, frozenset()) if operation else frozenset()
-    return settings.model_dump(mode="json", include=set(ALWAYS | more))
+    found = {name: settings.value(name) for name in sorted(ALWAYS | more)}
+    return {name: value.model_dump() if isinstance(value, BaseModel) else value for name, value in found.items()}
 
 
 def new_rows(entries: Sequence[AuditEntry]) -> NewRows:

@@ -9,13 +9,13 @@ from datetime import timedelta
 from fastapi import APIRouter, Request, Response
 
 from service.domain.moments import elapsed_ms
-from service.domain.ranking import over
+from service.domain.ranking import RecallWeights, over
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.http import errors, narrowing
 from service.http.deps import Reader, ResourcesOf, read_scope
 from service.http.json_body import JsonRoute
-from service.http.reads import RATE_LIMITED, AuditReadOf, CountUseOf, in_time, send_json
+from service.http.reads import AuditReadOf, CountUseOf, in_time, send_json
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 from service.search.recall import recall
@@ -35,7 +35,6 @@ router = APIRouter(prefix="/v1/recall", tags=["recall"], route_class=JsonRoute)
     summary="Recall what helps to answer",
     response_model=RecallResponse,
     responses=errors.keyed(400, 413, 422, 429),
-    dependencies=RATE_LIMITED,
 )
 async def recall_bundle(
     request: Request,
@@ -86,9 +85,9 @@ def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -
         valid_at=body.valid_at,
         min_answer=INJECTED_FROM if body.is_injected else 0.0,
         as_of=body.as_of,
-        timezone=body.timezone or res.settings.timezone,
+        timezone=body.timezone or res.settings.memories.timezone,
         detail=body.detail,
-        shares=over(res.settings.recall_weights, body.weights),
+        shares=over(RecallWeights(), body.weights),
         ranking=replace(
             defaults,
             techniques=over(defaults.techniques, body.techniques),

@@ -21,7 +21,7 @@ from service.http import cursors, errors, narrowing
 from service.http.deps import Reader, ResourcesOf, read_scope
 from service.http.json_body import JsonRoute
 from service.http.query_parameters import body_of
-from service.http.reads import RATE_LIMITED, AuditRead, in_time, page_limit, send_json, use_counter
+from service.http.reads import AuditRead, in_time, send_json, use_counter
 from service.http.schemas import iso
 from service.language.tags import normalise
 from service.memories.routes.connected import ConnectedMemoryItem, connected_to_hits
@@ -51,7 +51,7 @@ Connected = Mapping[UUID, list[ConnectedMemoryItem]] | None
 RESPONSES = errors.keyed(400, 413, 422, 429)
 
 
-@router.post("/search", summary="Search", response_model=SearchResponse, responses=RESPONSES, dependencies=RATE_LIMITED)
+@router.post("/search", summary="Search", response_model=SearchResponse, responses=RESPONSES)
 async def search_memories(
     request: Request,
     body: SearchRequest,
@@ -68,7 +68,6 @@ async def search_memories(
     summary="Search, simple form",
     response_model=SearchResponse,
     responses=RESPONSES,
-    dependencies=RATE_LIMITED,
 )
 async def search_memories_simple(
     request: Request,
@@ -101,7 +100,6 @@ async def carried_out(
     """Searches, audits, and counts the hits as used. `may_list`: a request without a query and conditions returns the
     most important memories of the scope."""
     audit_read, count_use = AuditRead(request), use_counter(request)
-    limit = page_limit(body.top_k or body.limit, res, given=body.top_k is not None or "limit" in body.model_fields_set)
     scope = read_scope(caller, res, body, body.active_channel)
     if not may_list:
         _check(body)
@@ -109,7 +107,7 @@ async def carried_out(
     async with in_time(res, request) as res:
         text = await clean_words(body.query_text, "query", res) if body.query_text else CleanText("")
         window, warnings = await narrowing.window(body, res)
-        query = _query(body, scope, text, limit, window, res)
+        query = _query(body, scope, text, window, res)
         if text:
             found = await search(query, res)
         elif window.is_open and not body.is_narrow_without_time_query and not may_list:
@@ -146,11 +144,11 @@ def _audit(body: SearchRequest, query: Query, found: SearchResult, audit_read: A
     )
 
 
-def _query(body: SearchRequest, scope: Scope, text: CleanText, limit: int, window: Window, res: Resources) -> Query:
+def _query(body: SearchRequest, scope: Scope, text: CleanText, window: Window, res: Resources) -> Query:
     return Query(
         scope,
         text,
-        limit,
+        body.limit,
         window,
         body.validity,
         body.include_archived,

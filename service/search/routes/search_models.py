@@ -38,7 +38,7 @@ class RankingTuning(RequestModel):
 
     fusion: Fusion | None = Field(
         default=None,
-        description="Sum signals by value (weighted, zscore) or by rank (rrf); default weighted",
+        description="Sum signals by value (weighted) or by rank (rrf); default weighted",
     )
     weights: Weights | None = Field(
         default=None, description="Weight of each signal; the others keep theirs", examples=[{"text_vector": 2.0}]
@@ -56,7 +56,9 @@ class RankingTuning(RequestModel):
     diversity: Unit | None = Field(
         default=None, description="0..1: how much to lower hits that repeat one ranked above; default 0"
     )
-    rerank: bool | None = Field(default=None, description="Let the reranker, if there is one, reorder the first hits")
+    rerank: bool | None = Field(
+        default=None, description="Let the reranker reorder the first hits; default: if there is one"
+    )
 
     def merged_into(self, base: Ranking) -> Ranking:
         """The workspace's ranking with the options of the request."""

@@ -13,7 +13,7 @@ from service.http import cursors, errors
 from service.http.deps import Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.query_parameters import REPEATABLE, SplitAtCommas
-from service.http.reads import AuditReadOf, within_search_rate
+from service.http.reads import AuditReadOf
 from service.http.schemas import Id, NextCursor, OfChannel, ResponseModel, Time, example
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
@@ -93,7 +93,6 @@ async def get_timeline(
         raise InvalidInput("cursor: results for a query have a single page; raise limit.", field="cursor")
     words, nearest = None, None
     if query is not None:
-        await within_search_rate(request, res)
         words = await clean_words(query, "query", res)
         nearest = (await res.embedder.embed_query(caller.workspace_id, words), res.generation)
     async with res.db.read(caller.workspace_id) as session:

@@ -76,14 +76,14 @@ async def forget(job: Job, res: Resources) -> Counts:
 
 async def _age(job: Job, statement: TextClause, res: Resources, *, entities: bool = False) -> Mapping[str, int]:
     """Goes over all rows of the workspace, a batch and a transaction at a time."""
-    workspace_id, scope, now = job.workspace_id, workspaces.scope_of(job), res.clock()
+    workspace_id, scope, now, rules = job.workspace_id, workspaces.scope_of(job), res.clock(), res.settings.jobs.ageing
     async with res.db.read(workspace_id) as session:
         total = await fading.count(session, workspace_id, entities=entities)
     seen = changed = 0
     last: UUID | None = FIRST
     while last is not None:
         async with res.db.begin(workspace_id) as session:
-            batch = await fading.age(session, workspace_id, statement, res.settings.ageing, scope, now=now, after=last)
+            batch = await fading.age(session, workspace_id, statement, rules, scope, now=now, after=last)
             seen, changed, last = seen + batch.seen, changed + batch.changed, batch.last
             await queue.advance(session, job, seen, total)
     return {"seen": seen, "changed": changed}

@@ -31,7 +31,7 @@ async def promote(job: Job, res: Resources) -> Counts:
     while last is not None:
         async with res.db.read(job.workspace_id) as session:
             found = await promotable.worthy(
-                session, job.workspace_id, res.settings.promoting, ids, after=last, now=res.clock(), batch=AT_ONCE
+                session, job.workspace_id, res.settings.jobs.promoting, ids, after=last, now=res.clock(), batch=AT_ONCE
             )
         for memory_id in found:
             promoted += await promote_if_worthy(job.workspace_id, memory_id, res, context) is not None

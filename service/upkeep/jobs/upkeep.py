@@ -19,6 +19,7 @@ from service.search.statements import term_statistics
 from service.working.statements import working
 
 BATCH = 5_000  # rows of one table per transaction: some 50 ms
+INVOCATIONS_KEPT = timedelta(days=365)  # the log of tool calls; the totals of each tool stay
 JOB_DAYS = 7  # a finished job is of interest to whoever looks for what went wrong last week
 EMBEDDING_DAYS = 30  # a cached vector only saves time; texts that come again come within days
 PARTITIONS_AHEAD = timedelta(days=7)  # the job runs daily: a week without a worker still finds its partitions
@@ -38,7 +39,7 @@ async def clean_up(_job: Job, res: Resources) -> Counts:
                 res.clock(),
                 job_days=JOB_DAYS,
                 embedding_days=EMBEDDING_DAYS,
-                history_days=res.settings.history_retention_days,
+                history_days=res.settings.history.retention_days,
                 batch=BATCH,
             )
         total.update(removed)
@@ -61,10 +62,10 @@ async def keep_partitions(_job: Job, res: Resources) -> Counts:
     """Creates partitions for the coming days and drops those past retention, each in a short transaction."""
     now = res.clock()
     oldest = {
-        "audit_log": now - timedelta(days=res.settings.audit_retention_days),
-        "memory_history": now - timedelta(days=res.settings.history_retention_days),
-        "tool_invocation": now - timedelta(days=res.settings.invocation_retention_days),
-        "conversation_log": now - timedelta(days=res.settings.history_retention_days),
+        "audit_log": now - timedelta(days=res.settings.history.audit_retention_days),
+        "memory_history": now - timedelta(days=res.settings.history.retention_days),
+        "tool_invocation": now - INVOCATIONS_KEPT,
+        "conversation_log": now - timedelta(days=res.settings.history.retention_days),
     }
     async with res.db.begin(NIL_WORKSPACE) as session:
         made = await schedule.ensure_partitions(session, now + PARTITIONS_AHEAD)

@@ -10,6 +10,7 @@ once took a minute. A row that was just changed is no longer found, as if it wer
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -21,6 +22,11 @@ from service.postgres.engine import Session
 
 BATCH = 5_000
 MOVED = 0.002
+LOSS = -math.log(0.95)  # a day without use takes 5 %, a week of an inferred fact's confidence: half in 13.5
+USE_BOOST = 0.1  # salience grows by this share times ln(1 + uses)
+RECENCY_BOOST = 0.1  # added to the salience of what was used today; exp(-days) of it later
+FORGET_BELOW = 0.05  # relevance after 58 days without use
+ENTITY_MIN_SALIENCE, ENTITY_IDLE_DAYS = 0.1, 30.0  # an entity below, and unused for so long, is removed
 MOST = 100.0  # exp(-100) is nothing; further out Postgres reports an underflow
 
 IN_SCOPE = """
@@ -67,7 +73,7 @@ def _statement(
 # base * exp(-loss * age), the age in days
 RELEVANCE = _statement(
     "relevance = unlocked.fresh",
-    f"s.base_relevance * exp(-least({MOST}, CAST(:loss AS float8) * days))",
+    f"s.base_relevance * exp(-least({MOST}, {LOSS} * days))",
     f"""memory_stat s CROSS JOIN LATERAL (SELECT greatest(0,
         (date_part('epoch', CAST(:now AS timestamptz)) - date_part('epoch', {SINCE})) / 86400) AS days) passed""",
     old="s.relevance",
@@ -76,9 +82,9 @@ RELEVANCE = _statement(
 # base * kept ^ days * (1 + use_boost * ln(1 + uses)) + recency_boost * exp(-days), in whole days in UTC, so that all
 # runs of a day give the same result; without a use there is no boost
 SALIENCE = f"""
-    least(1, base_salience * exp(-least({MOST}, CAST(:loss AS float8) * days))
-             * (1 + CAST(:use_boost AS float8) * ln(1 + access_count))
-             + CASE WHEN access_count > 0 THEN CAST(:recency_boost AS float8) * exp(-least({MOST}, days)) ELSE 0 END)
+    least(1, base_salience * exp(-least({MOST}, {LOSS} * days))
+             * (1 + {USE_BOOST} * ln(1 + access_count))
+             + CASE WHEN access_count > 0 THEN {RECENCY_BOOST} * exp(-least({MOST}, days)) ELSE 0 END)
 """
 DAYS = """
     greatest(0, (CAST(:now AS timestamptz) AT TIME ZONE 'UTC')::date
@@ -96,7 +102,7 @@ MEMORY_SALIENCE = _statement(
 # inferred facts; a confidence set by a caller has no base.
 CONFIDENCE = _statement(
     "confidence = unlocked.fresh",
-    f"s.base_confidence * exp(-least({MOST}, CAST(:confidence_loss AS float8) * weeks))",
+    f"s.base_confidence * exp(-least({MOST}, {LOSS} * weeks))",
     """memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
     CROSS JOIN LATERAL (SELECT floor(greatest(0, date_part('epoch', CAST(:now AS timestamptz))
         - date_part('epoch', greatest(m.created_at, s.confirmed_at))) / 604800) AS weeks) passed""",
@@ -177,10 +183,6 @@ async def age(
         "now": now,
         "after": after,
         "batch": BATCH,
-        "loss": rules.loss_per_day,
-        "confidence_loss": rules.confidence_loss_per_week,
-        "use_boost": rules.use_boost,
-        "recency_boost": rules.recency_boost,
         "stale_days": rules.stale_after_days,
         "inferred_at_most": INFERRED_AT_MOST,
         **scope.values,
@@ -190,24 +192,22 @@ async def age(
     return AgedBatch(row.seen, row.last if row.seen == BATCH else None, row.changed)
 
 
-async def faded(
-    session: Session, workspace_id: UUID, rules: Ageing, scope: AgeingScope, *, after: UUID, batch: int
-) -> list[UUID]:
+async def faded(session: Session, workspace_id: UUID, scope: AgeingScope, *, after: UUID, batch: int) -> list[UUID]:
     """Live memories whose relevance is below the threshold, in the order of their ids."""
-    values = {"workspace": workspace_id, "forget_below": rules.forget_below, "after": after, "batch": batch}
+    values = {"workspace": workspace_id, "forget_below": FORGET_BELOW, "after": after, "batch": batch}
     return list(await session.scalars(FADED, values | dict(scope.values)))
 
 
 async def remove_forgotten(
-    session: Session, workspace_id: UUID, rules: Ageing, scope: AgeingScope, *, now: datetime, batch: int
+    session: Session, workspace_id: UUID, scope: AgeingScope, *, now: datetime, batch: int
 ) -> list[UUID]:
     """Removes entities that were found by rules or a model, have faded, are unused and named by nothing; returns their
     ids."""
     values = {
         "workspace": workspace_id,
         "now": now,
-        "min_salience": rules.entity_min_salience,
-        "idle": rules.entity_idle_days,
+        "min_salience": ENTITY_MIN_SALIENCE,
+        "idle": ENTITY_IDLE_DAYS,
         "batch": batch,
         "scoped": scope.values["scoped"],
         "user_id": scope.user_id,

@@ -80,7 +80,7 @@ async def audit_use(
     """Audits the operation at level verbose. Written in the background like reads, as working memory does not survive a
     crash."""
     yield
-    if res.settings.audit_level == "verbose":
+    if res.settings.history.audit_level == "verbose":
         owner = Scope(scope.workspace_id, scope.user_id, scope.agent_id, channel=scope.channel)
         route, done = request.scope["route"].path, USES.get(request.method, "set_working")
         note(route, owner, (), kind="working", operation=done, session=scope.session_id)

@@ -14,7 +14,6 @@ import pytest
 from httpx2 import AsyncClient
 from prometheus_client import REGISTRY
 
-from service.access import budgets
 from service.runtime.resources import Resources
 from service.search.statements.plan import MIN_ARM_LIMIT
 from service.search.techniques import GENERIC_REQUESTS
@@ -69,9 +68,8 @@ async def boats(client: AsyncClient, embedder: AngleEmbedder) -> AsyncClient:
 MODES: list[dict[str, Any]] = [
     {},
     {"fusion": "rrf"},
-    {"fusion": "zscore"},
     {"weights": {"text_lexical": 3, "context_vector": 0}},
-    {"factors": {"importance": 0.5, "recency": 1, "salience": 0.3, "temporal_tag": False}},
+    {"factors": {"importance": 0.5, "recency": 1, "salience": 0.3, "current_factor": 1.0, "past_factor": 1.0}},
     {"diversity": 0.8},
     {"techniques": {"hybrid": False, "entity_centric": False}},
     {"techniques": {"query_expansion": True, "self_query": True, "hyde": True}},
@@ -121,27 +119,16 @@ async def test_weights_decide(boats: AsyncClient) -> None:
     assert (await texts(boats, "harbour", weights=only(text_lexical=1)))[0] == "The boat is in the harbour of Rerik."
 
 
-async def test_a_workspace_has_weights_of_its_own(
+async def test_a_workspace_has_techniques_of_its_own(
     boats: AsyncClient, other_client: AsyncClient, embedder: AngleEmbedder
 ) -> None:
     """Deployment, workspace, request; the later one wins, field by field."""
-    settings = {
-        "search_weights": only(text_vector=1),
-        "search_factors": {"importance": 1.0},
-        "search_techniques": {"hybrid": False},
-    }
-    answer = await boats.patch("/v1/workspaces/current", json={"settings": settings})
+    answer = await boats.patch("/v1/workspaces/current", json={"settings": {"search_techniques": {"hybrid": False}}})
     assert answer.status_code == 200, answer.text
-    found = await ask(boats, explain=True)
-    first = found["results"][0]
-    assert first["explain"]["terms"].keys() == {"text_vector"}
-    assert "importance" in first["explain"]["factors"]
-    assert "hybrid" not in found["metrics"]["techniques"]
-    found = await ask(boats, explain=True, weights={"declarative": 1}, techniques={"hybrid": True})
-    assert found["results"][0]["explain"]["terms"].keys() == {"text_vector", "declarative"}
-    assert "hybrid" in found["metrics"]["techniques"]
+    assert "hybrid" not in (await ask(boats))["metrics"]["techniques"]
+    assert "hybrid" in (await ask(boats, techniques={"hybrid": True}))["metrics"]["techniques"]
     await store(other_client, embedder, "The boat is in Wismar.", 0.5)
-    assert len((await ask(other_client, explain=True))["results"][0]["explain"]["terms"]) > 1
+    assert "hybrid" in (await ask(other_client))["metrics"]["techniques"]
 
 
 BAD = [
@@ -165,7 +152,7 @@ async def test_what_cannot_be_asked_is_named(client: AsyncClient, asked: dict[st
     assert (answer.status_code, answer.json()["field"]) == (400, field)
 
 
-@pytest.mark.parametrize("wanted", [{"search_weights": {"rare": -1}}, {"search_techniques": 1}, {"search_factors": []}])
+@pytest.mark.parametrize("wanted", [{"search_techniques": {"hyde": 2}}, {"search_techniques": 1}])
 async def test_a_workspace_cannot_set_what_cannot_be(client: AsyncClient, wanted: dict[str, Any]) -> None:
     answer = await client.patch("/v1/workspaces/current", json={"settings": wanted})
     assert answer.status_code == 400
@@ -220,7 +207,9 @@ async def test_what_is_past_ranks_lower_unless_asked_for(
     assert [hit["explain"]["factors"]["temporal_tag"] for hit in found["results"]] == [1.2, 0.7]
     embedder.place("Where was the boat kept before?", 1.0)
     assert (await texts(client, "Where was the boat kept before?"))[0] == "At sea"
-    assert (await texts(client, weights={"declarative": 5}, factors={"temporal_tag": False}))[0] == "At sea"
+    assert (await texts(client, weights={"declarative": 5}, factors={"current_factor": 1.0, "past_factor": 1.0}))[
+        0
+    ] == "At sea"
 
 
 async def test_diversity_moves_repeats_down(client: AsyncClient, embedder: AngleEmbedder) -> None:
@@ -331,23 +320,16 @@ async def test_the_question_as_a_statement_is_embedded_too(boats: AsyncClient, e
 async def test_a_request_is_matched_by_what_is_particular_to_it(
     client: AsyncClient, embedder: AngleEmbedder, resources: Resources
 ) -> None:
-    """What all requests are near to stands first without it; the similarity stays that of the words themselves."""
     resources.common.clear()
     for text in GENERIC_REQUESTS:
         embedder.place(text, 0.0, side=2)
     embedder.place("Find me a mooring.", 0.6, side=2)
     await store(client, embedder, "Please be brief with me.", 0.0)
     await store(client, embedder, "The boat is four metres wide.", 1.0)
-    off = await ask(client, "Find me a mooring.", techniques={"requests": False})
     found = await ask(client, "Find me a mooring.")
     resources.common.clear()
-    assert [hit["memory"][:8] for hit in off["results"]] == ["Please b", "The boat"]
     assert [hit["memory"][:8] for hit in found["results"]] == ["The boat", "Please b"]
-    assert {hit["memory"]: hit["similarity"] for hit in found["results"]} == pytest.approx(
-        {hit["memory"]: hit["similarity"] for hit in off["results"]}, abs=1e-3
-    )
     assert found["metrics"]["techniques"]["requests"]["count"] == 1
-    assert "requests" not in off["metrics"]["techniques"]
     assert "requests" not in (await ask(client))["metrics"]["techniques"]
 
 
@@ -555,7 +537,7 @@ async def test_far_behind_all_arms(client: AsyncClient, embedder: AngleEmbedder)
     assert recomputed(found["explain"]) == pytest.approx(found["score"], abs=1e-6)
 
 
-@pytest.mark.parametrize("fusion", ["weighted", "zscore", "rrf"])
+@pytest.mark.parametrize("fusion", ["weighted", "rrf"])
 async def test_why_adds_up_where_diversity_moves_it(client: AsyncClient, embedder: AngleEmbedder, fusion: str) -> None:
     """What is told of one memory is what is told of the hit."""
     for at, content in enumerate(("The red boat sails", "The red boat sails on", "A cart of straw")):
@@ -589,8 +571,7 @@ async def counting(
     resources: Resources, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[AsyncClient, Any]]:
     """A client of an application that counts uses, and the application."""
-    monkeypatch.setattr(budgets, "SEARCH_BURST", 4)
-    settings = resources.settings.model_copy(update={"reinforce": True, "search_rate_per_s": 0.001})
+    settings = resources.settings.changed(reinforce=True)
     async with serving(replace(resources, settings=settings)) as app, client_of(app, tenant.key) as client:
         yield client, app
 
@@ -637,18 +618,6 @@ async def test_entities_of_the_question_are_counted_as_used(
     assert await tables.value("SELECT access_count FROM entity WHERE id = $1", entity) == 1
 
 
-async def test_a_key_searches_no_faster_than_it_may(
-    counting: tuple[AsyncClient, Any], other_client: AsyncClient
-) -> None:
-    client, _ = counting
-    for _ in range(4):
-        await ask(client)
-    answer = await client.get("/v1/memories/search", params={"q": "x", **USER})
-    assert (answer.status_code, answer.json()["code"]) == (429, "rate_limited")
-    assert int(answer.headers["Retry-After"]) > 900
-    assert (await other_client.get("/v1/memories/search", params={"q": "x", **USER})).status_code == 200
-
-
 async def test_techniques_stand_in_the_audit_of_a_verbose_workspace(
     client: AsyncClient, app: Any, tables: Tables, tenant: Tenant
 ) -> None:
@@ -659,14 +628,6 @@ async def test_techniques_stand_in_the_audit_of_a_verbose_workspace(
     found = json.loads(await tables.value(sql, tenant.workspace_id))
     assert found.keys() == {"hybrid", "entity_centric"}
     assert found["hybrid"].keys() == {"ms", "count"}
-
-
-async def test_the_configuration_tells_how_searches_rank(client: AsyncClient) -> None:
-    await client.patch("/v1/workspaces/current", json={"settings": {"search_weights": {"rare": 1.5}}})
-    found = (await client.get("/v1/config")).json()["search"]
-    assert found["search_weights"]["rare"] == 1.5
-    assert found["search_weights"]["text_vector"] == 0.9
-    assert found["rerank_api_key"] is None
 
 
 async def test_a_related_word_is_found(client: AsyncClient, embedder: AngleEmbedder) -> None:

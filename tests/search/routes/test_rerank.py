@@ -45,7 +45,7 @@ async def notes(client: AsyncClient, embedder: AngleEmbedder) -> AsyncClient:
 async def reranking(
     resources: Resources, tenant: Tenant, url: str, timeout_s: float = 5.0
 ) -> AsyncIterator[AsyncClient]:
-    changed = resources.settings.model_copy(update={"rerank_provider": "http", "rerank_url": url})
+    changed = resources.settings.changed(rerank_provider="tei", rerank_url=url)
     reranker = HttpReranker(url, timeout_s=timeout_s)
     async with (
         serving(replace(resources, settings=changed, reranker=reranker)) as app,
@@ -73,8 +73,8 @@ async def test_a_reranker_moves_hits_and_its_score_can_be_recomputed(
     with HttpServer(rerank) as server:
         url = f"http://127.0.0.1:{server.port}/rerank"
         async with reranking(resources, tenant, url) as client:
-            plain = await search(client)
-            found = await search(client, rerank=True, explain=True)
+            plain = await search(client, rerank=False)
+            found = await search(client, explain=True)
             first = await search(client, rerank=True, limit=1)
     assert memories(plain) == ["She sails.", "She drinks tea.", "She reads."]
     assert memories(found) == ["She drinks tea.", "She sails.", "She reads."]
@@ -98,7 +98,7 @@ async def test_the_fused_order_stands_when_it_fails(
 ) -> None:
     with HttpServer(lambda _: answer) as server:
         async with reranking(resources, tenant, f"http://127.0.0.1:{server.port}/", timeout_s=0.2) as client:
-            plain = await search(client)
+            plain = await search(client, rerank=False)
             found = await search(client, rerank=True)
     assert found["results"] == plain["results"]
     assert found["warnings"][0].startswith("rerank_failed")
@@ -119,7 +119,7 @@ USELESS: list[Any] = [None, "no", {"scores": []}, {"scores": [{"id": 9, "score":
 async def test_the_language_model_as_a_reranker(
     notes: AsyncClient, resources: Resources, tenant: Tenant, reply: Any
 ) -> None:
-    changed = resources.settings.model_copy(update={"rerank_provider": "llm"})
+    changed = resources.settings.changed(rerank_provider="llm")
     llm = ScriptedLlm(rerank=reply)
     async with (
         serving(replace(resources, settings=changed, llm=llm)) as app,

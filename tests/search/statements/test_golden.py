@@ -176,8 +176,8 @@ def test_there_is_no_other_file() -> None:
 @pytest.mark.parametrize("name", sorted(ABOUT))
 async def test_the_files_can_be_explained(database: Database, settings: Settings, name: str) -> None:
     """With the variables filled in as psql does."""
-    text = (GOLDEN / f"{name}.sql").read_text().replace(f"ARRAY[{DIMENSION}]", f"ARRAY[{settings.embedding_dim}]")
-    text = text.replace(f"halfvec({DIMENSION})", f"halfvec({settings.embedding_dim})")
+    text = (GOLDEN / f"{name}.sql").read_text().replace(f"ARRAY[{DIMENSION}]", f"ARRAY[{settings.embedder.dim}]")
+    text = text.replace(f"halfvec({DIMENSION})", f"halfvec({settings.embedder.dim})")
     variables = {each[0]: each[1].replace("''", "'") for each in re.findall(r"^\\set (\w+) '(.*)'$", text, re.M)}
     sql = text.partition("\n\n")[2].partition("\n\n")[2]
     filled = re.sub(r"(?<![:\w]):(\w+)\b", lambda found: variables[found[1]], sql)

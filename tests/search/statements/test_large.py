@@ -86,8 +86,8 @@ class LargeScope:
 @pytest.fixture(scope="module")
 async def store(database: Database, owner_url: str, settings: Settings) -> AsyncIterator[LargeScope]:
     chance = np.random.default_rng(3)
-    middle = chance.standard_normal((GROUPS, settings.embedding_dim))
-    spread = middle[chance.integers(0, GROUPS, ROWS)] + 0.6 * chance.standard_normal((ROWS, settings.embedding_dim))
+    middle = chance.standard_normal((GROUPS, settings.embedder.dim))
+    spread = middle[chance.integers(0, GROUPS, ROWS)] + 0.6 * chance.standard_normal((ROWS, settings.embedder.dim))
     vectors: NDArray[np.float32] = np.asarray(spread / np.linalg.norm(spread, axis=1, keepdims=True), dtype=np.float32)
     ids = [UUID(int=(7 << 124) + number) for number in range(1, ROWS + 1)]
     tenant = await new_tenant(database)

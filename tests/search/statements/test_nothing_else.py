@@ -381,7 +381,7 @@ async def test_the_column_ranges_of_a_question_lose_no_row(
 def make_ranking(dice: random.Random) -> dict[str, Any]:
     """What changes the order, and must not change who is seen."""
     tuning = {
-        "fusion": dice.choice(["weighted", "zscore", "rrf"]),
+        "fusion": dice.choice(["weighted", "rrf"]),
         "diversity": dice.choice([0.0, 0.0, 0.5, 1.0]),
         "factors": dice.choice([{}, {"importance": 1.0, "salience": 0.5, "recency": 1.0}]),
         "techniques": {name: dice.random() < 0.7 for name in ("hybrid", "entity_centric")},

@@ -86,7 +86,7 @@ class Union:
 
 @pytest.fixture(scope="module")
 async def store(database: Database, owner_url: str, settings: Settings) -> AsyncIterator[Union]:
-    vectors = np.random.default_rng(3).standard_normal((ROWS, settings.embedding_dim)).astype(np.float32)
+    vectors = np.random.default_rng(3).standard_normal((ROWS, settings.embedder.dim)).astype(np.float32)
     ids = [UUID(int=(11 << 124) + number) for number in range(1, ROWS + 1)]
     tenant = await new_tenant(database)
     async with database.begin(tenant.workspace_id, writes_shared=True) as session:
