@@ -1,1 +1,1 @@
-"""Conversations as callers see them: made, read, continued."""
+"""Conversations as callers see them."""

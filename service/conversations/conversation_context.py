@@ -1,8 +1,8 @@
-"""The context of a conversation for its next prompt: the last turns, and memories that bear on them.
+"""The context of a conversation for its next prompt: the last turns and relevant memories.
 
 The last turns come first, from the newest back, up to their share of the token budget; then the memories that answer
 the query (or the last message of a user), then older turns, as far as they fit. Memories that are turns of this
-conversation are left out: they stand among the turns.
+conversation are left out, because they are among the turns.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece
 MAX_TURNS = 200
 MAX_MEMORIES = 50
 TURNS_SHARE = 0.6
-"""The last turns take at most this share of the budget before memories have had theirs."""
+"""The last turns get at most this share of the budget before memories are added."""
 
 HEADINGS = {"memories": "## What is known", "turns": "## The conversation so far"}
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationContext:
-    """`turns` in their order, `memories` best first; `text` holds both as one block, `tokens` is its estimated size."""
+    """`turns` in their order, `memories` best first; `text` has both as one block, `tokens` is its estimated size."""
 
     turns: tuple[Turn, ...]
     memories: tuple[Hit, ...]
@@ -48,7 +48,7 @@ async def context(
     detail: Detail = "lean",
 ) -> ConversationContext:
     """Returns what fits into `max_tokens`. `query` None: the last turn of a user, or else the last turn.
-    `include_shared`: what the workspace shares bears on it, too."""
+    `include_shared`: also memories that the workspace shares."""
     scope = conversation.scope
     async with res.db.read(scope.workspace_id) as session:
         latest = await turns.latest(session, scope.workspace_id, conversation.id, limit=MAX_TURNS, now=res.clock())

@@ -1,7 +1,7 @@
-"""A conversation as it was spoken: what was deleted is left out, what was changed or superseded since is marked.
+"""The transcript of a conversation: deleted sentences are left out, changed or superseded ones are marked.
 
-Search, recall and context show less (episodes/statements/withdrawn.py): there, what no longer counts would be
-taken for true.
+Search, recall and context leave out all of them (episodes/statements/withdrawn.py), because they would be taken for
+true.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ GONE = frozenset({"deleted", "expired"})
 
 @dataclass(frozen=True, slots=True)
 class TranscriptTurn:
-    """A turn whose text is what was said, less what was deleted; `withdrawn`: the spans of it that no longer count."""
+    """A turn with its original text without deleted sentences; `withdrawn`: spans of it that no longer count."""
 
     turn: Turn
     withdrawn: tuple[WithdrawnSpan, ...] = ()

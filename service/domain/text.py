@@ -2,8 +2,8 @@
 
 Embedders, language models and the database take a `CleanText` and nothing else, so the type checker finds a raw text on
 its way to them. `pipeline/pii.py` makes it of what callers send. Elsewhere it is a cast, which the checker believes:
-right for what was redacted before (texts read back, parts of them, texts the rules write) and for constants, wrong for
-anything out of a request. `tests/test_clean_text.py` lists the casts.
+right for constants and texts that were redacted before (stored texts, parts of them, texts written by rules), wrong for
+anything from a request. `tests/test_clean_text.py` lists the casts.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ CleanText = NewType("CleanText", str)
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """How many spans of one label (EMAIL, API_KEY, ...) were replaced."""
+    """The number of spans replaced by one label (EMAIL, API_KEY, ...)."""
 
     label: str
     count: int
 
 
 def is_blank(text: str) -> bool:
-    """Returns whether nothing of it can be seen: blanks, control characters, marks that only join or direct others."""
+    """Whether nothing of it is visible: blanks, control characters, marks that only join or direct others."""
     return all(unicodedata.category(char) in _UNSEEN for char in text)
 
 
@@ -33,5 +33,5 @@ _UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 
 
 def content_hash(text: str) -> str:
-    """MD5 hex of the UTF-8 text. Identity of a text, not a security use."""
+    """MD5 of the UTF-8 text in hexadecimal, as its identity, not for security."""
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()

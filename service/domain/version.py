@@ -1,8 +1,8 @@
-"""What held when: the versions of one value in the order of time, and where another statement belongs among them; a
-wanted change of a memory, and the version it expects.
+"""The versions of one value in the order of time, and the place of another statement among them; changes of a memory,
+and the version they expect.
 
-A version holds from its `start` until the next one's. The first one holds since ever unless it says from when; the last
-one is the current one. Placing statements is independent of the order in which they arrive.
+A version holds from its `start` until the next one's. The first has no start unless it says so; the last one is the
+current one. The place of a statement does not depend on the order of arrival.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from service.domain.kinds import Importance, MemoryType
 
 
 def begins(said_at: datetime, t_valid: datetime | None, t_invalid: datetime | None) -> datetime:
-    """From when on a statement counts: since when it says it holds, else since it was said. One that was over by then
-    comes before whatever began at its end."""
+    """When a statement begins to hold: the time it states, else when it was said. One that had already ended comes
+    before whatever began at its end."""
     if t_valid is not None or t_invalid is None:
         return t_valid or said_at
     return min(said_at, t_invalid)
@@ -27,8 +27,8 @@ def begins(said_at: datetime, t_valid: datetime | None, t_invalid: datetime | No
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One value. `said_at`: every time it was said, ascending, at least one. `is_past`: it is kept as a past version of
-    another memory, or was superseded."""
+    """One value. `said_at`: every time it was said, ascending, at least one. `is_past`: it is a past version of another
+    memory, or was superseded."""
 
     id: UUID
     text: str
@@ -45,11 +45,11 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a statement belongs.
+    """The place of a statement.
 
-    `known`: the version that says the same there already; it was said once more. Else the statement is a version of its
-    own in [t_valid, t_invalid). `before`, `after`: the versions on both sides. `is_split`: `before` was said again
-    after the statement, so it held twice: until the statement begins, and from `t_invalid` on.
+    `known`: the version there that already says the same, and was said again. Otherwise the statement is a new version
+    in [t_valid, t_invalid). `before`, `after`: the versions on both sides. `is_split`: `before` was said again after
+    the statement, so it held twice: until the statement begins, and from `t_invalid` on.
     """
 
     start: datetime
@@ -64,7 +64,7 @@ class Place:
 def place(
     line: Sequence[Version], value_hash: str, said_at: datetime, t_valid: datetime | None, t_invalid: datetime | None
 ) -> Place:
-    """Where a statement belongs in a line of versions that are ordered by their start."""
+    """The place of a statement in a line of versions ordered by start."""
     start = begins(said_at, t_valid, t_invalid)
     at = bisect_right([each.start for each in line], start)
     before, after = line[at - 1] if at else None, line[at] if at < len(line) else None
@@ -87,9 +87,9 @@ Moment = Literal["t_valid", "t_invalid", "expires_at", "timestamp", "updated_at"
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """None leaves as it is. `metadata` is merged key by key, a None in it removes the key, and None for all of
-    it every key; `tags` replace the whole list; `moments` holds the times that were named, None clears one.
-    `embed_now`: the vector is made in the request, else a job makes it."""
+    """A change; None leaves a field unchanged. `metadata` is merged key by key, a None in it removes the key, and None
+    for all of it every key; `tags` replace the whole list; `moments` has the given times, None clears one. `embed_now`:
+    the vector is made in the request, else by a job."""
 
     text: str | None = None
     tags: tuple[str, ...] | None = None

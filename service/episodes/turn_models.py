@@ -23,11 +23,11 @@ from service.http.schemas import (
 class WithdrawnSpanItem(ResponseModel):
     """A part of a turn that is no longer true."""
 
-    start: int = Field(description="The first character of it in `content`, from 0")
+    start: int = Field(description="Index of its first character in `content`, from 0")
     end: int = Field(description="Index after its last character")
-    reason: Literal["deleted", "expired", "updated", "superseded"] = Field(description="What became of its memory")
-    memory_id: Id | None = Field(description="UUID of the memory that rested on it; null: none did")
-    replaced_by: Id | None = Field(description="UUID of the memory that says what is so now; null: none does")
+    reason: Literal["deleted", "expired", "updated", "superseded"] = Field(description="What happened to its memory")
+    memory_id: Id | None = Field(description="UUID of the memory extracted from it; null: none")
+    replaced_by: Id | None = Field(description="UUID of the memory that replaces it; null: none")
 
 
 class TurnListItem(ResponseModel):
@@ -42,9 +42,8 @@ class TurnListItem(ResponseModel):
     role: str = Field(description="user, assistant, system, tool, or any other word")
     name: str | None = Field(description="Name of the speaker; null: not given")
     content: str = Field(
-        description="What was said, redacted. Where its facts were deleted, their sentences are left out; where they "
-        "were changed or superseded they are left out as well, except in a conversation's own transcript, which marks "
-        "them in `withdrawn`"
+        description="What was said, redacted. Sentences whose facts were deleted, changed or superseded are left out; "
+        "only the transcript of a conversation shows changed and superseded ones, and marks them in `withdrawn`"
     )
     metadata: dict[str, Any] = Field(description="As you stored it")
     timestamp: Time = Field(description="When it was said")
@@ -60,7 +59,7 @@ class TurnResponse(TurnListItem):
 
     next_turn_id: Id | None = Field(description="UUID of the turn after it; null: it is the last one")
     withdrawn: list[WithdrawnSpanItem] = Field(
-        description="Parts of `content` that are no longer so; only in a conversation's transcript",
+        description="Parts of `content` that are no longer true; only in a conversation's transcript",
         default_factory=list,
     )
     content_hash: str = Field(description="SHA-256 of the content, in hexadecimal")

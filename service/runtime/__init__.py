@@ -1,1 +1,1 @@
-"""What a process has open, and the transactions of writes."""
+"""Resources of a process, and the transactions of writes."""

@@ -1,7 +1,7 @@
-"""The embedder of the active generation, as a process has it open, and how the process notices a cut-over.
+"""The open embedder of the active generation, and how a process notices a cut-over.
 
-Every few seconds it reads which generation is active. After a cut-over it opens that one's embedder, and what begins
-from then on uses both; what began before goes on with what it has. docs/decisions/065-re-embedding.md
+Every few seconds it reads which generation is active. After a cut-over it opens that one's embedder for new requests
+and jobs; those that began before keep the old one. docs/decisions/065-re-embedding.md
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from service.runtime.statements.generations import Generation
 log = structlog.get_logger(__name__)
 
 CACHED_VECTORS = 2_000
-"""In memory, of each process: 384 float32 are 1.5 kB."""
+"""Vectors cached in each process: 384 float32 are 1.5 kB."""
 
 LOOK_S = 2.0
 CLOSED_AFTER_S = 300.0
-"""What began with an embedder may go on with it for so long: a request 24 s, most jobs five minutes. A longer job fails
-when it asks it again, and its next attempt has the new one."""
+"""How long requests (24 s) and most jobs (five minutes) may keep using a replaced embedder. A longer job fails at its
+next call, and its next attempt uses the new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class OpenGeneration:
 
 
 class ActiveEmbedder:
-    """The active generation with its embedder open. `note`: what a person has to know of it, None where the settings
-    name its embedder."""
+    """The active generation with its open embedder. `note`: a sentence for people; None if the settings name this
+    embedder."""
 
     def __init__(self, database: Database, settings: Settings, *, seldom_used: bool) -> None:
         self._database = database
@@ -82,7 +82,7 @@ class ActiveEmbedder:
         return await asyncio.to_thread(open_embedder_of, *wanted, seldom_used=self._seldom_used)
 
     async def end_idle(self, idle_s: float) -> int:
-        """Ends processes that were lent to embedders and had nothing to do for so long; returns how many."""
+        """Ends processes of embedders that were idle for this long; returns how many."""
         return sum([await each.end_idle(idle_s) for each in self._opened if isinstance(each, LentEmbedder)])
 
     async def keep_looking(self) -> None:
@@ -92,7 +92,7 @@ class ActiveEmbedder:
             try:
                 await self.look()
                 await self._close_old()
-            except Exception as exc:  # the database is away, or the embedder cannot be loaded: the next look may do
+            except Exception as exc:  # the database is down, or the embedder cannot be loaded
                 log.warning("generation_not_read", kind=type(exc).__name__)
 
     async def close(self) -> None:
@@ -117,7 +117,7 @@ class ActiveEmbedder:
 async def active_embedder(
     database: Database, settings: Settings, *, seldom_used: bool
 ) -> AsyncIterator[ActiveEmbedder]:
-    """Within the block it is open, and follows what is active. Raises StoreUnavailable."""
+    """The embedder that follows the active generation within the block. Raises StoreUnavailable."""
     found = ActiveEmbedder(database, settings, seldom_used=seldom_used)
     try:
         await found.look()
@@ -149,7 +149,7 @@ async def noted(database: Database, settings: Settings) -> str | None:
 def difference(
     settings: Settings, active: Generation, building: Generation | None, opened: Embedder | None = None
 ) -> str | None:
-    """A sentence or two, where the settings name another embedder than the one that made the vectors; else None."""
+    """A sentence or two if the settings name another embedder than the one that made the vectors; else None."""
     model, dimension = embedder_model(settings), embedder_dimension(settings)
     if (active.model, active.dimension) == (model, dimension):
         return None

@@ -13,7 +13,7 @@ from service.queue import queue
 from service.runtime.resources import Resources
 
 WORDS_OF = "words_of"
-"""Names, in the payload of an embed job, what it is for."""
+"""The key, in the payload of an embed job, for the kind of texts."""
 
 GOALS, STRATEGIES, ENTITIES = "goals", "strategies", "entities"
 

@@ -1,4 +1,4 @@
-"""Opens what requests and jobs work with, once per process."""
+"""Opens the resources of requests and jobs, once per process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POOL_TIMEOUT_S = 5.0
 """The longest wait for a free connection; then 503. Clients wait 25 s and try again."""
 
 KEPT = {APP: 1, WORKER: 1}
-"""Connections that stay open, so that a request after a pause finds one that knows the tables: some 18 MB each."""
+"""Connections that stay open, so that a request after a pause finds a warm one: some 18 MB each."""
 
 
 async def app_access(settings: Settings, role: str) -> Access:
@@ -108,7 +108,7 @@ log = structlog.get_logger(__name__)
 # After a burst each of ten connections holds 7 to 15 MB of Postgres. What is closed here comes again with the next one,
 # in milliseconds.
 IDLE_S = 30.0
-"""How long something is unused until it is given back."""
+"""How long something must be unused before it is released."""
 
 LOOK_S = 5.0
 
@@ -118,7 +118,7 @@ EndIdle = Callable[[float], Awaitable[int]]
 
 @asynccontextmanager
 async def given_back(database: Database, end_idle: EndIdle, *, keep: int) -> AsyncIterator[None]:
-    """Within the block a task looks every few seconds for what is unused. `keep`: connections that stay."""
+    """Releases unused resources every few seconds within the block. `keep`: connections that stay."""
     task = asyncio.create_task(_keep_looking(database, end_idle, keep))
     try:
         yield
@@ -129,7 +129,7 @@ async def given_back(database: Database, end_idle: EndIdle, *, keep: int) -> Asy
 
 
 async def give_back(database: Database, end_idle: EndIdle, *, keep: int, idle_s: float = IDLE_S) -> int:
-    """Gives back what was unused for `idle_s`, and returns how many connections and processes those were."""
+    """Releases connections and processes that were unused for `idle_s`; returns how many."""
     ended = await database.close_idle(idle_s, keep=keep) + await end_idle(idle_s)
     if ended:
         await asyncio.to_thread(garbage.trim)

@@ -1,6 +1,6 @@
 """Redaction of what callers send: texts, metadata, tags and other JSON.
 
-Cuts personal data and secrets out and returns a `CleanText`, or refuses a secret that was announced and cannot be cut
+Removes personal data and secrets and returns a `CleanText`, or refuses a secret that was announced but cannot be cut
 out (docs/decisions/017-redaction.md). Request validation, the size check and its hints see the raw text before.
 """
 
@@ -51,15 +51,15 @@ async def clean_words(text: str, field: str, res: Resources) -> CleanText:
 
 
 async def clean_json(value: Any, field: str, res: Resources, *, key: str = "") -> Any:
-    """A redacted copy of a JSON value; `key` is what it is called, which tells what a bare word or number under it is.
-    Raises PiiRejected naming the field."""
+    """A redacted copy of a JSON value; `key` is its name, which explains a bare word or number under it. Raises
+    PiiRejected naming the field."""
     return (await clean_object({key: value}, field, res))[0][key]
 
 
 async def clean_payload(
     value: Any, field: str, res: Resources, *, most_chars: int
 ) -> tuple[Any, tuple[Redaction, ...]]:
-    """The redacted copy of what went into a tool or came out of it, and what was cut; TooLarge beyond `most_chars`."""
+    """The redacted copy of a tool's input or output, and what was cut; TooLarge beyond `most_chars`."""
     if len(json.dumps(value, ensure_ascii=False)) > most_chars:
         raise TooLarge(f"{field}: as JSON at most {most_chars} characters are kept.", field=field)
     found, redactions = await clean_object({"": value}, field, res)
@@ -80,7 +80,7 @@ def of_words(field: str, text: str) -> str:
 
 
 def still_in(text: CleanText, redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
-    """Of what was cut out of a message, what a text made of it shows."""
+    """The redactions of a message that are visible in a text made from it."""
     counts = ((each.label, text.count(detection.placeholder(each.label))) for each in redactions)
     return tuple(Redaction(label, count) for label, count in counts if count)
 
@@ -94,7 +94,7 @@ def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
 
 
 async def _scanned(field: str, scan: Any, value: Any, res: Resources) -> Any:
-    """`_scan`, off the event loop where the value is long."""
+    """`_scan`, off the event loop if the value is long."""
     if not value:
         return scan(value)
     chars = len(value) if isinstance(value, str) else len(json.dumps(value, ensure_ascii=False))

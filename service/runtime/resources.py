@@ -1,4 +1,4 @@
-"""What requests and jobs work with: database, providers, clock, settings. `opening.py` opens it."""
+"""Resources of requests and jobs: database, providers, clock, settings. `opening.py` opens them."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from service.runtime.embedding import ActiveEmbedder
 from service.runtime.statements.caches import DeferredEntries, VectorTable
 
 ScopeKey = tuple[str, str, int, Wall]
-"""A part of a scope as SQL, its values, up to how many rows are counted, and the wall. What is remembered of it holds
-until a moment of the monotonic clock."""
+"""A part of a scope as SQL, its values, the most rows to count, and the wall. Cached facts about it hold until a moment
+of the monotonic clock."""
 
 
 @dataclass(slots=True)
 class ModelStatus:
-    """What the language model did when it was last asked."""
+    """The result of the last call of the language model."""
 
     said: str = "no answer yet"
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What one request, job or item of a batch has of its own. `budget`: of model calls, None where nothing is limited.
-    `deferred`: cache entries that its transaction writes, None where each is written at once. `background`: nobody
-    waits for it, so only the hard limits of a day hold."""
+    """The context of one request, job or item of a batch. `budget`: of model calls, None if unlimited. `deferred`:
+    cache entries for its transaction, None if each is written at once. `background`: nobody waits for it, so only the
+    hard limits of a day apply."""
 
     wall: Wall
     budget: Budget | None = None
@@ -50,24 +50,24 @@ class Context:
 
     @property
     def used(self) -> RequestUsage:
-        """What was used of the budget."""
+        """The used part of the budget."""
         return RequestUsage() if self.budget is None else self.budget.used
 
     @property
     def remaining_s(self) -> float | None:
-        """Seconds that an embedder or a reranker has; None where nothing limits it."""
+        """Seconds left for an embedder or a reranker; None if unlimited."""
         return None if self.budget is None else self.budget.overall_remaining_s
 
     def lift_deadline(self) -> float | None:
-        """Lets it run to its end, and returns the moment that held until now: see `Deadline.lift`."""
+        """Removes the deadline, and returns the previous one: see `Deadline.lift`."""
         return None if self.deadline is None else self.deadline.lift()
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """Everything that waits or remembers. `llm` is None without a key: the rules do its work then. `embedder` made the
-    vectors of `generation`; `active` knows which are in use now, None where that never changes (tests). A request and a
-    job each have a view of them (`within`), whose database and embedder keep to the wall."""
+    """The shared resources of a process. `llm` is None without a key, and the rules are used. `embedder` made the
+    vectors of `generation`; `active` knows which are in use now, None if that never changes (tests). Each request and
+    job has a view (`within`), whose database and embedder respect its wall."""
 
     db: Database
     embedder: CachedEmbedder
@@ -91,12 +91,12 @@ class Resources:
         return replace(self, context=context, db=db, embedder=_within(self.embedder, context, db))
 
     def closed(self) -> Resources:
-        """A view that opens no transaction before `within` gives it a wall: for what lives longer than a request."""
+        """A view without transactions until `within` gives it a wall: for objects that outlive a request."""
         db = self.db.within(None)
         return replace(self, db=db, embedder=_within(self.embedder, self.context, db))
 
     def deferring(self) -> Resources:
-        """A view for a write: new cache entries go with its transaction."""
+        """A view for a write, whose new cache entries are written in its transaction."""
         if self.context.deferred is not None:
             return self
         return self.within(replace(self.context, deferred=DeferredEntries()))

@@ -74,8 +74,8 @@ async def scopes_transaction(
 
 @asynccontextmanager
 async def plain_transaction(workspace_id: UUID, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
-    """A write that needs no scope lock: it changes no text, or memories of many scopes. Raises Replay as above. Whether
-    it may write shared ones is for the verb to check (check_share, check_share_of)."""
+    """A write that needs no scope lock, because it changes no text, or memories of many scopes. Raises Replay as above.
+    The verb checks whether it may write shared memories (check_share, check_share_of)."""
     async with res.db.begin(workspace_id, writes_shared=request.may_share) as session:
         if request.idempotency:
             await idempotency.claim(session, workspace_id, request.idempotency)
@@ -94,8 +94,8 @@ async def refuse_repeated(request: WriteContext, workspace_id: UUID, res: Resour
 
 
 async def store_answer(session: Session, workspace_id: UUID, result: Any, request: WriteContext) -> None:
-    """Stores what the request will be answered with, in the transaction of the write, so that a retry gets the same.
-    `result`: what the verb returns."""
+    """Stores the answer of the request in the transaction of the write, so that a retry gets the same one. `result`:
+    what the verb returns."""
     if request.idempotency and request.serialize:
         await idempotency.store_answer(session, workspace_id, request.idempotency, request.serialize(result))
 
@@ -103,7 +103,7 @@ async def store_answer(session: Session, workspace_id: UUID, result: Any, reques
 async def start_operation(
     session: Session, workspace_id: UUID, kind: str, details: dict[str, Any], total: int, res: Resources
 ) -> UUID:
-    """Queues work that is too much for a request as an operation with its job; returns the operation's id."""
+    """Queues work that takes too long for a request, as an operation with its job; returns the operation's id."""
     operation_id = uuid7()
     await operations.add(session, workspace_id, operation_id, kind, details)
     await operations.advance(session, workspace_id, operation_id, {"done": 0, "total": total})
@@ -151,7 +151,7 @@ def check(version: int, expected: Expected | None) -> None:
 
 
 def check_share(scope: Scope, request: WriteContext) -> None:
-    """Raises Forbidden where memories of this scope are shared and the request may not write such."""
+    """Raises Forbidden if memories of this scope are shared and the request may not write these."""
     if scope.is_shared and not request.may_share:
         raise Forbidden(f"This key lacks the right {Right.SHARE}.", field="shared")
 

@@ -695,7 +695,7 @@ class MemoryHistoryItem(TypedDict):
 
 
 class MemoryHistoryResponse(TypedDict):
-    """Oldest first; available after the memory was deleted, too."""
+    """Oldest first; available after the memory was deleted too."""
 
     results: list[MemoryHistoryItem]
     versions: list[MemoryVersionItem]
@@ -1687,7 +1687,7 @@ class WithdrawnSpanItem(TypedDict):
 
 
 class AbandonGoalOptions(TypedDict, total=False):
-    """Give a goal up"""
+    """Abandon a goal"""
 
     user_id: str | None
     """End user; a hard filter"""
@@ -1723,7 +1723,7 @@ class BlockGoalOptions(TypedDict, total=False):
 
 
 class CompleteGoalOptions(TypedDict, total=False):
-    """Complete a goal, or give it up"""
+    """Complete or abandon a goal"""
 
     user_id: str | None
     """End user; a hard filter"""
@@ -1826,7 +1826,7 @@ class DeleteEntityOptions(TypedDict, total=False):
 
 
 class DeleteGoalOptions(TypedDict, total=False):
-    """Delete a goal for good"""
+    """Delete a goal"""
 
     user_id: str | None
     """End user; a hard filter"""
@@ -1860,7 +1860,7 @@ class DeleteMemoriesOptions(TypedDict, total=False):
 
 
 class DeleteMemoryOptions(TypedDict, total=False):
-    """Delete a memory for good"""
+    """Delete a memory"""
 
     user_id: str | None
     """End user; a hard filter"""
@@ -1968,7 +1968,7 @@ class GetConversationContextOptions(TypedDict, total=False):
 
 
 class GetEntityOptions(TypedDict, total=False):
-    """One entity"""
+    """Get an entity"""
 
     user_id: str | None
     """End user; a hard filter"""

@@ -154,7 +154,10 @@ async def health_details(res: ResourcesOf, caller: Annotated[Caller, Depends(nee
 
 
 @router.get(
-    "/metrics", summary="Prometheus metrics", response_class=PlainTextResponse, responses=errors.documented(401, 403)
+    "/metrics",
+    summary="Get Prometheus metrics",
+    response_class=PlainTextResponse,
+    responses=errors.documented(401, 403),
 )
 async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
     """In the Prometheus text format, without workspaces or users as labels. Figures from the database are a few seconds

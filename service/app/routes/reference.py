@@ -250,7 +250,7 @@ async def get_relation_types(caller: CallerOf) -> RelationTypesResponse:
     )
 
 
-@router.get("/reference/tag-conventions", summary="Suggested tags", responses=errors.documented(401))
+@router.get("/reference/tag-conventions", summary="List suggested tags", responses=errors.documented(401))
 async def get_tag_conventions(caller: CallerOf) -> TagConventionsResponse:
     """Any tag is accepted; these are suggestions."""
     return TagConventionsResponse(results=[TagConventionItem(use=use, tags=tags) for use, tags in CONVENTIONS])

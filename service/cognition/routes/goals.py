@@ -121,13 +121,13 @@ async def update_goal(
 
 @router.delete(
     "/{id}",
-    summary="Delete a goal for good",
+    summary="Delete a goal",
     response_model=DeletedCountResponse,
     responses=errors.keyed(400, 404, 412),
     dependencies=IN_SCOPE,
 )
 async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
-    """Deletes its edges, vector and history, too. Its subgoals and memories stay."""
+    """Also deletes its edges, vector and history. Its subgoals and memories stay."""
     count = await goals.remove_goal(
         caller.workspace_id, uuid_of(id, missing), res, write.answered_by(deleted), expected=expected
     )
@@ -159,7 +159,7 @@ async def get_goal_history(
 
 @router.post(
     "/{id}/complete",
-    summary="Complete a goal, or give it up",
+    summary="Complete or abandon a goal",
     response_model=GoalDetailsResponse,
     responses=CHANGE,
     dependencies=IN_SCOPE,
@@ -173,7 +173,7 @@ async def complete_goal(
 
 @router.post(
     "/{id}/abandon",
-    summary="Give a goal up",
+    summary="Abandon a goal",
     response_model=GoalDetailsResponse,
     responses=CHANGE,
     dependencies=IN_SCOPE,

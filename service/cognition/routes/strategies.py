@@ -147,13 +147,13 @@ async def reinforce_strategy(
 
 @router.delete(
     "/{id}",
-    summary="Delete a strategy for good",
+    summary="Delete a strategy",
     response_model=DeletedCountResponse,
     responses=errors.keyed(400, 404, 412),
     dependencies=IN_SCOPE,
 )
 async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
-    """Deletes its vector and its list of conversations, too; the conversations stay."""
+    """Also deletes its vector and its list of conversations; the conversations stay."""
     context = write.answered_by(deleted)
     count = await procedures.remove(caller.workspace_id, uuid_of(id, missing), res, context, expected=expected)
     return send(deleted(count))

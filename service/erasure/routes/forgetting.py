@@ -120,7 +120,7 @@ async def delete_memories(
 
 @router.delete(
     "/memories/{id}",
-    summary="Delete a memory for good",
+    summary="Delete a memory",
     response_model=DeletedMemoryResponse | PurgeReceiptResponse,
     responses=errors.keyed(404, 412),
     dependencies=IN_SCOPE,
@@ -134,7 +134,7 @@ async def delete_memory(
     write: WriteOf,
     expected: ExpectedOf,
 ) -> Response:
-    """Deletes its vector and its relations, too; the history stays. Repeating the request returns `already_deleted`.
+    """Also deletes its vector and its relations; the history stays. Repeating the request returns `already_deleted`.
 
     With `purge=true` its history, decisions, promoted copies and the turns it came from are erased as well, even if it
     was deleted before, and the response is a receipt.

@@ -53,7 +53,7 @@ async def delete_conversation(
     expected: ExpectedOf,
     facts: FactsOf = False,
 ) -> Response:
-    """Deletes its turns, messages that were stored verbatim, its working memory and its tool invocations, too. Facts
+    """Also deletes its turns, messages that were stored verbatim, its working memory and its tool invocations. Facts
     extracted from it stay unless `facts=true`; the log of conversations stays. Repeating the request returns
     `already_deleted`.
 
@@ -86,7 +86,7 @@ async def delete_turn(
     write: WriteOf,
     facts: FactsOf = False,
 ) -> Response:
-    """Deletes the message that was stored verbatim, too. Facts extracted from it stay unless `facts=true`. The other
+    """Also deletes the message that was stored verbatim. Facts extracted from it stay unless `facts=true`. The other
     turns keep their indexes. `purge=true` works as for a conversation."""
     talk = await forget_conversation.find_turn(owner, uuid_of(id, forget_conversation.no_turn), res)
     if purge:

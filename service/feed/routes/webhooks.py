@@ -194,7 +194,7 @@ async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
     return WebhooksResponse(results=[WebhookItem.describing(each) for each in found])
 
 
-@router.get("/{id}", summary="A webhook", responses=errors.keyed(404))
+@router.get("/{id}", summary="Get a webhook", responses=errors.keyed(404))
 async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
     """Without its secret; `disabled_reason` says why the service disabled it."""
     return WebhookItem.describing(await manage.read(caller.workspace_id, uuid_of(id, manage.missing), res))
@@ -213,7 +213,7 @@ async def update_webhook(
 
 @router.delete("/{id}", summary="Delete a webhook", status_code=204, responses=errors.keyed(404))
 async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, write: UnkeyedOf) -> None:
-    """Deletes its deliveries, too; waiting ones are not sent."""
+    """Also deletes its deliveries; waiting ones are not sent."""
     await manage.remove(caller.workspace_id, uuid_of(id, manage.missing), res, write)
 
 
@@ -230,7 +230,7 @@ async def rotate_webhook(
 @router.post("/{id}/test", summary="Send a test to a webhook", responses=errors.keyed(404))
 async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestResponse:
     """Sends the event `webhook.test` at once, signed like any other, and returns the result. Disabled webhooks can be
-    tested, too."""
+    tested too."""
     answer = await manage.test(caller.workspace_id, uuid_of(id, manage.missing), res)
     return WebhookTestResponse.of(answer, accepted=answer.is_accepted)
 

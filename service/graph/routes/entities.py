@@ -112,7 +112,7 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
 async def upsert_entity(
     body: UpsertEntityRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
-    """An entity is identified by user, channel and name, ignoring case; an alias matches, too."""
+    """An entity is identified by user, channel and name, ignoring case; an alias matches too."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     owner = EntityOwner(caller.workspace_id, scope.user_id, scope.channel)
     vector = embedding_vector(body.embedding, res.embedder.dimension)
@@ -158,7 +158,7 @@ async def search_entities(
     return EntitySearchResponse(results=results, warnings=warnings)
 
 
-@router.get("/{id}", summary="One entity", response_model=EntityResponse, responses=errors.keyed(400, 404))
+@router.get("/{id}", summary="Get an entity", response_model=EntityResponse, responses=errors.keyed(400, 404))
 async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
     """Scope ids are optional; those given must match the entity's."""
     wanted = uuid_of(id, entity.missing)
@@ -174,7 +174,7 @@ async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf)
 async def delete_entity(
     id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf, seen: VisibleOf
 ) -> Response:
-    """Deletes its aliases, relations and mentions, too. The memories stay, and a later text can create it again."""
+    """Also deletes its aliases, relations and mentions. The memories stay, and a later text can create it again."""
     wanted = uuid_of(id, entity.missing)
     await reading.read(seen, [wanted], res)
     context = write.answered_by(_answer_removal)

@@ -181,9 +181,9 @@ async def run_job(
     agent_id: AgentId = None,
     run_id: RunId = None,
 ) -> JobItem:
-    """Runs ageing (`relevance`, `decay`, `flag_stale`, `forget`), `promote` or `patterns` for the workspace or for the
-    given ids; needs the right `admin`. With `system`, runs a scheduled job of the whole service; needs `operator`. If
-    the job is already queued, that one is returned. Other jobs are triggered by writes only."""
+    """Runs ageing (`relevance`, `decay`, `flag_stale`, `forget`), `promote`, `patterns` or `consolidate` for the
+    workspace or for the given ids; needs the right `admin`. With `system`, runs a scheduled job of the whole service;
+    needs `operator`. If the job is already queued, that one is returned. Other jobs are triggered by writes only."""
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
     return JobItem.describing(await jobs.run(of, name, ids, res, write))
 

@@ -171,7 +171,7 @@ class MemoryVersionItem(ResponseModel):
 
 
 class MemoryHistoryResponse(ResponseModel):
-    """Oldest first; available after the memory was deleted, too."""
+    """Oldest first; available after the memory was deleted too."""
 
     results: list[MemoryHistoryItem] = Field(
         description="At most `limit` changes, in the order in which they were recorded"

@@ -1,4 +1,4 @@
-"""Entries of the audit log, written with the changes that they report."""
+"""Entries of the audit log, written with the changes that they record."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Promotion:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One operation. `metadata` holds ids, counts and thresholds, never memory text. The last four: reads only;
+    """One operation. `metadata` has ids, counts and thresholds, never memory text. The last four: reads only;
     `query_text` is redacted."""
 
     operation: Operation
@@ -61,7 +61,7 @@ THRESHOLDS: Mapping[Operation, frozenset[str]] = {
     "promote": frozenset({"promoting"}),
     "retrieve": frozenset({"search_techniques"}),
 }
-"""The settings of an operation, in addition to those in every entry."""
+"""Settings of an operation, in addition to those in every entry."""
 
 
 def thresholds(settings: Settings, operation: Operation | None = None) -> dict[str, Any]:

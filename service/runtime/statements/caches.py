@@ -1,8 +1,7 @@
 """The caches of model answers and embeddings, per workspace and wall.
 
-New entries of a write are deferred until its transaction and go with that: no commit for each entry, and nothing is
-kept of a dry run, or of a conversation that is erased before its facts are written. See
-docs/decisions/002-row-level-security.md.
+New entries of a write are deferred to its transaction, so that they need no commits of their own, and a dry run, or a
+conversation that is erased before its facts are written, leaves none. See docs/decisions/002-row-level-security.md.
 """
 
 from __future__ import annotations
@@ -51,8 +50,8 @@ class DeferredEntries:
     vectors: dict[VectorKey, Vector] = field(default_factory=dict)
 
     def take_answers(self, owner: UUID) -> NewRows:
-        """The answers of the owner. They are to be the last rows that a transaction writes, because they may wait for
-        the same row of another one."""
+        """The owner's answers. A transaction must write them last, because they may wait for the same row of another
+        one."""
         keys = sorted(key for key in self.answers if key[0] == owner)
         return NewRows(STORE_ANSWER, [self.answers.pop(key) for key in keys])
 

@@ -1,6 +1,6 @@
 """Embedding generations: the embedder that made the vectors, as the database records it.
 
-One is active: all searches use its vectors. Another may be in the making; earlier ones are kept until they are dropped.
+One is active: all searches use its vectors. Another may be being built; earlier ones are kept until they are dropped.
 docs/decisions/065-re-embedding.md, 065-re-embedding.md
 """
 
@@ -20,8 +20,8 @@ from service.postgres.engine import Database, Session
 from service.postgres.tables import EMBEDDING_GENERATION
 
 GenerationState = Literal["active", "building", "retired", "dropped"]
-"""building: its vectors are being made; retired: kept, so that one can go back to it; dropped: its vectors are gone, or
-going."""
+"""building: its vectors are being made; retired: kept for a roll-back; dropped: its vectors are deleted, or soon will
+be."""
 
 ACTIVATE = text("SELECT activate_generation(:number)")
 
@@ -70,13 +70,13 @@ async def active(database: Database) -> Generation:
 
 
 async def activate(session: Session, number: int) -> bool:
-    """The cut-over: searches that begin after the commit use this generation, and the active one is retired. False
-    when it is not being built any more. As loxodon_worker only."""
+    """The cut-over: searches that begin after the commit use this generation, and the active one is retired. False if
+    it is no longer being built. As loxodon_worker only."""
     return bool(await session.scalar(ACTIVATE, {"number": number}))
 
 
 async def record_first(owner_url: str, model: str, dimension: int) -> None:
-    """Records generation 1 unless there is one; the baseline migration made its index for `dimension`."""
+    """Records generation 1 unless it exists; the baseline migration made its index for `dimension`."""
     engine = create_async_engine(owner_url, poolclass=NullPool)
     try:
         async with engine.begin() as session:

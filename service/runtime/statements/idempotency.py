@@ -1,9 +1,9 @@
 """Stored answers of requests that came with an Idempotency-Key.
 
-The row is the first insert of the write transaction: a second request with the same key waits there, and when the
-first has committed it gets the stored answer. What rolls back stores nothing, and a transaction that has claimed a key
-and kept no answer does not commit (service/runtime/functions/refuse_unanswered.sql).
-See docs/decisions/007-idempotency.md.
+The row is the first insert of the write transaction: a second request with the same key waits there, and gets the
+stored answer when the first has committed. A rollback stores nothing, and a transaction that has claimed a key without
+storing an answer does not commit (service/runtime/functions/refuse_unanswered.sql). See
+docs/decisions/007-idempotency.md.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ async def find(session: Session, workspace_id: UUID, key: IdempotencyKey) -> Sto
 
 
 async def claim(session: Session, workspace_id: UUID, key: IdempotencyKey, scope: Scope | None = None) -> None:
-    """Takes the key inside the write transaction; raises Replay or IdempotencyMismatch when it is taken already.
-    `scope`: whose data is written, if the request itself does not say."""
+    """Claims the key inside the write transaction; raises Replay or IdempotencyMismatch if it was used. `scope`: the
+    owner of the data, if the request itself does not say."""
     user_id, agent_id, run_id = (scope.user_id, scope.agent_id, scope.run_id) if scope else key.owner
     values = {
         "user_id": user_id,
@@ -73,7 +73,7 @@ async def claim(session: Session, workspace_id: UUID, key: IdempotencyKey, scope
 
 
 async def store_answer(session: Session, workspace_id: UUID, key: IdempotencyKey, answer: StoredAnswer) -> None:
-    """Stores the answer, in the transaction that writes the data it is about."""
+    """Stores the answer, in the transaction of its data."""
     await session.execute(
         update(IDEMPOTENCY)
         .where(IDEMPOTENCY.c.workspace_id == workspace_id, IDEMPOTENCY.c.key == key.key)
@@ -82,7 +82,8 @@ async def store_answer(session: Session, workspace_id: UUID, key: IdempotencyKey
 
 
 async def forget_answers_about(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
-    """Deletes stored answers about things with these ids: they hold their texts, and no scope leads to them."""
+    """Deletes stored answers about objects with these ids: they contain their texts and have no scope to find them
+    by."""
     if ids:
         about = IDEMPOTENCY.c.body["id"].astext.in_([str(each) for each in ids])
         here = IDEMPOTENCY.c.workspace_id == workspace_id, IDEMPOTENCY.c.status.is_not(None), about

@@ -74,7 +74,7 @@ class WorkspaceCounts:
 
 @dataclass(frozen=True, slots=True)
 class RankingStats:
-    """Relevance and salience of a memory, both 0..1, as reads and jobs left them."""
+    """Relevance and salience of a memory, both 0..1, as last stored."""
 
     relevance: float
     salience: float
@@ -82,7 +82,7 @@ class RankingStats:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How often something was used since it was last counted, and when last."""
+    """The number of uses since the last count, and the last use."""
 
     times: int
     at: datetime

@@ -79,7 +79,7 @@ async def get_timeline(
         Query(description=f"{REPEATABLE}; default all four"),
     ] = None,
     start: Annotated[Time | None, Query(description="Only events at or after this moment")] = None,
-    end: Annotated[Time | None, Query(description="Only before")] = None,
+    end: Annotated[Time | None, Query(description="Only events before this moment")] = None,
     include_archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,

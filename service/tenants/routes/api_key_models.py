@@ -175,7 +175,7 @@ class RotateApiKeyResponse(ResponseModel):
 
     id: Id = Field(description="UUID of the key, unchanged")
     api_key: str = Field(description="The new secret; it cannot be shown again")
-    old_secret_until: Time = Field(description="Until when the old secret is valid, too")
+    old_secret_until: Time = Field(description="Until when the old secret is also valid")
 
 
 class ApiKeysResponse(ResponseModel):

@@ -87,7 +87,7 @@ async def rotate_api_key(
 
 @router.delete("/api-keys/{id}", summary="Revoke an API key", status_code=204, responses=errors.keyed(404))
 async def revoke_api_key(id: str, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedOf) -> None:
-    """Revokes its tokens, too. Takes effect at once in this process, within five seconds in others. Repeating it
+    """Also revokes its tokens. Takes effect at once in this process, within five seconds in others. Repeating it
     changes nothing."""
     await keys.revoke(uuid_of(id, keys.missing), caller, res, write)
     request.app.state.keys.forget()

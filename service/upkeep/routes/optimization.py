@@ -184,8 +184,8 @@ async def get_optimization_report(
         str | None, Query(max_length=200, description="next_cursor of a section; needs exactly one section")
     ] = None,
 ) -> OptimizationReport:
-    """Needs the right `admin`. A section examines at most 100,000 rows. Duplicates are searched among memories that
-    enrichment found to be similar, contradictions among those marked when the newer memory was stored."""
+    """A section examines at most 100,000 rows. Duplicates are searched among memories that enrichment found to be
+    similar, contradictions among those marked when the newer memory was stored."""
     wanted = list(dict.fromkeys(section or SECTIONS))
     if cursor is not None and len(wanted) != 1:
         raise InvalidInput("cursor: requires exactly one section.", field="cursor")
@@ -210,7 +210,7 @@ async def get_optimization_report(
 async def apply_optimization(
     body: ApplyOptimizationRequest, caller: Admin, res: ResourcesOf, write: WriteOf
 ) -> Response:
-    """Needs the right `admin`. Applies all changes or none: 409 names the first object that has changed since the
+    """Applies all changes or none: 409 names the first object that has changed since the
     report. Changes of memories can be undone together with `POST /v1/decisions/{id}/undo`."""
     changes = [CleanupChange(one.section, one.id, one.version, one.kept_id, one.kept_version) for one in body.changes]
     _refuse_overlap(changes)
