@@ -41,19 +41,8 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (" -", rf"(?m)^(?![^\n]*\b(?:mysql|mariadb|psql|ps)\b)[^\n]*?\s(?:-[uUD]"
             rf"|--user(?:name)?)[ =]?[^\s:]+{_LINE}?(?:-p|-P|-w|-pw)[ =](?!\d+(?:\s|$)|/){_ARG}"),
         (" -|/p:|/rp", rf"\b(?:{_OPTIONS}){_ARG}"),
-        ("-W ", rf"\s-U\s?\S+\s-W\s{_ARG}"),
-        ("snmp", rf"\bsnmp\w+{_LINE}-X\s{_ARG}"),
-        ("passwd", rf"\b(?:ht|mosquitto_)passwd\s(?:-\w+\s){{1,4}}\S+\s\S+\s{_ARG}"),
         ("net u", rf"\bnet use\s(?:\S+\s)?\\\\\S+\s(?:/user:\S+\s)?(?!/){_ARG}"),
-        ("net u", rf"\bnet user\s[\w.-]+\s(?![/*]){_ARG}(?:\s+/|\s*$)"),
-        (
-            "ctl |tool |radtest",
-            r"\b(?:\w+ctl\s(?:add_user|change_password|register)|samba-tool user (?:add|create)|radtest)\s[\w.-]+\s"
-            rf"(?:[\w-]+\.[\w.-]+\s)?(?!-){_ARG}",
-        ),
-        ("useradd|usermod|ppasswd", rf"\buser(?:add|mod){_LINE}-p\s{_ARG}|\b(?:slap|ldap)passwd{_LINE}-s\s{_ARG}"),
         ("mysqladmin", rf"\bmysqladmin{_LINE}password\s{_ARG}"),
-        ("wpa_passphrase", rf"\bwpa_passphrase\s+{_STRING}\s+{_ARG}|\bwpa_passphrase\s+\S+\s+{_ARG}"),
         ("echo ", rf"\becho\s+(?:-n\s)?{_ARG}\s*\|\s*(?:sudo -S|kinit|smbpasswd|cryptsetup|\w[^\n"
             rf"|;]{{0,120}}?pass\w*[ -]{{1,3}}stdin)"),
         ("/", r"\b(?:sqlplus|(?:exp|imp)(?:dp)?|sqlldr|rman target)\s(?:-\w+\s)*[\"']?[\w$]{1,60}/([^\s@\"'/]{2,80})@"),
@@ -65,7 +54,6 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("alias set", rf"\balias set \S+ https?://\S+ \S+ {_ARG}"),
         ("curl", rf"{_CURL}(?:\"{_USER}([^\"\n]{{1,200}})|'{_USER}([^'\n]{{1,200}})|{_USER}([^\s\"']{{1,200}}))"),
         ("curl", rf"{_CURL}([\"']?[^\s:\"'$<{{]{{8,200}}:[\"']?)(?!\S)"),
-        ("AUTH|auth", r"(?m)^(?:[\w.:-]*> ?)?(?:AUTH|auth) ([^\s(]{4,80})$"),
         # calls
         ("(", rf"(?i)(?:auth|log[io]n|authenticate|sign_?in|credentials?"
             rf"|wifi\.begin)(?:\]::new)?\s?=?\s?\(\s?{_STRING},\s?@?{_QUOTED}"),
@@ -74,7 +62,6 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("onn", rf"\b(?:\w*[cC]onnect|getConnection)\(\s?[^,()\n]{{1,80}},\s?{_STRING},\s?{_QUOTED}"),
         ("PDO(", rf"\bPDO\(\s?[^,()\n]{{1,80}},\s?{_STRING},\s?{_QUOTED}"),
         ("@", r"[\"'][\w.-]{1,60}:([^\s@\"']{2,80})@(?:tcp|udp|unix)\("),
-        ("toCharArray", rf"\b(?:load|\w*[kK]ey\w*|\w*[pP]ass\w*)\([^()\n]{{0,80}}?{_QUOTED}\.toCharArray"),
         ("mac|AES|Fernet", rf"\b(?:(?:hmac\.new|AES\.new|Fernet)\(\s?b?|[cC]reateHmac\(\s?{_STRING},\s?){_QUOTED}"),
         ("jwt|JWT", rf"(?i)\bjwt\.(?:sign|verify|\w+code)\((?:[^()\n{{]|\{{[^{{}}\n]{{,99}}\}}){{1,99}}?,\s?{_QUOTED}"),
         # databases
@@ -83,43 +70,23 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             rf"(?i){_SQL}\b(?:identified[^;]{{0,40}}?\sby|password)(?:\s(?:for"
             rf"|from)\s[^;=]{{1,60}}?)?[ =(]{{1,3}}(?:\w{{1,12}}\()?{_QUOTED}",
         ),
-        ("FROM", rf"(?i)\bset password from {_STRING} to {_QUOTED}"),
-        ("FROM", rf"(?i)\bset password from {_QUOTED}"),
         ("dentified by|IDENTIFIED BY", rf"(?i){_SQL}\bidentified by (?!the\b|values?\b)(\w[^\s;\"']{{2,80}})"),
-        ("REPLACE", rf"(?i)\bidentified by \S+ replace {_ARG}"),
         ("onn|ONN", r"(?im)^(?:SQL> ?)?conn(?:ect)?\s+[\w$]{1,60}/([^\s@\"'/]{2,80})@|\buser \w+ using ([^\s;]{3,80})"),
         # network devices; `public` and `private` are what every device comes with
         ("snmp", rf"\bsnmp-server community (?!public|private){_ARG}"),
         ("snmp", rf"\bauth (?:md5|sha)[\d-]{{0,6}} {_ARG}"),
         ("snmp", rf"\bpriv (?:3?des|aes)(?:[ -]?\d{{3}})? {_ARG}"),
-        (
-            "secret|password|key|psk",
-            r"(?m)^[ \t]*(?:enable|username|neighbor|crypto|ppp|ip|ntp|tacacs-server|radius-server"
-            r"|wpa-psk) [^\n/,]{0,100}?"
-            r"\b(?:secret|password|(?:authentication-)?key(?: \d+ md5)?|ascii) (?:\d )?(?!\w+(?:tion|ry|ed"
-            r"|ing)\b)([^\s\"']{4,200})(?: address \S+)?[ \t]*$",
-        ),
-        ("d 7 |t 5 |d 5 |t 9 |y 7 ", r"\b(?:secret|password|key) [05789] (?=\S*\d)([^\s\"']{8,200})[ \t]*(?:$|\n)"),
-        ("-", r"(?m)^[ \w-]{0,50}\b(?:key-string|(?:auth\w*|pre-shared)-key) [\"']?([^\s\"']{3,200})[\"']?[ \t]*$"),
-        (
-            "requirepass|community|masterauth",
-            rf"(?m)^[ \t]*(?:CONFIG SET )?(?:requirepass|masterauth|r[ow]community6?)\s+(?!pub|priv){_ARG}",
-        ),
         # PPP and IPsec secrets
-        ("*", rf"(?m)^{_STRING}\s+\*\s+{_QUOTED}\s+\S+$"),
-        (": ", rf"(?m)^[\w.@%\" -]{{0,60}}: (?:PSK|EAP|XAUTH) {_QUOTED}"),
         # wireless networks, as a QR code holds them and as a note has them; a key has eight characters or more
         ("WIFI:", r"\bWIFI:[^\n]{0,100}?\bP:((?:\\.|[^;\\\n])+)"),
         ("ifi|i-|W|wlan|ssid|SSID", rf"{_NETWORK}\s?[:=]\s?([^\s,;]{{8,63}})(?=[ \t]*(?:[,;\n]|$))"),
         # user and password side by side
-        ("\n", r"(?im)^(?:user(?:[ -]?name)?|log-?in|e-?mail)\s?\n\S+\n(?:password|passwort|pw)\s?\n(\S{4,80})$"),
         (
             "admin|root",
             r"(?<![\w/.:-])(?<!chown )(?:admin|root|administrator) ?[/:] ?"
             r"((?=[^\s/:]*\d)(?=[^\s/:]*[a-z])[^\s/:()\"']{6,40})(?![/:\w])",
         ),
         ("machine ", r"\bmachine\s+\S+\s+login\s+\S+\s+password\s+(\S+)"),
-        ("p:|p=", rf"(?i)\b(?:u|user)[:=]\s?[\w.@+-]{{2,60}}[\s,;]{{1,3}}p[:=] ?(?!\d\.){_ARG}"),
         ("]", r"(?m)^\[[\w.-]{1,100}\]:\d{1,5}\s+[\w.@+-]{1,80}:(\S{3,200})"),
         # host:port:database:user:password, and what htpasswd or shadow wrote
         (":", r"(?m)^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w*.-]{1,64}:[\w.*-]{1,64}:(\S{1,200})[ \t]*$"),
