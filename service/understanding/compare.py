@@ -1,9 +1,9 @@
 """How a newer statement bears on an older one: it says the same, ends it, may outdate it, or leaves it alone.
 
 Nothing ends by meaning. An older statement ends only where the newer one names its value and says that it is over
-("no longer X", "from X to Y", "Y instead of X"), states its exact opposite, fills the same slot of one value with
-another value of the same kind, or corrects what was just said. An older text that says more than what has ended is
-only marked, never ended, like everything that is merely likely to be outdated.
+("no longer X", "from X to Y", "Y instead of X"), states its exact opposite, names another home or employer, or corrects
+what was just said. An older text that says more than what has ended is only marked, never ended, like everything that
+is merely likely to be outdated.
 
 Pure; both were said about one scope, and the order of the two is known.
 """
@@ -11,7 +11,7 @@ Pure; both were said about one scope, and the order of the two is known.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -20,18 +20,13 @@ from service.domain.decision import Reason
 from service.language import sentences, values
 from service.language.common_words import is_common
 from service.language.lexemes import lexemes
-from service.language.slots import Filled, fillings
 from service.language.talk import answers
-from service.understanding import outdating
-
-ABOUT_ONE_THING = 0.55
-"""Similarity from which a change in other words is likely to be about the older statement."""
+from service.language.talk.dates import ADDED
+from service.understanding import outdating, slots
 
 NEAR = 0.70
 """Below this similarity two texts never count as the same; no model is asked about them either."""
 
-NAMED_THING = 0.42
-"""The similarity that is enough for a mark where both texts name one person or thing."""
 
 COMPARABLE_CHARS = 4_000
 """Longer texts are only compared as a whole."""
@@ -58,7 +53,6 @@ class FactLink:
 
     kind: LinkKind
     reason: Reason
-    by_slot: bool = False
     text: str | None = None
 
 
@@ -110,11 +104,6 @@ _HEDGED = re.compile(
     r"|imagine"
     r"|almost|nearly|plan(?:ning)? to|want to|going to|hope to)\b|\?"
 )
-_PASSING = re.compile(
-    r"(?i)\b(?:yesterday|today|tonight|tomorrow|once|one-off|exception(?:ally)?|for (?:a|one|the) (?:day|night|week"
-    r"|weekend)"
-    r"|this (?:time|week|morning|evening|weekend)|on (?:mon|tues|wednes|thurs|fri|satur|sun)day|just for)\b"
-)
 _ALSO = re.compile(r"(?i)\b(?:also|too|as well|another|additionally|besides|both|second)\b")
 
 _NO_LONGER = re.compile(
@@ -130,10 +119,6 @@ _REPLACED = re.compile(
     r"|(?P<was>[^.;,]{1,60}?) (?:was|were|is|are|has been|have been|got) (?:replaced|superseded) (?:by"
     r"|with) (?P<by>[^.;,]{1,60})"
 )
-_NOT_BUT = re.compile(
-    r"(?i)\bnot (?P<over>[^.;,]{1,60}?),? but (?P<new>[^.;,]{1,60})"
-    r"|(?P<now>[^.;,]{1,60}), (?:and )?not (?P<was>[^.;,]{1,60})"
-)
 _CHANGES = re.compile(
     r"(?i)\b(?:now|no longer|again|any ?more|instead|new|moved|switch\w*|changed?|cancel\w*|sold|quit|stopped"
     r"|started|left|lost"
@@ -142,8 +127,6 @@ _CHANGES = re.compile(
     r"|finished|done|came through|became|turned|joined|dropped|gave up|not|can['\u2019]t|won['\u2019]t"
     r"|isn['\u2019]t|cut|down to|up to)\b"
 )
-ADDED_DATE = re.compile(r"\s*\([^()]*\d{4}[^()]*\)")
-"""The date that was added to a relative one."""
 
 
 @dataclass(frozen=True)
@@ -192,18 +175,15 @@ def relate(
         return None
     if (similarity >= NEAR and _says_the_same(new, old)) or _agrees_to(new, old):
         return _SAME
-    ended = [
-        (place, reason, by_slot)
+    ended = {
+        place: reason
         for place, was in enumerate(old.statements)
-        for reason, by_slot in [_ending(new, old, was, correction=correction)]
-        if reason is not None
-    ]
+        if (reason := _ending(new, old, was, correction=correction)) is not None
+    }
     if ended:
         return _link(old, ended)
-    if max(len(new.statements), len(old.statements)) > MOST_STATEMENTS:
+    if change is None or max(len(new.statements), len(old.statements)) > MOST_STATEMENTS:
         return None
-    if change is None:
-        return _UNSURE if _may_outdate(new, old, similarity) else None
     return _UNSURE if outdating.is_likely(signs(new, old, similarity), change) else None
 
 
@@ -291,21 +271,17 @@ def _pronouns(text: str) -> frozenset[str]:
 # -- endings ---------------------------------------------------------------------------------------------------------
 
 
-def _ending(new: Spoken, old: Spoken, was: Sentence, *, correction: bool) -> tuple[Reason | None, bool]:
-    """Why a sentence of the older text ends, and whether by a slot."""
+def _ending(new: Spoken, old: Spoken, was: Sentence, *, correction: bool) -> Reason | None:
+    """Why a sentence of the older text ends; None where it does not."""
     said = [each for each in new.statements if not _HEDGED.search(each.text)]
     stands_alone = was.subjects or (len(new.statements) == 1 and len(old.statements) == 1)
     if stands_alone and any(_is_opposite(each, was, new.speaker) for one in said for each in _clauses(one.text)):
-        return Reason.OPPOSITE, False
+        return Reason.OPPOSITE
     if any(_names_as_over(each, was, new) for each in said):
-        return Reason.CHANGE, False
-    if not any(_ALSO.search(each.text) or _PASSING.search(each.text) for each in said) and _refills(
-        said, was, new, old
-    ):
-        return Reason.NEW_VALUE, True
-    if correction and _is_corrected(new, old, was):
-        return Reason.CORRECTION, False
-    return None, False
+        return Reason.CHANGE
+    if not any(_ALSO.search(each.text) for each in said) and _refills(said, was, new, old):
+        return Reason.NEW_VALUE
+    return Reason.CORRECTION if correction and _is_corrected(new, old, was) else None
 
 
 def _clauses(sentence: str) -> Iterator[str]:
@@ -373,37 +349,21 @@ def _find_overs(sentence: str) -> Iterator[tuple[int, str, str | None]]:
         yield 0, match["over"], match["new"]
     for match in _REPLACED.finditer(sentence):
         yield (match.start(), match["over"], match["new"]) if match["over"] else (0, match["was"], match["by"])
-    for match in _NOT_BUT.finditer(sentence):
-        yield (match.start(), match["over"], match["new"]) if match["over"] else (0, match["was"], match["now"])
 
 
 def _of_subjects(said: Sentence) -> frozenset[str]:
     return frozenset(stem for name in said.subjects for stem in lexemes(name)) | {"user"}
 
 
-def _may_be_one_subject(said: Sentence, was: Sentence) -> bool:
-    """Whether both may be about one subject: no name is the subject of only one of them."""
-    return not said.subjects or not was.subjects or bool(said.subjects & was.subjects)
-
-
 def _refills(said: Sequence[Sentence], was: Sentence, new: Spoken, old: Spoken) -> bool:
-    """Whether a sentence fills a slot of one value that the older sentence fills with another value of its kind."""
-    filled = {each.slot: each for each in fillings(was.text, old.speaker)}
-    if not filled or _PASSING.search(was.text):
-        return False
+    """Whether a sentence fills a slot of one value that the older sentence fills with another one: "Portugal" and
+    "Braga, Portugal" are not two."""
+    filled = slots.fillings(was.text, old.speaker)
     return any(
-        _is_another_value(each, filled[each.slot], one.text, was.text)
+        slot in filled and not (_stands_in(filled[slot], one.text) or _stands_in(value, was.text))
         for one in said
-        for each in fillings(one.text, new.speaker)
-        if each.slot in filled
+        for slot, value in slots.fillings(one.text, new.speaker).items()
     )
-
-
-def _is_another_value(new: Filled, old: Filled, text: str, was: str) -> bool:
-    """Whether two values of a slot exclude each other: "Portugal" and "Braga, Portugal" do not."""
-    if new.kind != old.kind or new.value == old.value:
-        return False
-    return not (_stands_in(old.value, text) or _stands_in(new.value, was))
 
 
 def _stands_in(value: str, text: str) -> bool:
@@ -413,7 +373,7 @@ def _stands_in(value: str, text: str) -> bool:
 def _is_corrected(new: Spoken, old: Spoken, was: Sentence) -> bool:
     """Whether the older sentence is what the newer text takes up in order to correct it, or holds the one value that
     the correction replaces."""
-    told, own = ADDED_DATE.sub("", was.text), ADDED_DATE.sub("", new.own)
+    told, own = ADDED.sub("", was.text), ADDED.sub("", new.own)
     if new.context:
         return _elided(new.context).fullmatch(told) is not None
     here, there = values.find(own), values.find(told)
@@ -428,17 +388,16 @@ def _elided(context: str) -> re.Pattern[str]:
     return re.compile(r"\W*" + ".{1,60}".join(map(re.escape, context.split("\u2026"))) + r"\W*", re.DOTALL)
 
 
-def _link(old: Spoken, ended: Sequence[tuple[int, Reason, bool]]) -> FactLink:
+def _link(old: Spoken, ended: Mapping[int, Reason]) -> FactLink:
     """The end of the older text, of one of its sentences, or a mark if a sentence says more than what has ended."""
-    places = {place for place, _, _ in ended}
-    _, reason, by_slot = ended[0]
-    if any(_says_more(old.statements[place]) for place in places):
+    reason = next(iter(ended.values()))
+    if any(_says_more(old.statements[place]) for place in ended):
         return _UNSURE
-    if len(places) == len(old.statements):
-        return FactLink(LinkKind.ENDS, reason, by_slot=by_slot)
+    if len(ended) == len(old.statements):
+        return FactLink(LinkKind.ENDS, reason)
     if old.speaker is None:  # a document: its sentences are about what the document is about
         return _UNSURE
-    return FactLink(LinkKind.ENDS, reason, by_slot=by_slot, text=_struck(old, places))
+    return FactLink(LinkKind.ENDS, reason, text=_struck(old, ended))
 
 
 def _says_more(was: Sentence) -> bool:
@@ -446,7 +405,7 @@ def _says_more(was: Sentence) -> bool:
     return _PURPOSES.search(_LEAD.sub("", was.text).rstrip(".,;! ")) is not None or len(was.words) > 2 * MOST_EXTRAS
 
 
-def _struck(old: Spoken, places: set[int]) -> str:
+def _struck(old: Spoken, places: Iterable[int]) -> str:
     """The older text without the sentences at `places`."""
     own = old.own
     for place in sorted(places, reverse=True):
@@ -456,16 +415,6 @@ def _struck(old: Spoken, places: set[int]) -> str:
 
 
 # -- marks -----------------------------------------------------------------------------------------------------------
-
-
-def _may_outdate(new: Spoken, old: Spoken, similarity: float) -> bool:
-    """Whether the newer text tells a change that is likely to be about what the older one says."""
-    said = [each for each in new.statements if _CHANGES.search(each.text) and not _HEDGED.search(each.text)]
-    if not said or similarity < (NAMED_THING if new.gist[2] & old.gist[2] else ABOUT_ONE_THING):
-        return False
-    if all(_ALSO.search(each.text) or _PASSING.search(each.text) for each in said):
-        return False
-    return any(_may_be_one_subject(each, was) for each in said for was in old.statements)
 
 
 def signs(new: Spoken, old: Spoken, similarity: float) -> tuple[float, ...]:
@@ -485,5 +434,5 @@ def signs(new: Spoken, old: Spoken, similarity: float) -> tuple[float, ...]:
         len(subjects) > len(names) and len(others) > len(named),  # both are about their speakers
         sum(each.denials for each in (*new.statements, *old.statements)) % 2,
         any(values_then.get(kind, key) != key for kind, key in values_now.items()),
-        *(bool(each.search(new.own)) for each in (_CHANGES, _ALSO, _PASSING, _HEDGED)),
+        *(bool(each.search(new.own)) for each in (_CHANGES, _ALSO)),
     )

@@ -158,9 +158,8 @@ def _strikes(statement: Statement, related: Sequence[Related]) -> tuple[Strike, 
 
 
 def _ended(statement: Statement, related: Sequence[Related]) -> list[Related]:
-    """What the statement ends, the memory it is written to first: by slot before by meaning, then the latest, then the
-    nearest. Of those found by meaning alone only the nearest goes. What was over when it was said ends nothing that
-    still holds."""
+    """What the statement ends: of several memories the nearest. What was over when it was said ends nothing that still
+    holds."""
     over = _is_over(statement)
     ends = [
         each
@@ -170,9 +169,6 @@ def _ended(statement: Statement, related: Sequence[Related]) -> list[Related]:
         and not each.later
         and (not over or _was_over(each.memory, statement))
     ]
-    by_slot = [each for each in ends if each.link.by_slot]
-    if by_slot:
-        return sorted(by_slot, key=lambda each: _holds_from(each.memory), reverse=True)
     return sorted(ends, key=lambda each: -each.memory.similarity)[:1]
 
 

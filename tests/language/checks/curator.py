@@ -30,12 +30,6 @@ def check_stays(old: str, new: str, similarity: float = 0.8) -> None:
     assert ([edit.action for edit in decision.edits], decision.strikes) == ([Action.ADD], ())
 
 
-def check_judged_unsure(old: str, new: str, similarity: float = 0.8) -> None:
-    """Both stay, and the old one is marked."""
-    decision = judged(old, new, similarity)
-    assert ([edit.action for edit in decision.edits], decision.outdates) == ([Action.ADD], (UUID(int=1),))
-
-
 def check_judged_none(old: str, new: str, similarity: float = 0.8) -> None:
     assert [edit.action for edit in judged(old, new, similarity).edits] == [Action.NONE]
 
