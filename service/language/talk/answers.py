@@ -9,8 +9,9 @@ from service.language import sentences, values
 MAX_CONTEXT_CHARS = 240
 """Maximum length of the text that a message refers to and that is put before it."""
 
+
 SHORT_WORDS, ANSWER_WORDS = 8, 25
-"""Words of a message that may be no sentence, and of one that answers a question."""
+"""Words of a message that rarely says all by itself, and of one that answers a question."""
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.:,-]?[^\W_]+)*")
 _QUESTION = re.compile(r"[?\uff1f\u061f]\W*$")
@@ -24,11 +25,6 @@ _YES = re.compile(
     r"(?i)\W*(?:(?:yes|yep|yup|yeah|ok|okay|correct|exactly|indeed|true|right|that['\u2019]s (?:right|it)|absolutely"
     r"|ja|genau|stimmt|oui|s[i\u00ed]|thanks|thank you)\W*)+"
 )
-_CHOOSES = re.compile(
-    r"(?i)\b(?:let['\u2019]s (?:take|go|do|use|say|make)|(?:i|we)(?:['\u2019]ll| will) (?:take|go with|have)|then"
-    r"|it is)\b"
-    r"|\b(?:the )?(?:first|second|third|last|former|latter|other|both|neither)(?: one)?\b|\bworks\b"
-)
 CORRECTS = re.compile(
     r"(?i)^\W*(?:(?:no|nope|wait|oh|oops|sorry|hmm?|hm)\b[\s,.!:-]*)*(?:actually|correction|i (?:meant|mean"
     r"|was wrong|misread"
@@ -41,36 +37,21 @@ CORRECTS = re.compile(
 """How a correction begins, or announces itself."""
 
 _HANGS = re.compile(
-    r"(?i)^\W*(?:(?:and|but|so|also|then|well|yes|no|ok|okay|she|he)\b[\s,]*)*"
-    r"(?:he|she|they|him|her|them|his|hers|their|it(?!['\u2019]?s? (?:rain|snow|seems|looks|takes|took))|its|that"
-    r"|those|these"
-    r"|this(?! (?:morning|week|month|year|evening|afternoon|weekend|summer|winter|spring|autumn|is|time)))"
-    r"(?:['\u2019](?:s|re|ll|d|ve))?\b(?! (?:said|means?) that)"
+    r"(?i)^\W*(?:(?:and|but|so|also|then|well|yes|no|ok|okay)\b[\s,]*)*"
+    r"(?:he|she|they|him|her|them|his|hers|their|it|its|that|those|these)(?:['\u2019](?:s|re|ll|d|ve))?\b"
 )
+_FIRST_PERSON = re.compile(r"(?i)^\W*(?:(?:and|so|also|but)\s+)?(?:i|we|my|our)\b")
 _PERSON = re.compile(r"(?i)\b(?:he|she|him|her|his|hers)\b")
-_SUBJECTLESS = re.compile(
-    r"(?i)^\W*(?:cancel|forget|scrap|drop|skip|postpone|move|change|call off)\s+(?:that|it|this|them)\b"
-)
-_FINITE = re.compile(
-    r"(?i)\b(?:i|we|you|he|she|it|they|there|my|our|who)\b|\b(?:is|are|was|were|am|has|have|had|do|does|did|will"
-    r"|would|can"
-    r"|could|should|must|may|might)\b|['\u2019](?:s|m|re|ve|ll|d)\b|\w{3,}(?:ed|es)\b"
-)
 
 
-def takes_up(message: str) -> bool:
-    """Whether a message agrees, denies, chooses, corrects or is not a sentence, so that it needs what precedes it."""
-    return replies(message) or refers(message)
+def is_fragment(message: str) -> bool:
+    """Whether it has few words and does not begin with the speaker."""
+    return 0 < len(_WORD.findall(message)) <= SHORT_WORDS and not _FIRST_PERSON.match(message)
 
 
 def replies(message: str) -> bool:
-    """Whether a message only makes sense as a reply."""
-    words = len(_WORD.findall(message))
-    if words == 0:
-        return False
-    if words <= ANSWER_WORDS and (_AGREES.match(message) is not None or corrects(message)):
-        return True
-    return words <= SHORT_WORDS and (not _FINITE.search(message) or _CHOOSES.search(message) is not None)
+    """Whether a message agrees, denies or takes something back."""
+    return agrees(message) or corrects(message)
 
 
 def agrees(message: str) -> bool:
@@ -96,7 +77,7 @@ def corrects(message: str) -> bool:
 
 def refers(message: str) -> bool:
     """Whether it begins with a pronoun for somebody or something that it does not name."""
-    return _HANGS.match(message) is not None or _SUBJECTLESS.match(message) is not None
+    return _HANGS.match(message) is not None
 
 
 def answers(message: str, before: str) -> bool:

@@ -20,24 +20,15 @@ ABSOLUTE = re.compile(
 )
 """A year, or a day of a month: the expression is its own date, and which year a birthday is in nobody says."""
 
-RESCHEDULED = re.compile(
-    r"\b(?:moved|rescheduled|postponed|shifted|pushed|changed|delayed|brought forward)\b[^.]{0,40}\bto\b", re.IGNORECASE
-)
-"""Past tense about a day that may lie ahead: "moved to Friday"."""
 
 VAGUE = re.compile(
     r"\b(?:few|couple|several|some|past|recent|coming|last minute)\b"
-    r"|^(?:within|end|beginning|start|early|mid|middle|late)\b",
+    r"|^(?:within|end|beginning|start|early|mid|middle|late)\b"
+    r"|^(?!.*\b(?:last|next|this)\b).*\b(?:spring|summer|autumn|fall|winter)s?\b",
     re.IGNORECASE,
 )
-"""What names no date ("a few years ago"), or only a part of a time."""
+"""What names no date ("a few years ago", "in winter"), or only a part of a time."""
 
-GOES_ON = re.compile(r"\.?\s+(?:of\b|\d{1,2}\b(?!:))|\s*['\u2019]\d\d\b|\s*\(")
-"""What follows belongs to the expression: "the spring of my first year", "Fri. 5 June"."""
-
-LONE_DAY = re.compile(r"(?:on )?(?:mon|tue|tues|wed|wednes|thu|thurs|fri|sat|satur|sun)(?:day)?s?\.?", re.IGNORECASE)
-SEASON = re.compile(r"(?!.*\b(?:last|next|this)\b).*\b(?:spring|summer|autumn|fall|winter)s?\b", re.IGNORECASE)
-"""A season of every year: "in winter we ski"."""
 
 RELATIVE_UNIT = re.compile(r"(?=in |.*\bago$).*?\b(?P<unit>day|week|weekend|month|year|decade)s?\b", re.IGNORECASE)
 ADDED = re.compile(
@@ -58,14 +49,11 @@ def dated(text: str, said_at: datetime, zone: ZoneInfo) -> str:
     """
     if not temporal.may_have_time(text):
         return text
-    mentions, lean = temporal.find(text, said_at, zone), tense.leaning(text.lower())
-    rescheduled = RESCHEDULED.search(text)
-    several_days = sum(bool(LONE_DAY.fullmatch(mention.text)) for mention in mentions) > 1
-    for mention in reversed(mentions):
+    lean = tense.leaning(text.lower())
+    for mention in reversed(temporal.find(text, said_at, zone)):
         words, date = mention.text, _date(mention, zone)
-        vague = VAGUE.search(words) or SEASON.match(words) or GOES_ON.match(text, mention.end)
-        unsure = may_recur(words) and (rescheduled or lean(mention.start) is Lean.NONE)
-        if date and not (vague or unsure or several_days):
+        unsure = may_recur(words) and lean(mention.start) is Lean.NONE
+        if date and not (unsure or VAGUE.search(words)):
             end = mention.start + len(words.rstrip(" .,;:!?"))
             text = f"{text[:end]} ({date}){text[end:]}"
     return text

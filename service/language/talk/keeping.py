@@ -1,8 +1,7 @@
 """Whether a passage tells anything to remember.
 
-Left out are greetings, thanks, questions and tasks for an assistant, where a passage is nothing else; what is marked as
-irony, or said in a role; and orders about the memory itself. What is asked to be remembered and standing rules are
-kept.
+Left out are greetings, thanks, questions and tasks for an assistant, where a passage is nothing else, and orders about
+the memory itself. What is asked to be remembered is kept.
 """
 
 from __future__ import annotations
@@ -40,11 +39,6 @@ _TASK = re.compile(
     r"|compute|calculate|convert|suggest|recommend|compare|rewrite|rephrase|proofread|describe|continue|help|brainstorm"
     r"|imagine|pretend|act as|role-?play|start|stop|go on|try again)\b"
 )
-_STANDING = re.compile(
-    r"(?i)\b(?:never|always|every|each|any time|whenever|from now on|in (?:the )?future|by default|only|unless"
-    r"|before|after"
-    r"|do not|don['\u2019]t|in (?:your|all) (?:answers?|repl\w+|responses?))\b"
-)
 _TO_REMEMBER = re.compile(
     r"(?i)^\W*(?:(?:please|can you|could you|would you|will you|also|i (?:want|need) you to|you should)\s+)*"
     r"(?:remember|keep in mind|bear in mind|note|save|store|don['\u2019]t forget|make a note|know that)\b"
@@ -54,24 +48,7 @@ _ABOUT_MEMORY = re.compile(
     r"|reset|delete|erase|wipe)\b"
     r".{0,30}\b(?:memor(?:y|ies)|facts|instructions|prompts?)\b"
 )
-_IRONY = re.compile(
-    r"(?i)(?:(?:^|[\s.!?])/[sj]|[#\[]sarcas\w+\]?|\b(?:just |only )?(?:kidding|joking)|\bjk|, not|\(not\)"
-    r"|being ironic)\W*$"
-    r"|^\W*(?:being ironic|sarcasm)\b|\b(?:being ironic|sarcastically)\s*:"
-)
-_IN_A_ROLE = re.compile(r"(?:^|[.!?])\s*(?:\*[^*\n]{2,60}\*|\([A-Z][\w ]{1,30}\))\s")
-_QUOTATION = re.compile(
-    r"[\"\u201c\u00ab][^\"\u201d\u00bb\n]{12,}[\"\u201d\u00bb]?|(?<!\w)['\u2018][^\n]{12,}['\u2019](?!\w)"
-)
-MIN_OWN_WORDS = 2
-"""Content words of a sentence outside quotation marks, where it quotes anything."""
 
-_ROLE_PLAY = re.compile(
-    r"(?i)^\W*(?:(?:ok|okay|now|so|back in|let['\u2019]s)\W+)*(?:role-?play|pretend (?:you|i|we|that|to)"
-    r"|imagine (?:you|we|i|that)"
-    r"|act as|you are now|you['\u2019]re now|in character|suppose|hypothetically)\b|\blet['\u2019]s (?:role-?play"
-    r"|pretend|play)\b"
-)
 _THANKS = re.compile(
     r"(?i)^\W*(?:(?:ok|great|perfect|cool|hey|and|so)\W+)*(?:thank|thanks|thx|cheers|danke|merci|gracias"
     r"|that['\u2019]s (?:a )?(?:great"
@@ -80,9 +57,6 @@ _THANKS = re.compile(
 MAX_THANKS = 8
 """Words of a sentence of thanks or praise that says nothing else."""
 
-_REACTS = re.compile(
-    r"(?i)(?:no way|what|wow|really|lol|haha|good (?:man|one|luck)|poor thing|you['\u2019]re welcome|i know|(?:oh )?no)"
-)
 _DOUBT = re.compile(
     r"(?i)\b(?:maybe|perhaps|might|could be|probably|possibly|i (?:think|guess|suppose|hope)|not sure|considering"
     r"|hopefully"
@@ -110,19 +84,18 @@ MIN_SHARED = 2
 
 def tells(passage: str, *, answers_something: bool) -> bool:
     """Whether a passage of a person is kept. `answers_something`: it takes up what was said before it."""
-    if is_about_the_memory(passage) or _IRONY.search(passage) or _IN_A_ROLE.search(passage):
+    if is_about_the_memory(passage):
         return False
     said = [passage[start:end] for start, end in sentences.split(passage)]
-    if not said or _ROLE_PLAY.search(said[0]):
-        return False
     return any(_states(each) or (answers_something and _answers(each)) for each in said)
 
 
 def _answers(sentence: str) -> bool:
-    """Whether a sentence is an answer with something in it, or a yes or no."""
-    if answers.is_question(sentence) or _only_thanks(sentence) or _REACTS.fullmatch(sentence.strip(" .!?")):
-        return False
-    return answers.takes_up(sentence)
+    return (
+        not answers.is_question(sentence)
+        and not _only_thanks(sentence)
+        and (answers.is_fragment(sentence) or answers.replies(sentence))
+    )
 
 
 def _only_thanks(sentence: str) -> bool:
@@ -130,16 +103,10 @@ def _only_thanks(sentence: str) -> bool:
 
 
 def _states(sentence: str) -> bool:
-    if _only_thanks(sentence):
-        return False
     if _TO_REMEMBER.match(sentence):
         return len(content(sentence)) > 1
-    quoted = _QUOTATION.search(sentence)
-    if not content(sentence) or (quoted and len(content(_QUOTATION.sub(" ", sentence))) < MIN_OWN_WORDS):
-        return False
-    if is_question(sentence):
-        return False
-    return not _TASK.match(sentence) or _STANDING.search(sentence) is not None
+    tells_nothing = not content(sentence) or _only_thanks(sentence)
+    return not (tells_nothing or is_question(sentence) or _TASK.match(sentence))
 
 
 def is_about_the_memory(text: str) -> bool:
@@ -155,7 +122,7 @@ def is_question(sentence: str) -> bool:
 def reports(passage: str, kept: Set[str]) -> bool:
     """Whether an assistant says what it did or will do, or gives a name or figure of something that was talked about.
     `kept`: the content words of what was kept of the talk, which it only repeats."""
-    if len(passage) > MAX_REPORT_CHARS or _ADVICE.search(passage) or _IN_A_ROLE.search(passage):
+    if len(passage) > MAX_REPORT_CHARS or _ADVICE.search(passage):
         return False
     if not _CONCRETE.search(passage):
         return False

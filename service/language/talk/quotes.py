@@ -16,8 +16,8 @@ from service.domain.text import CleanText
 from service.language import sentences, values
 from service.language.talk import answers, keeping
 from service.language.talk.dates import dated
-from service.language.talk.passages import Passage, passages
-from service.language.talk.utterance import USER, Utterance
+from service.language.talk.passages import passages
+from service.language.talk.utterance import Utterance
 
 OWN_TURNS = 6
 """Turns that are looked back to for what the speaker said last."""
@@ -26,7 +26,7 @@ OWN_PARTS = 50
 """Parts of those turns, at most: a pasted message may have thousands."""
 
 SAME_TALK = timedelta(minutes=30)
-"""How long after another turn "it" and "that" may still mean something in it."""
+"""How long after another turn a message may still take it up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,12 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Said:
-    """A passage with who said it, its words, and the place of its message among all turns."""
+    """A passage: the place of its message among all turns, where it begins and ends there, and its words with who said
+    them."""
 
     place: int
-    passage: Passage
+    start: int
+    end: int
     utterance: Utterance
 
     @property
@@ -103,13 +105,8 @@ def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo)
 
 
 def _parts(place: int, said: Utterance) -> Iterator[Said]:
-    for passage in passages(said.text):
-        if passage.role == "system":
-            continue
-        text = CleanText(said.text[passage.start : passage.end])
-        role = passage.role if passage.role == "assistant" else said.role
-        name = passage.label or (said.name if role == said.role else None)
-        yield Said(place, passage, replace(said, role=role, name=name, text=text))
+    for start, end in passages(said.text):
+        yield Said(place, start, end, replace(said, text=CleanText(said.text[start:end])))
 
 
 def _quote(before: Sequence[Said], each: Said, kept: Set[str], zone: ZoneInfo, *, new: bool) -> Quote | None:
@@ -121,22 +118,20 @@ def _quote(before: Sequence[Said], each: Said, kept: Set[str], zone: ZoneInfo, *
         context = _taken_up(before, each)
         if not keeping.tells(each.text, answers_something=context is not None):
             return None
-    start, end = each.passage.start, each.passage.end
     own = dated(each.text, each.utterance.said_at, zone) if new else each.text
-    own = f"{each.passage.heading} {own}" if each.passage.heading else own
     text = f"{each.utterance.speaker}: {own}"
     also: tuple[tuple[int, int, int], ...] = ()
     if context is not None:
         text = f"{context.text} {text}"
-        begin = context.said.passage.start
+        begin = context.said.start
         also = ((context.said.place, begin + context.start, begin + context.end),)
-    correction = answers.corrects(each.text)
-    return Quote(text, each.place, start, end, each.utterance.speaker, keeping.confidence(each.text), correction, also)
+    confidence, correction = keeping.confidence(each.text), answers.corrects(each.text)
+    return Quote(text, each.place, each.start, each.end, each.utterance.speaker, confidence, correction, also)
 
 
 def _taken_up(before: Sequence[Said], each: Said) -> Antecedent | None:
-    """What a message cannot do without: what it corrects, what it answers, or whom it only calls "he" or "it"."""
-    if each.passage.heading or not before or (before[-1].place == each.place and not each.passage.label):
+    """What a message cannot do without: what it corrects, what it answers, or whom it only calls "he" or "she"."""
+    if not before or before[-1].place == each.place:
         return None
     if answers.corrects(each.text):
         corrected = _corrected(before, each)
@@ -145,9 +140,9 @@ def _taken_up(before: Sequence[Said], each: Said) -> Antecedent | None:
     last = before[-1]
     other = last.utterance.speaker != each.utterance.speaker
     near = each.utterance.said_at - last.utterance.said_at <= SAME_TALK
-    if other and (answers.answers(each.text, last.text) or answers.replies(each.text)):
+    if other and (answers.replies(each.text) or answers.answers(each.text, last.text)):
         return Antecedent.of(before, last)
-    if near and (answers.takes_up(each.text) if other else answers.refers(each.text)):
+    if other and near and answers.is_fragment(each.text):
         return Antecedent.of(before, last)
     if answers.names_nobody(each.text):
         if other and near:
@@ -179,6 +174,3 @@ def _counted(quote: Quote, before: int) -> Quote:
     """The quote with its places counted from the first message of the request."""
     also = tuple((place - before, a, b) for place, a, b in quote.also if place >= before)
     return replace(quote, message=quote.message - before, also=also)
-
-
-__all__ = ["USER", "Quote", "read"]
