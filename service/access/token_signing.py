@@ -117,7 +117,7 @@ def caller_of(claims: Claims, key: Caller | None, now: datetime) -> Caller:
         raise Unauthenticated("The key that minted this token is revoked or has expired.")
     wall = claims.wall
     if not wall or any(wall.leaves(key.wall)) or not key.may(Right.TOKENS):
-        raise Unauthenticated("The key that minted this token does not reach as far any more.")
+        raise Unauthenticated("The key that minted this token may no longer mint such a token.")
     ends = [claims.expires_at] if key.expires_at is None else [claims.expires_at, key.expires_at]
     return replace(
         key,

@@ -112,7 +112,7 @@ async def revise_goal(
         if not changed:
             return await _answer(session, goal, request)
         if "status" in changed and goal.status is not GoalStatus.BLOCKED:
-            raise Conflict(f"status: the goal is {goal.status} and stays so.", field="status")
+            raise Conflict(f"status: the goal is {goal.status}, which is final.", field="status")
         if "description" in changed:
             await goals.replace_vector(session, goal, vector, generation=res.generation)
             if vector is None:
@@ -140,7 +140,7 @@ async def close_goal(
             await goals.lock_edges(session, workspace_id)
         goal = await _lock(session, workspace_id, goal_id, expected)
         if goal.status.is_over and goal.status is not status:
-            raise Conflict(f"The goal is {goal.status} already.", field="status")
+            raise Conflict(f"The goal is already {goal.status}.", field="status")
         changed: dict[str, Any] = {}
         blockers = tuple(sorted({*goal.blocked_by, *blocked_by}))
         if blockers != goal.blocked_by:

@@ -75,5 +75,5 @@ def ends_of(sent: Mapping[str, Any]) -> tuple[UUID, UUID]:
             raise InvalidInput(f"{name}: is missing.", field=name)
     source, target = (uuid_of(sent[name], name) for name in ("memory1_id", "memory2_id"))
     if source == target:
-        raise InvalidInput("memory2_id: a memory has no relation to itself.", field="memory2_id")
+        raise InvalidInput("memory2_id: a memory cannot be related to itself.", field="memory2_id")
     return source, target

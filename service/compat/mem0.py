@@ -97,7 +97,7 @@ async def add(request: Request, caller: Writer, res: ResourcesOf, write: WriteOf
 
 
 def _pending(operation_id: UUID) -> StoredAnswer:
-    message = "The messages are kept, and memories are made of them; the event tells when that is done."
+    message = "The messages are stored and memories are being created; the event shows when this is done."
     return StoredAnswer(200, {"message": message, "status": "PENDING", "event_id": str(operation_id)})
 
 

@@ -87,7 +87,7 @@ def _members(value: Any, where: str) -> list[dict[str, Any]]:
         raise InvalidInput(f"{where}: must be a list of conditions.", field=where)
     found = [tree(each, f"{where}[{place}]") for place, each in enumerate(value)]
     if any(each is None for each in found):
-        raise InvalidInput(f"{where}: holds an empty condition.", field=where)
+        raise InvalidInput(f"{where}: contains an empty condition.", field=where)
     return [each for each in found if each is not None]
 
 
@@ -116,7 +116,7 @@ def scopes(sent: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The scopes of a search or list, as fields of a request; none if the filter contradicts itself. Raises
     InvalidInput if the filter does not determine them, or there are too many."""
     if sent.get("show_expired"):
-        raise InvalidInput("show_expired: what has expired is gone here, and nobody is shown it.", field="show_expired")
+        raise InvalidInput("show_expired: is not supported; expired memories are deleted.", field="show_expired")
     given = sent.get("filters")
     if given is not None:
         tree(given)  # also where it then matches nothing

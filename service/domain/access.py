@@ -154,7 +154,7 @@ class Caller:
     def check_right(self, given: Right) -> None:
         """Raises Forbidden for a right that it does not have, since it could otherwise extend its own rights."""
         if not self.may(given):
-            raise Forbidden(f"This key cannot give the right {given}, which it does not hold.", field="rights")
+            raise Forbidden(f"This key cannot give the right {given}, which it does not have.", field="rights")
 
     def check_wall(self, given: Wall) -> None:
         """Raises Forbidden for a wall that is not inside its own."""

@@ -124,9 +124,7 @@ async def _repeated(session: Session, conversation: Conversation, new: NewTurn, 
     if given.index is not None:
         found = await turns.at_index(session, workspace_id, conversation.id, given.index)
         if found is not None and not _is_equal(found, new):
-            raise Conflict(
-                f"turn_index: turn {given.index} of the conversation says something else.", field="turn_index"
-            )
+            raise Conflict(f"turn_index: turn {given.index} of this conversation has another text.", field="turn_index")
         return found
     last = await turns.latest(session, workspace_id, conversation.id, limit=1)
     repeated = last and _is_equal(last[0], new) and given.timestamp in (None, last[0].timestamp)

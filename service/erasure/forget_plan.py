@@ -43,9 +43,9 @@ it, all correctly; for the others the candidates are listed."""
 COMPARED_PARTS = 40
 """The most sentences that are embedded for one request."""
 
-NOTHING_SAID = "Nothing stored has the identifier, the name or all words of the query."
-NOT_CLEAR = "No memory says all words of the query, and none is clearly nearer to it than the others."
-SEVERAL = "Several memories say it, and none is clearly nearer than the others."
+NOTHING_SAID = "No stored text has the identifier, the name or all words of the query."
+NOT_CLEAR = "No memory has all words of the query, and none is clearly nearer to it than the others."
+SEVERAL = "Several memories match, and none is clearly nearer than the others."
 EXPLANATIONS: dict[Matched, str] = {
     "ids": "The memories with these ids, and the sentences that they rest on.",
     "identifier": "Everything that has the identifier, whole and in any of its forms.",

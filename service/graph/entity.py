@@ -106,7 +106,7 @@ async def _find_or_create(
     if expected is not None and (version is None or not expected.meets(version)):
         raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
     if found is None or version is None:
-        raise Conflict("The entity was deleted at this moment; try again.", field="name")
+        raise Conflict("The entity was just deleted; try again.", field="name")
     return found, False
 
 
@@ -136,7 +136,7 @@ async def relate(
     """Returns the relation, and whether it is new; an existing one of the same pair and type gets the new values.
     Raises NotFound naming the end that does not exist, InvalidInput for one entity, or entities of two users."""
     if given.source_id == given.target_id:
-        raise InvalidInput("target_id: an entity has no relation to itself.", field="target_id")
+        raise InvalidInput("target_id: an entity cannot be related to itself.", field="target_id")
     label = await clean_words(given.label, "type", res)
     kind = normalise(label)
     if not kind:
@@ -233,7 +233,7 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: W
         ids = [done.entity_id, done.absorbed_id]
         if done.undone_at is None:
             if not await merges.undo(session, workspace_id, done, now=res.clock()):
-                raise Conflict("Another entity has this name by now: rename or merge it first.", field="id")
+                raise Conflict("Another entity has this name now: rename or merge it first.", field="id")
             there = await entities.get(session, EntityScope(workspace_id, None), done.entity_id)
             assert there is not None, "it is locked"
             scope = _scope(there, workspace_id)

@@ -45,7 +45,7 @@ td, th {{ text-align: left; vertical-align: top; padding: .4em .8em; border-bott
 </style>
 <h1>Errors</h1>
 <p>Programs read <code>code</code>, people read <code>detail</code>; <code>field</code> names the part of the request
-that is to blame. 429 and 503 carry <code>Retry-After</code> in seconds.
+that is wrong. 429 and 503 have a <code>Retry-After</code> in seconds.
 <table><tr><th>code<th>status<th>when<th>what a client does
 {rows}</table></html>
 """
@@ -55,7 +55,7 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
         "invalid_input": ErrorHelp(
             "400",
             "The request cannot be used: a field is missing, unknown, of the wrong type or out of range",
-            "Mend the request; field says where",
+            "Correct the request; field says where",
         ),
         "scope_error": ErrorHelp(
             "400",
@@ -69,19 +69,19 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
         ),
         "pii_rejected": ErrorHelp(
             "422",
-            "The text announces a secret that cannot be cut out of it, or an id, a header or another name "
-            "holds one (redaction)",
-            "Take the secret out; nothing is stored",
+            "The text announces a secret that cannot be cut out, or an id, a header or another name "
+            "contains one (redaction)",
+            "Remove the secret; nothing is stored",
         ),
         "unauthenticated": ErrorHelp(
             "401",
-            "No API key, one that is unknown, expired or revoked, a token that is malformed, has expired or "
-            "whose key has ended, or one in the URL (?api_key=) where the service does not take it",
+            "No API key; an unknown, expired or revoked one; a token that is malformed or expired, or whose key was "
+            "revoked; or a key in the URL (?api_key=) if the service does not accept that",
             "Send a valid key in Authorization: Bearer",
         ),
         "forbidden": ErrorHelp(
             "403",
-            "The key is good and lacks the right, or is made for another user, agent, run or channel (keys)",
+            "The key is valid but lacks the right, or is made for another user, agent, run or channel (keys)",
             "Use a key with the right that detail names, or that reaches the field",
         ),
         "not_found": ErrorHelp(
@@ -91,7 +91,7 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
         ),
         "method_not_allowed": ErrorHelp(
             "405",
-            "The address takes other methods; Allow lists them",
+            "The address supports other methods; Allow lists them",
             "Use one of them",
         ),
         "http_error": ErrorHelp(
@@ -101,28 +101,28 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
         ),
         "conflict": ErrorHelp(
             "409",
-            "The request collides with what is stored, such as an id of another scope",
-            "Read the current state and decide anew",
+            "The request conflicts with stored data, such as an id of another scope",
+            "Read the current state and decide again",
         ),
         "idempotency_mismatch": ErrorHelp(
             "409",
             "The Idempotency-Key was used with another request within 24 hours",
-            "Take a new key for a new request",
+            "Use a new key for a new request",
         ),
         "place_lost": ErrorHelp(
             "410",
-            "The change feed cannot be read on from this after: the database was restored from a dump, or the "
+            "The change feed cannot be continued from this after: the database was restored from a dump, or the "
             "changes after it are no longer kept",
             "Begin with after=now, and read all memories again",
         ),
         "precondition_failed": ErrorHelp(
             "412",
             "If-Match names a version that is no longer the current one",
-            "Read again, change that, send its ETag",
+            "Read it again, change that version, and send its ETag",
         ),
         "request_timeout": ErrorHelp(
             "408",
-            "The body came too slowly",
+            "The body arrived too slowly",
             "Send it again, in one go",
         ),
         "rate_limited": ErrorHelp(
@@ -132,12 +132,12 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
         ),
         "too_many_requests": ErrorHelp(
             "429",
-            "As many requests of the workspace wait already as may (limits)",
+            "Too many requests of the workspace are waiting already (limits)",
             "Wait for Retry-After; send fewer at once",
         ),
         "unavailable": ErrorHelp(
             "503",
-            "The service cannot do it now, or too many requests wait already",
+            "The service cannot do it now, or too many requests are waiting already",
             "Wait for Retry-After, then repeat",
         ),
         "store_unavailable": ErrorHelp(
@@ -149,14 +149,14 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
             "503",
             "A newer version of the service has changed the schema: this process serves reads only, or "
             "nothing. Nothing was written",
-            "Wait for Retry-After, then repeat; upgrades",
+            "Wait for Retry-After, then repeat",
         ),
         "outcome_unknown": ErrorHelp(
             "503",
             "The connection to Postgres was lost during COMMIT. It was written as a whole, or not at all; the "
             "service cannot know which",
-            "Repeat with the same Idempotency-Key: it gets the stored answer, or the write is done now. "
-            "Without a key read the state first",
+            "Repeat with the same Idempotency-Key: you get the stored answer, or the write is done now. "
+            "Without a key, read the state first",
         ),
         "deadline_exceeded": ErrorHelp(
             "503",
@@ -171,7 +171,7 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
         ),
         "provider_error": ErrorHelp(
             "503",
-            "A model server failed or was not reached",
+            "A model server failed or could not be reached",
             "Wait for Retry-After, then repeat",
         ),
         "embedding_error": ErrorHelp(
@@ -181,28 +181,28 @@ HELP: Mapping[str, ErrorHelp] = MappingProxyType(
         ),
         "llm_error": ErrorHelp(
             "503",
-            "The language model failed where nothing can go on without it",
+            "The language model failed, and the request cannot do without it",
             "The same",
         ),
         "model_budget": ErrorHelp(
             "503",
-            "The workspace has used up what it may spend on the language model today (limits). No route answers "
-            "it: requests go on without the model, and jobs wait",
+            "The workspace has used up its budget for the language model today (limits). No route returns it: "
+            "requests do without the model, and jobs wait",
             "Wait until the day ends in UTC, or raise the limit",
         ),
         "rerank_error": ErrorHelp(
             "503",
-            "The reranker failed; searches go on without it and warn",
+            "The reranker failed; searches do without it and warn",
             "The same",
         ),
         "internal_error": ErrorHelp(
             "500",
-            "A fault of the service; the log has it under the request id",
+            "A bug in the service; the log has it under the request id",
             "Report it with request_id",
         ),
         "service_error": ErrorHelp(
             "500",
-            "The base of all errors; no route answers it",
+            "The base of all errors; no route returns it",
             "Report it with request_id",
         ),
     }

@@ -55,7 +55,7 @@ def parse(raw: bytes, parameter: str = "") -> Any:
         detail = f"{subject} is not valid JSON: {exc.msg} (line {exc.lineno}, column {exc.colno})."
         raise InvalidInput(detail, field=called) from None
     except ValueError:  # a whole number with more digits than Python reads
-        raise InvalidInput(f"{subject} holds a number beyond 1e308.", field=called) from None
+        raise InvalidInput(f"{subject} contains a number beyond 1e308.", field=called) from None
     fault = _fault(value, 0, with_texts="\\u" in text)
     if fault is not None:
         where = f"{parameter}{fault[0]}".removeprefix(".") or called
@@ -70,7 +70,7 @@ def text_of(raw: bytes, called: str) -> str:
     except UnicodeDecodeError:
         raise InvalidInput(f"The {called} is not valid UTF-8.", field=called) from None
     if "\x00" in text:
-        raise InvalidInput(f"The {called} holds a NUL character.", field=called)
+        raise InvalidInput(f"The {called} contains a NUL character.", field=called)
     return text
 
 
@@ -83,7 +83,7 @@ def _refuse_too_many(text: str, called: str) -> None:
         return
     plain = text.replace("\\\\", "").replace('\\"', "")
     if _values("".join(plain.split('"')[::2])) > MAX_VALUES:
-        raise TooLarge(f"{called}: holds more than {MAX_VALUES:,} values.", field=called)
+        raise TooLarge(f"{called}: contains more than {MAX_VALUES:,} values.", field=called)
 
 
 def _values(text: str) -> int:

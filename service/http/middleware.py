@@ -199,7 +199,7 @@ def check_head(scope: Scope) -> None:
         json_body.text_of(decoded, field)
     for name, value in scope["headers"]:
         if b"\x00" in value:
-            raise InvalidInput("A header holds a NUL character.", field=name.decode("latin-1"))
+            raise InvalidInput("A header contains a NUL character.", field=name.decode("latin-1"))
 
 
 def _is_json(scope: Scope) -> bool:

@@ -10,7 +10,7 @@ from service.postgres.roles import OWNER
 from service.providers.choose import embedder_dimension, embedder_model
 from service.upkeep.statements import reembedding
 
-PROGRESS = "GET /v1/jobs/reembed?system=true (right metrics) tells how far it is."
+PROGRESS = "GET /v1/jobs/reembed?system=true (right metrics) shows its progress."
 
 
 def begin(settings: Settings, *, again: bool = False) -> str:

@@ -25,7 +25,7 @@ async def associate(
     there, InvalidInput for memories of two users or agents, or one of them shared (no edge leads from one to the
     other), or PreconditionFailed when the source is not as `expected`."""
     if relation.source_id == relation.target_id:
-        raise InvalidInput("target_id: a memory has no relation to itself.", field="target_id")
+        raise InvalidInput("target_id: a memory cannot be related to itself.", field="target_id")
     properties, _ = await pii.clean_object(relation.properties, "properties", res)
     clean = replace(relation, properties=properties)
     async with plain_transaction(workspace_id, res, request) as session:

@@ -64,7 +64,7 @@ async def promote(
     if memory is None:
         raise missing()
     if memory.scope.channel == GLOBAL_CHANNEL:
-        raise Conflict("The memory is in _global already.", field="id")
+        raise Conflict("The memory is already in _global.", field="id")
     async with write_transaction(memory.scope, res, request) as session:
         original = await _locked(session, workspace_id, memory_id, res)
         check(original.version, expected)
@@ -135,7 +135,7 @@ async def share(
     async with write_transaction(everyone, res, request) as session:
         original = await _locked(session, workspace_id, memory_id, res)
         if original.scope.is_shared:
-            raise Conflict("The memory is shared already.", field="id")
+            raise Conflict("The memory is already shared.", field="id")
         check(original.version, expected)
         if original.archived:
             raise Conflict("The memory is archived: restore it first.", field="id")

@@ -35,7 +35,7 @@ from service.queue import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, check, store_answer, write_transaction
 
-GONE = "The memory that waited is gone."
+GONE = "The memory under review no longer exists."
 
 Resolved = Literal["accepted", "rejected"]
 OPERATION: Mapping[Resolved, Operation] = {"accepted": "review_accepted", "rejected": "review_rejected"}
@@ -118,7 +118,7 @@ async def _resolve(
         if found.state == wanted:
             return await _as_it_is(workspace_id, found, res)
         if found.state != "pending":
-            raise Conflict(f"This review was {found.state} before.", field="id")
+            raise Conflict(f"This review was already {found.state}.", field="id")
         if pending is not None:
             with contextlib.suppress(_ResolvedMeanwhile):
                 return await _resolve_pending(pending, review_id, wanted, res, request, expected)
@@ -196,7 +196,7 @@ async def _take_place(
     was = await history.snapshot(session, workspace_id, target, generation=res.generation)
     old = await memories.get(session, workspace_id, target)
     if was is None or old is None:
-        raise Conflict("The memory that was to be updated is gone.")
+        raise Conflict("The memory to update no longer exists.")
     await memories.release_expired(session, workspace_id, [pending.hash], now=now)
     change_id, start = uuid7(), _start(pending)
     kept = await write.keep_past(session, workspace_id, target, change_id, start, res)

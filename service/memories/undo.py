@@ -27,8 +27,8 @@ from service.queue import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, scopes_transaction, store_answer
 
-ERASED = "The memory was erased since; what is erased cannot be brought back."
-CHANGED = "The memory has changed since this decision: undo what came later first, or change it by hand."
+ERASED = "The memory has been erased and cannot be restored."
+CHANGED = "The memory has changed since this decision: undo the later change first, or change it by hand."
 NOTHING = "This decision changed nothing, so there is nothing to undo."
 NO_RECORD = "This decision was made before changes were recorded with it; it cannot be undone."
 

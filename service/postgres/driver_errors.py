@@ -48,7 +48,7 @@ UNAVAILABLE = {
 
 CLASHES: Mapping[str, Callable[[], Conflict]] = {
     "pk_memory": lambda: Conflict("A memory with this id exists in another scope.", field="id"),
-    "uq_memory_dedup": lambda: Conflict("The scope holds an equal memory already.", field="content"),
+    "uq_memory_dedup": lambda: Conflict("The scope already has a memory with this text.", field="content"),
 }
 """The error of a request that lost a race at a named constraint."""
 
@@ -78,7 +78,7 @@ def translated(
     if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name in CLASHES:
         return CLASHES[cause.constraint_name]()
     if isinstance(cause, asyncpg.InsufficientPrivilegeError) and walled:
-        return Forbidden("This key reaches a part of the workspace only, and that lies outside of it.")
+        return Forbidden("This is outside the part of the workspace that this key can access.")
     state = getattr(cause, "sqlstate", None) or ""
     if state in PASSING:
         return unavailable(PASSING[state])

@@ -67,5 +67,5 @@ def _check(content: bytes, expected: str, what: str) -> None:
     if found != expected:
         raise EmbeddingError(
             f"{what} is not the one this release was measured with: sha256 {found}, expected {expected}. "
-            "Its vectors would not fit those already stored."
+            "Its vectors would not match those already stored."
         )

@@ -28,7 +28,7 @@ from service.upkeep.optimization_report import WITHOUT_MEMORIES, began, find_cho
 from service.upkeep.statements import findings
 from service.upkeep.values import Applied, CleanupChange, CleanupFinding, Section
 
-CHANGED = "{id} has changed since the report, or is no longer such a finding. Nothing was done: read the report again."
+CHANGED = "{id} has changed since the report, or is no longer a finding. Nothing was done: read the report again."
 OVER = "{id} is not decided here: {reason}"
 
 

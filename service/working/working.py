@@ -150,7 +150,7 @@ def limits_of(kind: WorkingKind, res: Resources, ttl_s: int | None = None) -> Wo
 
 def missing(kind: WorkingKind) -> NotFound:
     field = "key" if kind is WorkingKind.ITEM else "conversation_id"
-    return NotFound(f"This session holds no such {kind}.", field=field)
+    return NotFound(f"This session has no such {kind}.", field=field)
 
 
 @asynccontextmanager

@@ -157,7 +157,7 @@ async def drop_retired(owner_url: str) -> list[Generation]:
             raise Conflict("No earlier generation of vectors is kept: there is nothing to drop.")
         if await owner.scalar(IS_FRESH, {"seconds": KEPT_S}):
             raise Conflict(
-                "The change-over was less than a minute ago, and requests that began before it may still run."
+                "The switch to the new vectors was less than a minute ago, and older requests may still run."
             )
         async with _transaction(owner):
             for each in old:
@@ -242,7 +242,7 @@ async def _alone(url: str) -> AsyncIterator[AsyncConnection]:
             async with engine.connect() as owner:
                 await owner.run_sync(rights.check_owner)
                 if not await owner.scalar(ALONE):
-                    raise Conflict("Another `reembed` is at work on this database: try again when it is through.")
+                    raise Conflict("Another `reembed` is running on this database: try again when it has finished.")
                 await owner.execute(text(f"SET ROLE {roles.OWNER}"))
                 yield owner
     finally:
