@@ -192,7 +192,8 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
         rows, read_on = await _memories(session, query, [_id(each) for each in ranked])
         by_id = await _without_told(session, query, rows)
     stopwatch.lap("rows")
-    of_memories = [key for key, each in by_id.items() if each.source == "memory"]
+    shown = ranked if query.ranking.rerank else _shown(prepared, ranked, by_id)
+    of_memories = [key for each in shown if (key := _id(each)) in by_id and by_id[key].source == "memory"]
     said_later = await _later(session, query, of_memories, measured, res)
     stopwatch.lap("later")
     return ReadSearch(measured, ranked, by_id, cosines, explained, answer, said_later, read_on)
@@ -352,17 +353,14 @@ def _rank(context: QueryContext, measured: Features, columns: Columns, limit: in
 async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) -> SearchResult:
     """The hits as they are given, after the reranker has seen them; holds nothing."""
     query, stopwatch = prepared.query, prepared.stopwatch
-    candidates, parsed = found.measured.found, prepared.text.parsed
+    candidates = found.measured.found
     ranked, warnings = list(found.ranked), (*prepared.text.vectors.warnings, *found.measured.warnings)
     if query.ranking.rerank or rerank.shown(query, res):
         texts: dict[Hashable, str] = {each: row.text for each, row in found.memories.items()}
         ranked, prepared.used["rerank"], more = await rerank.reranked(query, ranked, texts, res)
         warnings = (*warnings, *more)
         stopwatch.lap("rerank")
-    if not (parsed.looks_back or parsed.time):
-        ranked = current_first(ranked, currency.newer(found.memories))
-    ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in found.memories]
-    ranked = _each_once(ranked, found.memories)[: query.limit]
+    ranked = _shown(prepared, ranked, found.memories)
     hits = tuple(_hit(each, place, found, res) for place, each in enumerate(ranked))
     probable = tuple(each for each in hits if is_probable(each.answer_probability, query.min_probability))
     arm_counts = {name: len(arm) for name, arm in candidates.arms.items()}
@@ -378,6 +376,15 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
         found.answer.probability if found.answer else None,
         found.read_on if len(ranked) < query.limit else None,
     )
+
+
+def _shown(prepared: PreparedSearch, ranked: Sequence[Ranked], found: LeanMemories) -> list[Ranked]:
+    """The hits of the answer, each text once; what is current comes first, unless the query looks back."""
+    query, parsed = prepared.query, prepared.text.parsed
+    if not (parsed.looks_back or parsed.time):
+        ranked = current_first(ranked, currency.newer(found))
+    ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in found]
+    return _each_once(ranked, found)[: query.limit]
 
 
 def _each_once(ranked: Sequence[Ranked], found: LeanMemories) -> list[Ranked]:

@@ -13,8 +13,8 @@ from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.scopes import by_key, typed
 
-MOST_CANDIDATES = 100
-"""Candidates that are compared with the hits, the best first."""
+MOST_CANDIDATES = 50
+"""Candidates that are compared with the hits, the nearest first: as many as the arm of vectors hands in at least."""
 
 MOST = 3
 """Statements that a hit names, the latest first."""
