@@ -38,20 +38,25 @@ DECLARE
     share_any_1 real;
     share_any_2 real;
     smallest_share real;
+    fewest_rows real;
     narrowest integer;
     scope_size bigint;
     ids uuid[];
 BEGIN
     SELECT s.most_common_elems::text::integer[], s.most_common_elem_freqs INTO frequent_keys, frequencies
     FROM pg_stats s WHERE s.schemaname = 'public' AND s.tablename = 'ix_memory_filter_keys';
-    share_all := (SELECT min(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(all_of) key);
-    share_any_1 := (SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(any_of_1) key);
-    share_any_2 := (
-        SELECT sum(coalesce(frequencies[array_position(frequent_keys, key)], 0)) FROM unnest(any_of_2) key);
+    SELECT min(known.share) FILTER (WHERE asked.number = 0), sum(known.share) FILTER (WHERE asked.number = 1),
+           sum(known.share) FILTER (WHERE asked.number = 2)
+    INTO share_all, share_any_1, share_any_2
+    FROM (SELECT 0, unnest(all_of) UNION ALL SELECT 1, unnest(any_of_1) UNION ALL SELECT 2, unnest(any_of_2))
+        AS asked (number, key)
+    CROSS JOIN LATERAL (
+        SELECT coalesce(frequencies[array_position(frequent_keys, asked.key)], 0) AS share) known;
     smallest_share := least(share_all, share_any_1, share_any_2);
+    fewest_rows := indexed_rows * smallest_share;
 
     -- 1. The shares are accurate to a few hundredths, hence a quarter more than may be scanned.
-    IF indexed_rows * smallest_share <= 1.25 * scan_limit THEN
+    IF fewest_rows <= 1.25 * scan_limit THEN
         narrowest := CASE smallest_share WHEN share_all THEN 0 WHEN share_any_1 THEN 1 ELSE 2 END;
         ids := ids_with_keys(of_user, of_agent, of_run, of_channels, since, until,
                              CASE narrowest WHEN 0 THEN all_of ELSE '{}' END,
@@ -62,7 +67,7 @@ BEGIN
 
     -- 2.
     IF ids IS NULL AND num_nonnulls(share_all, share_any_1, share_any_2) > 1
-            AND indexed_rows * smallest_share <= 10 * scan_limit
+            AND fewest_rows <= 10 * scan_limit
             AND indexed_rows * coalesce(share_all, 1) * coalesce(share_any_1, 1) * coalesce(share_any_2, 1)
                 <= 2 * scan_limit THEN
         ids := ids_with_keys(of_user, of_agent, of_run, of_channels, since, until, all_of, any_of_1, any_of_2,
@@ -71,9 +76,9 @@ BEGIN
 
     -- 3. Counting a scope takes 0.1 ms per thousand rows.
     IF ids IS NULL AND (with_shared OR num_nonnulls(of_user, of_agent, of_run) > 0)
-            AND indexed_rows * smallest_share <= 1.5 * medium_scope THEN
+            AND fewest_rows <= 1.5 * medium_scope THEN
         scope_size := count_scope_rows(of_user, of_agent, of_run, of_channels, medium_scope, match_any, with_shared);
-        IF scope_size <= medium_scope AND indexed_rows * smallest_share <= 1.5 * scope_size THEN
+        IF scope_size <= medium_scope AND fewest_rows <= 1.5 * scope_size THEN
             ids := ids_with_keys(of_user, of_agent, of_run, of_channels, since, until, all_of, any_of_1, any_of_2,
                                  max_ids, max_ids, match_any, with_shared, true);
         END IF;
