@@ -94,7 +94,7 @@ def routes(app: FastAPI) -> None:
 
 
 class _ZeroEmbedder(CalibratedEmbedder):
-    """An embedder without a model, so that a start neither waits nor pays for one behind a network."""
+    """An embedder without a model, so that a start neither waits nor pays for a hosted one."""
 
     model = "none"
 

@@ -99,7 +99,7 @@ def _bring(source: str, path: Path, user: str | None, agent: str | None, as_json
 def backup(
     folder: Annotated[Path, typer.Argument(help="A folder that is not there yet.")], as_json: AsJson = False
 ) -> None:
-    """Copy the embedded database, all workspaces and keys, while the service goes on."""
+    """Copy the embedded database, all workspaces and keys, while the service runs."""
     from service.launch import backup
 
     began = time.monotonic()

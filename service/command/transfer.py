@@ -1,8 +1,8 @@
 """The rows of one workspace as JSON, table by table, and back into a database.
 
-Tables and columns come from each room's tables.sql, parents before children; what stays behind is named below. A line
-is a row without what the target gives: its workspace, the number of its vectors' generation, its position in the
-change feed. So two workspaces that hold the same have the same lines. Rows come in the order of their primary key,
+Tables and columns come from each room's tables.sql, parents before children; tables that are left out are named below.
+A line is a row without what the target assigns: its workspace, the number of its vectors' generation, its position in
+the change feed. So two workspaces that hold the same have the same lines. Rows come in the order of their primary key,
 text by code points.
 
 The connection is asyncpg's own, in a transaction of the caller: rows are never parsed on their way.

@@ -39,8 +39,8 @@ Advance = Callable[[str, int, int], None]
 
 
 def backup(settings: Settings, folder: Path, advance: Advance = lambda *_: None) -> int:
-    """Copies the embedded database into a new folder, while the service goes on. Returns the bytes of the copy; it is
-    there whole, or not at all. Raises LaunchError."""
+    """Copies the embedded database into a new folder while the service runs, and returns the bytes of the copy. After a
+    failure there is no folder. Raises LaunchError."""
     if settings.database.url is not None or settings.database.owner_url is not None:
         raise LaunchError(NOT_EMBEDDED)
     cluster = settings.server.data_dir.absolute() / "postgres"

@@ -55,7 +55,7 @@ def removed_on_failure(*folders: Path) -> Iterator[None]:
 class FolderLock:
     """An exclusive flock on `path`, rather than a pid in a file: the kernel drops it on kill -9, and pids are reused.
 
-    The file stays behind: deleting it would let two owners hold two inodes.
+    The file is never deleted: that would let two owners hold two inodes.
     """
 
     def __init__(self, path: Path) -> None:

@@ -1,7 +1,6 @@
 """The command `mcp`: the Model Context Protocol on standard input and output, for a running service.
 
-It speaks to the service over its REST API, so it starts in a second, holds no database, and many may run beside each
-other; each client starts its own.
+It speaks to the service over its REST API, so it starts in a second and holds no database; each client starts its own.
 """
 
 from __future__ import annotations

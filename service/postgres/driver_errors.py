@@ -44,7 +44,7 @@ UNAVAILABLE = {
     "cancelled": "The database took too long.",
     "other": "The database cannot do this right now.",
 }
-"""What is told of a transaction that the database did not do, by the reason that the metrics have."""
+"""The sentence about a transaction that failed, by the reason in the metrics."""
 
 CLASHES: Mapping[str, Callable[[], Conflict]] = {
     "pk_memory": lambda: Conflict("A memory with this id exists in another scope.", field="id"),

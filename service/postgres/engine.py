@@ -93,7 +93,7 @@ class ShrinkingPool(AsyncAdaptedQueuePool):
     """The usual pool of an asynchronous engine, which can also close what it does not need."""
 
     def close_idle(self, idle_s: float, keep: int) -> int:
-        """Closes idle connections that were not used for so long, except the `keep` used last; returns how many."""
+        """Closes connections idle for `idle_s`, except the `keep` used last; returns how many."""
         idle, since = list[ConnectionPoolEntry](), time.monotonic() - idle_s
         with suppress(Empty):
             while True:
@@ -203,8 +203,9 @@ class Database:
         without parameters that waits for a lock (scopes.lock); it travels with BEGIN, which saves a round trip.
         `generic_plans`: for transactions that insert rows or find them by keys (plans.GENERIC). `writes_shared`: it may
         write memories of the whole workspace, which row-level security refuses otherwise. `aside`: it keeps something
-        for later requests, and this one may still be cut off at its deadline. `gives_way`: it works beside the requests
-        and is repeated when it fails, so it waits for a locked row too short a time for a request to fail (GIVES_WAY).
+        for later requests, and this one may still be cut off at its deadline. `gives_way`: background
+        work that is repeated when it fails, so it waits for a locked row too briefly to make a request fail
+        (GIVES_WAY).
 
         Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).
         """
@@ -310,8 +311,8 @@ class Database:
         return PoolState(self._pool_size, pool.checkedout(), pool.checkedin(), self._shared.waiting)
 
     async def close_idle(self, idle_s: float, *, keep: int) -> int:
-        """Closes connections that were not used for so long, all but `keep`, and returns how many: each is 7 to 15 MB
-        of the server's memory. A new one takes some 25 ms."""
+        """Closes connections idle for `idle_s`, all but `keep`, and returns how many: each takes 7 to 15 MB of the
+        server's memory, and a new one some 25 ms."""
         found: int = await greenlet_spawn(cast(ShrinkingPool, self.engine.pool).close_idle, idle_s, keep)
         return found
 

@@ -2,7 +2,7 @@
 
 Values of metadata are compared as what they are in JSON: a number with numbers, a text with texts. No cast can fail,
 because jsonb compares its own numbers, and a text is only read as a time where it has the form of one. Upper and lower
-case are told apart letter by letter in the pattern, so that it does not depend on the server's locale.
+case are distinguished letter by letter in the pattern, so that it does not depend on the server's locale.
 """
 
 from __future__ import annotations

@@ -159,9 +159,9 @@ WEBHOOKS_TO_END = text("UPDATE webhook SET position = 0, seq = (SELECT last_valu
 
 
 def renumber_feed(connection: Connection) -> int:
-    """After a restore from a dump into another server, whose transactions count from their own beginning: puts all of
-    history behind each other at the start of the change feed, as it was written. Returns how many entries; 0 where none
-    is ahead of the server's count. Webhooks go on with what is written afterwards."""
+    """After a restore of a dump into another server, whose transaction ids start again: moves all of history to the
+    start of the change feed, in the order written. Returns how many entries; 0 if none is ahead of the server's
+    transaction ids. Webhooks continue with what is written afterwards."""
     count = connection.execute(RENUMBER_FEED).rowcount
     if count:
         connection.execute(WEBHOOKS_TO_END)

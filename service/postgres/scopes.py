@@ -5,7 +5,7 @@ pieces and kept per shape: building them from expressions each time cost more th
 are fixed, so equal pieces in one statement share them.
 
 A scope is read in two ways: `matching` filters by the ids that are given; `exactly` takes a missing id as NULL, which
-is what writes and deduplication compare with. The workspace stands as an explicit predicate beside the policy, so that
+is what writes and deduplication compare with. The workspace is an explicit predicate in addition to the policy, so that
 a partition is chosen early.
 
 A scope that is a union (one of several ids, or shared memories as well) has parts, each with an index of its own. A
@@ -66,9 +66,9 @@ class Condition:
         return tuple(Condition(part, _used(part, self.values)) for part in self.parts) or (self,)
 
     def source(self, table: str, top: str = "") -> str:
-        """What stands behind FROM for the rows that meet it, up to where further conditions follow with AND. `table`:
-        its name and alias, as in "memory m". `top`: the ORDER BY and LIMIT of the statement, where no more conditions
-        follow: each part is then read in that order no further than needed."""
+        """The text after FROM for the rows that meet it; further conditions may follow with AND. `table`: its name and
+        alias, as in "memory m". `top`: the ORDER BY and LIMIT of the statement, if no conditions follow: each part is
+        then read in that order no further than needed."""
         if not self.parts:
             return f"{table} WHERE {self.sql}"
         alias = table.split()[-1]

@@ -23,8 +23,8 @@ def cosine(embedding: str, other: str = ":query_vector") -> str:
 
 def exact_distance(embedding: str = "v.embedding") -> str:
     """The cosine distance to `:query_vector`, 0..2, computed for every row that is sorted by it. `+ 0` keeps the HNSW
-    graph from serving the sort, and makes a sort real behind a graph, whose iterative scan gives a relaxed order that
-    the planner takes for granted (measured .920 against .982 recall)."""
+    graph from serving the sort, and forces a real sort after a walk of the graph: the planner takes the relaxed order
+    of its iterative scan for granted (measured .920 against .982 recall)."""
     return f"({embedding} <=> :query_vector) + 0"
 
 

@@ -60,7 +60,7 @@ class TableEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Replication:
-    """Standbys, the one furthest behind, and WAL kept for a slot. None: not known."""
+    """Standbys, the lag of the slowest, and WAL kept for a slot. None: unknown."""
 
     standbys: int
     lag_s: float | None

@@ -81,7 +81,7 @@ class CachedEmbedder:
 
     @property
     def query_similarity(self) -> Callable[[float], float]:
-        """The same for the cosine of a query and a stored text."""
+        """The embedder's function for the calibrated cosine of a query and a stored text, 0..1."""
         return self._embedder.query_similarity
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:

@@ -133,7 +133,7 @@ def _is_envelope(value: object) -> bool:
 
 @dataclass(slots=True)
 class _Scan:
-    """A block as far as it has been seen: its text without trailing commas, and the brackets still open."""
+    """The part of a block read so far: its text without trailing commas, and the open brackets."""
 
     parts: list[str] = field(default_factory=list)
     stack: list[str] = field(default_factory=list)

@@ -57,7 +57,7 @@ class LentEmbedder(CalibratedEmbedder):
         return found
 
     async def end_idle(self, idle_s: float) -> int:
-        """Ends the process when it had no call for so long; returns how many ended."""
+        """Ends the process after `idle_s` without a call; returns how many ended."""
         if self._process is None or self._turn.locked() or time.monotonic() - self._used_at < idle_s:
             return 0
         await self._end()

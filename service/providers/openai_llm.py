@@ -22,7 +22,7 @@ from service.providers.retry import UNTIL_CHANGED, CallFailed, FailureReason
 PATH = "/chat/completions"
 JSON_INSTRUCTION = "Answer with one JSON object."
 CHANGE_S = 1_800.0
-"""What needs somebody to change a key or a model is tried again after so long."""
+"""Pause after a failure that persists until somebody changes a key or a model."""
 
 
 class _Function(BaseModel):

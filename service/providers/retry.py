@@ -38,7 +38,7 @@ LASTING = frozenset({FailureReason.REFUSED, FailureReason.TOO_LONG})
 """What the same request meets again."""
 
 UNTIL_CHANGED = frozenset({FailureReason.REFUSED, FailureReason.UNAUTHORISED, FailureReason.QUOTA})
-"""What goes on until somebody changes a key, a model or a limit."""
+"""Failures that persist until somebody changes a key, a model or a limit."""
 
 TRANSIENT = frozenset(
     {FailureReason.TIMEOUT, FailureReason.UNREACHABLE, FailureReason.SERVER, FailureReason.UNREADABLE}

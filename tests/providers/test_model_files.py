@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import shutil
 import sys
 import zipfile
@@ -20,7 +19,7 @@ def test_the_installed_weights_are_the_measured_ones() -> None:
     found = model_files.load(None)
     assert len(found.model) == 34_015_111
     assert b"\r" not in found.tokenizer
-    assert not {name for name, _ in model_files.PLACES} & sys.modules.keys()
+    assert model_wheel.FOLDER not in sys.modules
 
 
 @pytest.mark.parametrize("layout", ["model.onnx", "onnx/model.onnx"])
@@ -55,22 +54,9 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 
 def test_without_the_wheel_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_files, "PLACES", (("no_such_package_here", "."),))
+    monkeypatch.setattr(model_wheel, "FOLDER", "no_such_package_here")
     with pytest.raises(EmbeddingError, match=r"LOXODON_EMBEDDER_MODEL, or install it:\n\n .*wheel\.py .*model\.txt"):
         model_files.load(None)
-
-
-def test_what_an_earlier_version_installed_is_used_until_it_is_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(model_files, "PLACES", (("new_place", "."), ("old_wheel", "model/int8")))
-    (tmp_path / "old_wheel" / "model" / "int8").mkdir(parents=True)
-    (tmp_path / "old_wheel" / "__init__.py").write_text("raise RuntimeError('its code is run')")
-    assert model_files.installed() == tmp_path / "old_wheel" / "model" / "int8"
-    (tmp_path / "new_place").mkdir()
-    importlib.invalidate_caches()
-    assert model_files.installed() == tmp_path / "new_place"
 
 
 MODEL, TOKENIZER = b"weights", b'{"a": 1}\n'
