@@ -13,16 +13,14 @@ from service.access.statements import keys
 from service.postgres.engine import Database
 from tests.conftest import SetClock
 from tests.support.application import client_of
-from tests.support.calls import store
+from tests.support.calls import body_of, store
 
 RIGHTS = ["memory:read", "memory:write"]
 
 
 async def a_key(client: AsyncClient, **more: Any) -> dict[str, str]:
     body = {"name": "server", "rights": [*RIGHTS, "tokens"], **more}
-    answer = await client.post("/v1/api-keys", json=body)
-    assert answer.status_code == 201, answer.text
-    return dict(answer.json())
+    return dict(await body_of(client.post("/v1/api-keys", json=body), 201))
 
 
 async def minted(app: FastAPI, key: str, **body: Any) -> str:

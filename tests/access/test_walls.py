@@ -17,6 +17,7 @@ from service.runtime.resources import Resources
 from service.runtime.statements.caches import AnswerTable
 from tests.conftest import Tenant
 from tests.support.application import Tables, client_of
+from tests.support.calls import body_of, results_of
 from tests.support.tasks import work
 
 EVERYTHING = ["memory:read", "memory:write", "memory:delete", "memory:purge", "memory:admin"]
@@ -24,15 +25,11 @@ EVERYTHING = ["memory:read", "memory:write", "memory:delete", "memory:purge", "m
 
 async def walled(client: AsyncClient, **wall: Any) -> str:
     body = {"name": "walled", "rights": EVERYTHING, **wall}
-    answer = await client.post("/v1/api-keys", json=body)
-    assert answer.status_code == 201, answer.text
-    return str(answer.json()["api_key"])
+    return str((await body_of(client.post("/v1/api-keys", json=body), 201))["api_key"])
 
 
 async def stored(client: AsyncClient, content: str, **scope: Any) -> str:
-    answer = await client.post("/v1/memories", json={"content": content, **scope})
-    assert answer.status_code == 201, answer.text
-    return str(answer.json()["results"][0]["id"])
+    return str((await results_of(client.post("/v1/memories", json={"content": content, **scope}), 201))[0]["id"])
 
 
 async def test_a_key_made_for_one_user_reads_changes_and_deletes_nothing_of_another(

@@ -14,23 +14,17 @@ from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables, client_of
-from tests.support.calls import store
+from tests.support.calls import body_of, results_of, store
 
 ALICE = {"user_id": "alice"}
 
 
 async def goal(client: AsyncClient, description: str, **fields: Any) -> dict[str, Any]:
-    answer = await client.post("/v1/goals", json={"description": description, **ALICE, **fields})
-    assert answer.status_code == 201, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.post("/v1/goals", json={"description": description, **ALICE, **fields}), 201)
 
 
 async def get(client: AsyncClient, goal_id: str) -> dict[str, Any]:
-    answer = await client.get(f"/v1/goals/{goal_id}")
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.get(f"/v1/goals/{goal_id}"))
 
 
 async def test_a_goal_has_all_its_parts(client: AsyncClient, clock: SetClock) -> None:
@@ -153,9 +147,7 @@ async def test_goals_are_listed_by_status_user_and_channel(client: AsyncClient, 
     await client.post(f"/v1/goals/{made['two']['id']}/complete", json={})
 
     async def listed(**params: Any) -> list[str]:
-        answer = await client.get("/v1/goals", params={**ALICE, **params})
-        assert answer.status_code == 200, answer.text
-        return [each["description"] for each in answer.json()["results"]]
+        return [each["description"] for each in await results_of(client.get("/v1/goals", params={**ALICE, **params}))]
 
     assert await listed() == ["at work", "three", "two", "one"]
     assert await listed(channel="_global") == ["three", "two", "one"]

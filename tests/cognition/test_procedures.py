@@ -17,16 +17,14 @@ from service.upkeep.jobs import upkeep
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables, client_of
+from tests.support.calls import body_of, results_of
 
 ALICE = {"user_id": "alice"}
 USE: dict[str, Any] = {"tool_name": "search", "tool_input": {"q": "trains"}, "success": True, **ALICE}
 
 
 async def use(client: AsyncClient, **fields: Any) -> dict[str, Any]:
-    answer = await client.post("/v1/tool-invocations", json={**USE, **fields})
-    assert answer.status_code == 201, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.post("/v1/tool-invocations", json={**USE, **fields}), 201)
 
 
 async def learn(client: AsyncClient, description: str, **fields: Any) -> dict[str, Any]:
@@ -37,10 +35,7 @@ async def learn(client: AsyncClient, description: str, **fields: Any) -> dict[st
 
 
 async def find(client: AsyncClient, task: str, **params: Any) -> list[dict[str, Any]]:
-    answer = await client.get("/v1/strategies/search", params={"task": task, **ALICE, **params})
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    return await results_of(client.get("/v1/strategies/search", params={"task": task, **ALICE, **params}))
 
 
 async def talk(client: AsyncClient, name: str, **ids: str) -> str:
@@ -70,9 +65,7 @@ async def test_a_use_is_noted_with_all_its_parts(
         "error_message": "no seats",
         "channel": "work",
     }
-    answer = await client.post("/v1/tool-invocations", json=body)
-    assert answer.status_code == 201, answer.text
-    noted = answer.json()
+    noted = await body_of(client.post("/v1/tool-invocations", json=body), 201)
     assert (noted["user_id"], noted["run_id"], noted["channel"]) == ("alice", "trip", "work")
     assert (noted["turn_index"], noted["timestamp"]) == (0, clock.now.isoformat())
     [listed] = (await client.get("/v1/tool-invocations", params=ALICE)).json()["results"]
@@ -115,9 +108,7 @@ async def test_stats_by_task_type_and_channel_with_percentiles(client: AsyncClie
     await use(client, tool_name="book", task_type="travel", user_id="bob")
 
     async def stats(**params: Any) -> dict[str, Any]:
-        answer = await client.get("/v1/tools/stats", params=params)
-        assert answer.status_code == 200, answer.text
-        return {each["name"]: each for each in answer.json()["results"]}
+        return {each["name"]: each for each in await results_of(client.get("/v1/tools/stats", params=params))}
 
     travel = (await stats(task_type="travel"))["search"]
     assert (travel["usage_count"], travel["success_count"], travel["success_rate"]) == (20, 15, 0.75)

@@ -13,7 +13,7 @@ from httpx2 import AsyncClient
 from tests.compat.automem import CALLS, AutomemCaller
 from tests.conftest import Tenant
 from tests.support.application import client_of
-from tests.support.calls import listed, store
+from tests.support.calls import body_of, listed, store
 
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
@@ -84,10 +84,7 @@ async def test_a_recall_shows_its_window_and_the_scope_of_its_tags(client: Async
     boat, car = await kept(client, "Owns a red boat", "sea:boat"), await kept(client, "Owns a red car", "land")
 
     async def recall(**asked: Any) -> dict[str, Any]:
-        answer = await client.get(f"{BASE}/recall", params=asked)
-        assert answer.status_code == 200, answer.text
-        found: dict[str, Any] = answer.json()
-        return found
+        return await body_of(client.get(f"{BASE}/recall", params=asked))
 
     for asked in ({"time_query": "today"}, {"time_query": "last 7 days", "query": "red"}, {"start": "2020-01-01"}):
         assert (await recall(**asked))["time_window"]["start"], asked

@@ -13,7 +13,7 @@ from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.llm import ScriptedLlm
 from tests.support.application import client_of, with_llm
-from tests.support.calls import listed, store
+from tests.support.calls import body_of, listed, store
 from tests.support.judging import Judge
 
 MEM0 = "/v1/compat/mem0"
@@ -21,10 +21,7 @@ MEM0 = "/v1/compat/mem0"
 
 async def added(client: AsyncClient, text: str, **fields: Any) -> dict[str, Any]:
     body = {"messages": [{"role": "user", "content": text}], "infer": False, **fields}
-    answer = await client.post(f"{MEM0}/v3/memories/add/", json=body)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.post(f"{MEM0}/v3/memories/add/", json=body))
 
 
 async def texts(client: AsyncClient, **filters: Any) -> list[str]:

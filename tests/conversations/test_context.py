@@ -6,7 +6,7 @@ from httpx2 import AsyncClient
 
 from service.language.tokens import estimate
 from tests.fakes.embedder import AngleEmbedder
-from tests.support.calls import opened, said, store
+from tests.support.calls import body_of, opened, said, store
 
 
 async def test_the_last_turns_and_matching_memories(client: AsyncClient, embedder: AngleEmbedder) -> None:
@@ -18,9 +18,7 @@ async def test_the_last_turns_and_matching_memories(client: AsyncClient, embedde
     for number in range(3):
         await said(client, "chat", f"Talk number {number}", role="assistant", name="Hal")
     await said(client, "chat", "Which boat was it?", name="Alice")
-    answer = await client.get("/v1/conversations/chat/context", params={"max_tokens": 300})
-    assert answer.status_code == 200, answer.text
-    found = answer.json()
+    found = await body_of(client.get("/v1/conversations/chat/context", params={"max_tokens": 300}))
     assert [each["turn_index"] for each in found["turns"]] == [0, 1, 2, 3]
     assert [each["id"] for each in found["memories"]] == [boat]
     assert found["context"].splitlines() == [

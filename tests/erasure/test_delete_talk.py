@@ -11,15 +11,12 @@ from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.episodes.test_withdrawn import ALICE, learned
 from tests.support.application import Tables, client_of
-from tests.support.calls import listed, opened, said
+from tests.support.calls import body_of, listed, opened, said
 from tests.support.judging import judged, tell
 
 
 async def removed(client: AsyncClient, path: str, **params: Any) -> dict[str, Any]:
-    answer = await client.delete(f"/v1/{path}", params=params)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.delete(f"/v1/{path}", params=params))
 
 
 async def test_a_conversation_goes_and_its_facts_stay(resources: Resources, tenant: Tenant) -> None:

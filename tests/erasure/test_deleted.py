@@ -6,15 +6,13 @@ from typing import Any
 
 from httpx2 import AsyncClient
 
-from tests.support.calls import listed, store
+from tests.support.calls import body_of, listed, store
 
 ALICE = {"user_id": "alice"}
 
 
 async def gone(client: AsyncClient, **params: Any) -> Any:
-    answer = await client.get("/v1/memories", params={**ALICE, "state": "deleted", **params})
-    assert answer.status_code == 200, answer.text
-    return answer.json()
+    return await body_of(client.get("/v1/memories", params={**ALICE, "state": "deleted", **params}))
 
 
 async def test_what_was_deleted_is_listed_as_it_was(client: AsyncClient, other_client: AsyncClient) -> None:

@@ -13,15 +13,12 @@ from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.episodes.test_withdrawn import ALICE, everything_read, learned, transcript
 from tests.support.application import Tables, client_of
-from tests.support.calls import opened, said, store
+from tests.support.calls import body_of, opened, said, store
 from tests.support.judging import judged
 
 
 async def ask(client: AsyncClient, query: str, **fields: Any) -> dict[str, Any]:
-    answer = await client.post("/v1/forget", json={"query": query, **ALICE, **fields})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.post("/v1/forget", json={"query": query, **ALICE, **fields}))
 
 
 async def left(client: AsyncClient) -> set[str]:

@@ -22,7 +22,7 @@ from service.runtime.resources import Resources
 from service.upkeep.jobs import upkeep
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables, client_of, with_llm
-from tests.support.calls import listed, opened, said, store
+from tests.support.calls import listed, opened, results_of, said, store
 from tests.support.judging import Judge, dump, judged, tell
 
 CANARY = "Zanzibarine"
@@ -230,9 +230,7 @@ async def test_what_a_fact_said_before_goes_with_the_turn_that_told_it(
         decisions = (await client.get(f"/v1/memories/{fact}/decisions")).json()["results"]
         for each in decisions:
             assert (await client.post(f"/v1/decisions/{each['id']}/undo")).status_code == 409
-        then = await client.get("/v1/memories", params={"user_id": "alice", "as_of": between})
-        assert then.status_code == 200, then.text
-        assert then.json()["results"] == []
+        assert (await results_of(client.get("/v1/memories", params={"user_id": "alice", "as_of": between}))) == []
         changes = (await client.get("/v1/changes")).json()["results"]
         of_it = [(each["event"], each["memory"]["memory"]) for each in changes if each["memory_id"] == fact]
         assert of_it == [("memory.added", "Lives in Porto")]

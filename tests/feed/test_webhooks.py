@@ -32,7 +32,7 @@ from service.worker.registry import TASKS
 from tests.conftest import SetClock, Tenant
 from tests.fakes.http_server import Cut, HttpRequest, HttpServer, ScriptedAnswer
 from tests.support.application import Tables, client_of, serving
-from tests.support.calls import store
+from tests.support.calls import results_of, store
 
 NEAR = ("127.0.0.0/8",)
 
@@ -112,10 +112,7 @@ async def created(client: AsyncClient, receiver: Receiver, **fields: Any) -> tup
 
 
 async def deliveries(client: AsyncClient, webhook: str, **query: str) -> list[dict[str, Any]]:
-    answer = await client.get(f"/v1/webhooks/{webhook}/deliveries", params=query)
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    return await results_of(client.get(f"/v1/webhooks/{webhook}/deliveries", params=query))
 
 
 async def settled(client: AsyncClient, webhook: str, state: str, count: int = 1) -> list[dict[str, Any]]:

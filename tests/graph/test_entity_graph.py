@@ -15,6 +15,7 @@ from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.graph.test_entities import learn, put, relate
 from tests.support.application import Tables
+from tests.support.calls import body_of, results_of
 from tests.thorough import many
 
 
@@ -27,24 +28,15 @@ async def chain(client: AsyncClient, *names: str) -> dict[str, str]:
 
 
 async def graph(client: AsyncClient, *starts: str, **params: Any) -> dict[str, Any]:
-    answer = await client.get("/v1/entities/graph", params={"ids": ",".join(starts), **params})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.get("/v1/entities/graph", params={"ids": ",".join(starts), **params}))
 
 
 async def path(client: AsyncClient, source: str, target: str, **params: Any) -> dict[str, Any]:
-    answer = await client.get("/v1/entities/path", params={"source_id": source, "target_id": target, **params})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.get("/v1/entities/path", params={"source_id": source, "target_id": target, **params}))
 
 
 async def related(client: AsyncClient, name: str, **params: Any) -> list[dict[str, Any]]:
-    answer = await client.get(f"/v1/entities/{name}/relations", params={"user_id": "alice", **params})
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    return await results_of(client.get(f"/v1/entities/{name}/relations", params={"user_id": "alice", **params}))
 
 
 async def hub(tables: Tables, tenant: Tenant, hub_id: str, spokes: int) -> None:

@@ -20,7 +20,7 @@ from service.memories.jobs import enrich
 from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables
-from tests.support.calls import store
+from tests.support.calls import body_of, store
 from tests.thorough import many
 
 
@@ -32,10 +32,7 @@ async def tie(client: AsyncClient, source: str, target: str, kind: str = "RELATE
 
 
 async def related(client: AsyncClient, start: str, **params: Any) -> dict[str, Any]:
-    answer = await client.get(f"/v1/memories/{start}/related", params=params)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.get(f"/v1/memories/{start}/related", params=params))
 
 
 async def chain(client: AsyncClient, length: int) -> list[str]:

@@ -10,15 +10,13 @@ from httpx2 import AsyncClient
 
 from tests.conftest import Tenant
 from tests.support.application import Tables
+from tests.support.calls import body_of
 
 USER = {"user_id": "iris"}
 
 
 async def send(client: AsyncClient, *items: dict[str, Any]) -> dict[str, Any]:
-    answer = await client.post("/v1/memories/batch", json={"items": list(items)})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.post("/v1/memories/batch", json={"items": list(items)}))
 
 
 async def test_each_item_says_how_it_fared(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:

@@ -16,6 +16,7 @@ from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import with_llm
+from tests.support.calls import results_of
 
 
 @dataclass
@@ -42,10 +43,7 @@ class Script:
 
 async def tell(client: AsyncClient, text: str, user: str = "bob", **more: Any) -> list[dict[str, Any]]:
     body = {"messages": [{"role": "user", "content": text}], "user_id": user, **more}
-    answer = await client.post("/v1/memories", json=body)
-    assert answer.status_code == 200, answer.text
-    results: list[dict[str, Any]] = answer.json()["results"]
-    return results
+    return await results_of(client.post("/v1/memories", json=body))
 
 
 async def known(client: AsyncClient, user: str = "bob") -> list[str]:

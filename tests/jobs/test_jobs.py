@@ -17,7 +17,7 @@ from service.runtime.resources import Resources
 from tests.access.test_auth import made
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables, client_of
-from tests.support.calls import store
+from tests.support.calls import results_of, store
 from tests.support.tasks import work
 
 DIE = (
@@ -32,10 +32,7 @@ async def add(database: Database, workspace: UUID, *jobs: NewJob) -> None:
 
 
 async def listed(client: AsyncClient, **params: Any) -> list[dict[str, Any]]:
-    answer = await client.get("/v1/jobs", params=params)
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    return await results_of(client.get("/v1/jobs", params=params))
 
 
 async def test_a_list_has_the_own_jobs_by_state_and_name(

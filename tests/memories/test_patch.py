@@ -18,14 +18,11 @@ from service.postgres.engine import Database
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import client_of
-from tests.support.calls import events, store
+from tests.support.calls import body_of, events, store
 
 
 async def patch(client: AsyncClient, memory_id: str, **body: Any) -> dict[str, Any]:
-    answer = await client.patch(f"/v1/memories/{memory_id}", json=body)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.patch(f"/v1/memories/{memory_id}", json=body))
 
 
 async def test_metadata_is_merged_and_null_removes(client: AsyncClient) -> None:

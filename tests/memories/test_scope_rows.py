@@ -10,7 +10,7 @@ from httpx2 import AsyncClient
 
 from tests.conftest import SetClock
 from tests.fakes.embedder import AngleEmbedder
-from tests.support.calls import store
+from tests.support.calls import results_of, store
 
 SCOPE_ERROR = "At least one of user_id, agent_id, or run_id must be provided."
 
@@ -30,10 +30,7 @@ async def seen(client: AsyncClient, **scope: Any) -> list[set[str]]:
 
 
 async def history(client: AsyncClient, memory_id: str) -> list[dict[str, Any]]:
-    answer = await client.get(f"/v1/memories/{memory_id}/history")
-    assert answer.status_code == 200
-    entries: list[dict[str, Any]] = answer.json()["results"]
-    return entries
+    return await results_of(client.get(f"/v1/memories/{memory_id}/history"))
 
 
 async def test_a_near_meaning_is_found_with_a_good_score(client: AsyncClient, embedder: AngleEmbedder) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import text
 from service.postgres.engine import Database
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables, client_of
-from tests.support.calls import events, listed, opened, said, store
+from tests.support.calls import body_of, events, listed, opened, results_of, said, store
 
 LACKS = "This key lacks the right memory:share."
 RULE = "The office closes at six"
@@ -260,9 +260,7 @@ async def test_a_memory_can_be_promoted_to_everyone(client: AsyncClient, tables:
     talk = {"role": "user", "name": "Ana", "content": "The office closes at six."}
     said_it = await client.post("/v1/memories", json={"messages": [talk], "infer": False, "user_id": "alice"})
     mine = said_it.json()["results"][0]["id"]
-    answer = await client.post(f"/v1/memories/{mine}/promote", json={"shared": True})
-    assert answer.status_code == 201, answer.text
-    copy = answer.json()
+    copy = await body_of(client.post(f"/v1/memories/{mine}/promote", json={"shared": True}), 201)
     assert (copy["shared"], copy["promoted_from"], copy["conversation_id"], copy["speaker"]) == (True, mine, None, None)
     again = await client.post(f"/v1/memories/{mine}/promote", json={"shared": True})
     assert (again.status_code, again.json()["id"]) == (200, copy["id"])
@@ -336,9 +334,7 @@ async def test_what_was_believed_is_asked_of_it_too(client: AsyncClient, clock: 
     await client.patch(f"/v1/memories/{rule}", json={"content": "The office closes at nine"})
     asked: tuple[dict[str, Any], ...] = ({"shared": True}, {"user_id": "alice", "include_shared": True})
     for each, ids in zip(asked, ({rule}, {rule, mine}), strict=True):
-        answer = await client.get("/v1/memories", params={**each, "as_of": before})
-        assert answer.status_code == 200, answer.text
-        then = answer.json()["results"]
+        then = await results_of(client.get("/v1/memories", params={**each, "as_of": before}))
         assert {one["id"] for one in then} == ids
         assert RULE in {one["memory"] for one in then}
 

@@ -16,6 +16,7 @@ from tests.conftest import DIMENSION, SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.fakes.llm import ScriptedLlm
 from tests.support.application import Tables, with_llm
+from tests.support.calls import body_of
 from tests.support.tasks import work
 
 USER = {"user_id": "iris"}
@@ -29,10 +30,7 @@ async def store(client: AsyncClient, content: str, status: int | None = 201, **m
 
 
 async def read(client: AsyncClient, memory_id: str) -> dict[str, Any]:
-    answer = await client.get(f"/v1/memories/{memory_id}")
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.get(f"/v1/memories/{memory_id}"))
 
 
 # -- dedup ------------------------------------------------------------------------------------------------------------

@@ -9,15 +9,12 @@ from httpx2 import AsyncClient
 
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
-from tests.support.calls import store
+from tests.support.calls import body_of, store
 from tests.support.judging import judged, tell
 
 
 async def why(client: AsyncClient, memory_id: str) -> dict[str, Any]:
-    answer = await client.get(f"/v1/memories/{memory_id}/why")
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.get(f"/v1/memories/{memory_id}/why"))
 
 
 async def test_a_fact_names_the_characters_it_was_read_from(client: AsyncClient) -> None:

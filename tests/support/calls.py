@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Any
 
-from httpx2 import AsyncClient
+from httpx2 import AsyncClient, Response
 
 TUNING = ("fusion", "weights", "factors", "techniques", "diversity", "rerank")
 
@@ -14,6 +15,20 @@ def tuned(fields: dict[str, Any]) -> dict[str, Any]:
     tuning = {name: fields[name] for name in TUNING if name in fields}
     others = {name: value for name, value in fields.items() if name not in TUNING}
     return {"tuning": tuning, **others} if tuning else others
+
+
+async def body_of(request: Awaitable[Response], status: int = 200) -> dict[str, Any]:
+    """The body of an answer with this status."""
+    answer = await request
+    assert answer.status_code == status, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def results_of(request: Awaitable[Response], status: int = 200) -> list[dict[str, Any]]:
+    """The results in an answer with this status."""
+    found: list[dict[str, Any]] = (await body_of(request, status))["results"]
+    return found
 
 
 async def store(client: AsyncClient, content: str, *, user_id: str = "alice", **fields: Any) -> str:

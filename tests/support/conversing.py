@@ -6,15 +6,14 @@ from typing import Any
 
 from httpx2 import AsyncClient
 
+from tests.support.calls import body_of, results_of
+
 Results = list[dict[str, Any]]
 
 
 async def answer(client: AsyncClient, said: str | Results, user: str = "bob", **more: Any) -> dict[str, Any]:
     """The whole answer to a conversation."""
-    got = await client.post("/v1/memories", json={"messages": said, "user_id": user, **more})
-    assert got.status_code == 200, got.text
-    found: dict[str, Any] = got.json()
-    return found
+    return await body_of(client.post("/v1/memories", json={"messages": said, "user_id": user, **more}))
 
 
 async def tell(client: AsyncClient, said: str | Results, user: str = "bob", **more: Any) -> Results:
@@ -25,17 +24,12 @@ async def tell(client: AsyncClient, said: str | Results, user: str = "bob", **mo
 
 async def known(client: AsyncClient, user: str = "bob") -> list[str]:
     """What a user's memories say, newest first."""
-    listed = await client.get("/v1/memories", params={"user_id": user})
-    assert listed.status_code == 200, listed.text
-    return [each["memory"] for each in listed.json()["results"]]
+    return [each["memory"] for each in await results_of(client.get("/v1/memories", params={"user_id": user}))]
 
 
 async def past(client: AsyncClient, memory_id: str) -> Results:
     """Its history, oldest first."""
-    got = await client.get(f"/v1/memories/{memory_id}/history")
-    assert got.status_code == 200, got.text
-    found: Results = got.json()["results"]
-    return found
+    return await results_of(client.get(f"/v1/memories/{memory_id}/history"))
 
 
 def events(results: Results) -> list[str]:

@@ -16,6 +16,7 @@ from service.providers.protocols import LlmReply, LlmRequest
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.support.application import Tables, with_llm
+from tests.support.calls import results_of
 
 KNOWN = re.compile(r"^\((\d+)\) ", re.MULTILINE)
 
@@ -65,10 +66,7 @@ async def tell(client: AsyncClient, said: str, user_id: str = "alice", **fields:
 
 
 async def decided(client: AsyncClient, memory_id: str) -> list[dict[str, Any]]:
-    answer = await client.get(f"/v1/memories/{memory_id}/decisions")
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    return await results_of(client.get(f"/v1/memories/{memory_id}/decisions"))
 
 
 ROWS = """

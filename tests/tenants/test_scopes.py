@@ -9,14 +9,11 @@ from httpx2 import AsyncClient
 
 from tests.conftest import SetClock
 from tests.support.application import Tables
-from tests.support.calls import listed, store
+from tests.support.calls import listed, results_of, store
 
 
 async def scopes(client: AsyncClient, **params: Any) -> list[dict[str, Any]]:
-    answer = await client.get("/v1/scopes", params=params)
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    return await results_of(client.get("/v1/scopes", params=params))
 
 
 async def test_users_agents_and_runs_with_counts_and_last_use(

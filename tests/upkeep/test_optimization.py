@@ -21,7 +21,7 @@ from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.jobs.test_jobs import add
 from tests.support.application import Tables, client_of
-from tests.support.calls import events, listed, opened, said, store
+from tests.support.calls import body_of, events, listed, opened, said, store
 from tests.support.judging import decided, judged, tell
 from tests.support.tasks import work
 
@@ -59,15 +59,11 @@ async def applied(client: AsyncClient, wanted: Sequence[Any]) -> dict[str, Any]:
 
 
 async def read(client: AsyncClient, memory_id: str) -> dict[str, Any]:
-    answer = await client.get(f"/v1/memories/{memory_id}")
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
+    return dict(await body_of(client.get(f"/v1/memories/{memory_id}")))
 
 
 async def undone(client: AsyncClient, decision_id: str) -> dict[str, Any]:
-    answer = await client.post(f"/v1/decisions/{decision_id}/undo")
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
+    return dict(await body_of(client.post(f"/v1/decisions/{decision_id}/undo")))
 
 
 async def orphan(tables: Tables, tenant: Tenant, name: str, by: str = "rules") -> str:

@@ -8,7 +8,7 @@ import pytest
 from httpx2 import AsyncClient
 
 from tests.fakes.embedder import AngleEmbedder
-from tests.support.calls import store
+from tests.support.calls import body_of, store
 
 QUESTION = "What did Ann plant?"
 EMBEDDED = "What did plant?"
@@ -32,24 +32,15 @@ def placed(embedder: AngleEmbedder) -> None:
 
 
 async def ask(client: AsyncClient, query: str = QUESTION, **fields: Any) -> dict[str, Any]:
-    answer = await client.post("/v1/memories/search", json={"query": query, "user_id": "alice", **fields})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.post("/v1/memories/search", json={"query": query, "user_id": "alice", **fields}))
 
 
 async def recalled(client: AsyncClient, **fields: Any) -> dict[str, Any]:
-    answer = await client.post("/v1/recall", json={"query": QUESTION, "user_id": "alice", **fields})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.post("/v1/recall", json={"query": QUESTION, "user_id": "alice", **fields}))
 
 
 async def turns_found(client: AsyncClient, **parameters: Any) -> dict[str, Any]:
-    answer = await client.get("/v1/turns/search", params={"q": QUESTION, "user_id": "alice", **parameters})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.get("/v1/turns/search", params={"q": QUESTION, "user_id": "alice", **parameters}))
 
 
 async def test_an_answer_is_told_from_what_somebody_else_did(client: AsyncClient) -> None:

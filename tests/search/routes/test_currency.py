@@ -11,6 +11,7 @@ from httpx2 import AsyncClient
 from tests.fakes.embedder import AngleEmbedder
 from tests.support import calls
 from tests.support.application import Tables
+from tests.support.calls import results_of
 
 QUESTION, BEFORE = "Where does she train?", "Where did she train before?"
 DRAW_EDGE = """
@@ -31,10 +32,7 @@ async def store(client: AsyncClient, embedder: AngleEmbedder, content: str, angl
 
 
 async def ask(client: AsyncClient, query: str = QUESTION, **more: Any) -> list[dict[str, Any]]:
-    answer = await client.post("/v1/memories/search", json={"query": query, "user_id": "alice", **more})
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    return await results_of(client.post("/v1/memories/search", json={"query": query, "user_id": "alice", **more}))
 
 
 async def ids(client: AsyncClient, query: str = QUESTION, **more: Any) -> list[str]:

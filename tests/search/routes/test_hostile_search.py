@@ -6,7 +6,7 @@ import pytest
 from httpx2 import AsyncClient
 
 from tests.fakes.embedder import AngleEmbedder
-from tests.support.calls import store
+from tests.support.calls import results_of, store
 
 INJECTIONS = (
     "'; DROP TABLE memory; --",
@@ -31,9 +31,7 @@ SCRIPTS = {
 
 async def hits(client: AsyncClient, query: str, **more: object) -> list[str]:
     body = {"query": query, "user_id": "alice", **more}
-    answer = await client.post("/v1/memories/search", json=body)
-    assert answer.status_code == 200, answer.text
-    return [hit["memory"] for hit in answer.json()["results"]]
+    return [hit["memory"] for hit in await results_of(client.post("/v1/memories/search", json=body))]
 
 
 async def test_every_script_finds_its_words(client: AsyncClient, embedder: AngleEmbedder) -> None:

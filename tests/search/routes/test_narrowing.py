@@ -15,16 +15,13 @@ from service.postgres.engine import Database
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
-from tests.support.calls import store
+from tests.support.calls import body_of, store
 
 QUESTION = "what is going on"
 
 
 async def ask(client: AsyncClient, **body: Any) -> dict[str, Any]:
-    answer = await client.post("/v1/memories/search", json={"query": QUESTION, "user_id": "alice", **body})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.post("/v1/memories/search", json={"query": QUESTION, "user_id": "alice", **body}))
 
 
 async def seen(client: AsyncClient, **body: Any) -> str:
@@ -33,10 +30,7 @@ async def seen(client: AsyncClient, **body: Any) -> str:
 
 
 async def get(client: AsyncClient, **params: Any) -> dict[str, Any]:
-    answer = await client.get("/v1/memories/search", params={"q": QUESTION, "user_id": "alice", **params})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.get("/v1/memories/search", params={"q": QUESTION, "user_id": "alice", **params}))
 
 
 # -- words ----------------------------------------------------------------------------------------------------------
@@ -110,9 +104,7 @@ async def test_the_confidence_that_counts_is_the_one_that_is_shown(
     assert [(each["memory"], each["current_confidence"]) for each in listed] == [("insight", 0.7)]
     then = (await client.get("/v1/memories", params={**shown, "as_of": "2026-02-01T00:00:00Z"})).json()["results"]
     assert [each["current_confidence"] for each in then] == [0.7, 0.7], "nobody knows what was left then"
-    answer = await client.post("/v1/recall", json={**shown, "query": "habit"})
-    assert answer.status_code == 200, answer.text
-    bundle = answer.json()
+    bundle = await body_of(client.post("/v1/recall", json={**shown, "query": "habit"}))
     assert [each["memory"] for each in bundle["facts"]] == ["insight"]
 
 

@@ -21,7 +21,7 @@ from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.fakes.llm import ScriptedLlm
 from tests.support.application import Tables, client_of, serving, with_llm
-from tests.support.calls import tuned
+from tests.support.calls import body_of, tuned
 
 USER = {"user_id": "iris"}
 QUESTION = "Where is the boat kept?"
@@ -40,10 +40,7 @@ async def store(client: AsyncClient, embedder: AngleEmbedder, content: str, angl
 
 
 async def ask(client: AsyncClient, query: str = QUESTION, **more: Any) -> dict[str, Any]:
-    answer = await client.post("/v1/memories/search", json={"query": query, **USER, **tuned(more)})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.post("/v1/memories/search", json={"query": query, **USER, **tuned(more)}))
 
 
 async def texts(client: AsyncClient, query: str = QUESTION, **more: Any) -> list[str]:

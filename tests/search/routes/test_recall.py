@@ -11,7 +11,7 @@ from httpx2 import AsyncClient
 from service.language.tokens import estimate
 from tests.conftest import SetClock
 from tests.fakes.embedder import AngleEmbedder
-from tests.support.calls import opened, said, store
+from tests.support.calls import body_of, opened, said, store
 
 QUERY = "Where does Alice want to live?"
 EMBEDDED_QUERY = "Where does want to live?"
@@ -19,10 +19,7 @@ EMBEDDED_QUERY = "Where does want to live?"
 
 
 async def recalled(client: AsyncClient, query: str = QUERY, **fields: Any) -> dict[str, Any]:
-    answer = await client.post("/v1/recall", json={"query": query, "user_id": "alice", **fields})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.post("/v1/recall", json={"query": query, "user_id": "alice", **fields}))
 
 
 async def fill_all_parts(client: AsyncClient, embedder: AngleEmbedder) -> dict[str, str]:

@@ -8,7 +8,7 @@ import pytest
 from httpx2 import AsyncClient
 
 from tests.fakes.embedder import AngleEmbedder
-from tests.support.calls import store
+from tests.support.calls import body_of, store
 
 TALK: tuple[tuple[str, str, str], ...] = (
     ("2026-10-12T10:00:00Z", "user", "The handover of the flat is on Wednesday."),
@@ -31,9 +31,7 @@ async def tell(client: AsyncClient, *said: tuple[str, str, str], session: str = 
 async def block(client: AsyncClient, query: str, **fields: Any) -> list[str]:
     """The lines of the block, however improbable an answer is."""
     body = {"query": query, "user_id": "alice", "format": "markdown", "min_probability": 0, **fields}
-    answer = await client.post("/v1/recall", json=body)
-    assert answer.status_code == 200, answer.text
-    found: list[str] = answer.json()["markdown"].splitlines()
+    found: list[str] = (await body_of(client.post("/v1/recall", json=body)))["markdown"].splitlines()
     return found
 
 

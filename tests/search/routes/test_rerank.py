@@ -19,7 +19,7 @@ from tests.fakes.embedder import AngleEmbedder
 from tests.fakes.http_server import HttpRequest, HttpServer, ScriptedAnswer
 from tests.fakes.llm import ScriptedLlm
 from tests.support.application import client_of, serving
-from tests.support.calls import tuned
+from tests.support.calls import body_of, tuned
 
 USER = {"user_id": "iris"}
 QUESTION = "what does she drink"
@@ -57,10 +57,7 @@ async def reranking(
 
 async def search(client: AsyncClient, **more: Any) -> dict[str, Any]:
     body = {"query": QUESTION, **USER, "weights": {"text_lexical": 0, "context_lexical": 0}, **more}
-    answer = await client.post("/v1/memories/search", json=tuned(body))
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.post("/v1/memories/search", json=tuned(body)))
 
 
 def memories(found: dict[str, Any]) -> list[str]:

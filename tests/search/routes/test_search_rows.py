@@ -12,6 +12,7 @@ from service.memories.routes.memory_models import MemoryResponse
 from service.search.routes.search_models import MemorySearchHit, SearchResponse
 from tests.conftest import SetClock
 from tests.fakes.embedder import AngleEmbedder
+from tests.support.calls import results_of
 
 USER = {"user_id": "iris"}
 QUESTION = "where is the boat"
@@ -30,10 +31,7 @@ async def store(client: AsyncClient, embedder: AngleEmbedder, content: str, angl
 
 
 async def search(client: AsyncClient, **more: Any) -> list[dict[str, Any]]:
-    answer = await client.post("/v1/memories/search", json={"query": QUESTION, **USER, **more})
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    return await results_of(client.post("/v1/memories/search", json={"query": QUESTION, **USER, **more}))
 
 
 async def test_nearest_first_and_no_more_than_asked(client: AsyncClient, embedder: AngleEmbedder) -> None:

@@ -16,6 +16,7 @@ from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.mcp.test_mcp import agent, said
 from tests.support.application import Tables, client_of, serving
+from tests.support.calls import body_of
 from tests.support.conversing import answer, known
 
 Hits = list[dict[str, Any]]
@@ -30,10 +31,7 @@ DIALOGUE = [
 
 
 async def found(client: AsyncClient, query: str = ASKED, user: str = "bob", **more: Any) -> dict[str, Any]:
-    got = await client.post("/v1/memories/search", json={"query": query, "user_id": user, **more})
-    assert got.status_code == 200, got.text
-    body: dict[str, Any] = got.json()
-    return body
+    return await body_of(client.post("/v1/memories/search", json={"query": query, "user_id": user, **more}))
 
 
 async def hits(client: AsyncClient, query: str = ASKED, user: str = "bob", **more: Any) -> dict[str, str]:

@@ -12,7 +12,7 @@ from httpx2 import AsyncClient
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
-from tests.support.calls import store
+from tests.support.calls import body_of, results_of, store
 
 BERLIN, PARIS = "Ann lives in Berlin.", "Ann lives in Paris."
 THEN, LATER = "2025-03-01T00:00:00+00:00", "2025-09-01T00:00:00+00:00"
@@ -42,31 +42,19 @@ async def changed(client: AsyncClient) -> str:
 
 
 async def search(client: AsyncClient, **body: Any) -> list[dict[str, Any]]:
-    answer = await client.post("/v1/memories/search", json={"query": "home", "user_id": "alice", **body})
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    return await results_of(client.post("/v1/memories/search", json={"query": "home", "user_id": "alice", **body}))
 
 
 async def listed(client: AsyncClient, **params: Any) -> list[dict[str, Any]]:
-    answer = await client.get("/v1/memories", params={"user_id": "alice", **params})
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    return await results_of(client.get("/v1/memories", params={"user_id": "alice", **params}))
 
 
 async def recalled(client: AsyncClient, **body: Any) -> dict[str, Any]:
-    answer = await client.post("/v1/recall", json={"query": "home", "user_id": "alice", **body})
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.post("/v1/recall", json={"query": "home", "user_id": "alice", **body}))
 
 
 async def get(client: AsyncClient, memory_id: str, **params: Any) -> dict[str, Any]:
-    answer = await client.get(f"/v1/memories/{memory_id}", params=params)
-    assert answer.status_code == 200, answer.text
-    found: dict[str, Any] = answer.json()
-    return found
+    return await body_of(client.get(f"/v1/memories/{memory_id}", params=params))
 
 
 def texts(found: list[dict[str, Any]]) -> list[str]:

@@ -15,16 +15,13 @@ from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
-from tests.support.calls import opened, said, store
+from tests.support.calls import opened, results_of, said, store
 
 ALICE = {"user_id": "alice"}
 
 
 async def timeline(client: AsyncClient, **params: Any) -> list[dict[str, Any]]:
-    answer = await client.get("/v1/timeline", params={**ALICE, **params})
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    return await results_of(client.get("/v1/timeline", params={**ALICE, **params}))
 
 
 async def store_each_kind(client: AsyncClient) -> dict[str, str]:

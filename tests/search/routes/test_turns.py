@@ -16,14 +16,11 @@ from service.upkeep.jobs import embed
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
-from tests.support.calls import opened, said
+from tests.support.calls import opened, results_of, said
 
 
 async def found(client: AsyncClient, q: str, **params: Any) -> list[dict[str, Any]]:
-    answer = await client.get("/v1/turns/search", params={"q": q, "user_id": "alice", **params})
-    assert answer.status_code == 200, answer.text
-    results: list[dict[str, Any]] = answer.json()["results"]
-    return results
+    return await results_of(client.get("/v1/turns/search", params={"q": q, "user_id": "alice", **params}))
 
 
 async def test_a_turn_is_found_as_soon_as_it_is_answered(client: AsyncClient) -> None:

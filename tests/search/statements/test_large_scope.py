@@ -18,7 +18,7 @@ from service.search.statements.plan import Candidates, SearchPlan
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables, client_of, serving
-from tests.support.calls import tuned
+from tests.support.calls import body_of, tuned
 
 USER = {"user_id": "iris"}
 NEARER = 110
@@ -43,9 +43,7 @@ class SearchClient:
     async def search(self, question: str, **more: Any) -> list[str]:
         self.embedder.place(question, 1.0)
         body = {"query": question, "limit": 5, **USER, **tuned(more)}
-        answer = await self.client.post("/v1/memories/search", json=body)
-        assert answer.status_code == 200, answer.text
-        found = answer.json()
+        found = await body_of(self.client.post("/v1/memories/search", json=body))
         assert found["vector_path"] == self.path
         assert len(found["results"]) == 5
         return [hit["id"] for hit in found["results"]]
