@@ -14,7 +14,7 @@ from httpx2 import AsyncClient
 from service.domain.request import Operation, Subject
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
-from tests.support.calls import store
+from tests.support.calls import body_of, opened, results_of, said, store
 
 
 async def level(client: AsyncClient, name: str) -> None:
@@ -24,10 +24,7 @@ async def level(client: AsyncClient, name: str) -> None:
 
 async def log(client: AsyncClient, app: FastAPI, **params: Any) -> list[dict[str, Any]]:
     await app.state.reads.flush()
-    answer = await client.get("/v1/audit", params=params)
-    assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["results"]
-    return found
+    return await results_of(client.get("/v1/audit", params=params))
 
 
 async def one_of_each(client: AsyncClient) -> str:
@@ -64,6 +61,26 @@ async def test_writes_tell_ids_and_no_texts(client: AsyncClient, app: FastAPI) -
     assert "tea" not in str(found)
     assert {entry["user_id"] for entry in found} == {"alice"}
     assert all(entry["request_id"] and entry["api_key_id"] for entry in found)
+
+
+async def test_each_write_has_an_operation_of_its_own(client: AsyncClient, app: FastAPI) -> None:
+    """Also those of what is no memory."""
+    source, target = await store(client, "Drinks green tea"), await store(client, "Bought a tea pot")
+    relations = f"/v1/memories/{source}/relations"
+    await body_of(client.post(relations, json={"target_id": target, "type": "LEADS_TO"}), 201)
+    await body_of(client.delete(relations, params={"target_id": target}))
+    await said(client, await opened(client, "chat"), "Hello")
+    await body_of(client.put("/v1/entities", json={"name": "Acme", "type": "organization", "user_id": "alice"}), 201)
+    goal = await body_of(client.post("/v1/goals", json={"description": "Move", "user_id": "alice"}), 201)
+    await body_of(client.post(f"/v1/goals/{goal['id']}/complete", json={}))
+    for status in (201, 200):
+        await body_of(client.post("/v1/strategies", json={"description": "Ask first", "user_id": "alice"}), status)
+    await body_of(client.delete(f"/v1/memories/{target}", params={"purge": True}))
+    found = [entry["operation"] for entry in await log(client, app)]
+    assert found[::-1] == [
+        *("store", "store", "associate", "dissociate", "open", "store_turn", "upsert_entity", "goal_add"),
+        *("goal_complete", "strategy_add", "strategy_reinforce", "purge"),
+    ]
 
 
 async def test_every_entry_names_its_session_and_what_was_in_force(client: AsyncClient, app: FastAPI) -> None:

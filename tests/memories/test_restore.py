@@ -23,6 +23,7 @@ async def test_an_archived_memory_is_active_again(client: AsyncClient, tables: T
     assert (answer.status_code, answer.json()["archived"], answer.json()["version"]) == (200, False, 2)
     assert await listed(client, user_id="alice") == {memory_id}
     assert await events(client, memory_id) == ["ADD", "UPDATE"]
+    assert len((await client.get("/v1/audit", params={"operation": "restore"})).json()["results"]) == 1
 
 
 async def test_what_faded_is_as_fresh_as_new(client: AsyncClient, tables: Tables) -> None:

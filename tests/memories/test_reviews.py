@@ -83,6 +83,11 @@ async def test_flagged_is_seen_by_reviews_only(resources: Resources, tenant: Ten
         assert len((await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]) == 1
 
 
+async def last_audited(client: AsyncClient) -> str:
+    entries = (await client.get("/v1/audit", params={"limit": 1})).json()["results"]
+    return str(entries[0]["operation"])
+
+
 async def test_accepted_it_takes_the_place_and_can_be_taken_back(
     resources: Resources, tenant: Tenant, tables: Tables
 ) -> None:
@@ -95,6 +100,7 @@ async def test_accepted_it_takes_the_place_and_can_be_taken_back(
         answer = await client.post(f"/v1/reviews/{review['id']}/accept")
         assert answer.status_code == 200, answer.text
         assert (answer.json()["state"], answer.json()["memory"]) == ("accepted", None)
+        assert await last_audited(client) == "review_accepted"
         now = (await client.get(f"/v1/memories/{old}")).json()
         assert (now["memory"], now["tags"]) == ("Lives in Porto", ["home:city"])
         assert await listed(client, user_id="alice") == {old}
@@ -163,6 +169,7 @@ async def test_rejected_it_goes(resources: Resources, tenant: Tenant, tables: Ta
         [result] = await tell(client, "I have moved to Porto")
         [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
         assert (await client.post(f"/v1/reviews/{review['id']}/reject")).json()["state"] == "rejected"
+        assert await last_audited(client) == "review_rejected"
         assert await dump(tables, tenant.workspace_id) == before
         assert await events(client, result["id"]) == ["ADD", "DELETE"]
         assert (await client.post("/v1/reviews/nonsense/accept")).status_code == 404

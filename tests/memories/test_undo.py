@@ -47,6 +47,8 @@ async def test_an_update_is_shown_with_its_evidence_and_taken_back(
         assert answer.json()["memories"][0]["id"] == changed
         assert await dump(tables, tenant.workspace_id) == before
         assert (await events(client, changed))[-2:] == ["UPDATE", "UPDATE"]
+        audited = (await client.get("/v1/audit", params={"operation": "undo"})).json()["results"]
+        assert len(audited) == 1
         again = await undo(client, decision["id"])
         assert again.status_code == 200
         assert again.json() == answer.json()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
@@ -15,14 +18,17 @@ import pytest
 from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour
 from service.domain.draft import Draft
 from service.domain.memory import Outcome
+from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.episodes.statements.turns import StoredTurn
 from service.memories import decide, edits
 from service.memories.stages.stages import FACT, run
 from service.memories.statements import memories, versions
+from service.memories.store import store_text
 from service.memories.undo import take_back
 from service.postgres.direct import InsertBatch
 from service.postgres.engine import Session
+from service.postgres.scopes import ScopeLocks
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import write_transaction
@@ -193,3 +199,38 @@ async def test_what_was_over_when_it_was_said_keeps_its_own_time(verbs: Verbs) -
         ("Ann lived in Rome.", DAY - timedelta(900), DAY - timedelta(800)),
         ("Ann lives in Oslo.", DAY, None),
     ]
+
+
+class CountedLocks(ScopeLocks):
+    """Tells when so many writers have come to a scope."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came = 0
+        self.reached: defaultdict[int, asyncio.Event] = defaultdict(asyncio.Event)
+
+    @asynccontextmanager
+    async def hold(self, scope: Scope) -> AsyncIterator[None]:
+        self.came += 1
+        self.reached[self.came].set()
+        async with super().hold(scope):
+            yield
+
+
+async def test_a_decision_does_not_hold_when_its_target_was_said_again_meanwhile(verbs: Verbs) -> None:
+    """Both are decided while Oslo is of 2019; then Oslo of 2021 is written, so Lisbon of 2020 is older news."""
+    known = await verbs.stored("Ann lives in Oslo.", timestamp=datetime(2019, 5, 1, tzinfo=UTC))
+    locks = CountedLocks()
+    res = replace(verbs.res, locks=locks)
+    async with locks.hold(verbs.scope()):
+        again = verbs.draft("Ann lives in Oslo.", timestamp=datetime(2021, 5, 1, tzinfo=UTC))
+        first = asyncio.create_task(store_text(again, res, CALL))
+        await locks.reached[2].wait()
+        older = verbs.draft("Ann lives in Lisbon.", timestamp=datetime(2020, 5, 1, tzinfo=UTC))
+        second = asyncio.create_task(store_text(older, res, CALL))
+        await locks.reached[3].wait()
+    assert (await first).event is Action.NONE
+    assert (await second).kept_as is not None
+    memory = await verbs.memory(known)
+    assert memory is not None
+    assert memory.text == "Ann lives in Oslo."

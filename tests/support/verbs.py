@@ -1,4 +1,4 @@
-"""Verbs called directly on the real database, and what they leave in history, audit and queue."""
+"""Verbs called directly on the real database, and what they leave in history."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
-from service.domain.draft import CallerFields, Draft, Options, Speech
+from service.domain.draft import CallerFields, Draft, Options
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
@@ -26,17 +26,14 @@ class Verbs:
         self.res = res
         self.workspace_id = workspace_id
 
-    def scope(self, user_id: str = "ann", **ids: Any) -> Scope:
-        return Scope(self.workspace_id, user_id, **ids)
+    def scope(self) -> Scope:
+        return Scope(self.workspace_id, "ann")
 
-    def draft(self, content: str, *, scope: Scope | None = None, role: str | None = None, **given: Any) -> Draft:
-        """A draft of Ann's; with a `role` it is a message that is kept word for word."""
-        options = Options(record=role is not None)
-        speech = Speech(role) if role else None
-        return Draft(scope or self.scope(), content, CallerFields(**given), options, self.res.clock(), speech)
+    def draft(self, content: str, **given: Any) -> Draft:
+        return Draft(self.scope(), content, CallerFields(**given), Options(), self.res.clock())
 
-    async def stored(self, content: str, *, scope: Scope | None = None, **given: Any) -> UUID:
-        outcome = await store_text(self.draft(content, scope=scope, **given), self.res, CALL)
+    async def stored(self, content: str, **given: Any) -> UUID:
+        outcome = await store_text(self.draft(content, **given), self.res, CALL)
         assert outcome.memory_id is not None
         return outcome.memory_id
 
@@ -49,14 +46,6 @@ class Verbs:
         async with self.res.db.read(self.workspace_id) as session:
             entries = await history.of_memory(session, self.workspace_id, memory_id, limit=1_000)
         return [(str(each.event), each.old_memory, each.new_memory) for each in entries]
-
-    async def audited(self) -> list[str]:
-        """The operations in the audit log, oldest first."""
-        return [row.operation for row in await self.rows("SELECT operation FROM audit_log ORDER BY recorded_at, id")]
-
-    async def jobs(self, memory_id: UUID) -> list[str]:
-        found = await self.rows("SELECT kind FROM job WHERE memory_id = :id ORDER BY id", id=memory_id)
-        return [row.kind for row in found]
 
     async def rows(self, sql: str, **values: object) -> list[Any]:
         async with self.res.db.read(self.workspace_id) as session:
