@@ -145,7 +145,23 @@ CALLS: list[tuple[str, str, Any, str]] = [
     ("POST", "/v1/memories/search", {"query": "x", "user_id": "i"}, "memory:read"),
     ("POST", "/v1/memories", NOTE, "memory:write"),
     ("POST", "/v1/memories/batch", {"items": [NOTE]}, "memory:write"),
+    ("DELETE", f"/v1/memories/{UUID(int=7)}", None, "memory:delete"),
+    ("DELETE", "/v1/memories?user_id=i", None, "memory:delete"),
+    ("DELETE", "/v1/scopes/user/i", None, "memory:delete"),
+    ("POST", "/v1/memories/batch/delete", {"ids": [str(UUID(int=7))]}, "memory:delete"),
+    ("GET", f"/v1/goals/{UUID(int=7)}", None, "memory:read"),
+    ("POST", "/v1/goals", {"description": "x", "user_id": "i"}, "memory:write"),
+    ("DELETE", f"/v1/goals/{UUID(int=7)}", None, "memory:delete"),
+    ("GET", f"/v1/strategies/{UUID(int=7)}", None, "memory:read"),
+    ("DELETE", f"/v1/strategies/{UUID(int=7)}", None, "memory:delete"),
+    ("POST", "/v1/tool-invocations", {"tool_name": "oar", "success": True, "user_id": "i"}, "memory:write"),
+    ("GET", "/v1/working/w/items/cart?user_id=i", None, "memory:read"),
+    ("PUT", "/v1/working/w/items/cart?user_id=i", {"value": 1}, "memory:write"),
+    ("POST", "/v1/working/w/turns?user_id=i", {"role": "user", "content": "x"}, "memory:write"),
+    ("DELETE", "/v1/working/w?user_id=i", None, "memory:write"),
     ("GET", "/v1/api-keys", None, "admin"),
+    ("POST", "/v1/reset", None, "admin"),
+    ("GET", "/v1/audit", None, "audit:read"),
     ("POST", "/v1/api-keys", {"name": "x", "rights": ["memory:read"]}, "admin"),
     ("DELETE", f"/v1/api-keys/{UUID(int=7)}", None, "admin"),
     ("PATCH", "/v1/workspaces/current", {"name": "x"}, "admin"),
@@ -159,7 +175,7 @@ CALLS: list[tuple[str, str, Any, str]] = [
 async def test_each_route_wants_its_right(
     client: AsyncClient, app: FastAPI, method: str, path: str, body: Any, right: str
 ) -> None:
-    others = {str(each) for each in Right} - {right} - ({"admin"} if right.startswith("memory:") else set())
+    others = {str(each) for each in Right} - {right} - ({"admin"} if right.startswith(("memory:", "audit:")) else set())
     async with client_of(app, await made(client, *others)) as without:
         answer = await without.request(method, path, json=body)
         assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")

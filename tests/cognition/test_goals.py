@@ -10,10 +10,9 @@ from uuid import uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
-from tests.support.application import Tables, client_of
+from tests.support.application import Tables
 from tests.support.calls import body_of, results_of, store
 
 ALICE = {"user_id": "alice"}
@@ -239,12 +238,8 @@ async def test_bad_changes_are_refused(client: AsyncClient) -> None:
         assert (await client.get("/v1/goals", params=params)).status_code == 400, params
 
 
-async def test_if_match_and_idempotency(client: AsyncClient) -> None:
-    key = {"Idempotency-Key": "set it once"}
-    body = {"description": "Find a flat", **ALICE}
-    first = await client.post("/v1/goals", json=body, headers=key)
-    assert (await client.post("/v1/goals", json=body, headers=key)).json() == first.json()
-    assert len((await client.get("/v1/goals", params=ALICE)).json()["results"]) == 1
+async def test_if_match(client: AsyncClient) -> None:
+    first = await client.post("/v1/goals", json={"description": "Find a flat", **ALICE})
     path = f"/v1/goals/{first.json()['id']}"
     assert first.headers["ETag"] == (await client.get(path)).headers["ETag"] == '"1"'
     await client.patch(path, json={"priority": 1})
@@ -255,15 +250,6 @@ async def test_if_match_and_idempotency(client: AsyncClient) -> None:
     ):
         assert answer.status_code == 412
     assert (await client.patch(path, json={"priority": 2}, headers={"If-Match": '"2"'})).json()["version"] == 3
-
-
-async def test_rights(client: AsyncClient, app: Any) -> None:
-    made = await goal(client, "Find a flat")
-    key = await client.post("/v1/api-keys", json={"name": "reader", "rights": ["memory:read"]})
-    async with client_of(app, key.json()["api_key"]) as reader:
-        assert (await reader.get(f"/v1/goals/{made['id']}")).status_code == 200
-        assert (await reader.post("/v1/goals", json={"description": "x", **ALICE})).status_code == 403
-        assert (await reader.delete(f"/v1/goals/{made['id']}")).status_code == 403
 
 
 async def test_secrets_are_cut_out_before_anybody_reads_them(
@@ -398,11 +384,3 @@ async def test_a_users_goals_go_with_the_user(
     assert await tables.value("SELECT count(*) FROM goal_vector WHERE workspace_id = $1", tenant.workspace_id) == 1
     assert (await get(client, bobs["id"]))["description"] == "bob's"
     assert (await get(other_client, theirs["id"]))["description"] == "theirs"
-
-
-async def test_a_reset_takes_every_goal(client: AsyncClient, other_client: AsyncClient, resources: Resources) -> None:
-    mine = await goal(client, "Find a flat")
-    theirs = (await other_client.post("/v1/goals", json={"description": "theirs", **ALICE})).json()
-    await client.post("/v1/reset")
-    assert (await client.get(f"/v1/goals/{mine['id']}")).status_code == 404
-    assert (await other_client.get(f"/v1/goals/{theirs['id']}")).status_code == 200

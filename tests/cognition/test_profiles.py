@@ -61,13 +61,6 @@ async def test_secrets_are_cut_out_and_others_see_nothing(client: AsyncClient, o
     assert (await client.get("/v1/users/bob/profile")).status_code == 404
 
 
-async def test_a_key_gets_its_first_answer_again(client: AsyncClient) -> None:
-    key = {"Idempotency-Key": "profile"}
-    first = await client.put(PATH, json=WHOLE, headers=key)
-    assert (await client.put(PATH, json=WHOLE, headers=key)).json() == first.json()
-    assert (await client.get(PATH)).json()["version"] == 1
-
-
 @pytest.mark.parametrize(
     ("body", "field"),
     [

@@ -281,18 +281,6 @@ async def test_an_own_vector_is_taken(client: AsyncClient, embedder: AngleEmbedd
     assert (short.status_code, short.json()["field"]) == (400, "embedding")
 
 
-async def test_a_key_gets_its_first_answer_again(client: AsyncClient) -> None:
-    there = await opened(client, "chat")
-    key = {"Idempotency-Key": "turn 1"}
-    path, body = f"/v1/conversations/{there}/turns", {"role": "user", "content": "Hello"}
-    first = await client.post(path, json=body, headers=key)
-    await said(client, there, "In between")
-    again = await client.post(path, json=body, headers=key)
-    assert (again.status_code, again.json()) == (201, first.json())
-    mismatch = await client.post(path, json={**body, "content": "Bye"}, headers=key)
-    assert (mismatch.status_code, mismatch.json()["code"]) == (409, "idempotency_mismatch")
-
-
 @pytest.mark.parametrize(
     ("body", "field"),
     [

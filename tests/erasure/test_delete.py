@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID, uuid4
 
 from httpx2 import AsyncClient
 
-from service.access.statements import keys
-from service.access.values import NewKey
-from service.domain.access import Right
-from service.postgres.engine import Database
 from tests.conftest import Tenant
-from tests.support.application import Tables, client_of
-from tests.support.calls import events, store
+from tests.support.application import Tables
+from tests.support.calls import store
 
 
 async def test_delete_and_delete_again(client: AsyncClient) -> None:
@@ -90,25 +85,6 @@ async def test_if_match(client: AsyncClient) -> None:
     assert (await client.delete(path, headers={"If-Match": '"1"'})).json()["already_deleted"] is True
 
 
-async def test_a_key_without_the_right_may_not(
-    client: AsyncClient, app: Any, database: Database, tenant: Tenant
-) -> None:
-    memory_id = await store(client, "Drinks tea")
-    async with database.begin(tenant.workspace_id) as session:
-        issued = await keys.issue(session, tenant.workspace_id, NewKey("pipeline", [Right.READ, Right.WRITE]))
-    async with client_of(app, issued.secret) as pipeline:
-        for answer in (
-            await pipeline.delete(f"/v1/memories/{memory_id}"),
-            await pipeline.delete("/v1/memories", params={"user_id": "alice"}),
-            await pipeline.delete("/v1/scopes/user/alice"),
-            await pipeline.post("/v1/memories/batch/delete", json={"ids": [memory_id]}),
-            await pipeline.post("/v1/reset"),
-            await pipeline.get("/v1/audit"),
-        ):
-            assert answer.status_code == 403
-    assert await events(client, memory_id) == ["ADD"]
-
-
 async def test_a_text_can_be_stored_again_under_its_id(client: AsyncClient) -> None:
     memory_id = await store(client, "Drinks tea")
     await client.delete(f"/v1/memories/{memory_id}")
@@ -116,12 +92,3 @@ async def test_a_text_can_be_stored_again_under_its_id(client: AsyncClient) -> N
     entries = (await client.get(f"/v1/memories/{memory_id}/history")).json()["results"]
     assert [entry["event"] for entry in entries] == ["ADD", "DELETE", "ADD"]
     assert [entry["recorded_to"] is None for entry in entries] == [False, False, True]
-
-
-async def test_once_per_idempotency_key(client: AsyncClient) -> None:
-    memory_id = await store(client, "Drinks tea")
-    headers = {"Idempotency-Key": str(uuid4())}
-    first = await client.delete(f"/v1/memories/{memory_id}", headers=headers)
-    again = await client.delete(f"/v1/memories/{memory_id}", headers=headers)
-    assert again.json() == first.json()
-    assert again.json()["already_deleted"] is False

@@ -116,18 +116,6 @@ async def test_other_changes_embed_nothing(client: AsyncClient, database: Databa
     assert count == 1
 
 
-async def test_secrets_are_cut_out_of_all_parts(client: AsyncClient) -> None:
-    memory_id = await store(client, "Drinks tea")
-    changed = await patch(
-        client,
-        memory_id,
-        content="Mail kim.weber@example.org",
-        metadata={"mail": "jo@example.net"},
-        tags=["x@example.com"],
-    )
-    assert "example" not in f"{changed['memory']}{changed['metadata']}{changed['tags']}"
-
-
 async def test_two_memories_with_one_text_are_a_conflict(client: AsyncClient) -> None:
     first = await store(client, "Drinks tea")
     second = await store(client, "Plays chess")

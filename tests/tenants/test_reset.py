@@ -14,8 +14,9 @@ from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.erasure.test_delete_scope import fill, work_off
 from tests.support.application import Tables
-from tests.support.calls import events, listed, store
+from tests.support.calls import body_of, events, listed, store
 
+ALICE = {"user_id": "alice"}
 KEPT = {"workspace", "api_key", "audit_log", "job", "job_run", "operation", "erased_memory"}
 
 
@@ -32,6 +33,16 @@ async def test_everything_is_gone(
     said = {"messages": [{"role": "user", "content": "Lives in Leeds"}], "infer": False, "run_id": "r1"}
     await client.post("/v1/memories", json=said, headers={"Idempotency-Key": str(uuid4())})
     await client.post(f"/v1/memories/{second}/promote")
+    for each in (client, other_client):
+        await body_of(each.post("/v1/goals", json={"description": "Move", **ALICE}), 201)
+        await body_of(each.post("/v1/strategies", json={"description": "Ask first", **ALICE}), 201)
+        await body_of(each.post("/v1/tool-invocations", json={"tool_name": "oar", "success": True, **ALICE}), 201)
+        await body_of(each.put("/v1/working/w/items/cart", json={"value": 1}, params=ALICE), 201)
+        acme = await body_of(each.put("/v1/entities", json={"name": "Acme", "aliases": ["ACME Ltd"], **ALICE}), 201)
+        ann = await body_of(each.put("/v1/entities", json={"name": "Ann", **ALICE}), 201)
+        works = {"source_id": ann["id"], "target_id": acme["id"], "type": "works_at"}
+        await body_of(each.post("/v1/entities/relations", json=works), 201)
+        await body_of(each.post("/v1/entities/merge", json={"source_id": ann["id"], "target_id": acme["id"]}))
     theirs = await store(other_client, "Theirs alone")
     before = await tables.counts(stranger.workspace_id)
 

@@ -264,19 +264,6 @@ async def test_bad_input_is_refused_by_name(
     assert await tables.value("SELECT count(*) FROM working_item WHERE workspace_id = $1", tenant.workspace_id) == 0
 
 
-async def test_a_key_without_the_right_to_write_only_looks(client: AsyncClient, app: Any) -> None:
-    await put(client, "cart", 1)
-    made = await client.post("/v1/api-keys", json={"name": "reader", "rights": ["memory:read"]})
-    async with client_of(app, made.json()["api_key"]) as reader:
-        assert (await reader.get(f"{HOME}/items/cart", params=ALICE)).status_code == 200
-        for answer in (
-            await reader.put(f"{HOME}/items/cart", json={"value": 1}, params=ALICE),
-            await reader.post(f"{HOME}/turns", json={"role": "user", "content": "x"}, params=ALICE),
-            await reader.delete(HOME, params=ALICE),
-        ):
-            assert answer.status_code == 403
-
-
 async def test_a_turn_is_copied_in_its_own_transaction_and_goes_with_it(
     client: AsyncClient, database: Database, tenant: Tenant, tables: Tables, clock: SetClock
 ) -> None:
@@ -368,11 +355,3 @@ async def test_a_run_is_forgotten_by_its_name_and_by_its_conversation(client: As
     await put(client, "a", "Nincompoopish", home=f"/v1/working/{stored['conversation_id']}")
     assert (await client.delete("/v1/memories", params={"run_id": "trip", "purge": True})).status_code == 200
     assert await tables.holding("Nincompoopish") == []
-
-
-async def test_a_reset_takes_every_session(client: AsyncClient, other_client: AsyncClient) -> None:
-    await put(client, "cart", 1)
-    await put(other_client, "cart", 1)
-    await client.post("/v1/reset")
-    assert (await client.get(f"{HOME}/items/cart", params=ALICE)).status_code == 404
-    assert (await other_client.get(f"{HOME}/items/cart", params=ALICE)).status_code == 200
