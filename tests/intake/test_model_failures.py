@@ -51,17 +51,10 @@ FAILURES = {
     "quota": failure(429, message="You exceeded your current quota.", code="insufficient_quota"),
     "broken": failure(500),
     "overloaded": failure(529),
-    "no JSON": ScriptedAnswer(body=b"<html>bad gateway</html>"),
     "hung up": ScriptedAnswer(cut=Cut.BEFORE_ANSWER),
     "hangs": ScriptedAnswer(delay_s=30.0),
-    "malformed": body('{"facts": [{"text": '),
-    "empty": body(""),
     "prose": body("Sure! How can I help you today?"),
     "prose with facts": body("The user lives in Oslo and is allergic to nuts."),
-    "a refusal": body("I'm sorry, but I can't extract personal facts from that.", finish_reason="content_filter"),
-    "nonsense": body('["The duke of Bohemia sails to Lima in 1644"]'),
-    "numbers": body("[1, 2, 3]"),
-    "cut before the first fact": body('{"facts": [{"te', finish_reason="length"),
     "out of tokens": body("", finish_reason="length"),
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
@@ -109,55 +108,16 @@ async def test_a_related_question_finds_the_fact(client: AsyncClient, embedder: 
     assert hit["score"] > 0.5
 
 
-async def test_a_limit_of_three_gives_three(client: AsyncClient) -> None:
-    await tell(client, INTRODUCTION, "alice")
-    got = await client.get("/v1/memories/search", params={"q": "what does Alice do", "user_id": "alice", "limit": 3})
-    assert len(got.json()["results"]) == 3
-
-
 async def test_an_added_fact_can_be_read(client: AsyncClient) -> None:
     [added] = await tell(client, "My name is Bob", metadata={"source": "chat"})
     read = (await client.get(f"/v1/memories/{added['id']}")).json()
     assert (read["memory"], read["user_id"], read["metadata"]) == ("User's name is Bob", "bob", {"source": "chat"})
 
 
-async def test_an_unknown_id_is_not_found(client: AsyncClient) -> None:
-    assert (await client.get("/v1/memories/fake-id")).status_code == 404
-
-
 async def test_all_memories_of_a_user_are_listed(client: AsyncClient) -> None:
     await tell(client, THREE, "alice")
     await tell(client, "My name is Bob")
     assert set(await known(client, "alice")) == {"User likes tea", "User likes rain", "User likes snow"}
-
-
-async def test_an_update_shows_and_changes_the_hash(client: AsyncClient) -> None:
-    [added] = await tell(client, "My name is Bob")
-    assert (await client.put(f"/v1/memories/{added['id']}", json={"text": "new text"})).status_code == 200
-    read = (await client.get(f"/v1/memories/{added['id']}")).json()
-    assert read["memory"] == "new text"
-    assert read["hash"] == hashlib.md5(b"new text", usedforsecurity=False).hexdigest()
-
-
-async def test_a_deleted_memory_is_gone(client: AsyncClient) -> None:
-    [added] = await tell(client, "My name is Bob")
-    assert (await client.delete(f"/v1/memories/{added['id']}")).status_code == 200
-    assert (await client.get(f"/v1/memories/{added['id']}")).status_code == 404
-
-
-async def test_delete_all_empties_one_user_only(client: AsyncClient) -> None:
-    await tell(client, THREE, "alice")
-    await tell(client, "My name is Bob")
-    assert (await client.delete("/v1/memories", params={"user_id": "alice"})).status_code == 200
-    assert await known(client, "alice") == []
-    assert await known(client) == ["User's name is Bob"]
-
-
-async def test_reset_leaves_no_memory_and_no_history(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
-    await tell(client, "My name is Bob")
-    assert (await client.post("/v1/reset")).status_code == 200
-    counts = await tables.counts(tenant.workspace_id)
-    assert (counts["memory"], counts["memory_history"], counts["memory_vector"]) == (0, 0, 0)
 
 
 async def test_the_same_fact_again_is_none_without_a_question(
@@ -266,13 +226,6 @@ async def test_one_fact_of_three_cannot_be_embedded(resources: Resources, tenant
         assert [each["memory"] for each in told["results"]] == ["User likes tea", "User likes rain", "User likes snow"]
         assert told["warnings"] == ["embedding_unavailable: 1 facts are kept without a vector, which follows later."]
         assert events((await answer(client, THREE))["results"]) == ["NONE"] * 3, "an equal text is known without one"
-
-
-@pytest.mark.parametrize("scope", [{}, {"user_id": ""}, {"user_id": None, "agent_id": None}])
-async def test_without_a_scope_the_error_says_so(client: AsyncClient, scope: dict[str, str | None]) -> None:
-    got = await client.post("/v1/memories", json={"messages": "My name is Bob", **scope})
-    assert got.status_code == 400
-    assert "user_id" in got.json()["detail"]
 
 
 async def test_a_prompt_replaces_the_instruction(client: AsyncClient, scripted: ModelSetup) -> None:
