@@ -154,7 +154,12 @@ CALLS: list[tuple[str, str, Any, str]] = [
     ("DELETE", f"/v1/goals/{UUID(int=7)}", None, "memory:delete"),
     ("GET", f"/v1/strategies/{UUID(int=7)}", None, "memory:read"),
     ("DELETE", f"/v1/strategies/{UUID(int=7)}", None, "memory:delete"),
-    ("POST", "/v1/tool-invocations", {"tool_name": "oar", "success": True, "user_id": "i"}, "memory:write"),
+    (
+        "POST",
+        "/v1/tool-invocations",
+        {"tool_name": "oar", "tool_input": {}, "success": True, "user_id": "i"},
+        "memory:write",
+    ),
     ("GET", "/v1/working/w/items/cart?user_id=i", None, "memory:read"),
     ("PUT", "/v1/working/w/items/cart?user_id=i", {"value": 1}, "memory:write"),
     ("POST", "/v1/working/w/turns?user_id=i", {"role": "user", "content": "x"}, "memory:write"),

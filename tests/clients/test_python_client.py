@@ -165,7 +165,10 @@ def test_a_listing_holds_one_page(service: Service) -> None:
         assert len(asked) == 2
 
 
-def test_a_lost_answer_is_asked_for_again_and_nothing_is_done_twice(service: Service, proxy: UnreliableProxy) -> None:
+def test_a_lost_answer_is_asked_for_again_and_nothing_is_done_twice(
+    service: Service, proxy: UnreliableProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loxodon._wire.FIRST_WAIT_S", 0.05)
     with Memory(proxy.url, service.key, retries=5) as memory:
         proxy.faults += [dropped, answer_lost, answer_cut, refused(503, "0", "store_unavailable"), refused(502)]
         stored = memory.add("The spare key is under the blue pot.", user_id="fay", dedup=False)

@@ -168,7 +168,8 @@ async def test_a_body_that_trickles_in_is_given_up(
 
 async def test_the_error_of_a_slow_body(resources: Resources, tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(middleware, "BODY_TIMEOUT_S", 0.05)
-    async with serving(replace(resources)) as app:
+    settings = resources.settings.model_copy(update={"max_body_bytes": 1_000_000})  # for an application of its own
+    async with serving(replace(resources, settings=settings)) as app:
         status, body, _ = await asked(app, head(MEMORIES, tenant.key, Content_Length=16), b"{")
     assert status == 408
     assert b'"code":"request_timeout"' in body

@@ -36,7 +36,10 @@ async def test_everything_is_gone(
     for each in (client, other_client):
         await body_of(each.post("/v1/goals", json={"description": "Move", **ALICE}), 201)
         await body_of(each.post("/v1/strategies", json={"description": "Ask first", **ALICE}), 201)
-        await body_of(each.post("/v1/tool-invocations", json={"tool_name": "oar", "success": True, **ALICE}), 201)
+        await body_of(
+            each.post("/v1/tool-invocations", json={"tool_name": "oar", "tool_input": {}, "success": True, **ALICE}),
+            201,
+        )
         await body_of(each.put("/v1/working/w/items/cart", json={"value": 1}, params=ALICE), 201)
         acme = await body_of(each.put("/v1/entities", json={"name": "Acme", "aliases": ["ACME Ltd"], **ALICE}), 201)
         ann = await body_of(each.put("/v1/entities", json={"name": "Ann", **ALICE}), 201)
