@@ -90,14 +90,12 @@ def worker(
 
 
 @app.command()
-def migrate(
-    revision: Annotated[str, typer.Option(help="Where to go to.")] = "head",
-) -> None:
+def migrate() -> None:
     """Bring the database to the newest revision; ensure LOXODON_BOOTSTRAP_API_KEY when it is set."""
     from service.launch.schema import migrate_database
 
     with errors_in_a_sentence():
-        migrate_database(settings(), revision)
+        migrate_database(settings())
 
 
 @app.command("wait-for-schema")

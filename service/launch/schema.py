@@ -23,7 +23,7 @@ REVOKED = (
 )
 
 
-def migrate_database(settings: Settings, revision: str = "head") -> None:
+def migrate_database(settings: Settings) -> None:
     """Runs the migrations as the owner, then makes sure that the key of LOXODON_BOOTSTRAP_API_KEY, if set, exists.
 
     Without DATABASE_URL it starts the embedded server, which must not be running: a running one is migrated already.
@@ -31,10 +31,10 @@ def migrate_database(settings: Settings, revision: str = "head") -> None:
     """
     named = settings.database.owner_url or settings.database.url
     if named is not None:
-        _bring_up_to_date(named.get_secret_value(), settings, revision)
+        _bring_up_to_date(named.get_secret_value(), settings)
         return
     with EmbeddedPostgres(settings.server.data_dir) as server:
-        _bring_up_to_date(server.url(MIGRATE_LOGIN), settings, revision)
+        _bring_up_to_date(server.url(MIGRATE_LOGIN), settings)
 
 
 def wait_for_schema(settings: Settings, *, role: str, timeout_s: float) -> None:
@@ -55,10 +55,9 @@ def wait_for_schema(settings: Settings, *, role: str, timeout_s: float) -> None:
         time.sleep(PAUSE_S)
 
 
-def _bring_up_to_date(url: str, settings: Settings, revision: str) -> None:
-    migrate.upgrade(url, settings, revision)
-    if revision == "head":
-        asyncio.run(generations.record_first(url, embedder_model(settings), settings.embedder.dim))
+def _bring_up_to_date(url: str, settings: Settings) -> None:
+    migrate.upgrade(url, settings)
+    asyncio.run(generations.record_first(url, embedder_model(settings), settings.embedder.dim))
     if settings.server.bootstrap_api_key is not None:
         found = asyncio.run(bootstrap.ensure_admin_key(url, settings.server.bootstrap_api_key.get_secret_value()))
         if found is FirstKey.REVOKED:
