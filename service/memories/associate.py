@@ -21,9 +21,9 @@ from service.runtime.transactions import append_audit, check, check_share_of, mi
 async def associate(
     workspace_id: UUID, relation: Relation, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> tuple[Relation, bool]:
-    """The edge, and whether it is new; the same triple again replaces it. Raises NotFound naming the end that is not
-    there, InvalidInput for memories of two users or agents, or one of them shared (no edge leads from one to the
-    other), or PreconditionFailed when the source is not as `expected`."""
+    """The edge, and whether it is new; the same triple again replaces it. Raises NotFound naming the missing end,
+    InvalidInput for memories of two users or agents, or one of them shared (no edge leads from one to the other), or
+    PreconditionFailed when the source is not as `expected`."""
     if relation.source_id == relation.target_id:
         raise InvalidInput("target_id: a memory cannot be related to itself.", field="target_id")
     properties, _ = await pii.clean_object(relation.properties, "properties", res)
@@ -78,7 +78,7 @@ async def dissociate(
     *,
     expected: Expected | None = None,
 ) -> int:
-    """How many edges from source to target went; none is fine. Raises as `associate` does."""
+    """The number of deleted edges from source to target, which may be 0. Raises as `associate` does."""
     async with plain_transaction(workspace_id, res, request) as session:
         await check_share_of(session, workspace_id, [source_id, target_id], request)
         ends = await edges.lock_ends(session, workspace_id, [source_id, target_id], now=res.clock())

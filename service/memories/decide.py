@@ -1,8 +1,8 @@
-"""What is to happen to the memories because of one text: decided outside the lock, and checked again inside it.
+"""What one text changes about the memories: decided outside the lock, and checked again inside it.
 
 A text that a memory has already, word for word or in the same words (docs/decisions/011-similarity.md), needs no
-judgement. Everything else takes a decision next to the nearest live memories of exactly the same scope and channel: by
-the model where it may be asked, else by the rules.
+judgement. Any other is compared with the nearest live memories of exactly the same scope and channel: by the model
+where it may be asked, else by the rules.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MERGE_FAILED = "merge_failed: a merged text could not be kept, the new text was 
 
 
 async def compare(draft: Draft, res: Resources) -> Draft:
-    """The draft with the memories near it, and its decision if that needs no judgement."""
+    """The draft with the memories near it, and with its decision if that needs no judgement."""
     if draft.options.dedup:
         async with res.db.read(draft.scope.workspace_id, generic_plans=True) as session:
             draft = replace(draft, seen=(await find_neighbours(session, draft, res)).neighbours)
@@ -79,8 +79,8 @@ async def find_neighbours_of_many(session: Session, drafts: Sequence[Draft], res
 
 
 def without_judgement(draft: Draft, limits: Settings) -> Decision | None:
-    """The decision on a text that is to be kept whatever is there, that is known, or that has nothing near it; None
-    for any other. A fact with nothing near it is judged, so that its evidence says so."""
+    """The decision on a text that is kept in any case, that is known, or that has nothing near it; None for any other.
+    A fact with nothing near it is judged, so that its evidence says so."""
     if not draft.options.dedup:
         return _unjudged(draft, Edit(Action.ADD, None, draft.clean), Reason.DEDUP_OFF)
     if equal := _equal(draft, draft.seen):
@@ -99,7 +99,7 @@ def _equal(draft: Draft, seen: Sequence[Neighbour]) -> Neighbour | None:
 
 
 def said_again(draft: Draft, equal: Neighbour) -> Decision:
-    """Of the very text of a memory; said before that began, it is older news."""
+    """The decision on the exact text of a memory; it is older news if it was said before that memory began."""
     earlier = equal.start is not None and draft.start < equal.start
     return _unjudged(draft, Edit(Action.NONE, equal, earlier=earlier, renewed=not earlier), Reason.SAME_TEXT)
 
@@ -115,7 +115,8 @@ def is_same(new: str, old: str) -> bool:
 
 
 def _for_single_text(decision: Decision, draft: Draft) -> Decision:
-    """A single text is kept or known: its first edit counts, and with an update what that retires."""
+    """A single text is added or known: only its first edit counts, and after an update also those that retire
+    others."""
     if draft.fact is not None:
         return decision
     first, *rest = decision.edits
@@ -128,19 +129,19 @@ def _for_single_text(decision: Decision, draft: Draft) -> Decision:
 
 
 def by_rules(draft: Draft, seen: tuple[Neighbour, ...], limits: Settings) -> Draft:
-    """The draft as the rules decide it next to `seen`; pure, so it also runs inside the scope lock."""
+    """The draft as the rules decide it, compared with `seen`; pure, so it also runs inside the scope lock."""
     draft = replace(draft, seen=seen)
     decision = without_judgement(draft, limits) or _for_single_text(judge(draft.statement, seen), draft)
     return replace(draft, decision=decision)
 
 
 def each_by_rules(drafts: Sequence[Draft], limits: Settings) -> list[Draft]:
-    """Several drafts, each next to what it has seen."""
+    """Several drafts, each compared with what it has seen."""
     return [by_rules(each, each.seen, limits) for each in drafts]
 
 
 async def with_texts(decision: Decision, draft: Draft, res: Resources) -> Decision:
-    """The decision with the texts that it wrote itself, redacted and embedded. Where that fails, the draft is added as
+    """The decision with the texts that it wrote itself redacted and embedded. Where that fails, the draft is added as
     it is, with a warning."""
     own = {each.text for each in decision.edits if each.text is not None and each.text != draft.clean}
     if not own:
@@ -160,15 +161,15 @@ async def with_texts(decision: Decision, draft: Draft, res: Resources) -> Decisi
 
 
 async def confirm(session: Session, draft: Draft, res: Resources, *, last: bool = False) -> Draft:
-    """The draft, if its decision holds under the scope lock. Raises Stale where it does not; with `last` the rules
-    decide then."""
+    """The draft, if its decision still holds under the scope lock. If not, raises Stale; with `last` the rules decide
+    instead."""
     if not draft.options.dedup:
         return draft
     return holding(draft, await find_neighbours(session, draft, res), res, last=last)
 
 
 def holding(draft: Draft, found: Neighbours, res: Resources, *, last: bool) -> Draft:
-    """The draft next to what was found under the lock; as `confirm`."""
+    """Like `confirm`, with what was found under the lock."""
     try:
         draft = _still_holds(draft, found, res)
     except Stale:
@@ -179,10 +180,10 @@ def holding(draft: Draft, found: Neighbours, res: Resources, *, last: bool) -> D
 
 
 def _still_holds(draft: Draft, found: Neighbours, res: Resources) -> Draft:
-    """The draft, or the same as a duplicate of an equal row that came in between.
+    """The draft, or the draft as a duplicate of an equal row that was added meanwhile.
 
-    Raises Stale when a memory that the decision is about has changed or is gone, or a new one is near enough to matter
-    to it, or about the same thing.
+    Raises Stale when a memory that the decision is about has changed or was deleted, or when a new one is near enough
+    to affect it, or about the same thing.
     """
     decision, there = draft.decision, found.neighbours
     if decision is None:
@@ -205,5 +206,5 @@ def _still_holds(draft: Draft, found: Neighbours, res: Resources) -> Draft:
 
 
 def _bears_on(draft: Draft, newcomer: Neighbour) -> bool:
-    """Whether the rules would decide otherwise because of a memory that was not there, or another one, before."""
+    """Whether the rules would decide differently because of a memory that is new or has changed."""
     return not judge(draft.statement, (newcomer,)).only_adds

@@ -1,9 +1,9 @@
-"""Carries out a decision under the scope lock: its edits in their order, and what became of each.
+"""Carries out a decision under the scope lock: its edits in order, and the outcome of each.
 
-Not PATCH and PUT of a memory (revise.py). The facts of a conversation follow the workspace's policy for contradictions;
-a single text changes what it is about in place. in_place: a memory is changed or archived under its id. supersede: both
-stay, the old one is valid until the new one begins and tied to it. prefer_old: the new one is not stored. flag_review:
-the new one waits until a person accepts it. See docs/decisions/019-contradiction-policy.md.
+PATCH and PUT of a memory are in revise.py. The facts of a conversation follow the workspace's policy for
+contradictions; a single text changes the memory it is about in place. in_place: a memory is changed or archived under
+its id. supersede: both stay, linked, and the old one is valid until the new one begins. prefer_old: the new one is not
+stored. flag_review: the new one waits until a person accepts it. See docs/decisions/019-contradiction-policy.md.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ FLAGGED = "contradiction_policy: flagged, it counts once POST /v1/reviews/{id}/a
 
 @dataclass(frozen=True, slots=True)
 class EditContext:
-    """What all edits of one decision share. `turn`: where a fact was said, None for a single text.
+    """What all edits of one decision share. `turn`: where a fact was said; None for a single text.
 
     `only_edit`: nothing was written since the neighbours were read under the lock, and the decision has one edit, so no
-    equal text can be there but those. `batch`: where new rows may join others. `new_id`: of the memory that is added.
+    other equal text can exist. `batch`: collects new rows that are written together. `new_id`: the id of the memory
+    that is added.
     """
 
     session: Session
@@ -70,9 +71,9 @@ async def carry_out(
 ) -> list[Outcome]:
     """Carries out the draft's decision; at least one outcome for a single text. Raises Gone.
 
-    The evidence is kept with every memory they touch; edits of one decision are undone together. `first`: nothing was
-    written since the neighbours were read under the lock. A row that is merely added joins the `batch`; anything else
-    reads, so the batch is written before.
+    The evidence is kept with every memory that the edits change; edits of one decision are undone together. `first`:
+    nothing was written since the neighbours were read under the lock. A row that is merely added joins the `batch`; any
+    other edit reads, so the batch is written first.
     """
     decision = _decided(draft)
     policy = policy_of(draft, decision.edits, res.settings) if turn else "in_place"
@@ -109,8 +110,8 @@ async def _by_policy(policy: Policy, context: EditContext, draft: Draft, edits: 
 
 
 def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy:
-    """What becomes of the memories that these edits contradict; a correction is always taken. What begins later than
-    now leaves in place what holds until then."""
+    """The policy for the memories that these edits contradict; a correction is always accepted. What begins in the
+    future does not replace what is valid until then."""
     if not any(each.action in CONTRADICTS and each.target for each in edits):
         return "in_place"
     if draft.fact is not None and draft.fact.correction:
@@ -122,7 +123,7 @@ def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy
 
 
 async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
-    """An update keeps the id, a delete archives; an update of nothing that was shown does nothing."""
+    """An update keeps the id, a delete archives; an update of a memory that was not shown does nothing."""
     session, res, target = context.session, context.res, edit.target
     if target is not None and edit.action is Action.NONE:
         return await _unchanged(context, draft, edit, target)
@@ -145,7 +146,7 @@ async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
 
 
 async def _unchanged(context: EditContext, draft: Draft, edit: Edit, target: Neighbour) -> Outcome:
-    """What is known stays; the statement says it again, or is older news and becomes its history."""
+    """The known memory stays; the statement repeats it, or is older news and becomes part of its history."""
     session, res, kept_as = context.session, context.res, None
     workspace_id, given = draft.scope.workspace_id, draft.given
     await write.keep_evidence(session, draft.scope, target.id, draft.evidence)
@@ -180,12 +181,12 @@ def _with_unused_fields(draft: Draft, target: UUID) -> Draft:
 
 
 def _follows(draft: Draft, target: Neighbour) -> bool:
-    """Whether it is newer than the target; two statements of one moment are in no order."""
+    """Whether it is newer than the target; two statements of the same moment have no order."""
     return target.start is not None and draft.start > target.start
 
 
 async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
-    """The new text is a new memory; what it contradicts stays, is valid until now, and is tied to it."""
+    """The new text is a new memory; what it contradicts stays, is valid until now, and is linked to it."""
     outcomes, retired = [], []
     for edit, draft in ready:
         if edit.target is not None and edit.action in CONTRADICTS:
@@ -203,7 +204,7 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
         outcomes.append(known or await _add(context, new, replace(edit, target=None)))
     by = next((each.memory_id for each in outcomes if each.memory_id), None)
     for target, draft in retired:
-        if by is None or by == target.id:  # nothing took its place, or it is what it was
+        if by is None or by == target.id:  # nothing replaced it, or it did not change
             continue
         session, res, ruling_id = context.session, context.res, context.ruling_id
         at, why = draft.start, draft.evidence
@@ -214,7 +215,8 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
 
 
 async def prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) -> list[Outcome]:
-    """Keeps what is known and the evidence, not the new fact. Without an id: the turn is no source of the old one."""
+    """Keeps the known memory and the evidence, not the new fact. Has no id: the turn is not a source of the old
+    memory."""
     outcomes = []
     for edit in edits:
         target = edit.target
@@ -228,7 +230,7 @@ async def prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) 
 
 
 async def flag(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
-    """Stores what contradicts out of sight until a person accepts it; what it contradicts stays as it is."""
+    """Stores the contradicting text hidden until a person accepts it; what it contradicts stays as it is."""
     deletes = [
         reviews.ProposedChange("DELETE", each.target.id)
         for each, _ in ready
@@ -268,7 +270,7 @@ async def _flagged(
 
 
 async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None = None) -> Outcome | None:
-    """The outcome when another memory than the target has this very text already."""
+    """The outcome when a memory other than the target already has exactly this text."""
     if not draft.options.dedup or (context.only_edit and draft.merged is None):
         return None
     besides = target.id if target else None
@@ -290,7 +292,7 @@ async def _add(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
 
 
 def dedup_of(edit: Edit) -> Dedup:
-    """The edit in the terms of deduplication, which stores of a single text answer with."""
+    """The edit in terms of deduplication, as the responses for a single text show it."""
     target = edit.target
     return Dedup(DEDUP_ACTION[edit.action], target.id if target else None, target.similarity if target else None)
 

@@ -1,4 +1,4 @@
-"""Deleting one memory, several, and what has outlived its time. Its history stays."""
+"""Deletes one memory, several, or those that have expired. Their history stays."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from service.runtime.transactions import (
 
 @dataclass(frozen=True, slots=True)
 class ForgottenMemory:
-    """What became of one id: deleted now, deleted before, or (neither) never seen."""
+    """The outcome for one id: deleted now, deleted before, or (neither) never seen."""
 
     id: UUID
     deleted: bool = False
@@ -39,7 +39,7 @@ class ForgottenMemory:
 async def forget(
     workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> ForgottenMemory:
-    """Deletes one memory; again is fine. Raises NotFound for an id that was never seen, or PreconditionFailed."""
+    """Deletes one memory; may be repeated. Raises NotFound for an id that was never seen, or PreconditionFailed."""
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, workspace_id, memory_id)
     if memory is None:
@@ -70,8 +70,8 @@ async def _deleted_before(
 async def forget_many(
     workspace_id: UUID, ids: Sequence[UUID], res: Resources, request: WriteContext
 ) -> list[ForgottenMemory]:
-    """What became of each id, in their order; all in one transaction. Unknown ids do not
-    keep the others from being deleted; a shared memory does, for a request that may not write such."""
+    """The outcome for each id, in order; all in one transaction. Unknown ids do not prevent the others from being
+    deleted; a shared memory does, if the request may not write shared memories."""
     async with plain_transaction(workspace_id, res, request) as session:
         await check_share_of(session, workspace_id, ids, request)
         deleted: set[UUID] = set()
@@ -90,8 +90,8 @@ def parts(ids: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
 
 
 async def remove_outlived(res: Resources) -> int:
-    """Deletes memories that have outlived their `expires_at` or the retention of their workspace, in batches until none
-    is left. Returns how many, of all workspaces; each has a DELETE in its history."""
+    """Deletes memories that are past their `expires_at` or the retention of their workspace, in batches until none is
+    left. Returns their number in all workspaces; each has a DELETE in its history."""
     removed = 0
     while True:
         async with res.db.read(NIL_WORKSPACE) as session:

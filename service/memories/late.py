@@ -1,7 +1,7 @@
-"""Older news: what a statement says of a time before the one that is known, kept as a past version.
+"""Late statements about an earlier time than the known one, kept as past versions.
 
-Its place is found among all versions of the memory it is about, so the order of arrival makes no difference: what holds
-now, and what held when, ends the same. Everything that changes for it is undone together.
+A statement is placed among all versions of the memory it is about, so the order of arrival makes no difference to what
+is valid now or was valid before. All its changes are undone together.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KEPT = "kept_as_history: it is older than what is known, so it was kept as what 
 
 @dataclass(frozen=True, slots=True)
 class LateNews:
-    """What all changes for one statement share."""
+    """What all changes because of one statement share."""
 
     session: Session
     scope: Scope
@@ -43,8 +43,8 @@ class LateNews:
 
 
 async def keep_as_history(session: Session, draft: Draft, edit: Edit, res: Resources) -> tuple[Draft, UUID | None]:
-    """Keeps the draft as what the target of its edit was before. Returns it with a warning, and the id of the version;
-    None where the target only began earlier than was known. Raises Gone."""
+    """Keeps the draft as an earlier version of the target of its edit. Returns it with a warning, and the id of the
+    version; None if the target only began earlier than was known. Raises Gone."""
     target = edit.target
     assert target is not None, "it is older than something"
     version = await keep(session, draft, target.id, res, previous=edit.previous)
@@ -56,8 +56,8 @@ async def keep_as_history(session: Session, draft: Draft, edit: Edit, res: Resou
 async def keep(
     session: Session, draft: Draft, target: UUID, res: Resources, *, previous: Neighbour | None = None
 ) -> UUID:
-    """Keeps the draft as a version that `target` had before; returns the id of the version, which may say it already.
-    `previous`: another memory, which held until the draft begins. Raises Gone."""
+    """Keeps the draft as an earlier version of `target`; returns the id of the version, which may be an existing one.
+    `previous`: another memory, which is valid until the draft begins. Raises Gone."""
     line = await versions.line(session, draft.scope.workspace_id, target)
     ids = {target, *(each.id for each in line), *([previous.id] if previous else [])}
     if await history.lock(session, draft.scope.workspace_id, ids) != ids:
@@ -76,17 +76,17 @@ async def keep(
 
 
 async def _say_again(news: LateNews, here: Place, at: datetime) -> None:
-    """The version that says it already was said at this time, too, and may begin with it."""
+    """Notes that an equal version was said at this time, too, and lets it begin then if it began later."""
     known, workspace_id = here.known, news.scope.workspace_id
     assert known is not None, "the caller has looked"
-    if known is here.after and known.t_valid == known.said_at[0]:  # it holds since it was said first
+    if known is here.after and known.t_valid == known.said_at[0]:  # it is valid from when it was first said
         await _set(news, known, {"t_valid": here.t_valid})
         await _cut(news, here.before, here.start)
     await versions.say_again(news.session, workspace_id, known.id, at)
 
 
 async def _make_room(news: LateNews, here: Place, target: UUID) -> None:
-    """The versions on both sides end and begin where the statement does."""
+    """Lets the version before end, and the one after begin, where the statement does."""
     before, after = here.before, here.after
     if before is not None and here.is_split:
         await _split(news, before, here.start, target)
@@ -104,7 +104,8 @@ async def _cut(news: LateNews, before: Version | None, at: datetime) -> None:
 
 
 async def _split(news: LateNews, version: Version, at: datetime, target: UUID) -> None:
-    """A version that was said before and after: a copy holds until `at`, the version itself since it was said again."""
+    """Splits a version that was said before and after: a copy is valid until `at`, the version itself from when it was
+    said again."""
     first = [moment for moment in version.said_at if moment <= at]
     again = [moment for moment in version.said_at if moment > at]
     copy, history_id, workspace_id = uuid7(), uuid7(), news.scope.workspace_id
@@ -126,7 +127,7 @@ async def _split(news: LateNews, version: Version, at: datetime, target: UUID) -
 
 
 async def _set(news: LateNews, version: Version, values: Mapping[str, Any]) -> None:
-    """Sets columns of a version; its history and the decision behind it tell."""
+    """Sets columns of a version, with an entry in its history and in the decision."""
     workspace_id, res = news.scope.workspace_id, news.res
     was = await history.snapshot(news.session, workspace_id, version.id, generation=res.generation)
     if was is None:
@@ -137,7 +138,7 @@ async def _set(news: LateNews, version: Version, values: Mapping[str, Any]) -> N
 
 
 async def _add(news: LateNews, draft: Draft, here: Place, target: UUID) -> UUID:
-    """The statement as a row: a past version, or under the policy that keeps superseded memories one of those."""
+    """Adds the statement as a past version, or as a superseded memory under the policy that keeps those."""
     session, res, workspace_id = news.session, news.res, news.scope.workspace_id
     given = replace(draft.given, t_valid=here.t_valid, t_invalid=here.t_invalid)
     new = replace(draft, given=given, options=replace(draft.options, dedup=False)).finish(uuid7())
@@ -165,7 +166,7 @@ async def _decided(news: LateNews, memory_id: UUID, history_id: UUID) -> None:
 
 
 async def _tie(news: LateNews, here: Place, new_id: UUID) -> None:
-    """What comes after supersedes the statement, and the statement what comes before."""
+    """Adds the edges: the next version supersedes the statement, and the statement the previous one."""
     session, workspace_id, now = news.session, news.scope.workspace_id, news.res.clock()
     before, after, supersedes = here.before, here.before if here.is_split else here.after, RelationType.SUPERSEDES
     if after is not None:
@@ -177,7 +178,7 @@ async def _tie(news: LateNews, here: Place, new_id: UUID) -> None:
 
 
 async def _end(news: LateNews, memory_id: UUID, at: datetime, by: UUID) -> None:
-    """Another memory that held until the statement began."""
+    """Ends another memory, which was valid until the statement began."""
     session, scope, evidence, res = news.session, news.scope, news.evidence, news.res
     if res.settings.memories.contradiction_policy == "supersede":
         await write.supersede(session, scope, memory_id, by, evidence, res, at=at, ruling_id=news.ruling_id)

@@ -1,12 +1,12 @@
-"""Promotion: what was learned in one channel becomes known in all of them, or to the whole workspace.
+"""Promotion: makes what was learned in one channel known in all channels, or to the whole workspace.
 
-The memory stays where it is; a copy in `_global` for the same user leads back to it by a PROMOTED_FROM edge, which also
-makes promoting twice harmless. A copy is not compared with what lies near it: only a live memory of `_global` with
-exactly this text is taken instead of a second one. The copy is a decision that can be undone, and goes with its
-original. By the clock a memory is promoted once: a copy that somebody undid or deleted does not come back by itself.
+The memory stays where it is; a copy in `_global` for the same user is connected to it by a PROMOTED_FROM edge, which
+also makes promoting twice harmless. A copy is not compared with similar memories: only a live memory of `_global` with
+exactly this text is used instead of a copy. The copy is a decision that can be undone, and it is deleted with its
+original. The scheduled job promotes a memory once: a copy that somebody undid or deleted does not come back by itself.
 
-What is shared with the workspace knows nothing of where it comes from: no edge, no turns, no words of its neighbours.
-It is a memory of its own, and outlives the original.
+A copy for the workspace has no trace of its origin: no edge, no turns, no words of neighbouring turns. It is a memory
+of its own and outlives the original.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ async def promote(
 async def promote_if_worthy(
     workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
 ) -> PromotedMemory | None:
-    """By the clock, without anybody asking: the copy of a memory that meets all thresholds of the workspace. None for
-    one that does not, no longer holds, is gone, or was promoted before, even if the copy is gone by now."""
+    """For the scheduled job: the copy of a memory that meets all thresholds of the workspace. None for one that does
+    not, is no longer valid, was deleted, or was promoted before, even if that copy was deleted since."""
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None or memory.scope.channel == GLOBAL_CHANNEL:
@@ -102,8 +102,8 @@ async def promote_if_worthy(
 
 
 async def archive_outdated(workspace_id: UUID, copy_id: UUID, res: Resources, request: WriteContext) -> bool:
-    """Archives a copy whose originals all say something else by now, or hold no more; what they say now may be promoted
-    in its turn. False for one that is gone, or was changed by hand."""
+    """Archives a copy whose originals have all changed since, or are no longer valid; they may then be promoted again.
+    False for a copy that was deleted or changed by hand."""
     async with res.db.read(workspace_id) as session:
         copy = await memories.get(session, workspace_id, copy_id)
     if copy is None:
@@ -151,7 +151,7 @@ async def share(
 
 
 async def _locked(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
-    """The memory, with the lock of an end of edges."""
+    """The memory, locked like an end of an edge."""
     ends = await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
     original = await memories.get(session, workspace_id, memory_id)
     if not ends or original is None:
@@ -162,7 +162,7 @@ async def _locked(session: Session, workspace_id: UUID, memory_id: UUID, res: Re
 async def _promoted(
     session: Session, original: Memory, figures: Promotion, request: WriteContext, res: Resources, **why: str | None
 ) -> PromotedMemory:
-    """The memory of `_global`, which is tied to the original, noted and audited unless it was before."""
+    """The memory of `_global`, linked to the original, noted and audited unless it was before."""
     workspace_id = original.scope.workspace_id
     known = await _known(session, original, res)
     if known is not None:
@@ -236,7 +236,7 @@ async def _note(
     res: Resources,
     **details: Any,
 ) -> None:
-    """The audit entry, with all that justified the promotion."""
+    """Writes the audit entry, with everything that justified the promotion."""
     ids = [original.id, copy.id]
     details = {"reason": None, "by": "request", **details}
     await append_audit(session, "promote", original.scope, ids, request, res, promotion=figures, **details)

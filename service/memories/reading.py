@@ -1,6 +1,6 @@
-"""Memories read: one, a list of them, what is connected to them, and where they come from. Each verb is one snapshot.
+"""Reads memories: one, a list, those connected to them, and where they come from. Each verb reads one snapshot.
 
-Lists end where an answer is full (sizes.PAGE_BYTES), which may be before their limit.
+A list ends where the response is full (sizes.PAGE_BYTES), which may be before its limit.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class ListQuery:
 
 
 class MemoryList(NamedTuple):
-    """A page of memories; `last`: the place of the last one where more follow; `total`: if it was counted."""
+    """A page of memories; `last`: the place of the last one if more follow; `total`: the number, if counted."""
 
     memories: Sequence[LeanMemory]
     last: PageKey | None
@@ -127,7 +127,7 @@ async def get(
 async def get_items(
     workspace_id: UUID, ids: Sequence[UUID], detail: Detail, res: Resources
 ) -> tuple[Mapping[UUID, LeanMemory], int]:
-    """The unexpired ones of the first of these memories, and how many of the ids those were."""
+    """The unexpired memories among the first of these ids, and how many ids were read."""
     async with res.db.read(workspace_id) as session:
         return await memories.get_items(session, workspace_id, ids, detail, alive_at=res.clock())
 
@@ -166,7 +166,7 @@ async def tagged(
     limit: int,
     detail: Detail,
 ) -> TaggedList:
-    """The memories that meet `narrow` after the first `skip`, the most important first."""
+    """The memories that match `narrow` after the first `skip`, most important first."""
     now = res.clock()
     here = scopes.matching("m", scope) & visibility.not_expired_nor_in_review("m", now)
     here &= visibility.present("m", include_archived=include_archived, valid_at=None)
@@ -206,7 +206,7 @@ async def connected(query: Query, ids: Sequence[UUID], res: Resources) -> Connec
 
 
 class WalkedMemories(NamedTuple):
-    """Where a walk began, the walk, and the memories of its next `steps` after those skipped."""
+    """The start of a walk, the walk, and the memories of its next `steps` after the skipped ones."""
 
     start: Memory
     walk: Walk

@@ -1,7 +1,7 @@
 """Reviews: a person accepts or rejects a new fact that contradicts what is known.
 
-Accepted, the fact does what the curator wanted: it takes the place of the memory it contradicts, under the id of that
-memory. That is a decision of its own, so it can be undone. Rejected, the fact is removed.
+An accepted fact does what the curator wanted: it replaces the memory it contradicts, under the id of that memory. That
+is a decision of its own, so it can be undone. A rejected fact is removed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OPERATION: Mapping[Resolved, Operation] = {"accepted": "review_accepted", "rejec
 
 @dataclass(frozen=True, slots=True)
 class ReviewWithMemories:
-    """A review with the memory that waits (None once it is gone) and those that it contradicts, as they are now."""
+    """A review with the waiting memory (None if deleted) and those that it contradicts, as they are now."""
 
     review: Review
     memory: Memory | None
@@ -51,7 +51,7 @@ class ReviewWithMemories:
 
     @property
     def version(self) -> int:
-        """Another one as soon as any of the memories changes or goes; it says nothing else."""
+        """Differs as soon as any of the memories is changed or deleted; has no other meaning."""
         there = [self.memory, *self.contradicts] if self.memory else self.contradicts
         return zlib.crc32(" ".join(f"{each.id}:{each.version}" for each in there).encode())
 
@@ -59,8 +59,8 @@ class ReviewWithMemories:
 async def pending(
     scope: Scope, res: Resources, *, after: tuple[datetime, UUID] | None, limit: int
 ) -> tuple[list[ReviewWithMemories], bool]:
-    """The pending reviews of the scope after a place, oldest first, about as many as an answer has room for; and
-    whether more follow."""
+    """The pending reviews of the scope after a place, oldest first, about as many as fit a response; and whether more
+    follow."""
     read: list[ReviewWithMemories] = []
     async with res.db.read(scope.workspace_id) as session:
         found = await reviews.page(session, scope, after=after, limit=limit + 1, now=res.clock())
@@ -88,7 +88,7 @@ async def with_memories(session: Session, workspace_id: UUID, found: list[Review
 async def accept(
     workspace_id: UUID, review_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> ReviewWithMemories:
-    """Lets the flagged memory count. Raises NotFound, Conflict when it was rejected before or is gone, or
+    """Accepts the flagged memory. Raises NotFound, Conflict when it was rejected before or deleted, or
     PreconditionFailed when it or what it contradicts is not as `expected`."""
     return await _resolve(workspace_id, review_id, "accepted", res, request, expected)
 
@@ -109,7 +109,7 @@ async def _resolve(
     request: WriteContext,
     expected: Expected | None,
 ) -> ReviewWithMemories:
-    for _ in range(2):  # a second try finds what another request made of it meanwhile
+    for _ in range(2):  # a second try finds how another request resolved it
         async with res.db.read(workspace_id) as session:
             found = await reviews.get(session, workspace_id, review_id)
             pending = await memories.get(session, workspace_id, found.memory_id) if found else None
@@ -169,7 +169,8 @@ async def _lock(session: Session, workspace_id: UUID, review: Review) -> None:
 
 
 async def _carry_out(session: Session, pending: Memory, review: Review, res: Resources) -> None:
-    """The change in place. Where what was contradicted is gone or archived by now, the fact simply counts."""
+    """Makes the change in place. If the contradicted memory was deleted or archived since, the fact simply becomes
+    valid."""
     workspace_id = pending.scope.workspace_id
     there = await memories.get_many(
         session, workspace_id, [change.target_id for change in review.changes], alive_at=res.clock()
@@ -223,7 +224,7 @@ def _start(pending: Memory) -> datetime:
 
 
 def _values(old: Memory, new: Memory) -> dict[str, Any]:
-    """What an update takes over; tags, categories and metadata are united, as in every update."""
+    """What an update takes over; tags, categories and metadata are merged, as in every update."""
     return {
         **updates.text_columns(CleanText(new.text)),
         "timestamp": new.timestamp,

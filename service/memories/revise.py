@@ -1,8 +1,8 @@
-"""Changes of one memory by hand: in part (PATCH), with another text (PUT), or brought back from the archive.
+"""Changes one memory by hand: some fields (PATCH), the text (PUT), or out of the archive (restore).
 
-A new text passes PII like the first one, and everything that follows from a text is made anew: hash, words, times,
-categories, and the type unless a caller chose it. The vector is made in the request (PUT) or by a job (PATCH); until
-then the memory is found by its words, never by a vector of the old text.
+A new text is redacted like the first one, and everything derived from the text is computed again: hash, words, times,
+categories, and the type unless a caller chose it. The vector is computed in the request (PUT) or by a job (PATCH);
+until then the memory is found by its words, never by a vector of the old text.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ async def restore(
             now = res.clock()
             await memories.release_expired(session, workspace_id, [found.hash], now=now)
             await updates.set_columns(session, workspace_id, memory_id, {"archived": False}, now=now)
-            # as fresh as a new one, or the next round of forgetting would archive it again
+            # as fresh as a new one; else the next forgetting run would archive it again
             fresh = {"relevance": 1.0, "salience": MEMORY_STAT.c.base_salience, "last_accessed": now, "stale_at": None}
             await updates.set_stat(session, workspace_id, memory_id, fresh)
             await write.record(session, found.scope, memory_id, found.text, found.text, was)
@@ -101,7 +101,7 @@ async def restore(
 
 
 async def _prepared(memory: Memory, revision: Revision, res: Resources) -> Draft:
-    """What is to be written, redacted; with a text, everything that follows from it."""
+    """What is to be written, redacted; with a text, everything derived from it."""
     settings = res.settings
     chosen = revision.type or (memory.kind.type if memory.kind.source is ClassificationSource.EXPLICIT else None)
     record = memory.role is not None
@@ -113,7 +113,7 @@ async def _prepared(memory: Memory, revision: Revision, res: Resources) -> Draft
             type_confidence=memory.kind.confidence if revision.type is None else revision.type_confidence,
             tags=revision.tags or (),
             metadata=revision.metadata or {},
-            # a message keeps its day; a correction by hand speaks of today
+            # a message keeps its date; a correction by hand refers to today
             timestamp=memory.timestamp if record else None,
             timezone=settings.memories.timezone,
         ),
@@ -128,7 +128,7 @@ async def _prepared(memory: Memory, revision: Revision, res: Resources) -> Draft
 
 
 def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
-    """The columns that become different, by name; raises InvalidInput when a memory would end before it begins."""
+    """The columns that change, by name; raises InvalidInput when a memory would end before it begins."""
     values: dict[str, Any] = {}
     if revision.text is not None and content_hash(draft.clean) != old.hash:
         weights = draft.term_weights.weights if draft.term_weights else None
@@ -160,7 +160,7 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
 
 
 def _analysed(draft: Draft) -> dict[str, Any]:
-    """The columns that the stages worked out of the new text."""
+    """The columns that the stages computed from the new text."""
     assert draft.kind is not None, "the pipeline is not through"
     assert draft.temporal is not None, "the pipeline is not through"
     return {
@@ -209,7 +209,7 @@ async def _write(
     await updates.set_columns(session, workspace_id, old.id, values, now=now)
     if "last_accessed" in revision.moments:
         await updates.set_stat(session, workspace_id, old.id, {"last_accessed": revision.moments["last_accessed"]})
-    if "fact_confidence" in values:  # what a person has set does not fade
+    if "fact_confidence" in values:  # what a person has set does not decay
         await updates.set_stat(session, workspace_id, old.id, {"base_confidence": None, "confidence": None})
     if "importance" in values:
         salience = dict.fromkeys(("base_salience", "salience"), values["importance"])

@@ -1,12 +1,12 @@
-"""Enrichment of memories: entities, relations between them, associations, and a summary of one line.
+"""Enrichment of memories: entities, relations between them, associations, and a one-line summary.
 
-By rules only, so the job costs milliseconds and needs no key; what a model found when the memory was written comes with
-the job and is stored beside. The nearest memories come with it too: deduplication looked them up already. It works on
-the text it read; when that changed before the result is written, nothing is written: that change queued a job of its
-own. Every link, relation and edge of a memory that the same text no longer gives is removed.
+By rules only, so the job takes milliseconds and needs no key; what a model found when the memory was written comes with
+the job and is stored, too. The nearest memories come with it too: deduplication looked them up already. It works on the
+text it read; if that has changed by the time the result is written, nothing is written, because the change queued a job
+of its own. Every link, relation and edge of a memory that its present text no longer yields is removed.
 
-Memories of one workspace whose jobs were claimed together take the same statements in one transaction: most of what an
-enrichment costs is round trips. When that fails, the loop runs each by itself.
+Memories of one workspace whose jobs were claimed together share statements and a transaction, because round trips are
+most of the cost of an enrichment. When that fails, the loop runs each by itself.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ SIMILAR_FROM = 0.8
 """Similarity from which a new memory is SIMILAR_TO an older one; related statements are at .6 to .8."""
 MAX_SIMILAR = 5
 BEFORE_WINDOW_S = 3_600.0
-"""How far back the memory may lie that OCCURRED_BEFORE another."""
+"""How long before another a memory may be to be connected to it by OCCURRED_BEFORE."""
 KNOWN_LIMIT = 2_000  # names of one user that are recognised in lower case; the oldest, because they recur
 LLM_CONFIDENCE, RULES_CONFIDENCE = 0.85, 0.9
 TOGETHER = 20
 """Memories in one transaction, at most: their rows stay locked for some 20 ms."""
 SPEAKERS = frozenset({"user", "the user", "assistant", "i", "me", "we", "you"})
-"""The speakers are no entities: the scope of the memory names them."""
+"""Speakers are not entities: the scope of the memory names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class EnrichmentInput:
-    """A memory as it was read, with what surrounds it. `similar`: the memories it is SIMILAR_TO with the similarity."""
+    """A memory as it was read, with its surroundings. `similar`: the memories it is SIMILAR_TO, with the similarity."""
 
     job: Job
     subject: MemoryToEnrich
@@ -82,8 +82,8 @@ class Extraction:
 
 
 async def run(job: Job, res: Resources) -> None:
-    """Writes entities, links, relations, associations, summary and enriched_at of one memory. A memory that is gone is
-    done."""
+    """Writes entities, links, relations, associations, summary and enriched_at of one memory. For a deleted memory
+    there is nothing to do."""
     await run_together([job], res)
 
 
@@ -108,7 +108,7 @@ def _one_each(jobs: Sequence[Job]) -> tuple[dict[UUID, Job], list[Job]]:
 async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
     workspace_id = next(iter(jobs.values())).workspace_id
     for memory_id, job in jobs.items():
-        if job.attempts > 1:  # the first attempt is counted with its result, or by the second
+        if job.attempts > 1:  # the first attempt is counted with its result or by the second attempt
             async with res.db.begin(workspace_id) as session:
                 await enrichment.count_attempt(session, workspace_id, memory_id, job.attempts)
     async with res.db.read(workspace_id, generic_plans=True) as session:
@@ -134,7 +134,7 @@ async def _read(
 
 
 def extract(reads: Sequence[EnrichmentInput], known: Mapping[EntityOwner, dict[str, NamedEntity]]) -> list[Extraction]:
-    """What the model and the rules find in each memory, in this order. A name that one memory brings is known to the
+    """What the model and the rules find in each memory, in this order. A name found in one memory is known for the
     next, as if they came one after the other."""
     extractions = []
     for read in reads:
@@ -142,15 +142,15 @@ def extract(reads: Sequence[EnrichmentInput], known: Mapping[EntityOwner, dict[s
         model, rules = find_by_model(read.job.payload), find_by_rules(read.subject.text, names)
         for each in (*model.named, *rules.named):
             names.setdefault(key(each.name), each)
-        if model.named or read.subject.version > 1:  # else no model has read it, nor an earlier text
+        if model.named or read.subject.version > 1:  # else no model has read it or an earlier text
             extractions.append(Extraction(read, LLM, LLM_CONFIDENCE, model))
         extractions.append(Extraction(read, RULES, RULES_CONFIDENCE, rules))
     return extractions
 
 
 async def _with_similar(session: Session, reads: Sequence[EnrichmentInput], res: Resources) -> list[EnrichmentInput]:
-    """With the memories each is SIMILAR_TO, the nearest first. A turn of a conversation has none: it resembles the
-    turns around it."""
+    """The inputs with the memories each is SIMILAR_TO, nearest first. A turn of a conversation has none, because it
+    resembles the turns around it."""
     found, by_values = [], False
     for read in reads:
         neighbours: Sequence[tuple[UUID, float]] = ()
@@ -242,7 +242,7 @@ async def _write_relations(
     there = await entity_relations.lock_ends(session, workspace_id, ends) if ends else {}
     kept = [one for one in relations if one.source_id in there and one.target_id in there]
     former = {extraction.read.subject.id for extraction in stated if extraction.read.subject.version > 1}
-    if former:  # what an earlier text stated may go with it
+    if former:  # what an earlier text stated may be removed with it
         await entity_relations.lock_evidenced(session, workspace_id, sorted(former))
     now = res.clock()
     await entity_relations.store_extracted(
@@ -284,8 +284,8 @@ async def _write_associations(
 
 
 def _associations(read: EnrichmentInput, res: Resources) -> list[Relation]:
-    """SIMILAR_TO each of `similar`, as strong as the similarity, and one OCCURRED_BEFORE from the memory just before,
-    the stronger the closer in time."""
+    """SIMILAR_TO each of `similar`, as strong as the similarity, and one OCCURRED_BEFORE from the preceding memory,
+    stronger the closer it is in time."""
     if not read.graph:
         return []
     subject = read.subject

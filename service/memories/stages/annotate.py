@@ -1,7 +1,8 @@
 """The importance, times, topics, type and term weights of a text.
 
-One call to the language model (`ask_model`) may answer for importance, expiry and topics. Its answer is taken part by
-part: what is missing or out of range is left to the rules, stage by stage. What the caller set counts before both.
+One call to the language model (`ask_model`) may answer for importance, expiry and topics. Its answer is used part by
+part: what is missing or out of range is left to the rules, stage by stage. What the caller set takes precedence over
+both.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from service.understanding import model_calls, prompts
 MAX_CATEGORIES = 5
 MAX_CATEGORY_CHARS = 60
 KIND_CONFIDENCE = 0.7
-"""Of a type that came with a fact, without a confidence of its own."""
+"""For a type that came with a fact but without a confidence of its own."""
 
 
 class AnnotationReply(BaseModel):
-    """Every part may be missing or wrong; `read` takes what it can."""
+    """Every part may be missing or wrong; `read_annotation` takes the usable ones."""
 
     importance: Any = None
     temporal: Any = None
@@ -48,7 +49,7 @@ class KindReply(BaseModel):
 
 
 async def ask_model(draft: Draft, res: Resources) -> Draft:
-    """The draft with the model's annotation; without one when there is no model, it may not be asked, or it fails."""
+    """The draft with the model's annotation; without one if there is no model, or it may not be asked, or fails."""
     if res.llm is None or not draft.options.use_llm or draft.annotation is not None:
         return draft
     prompt = prompts.annotate(draft.clean, reference=draft.timestamp, timezone=draft.given.timezone)
@@ -61,7 +62,7 @@ async def ask_model(draft: Draft, res: Resources) -> Draft:
 
 
 def _with_asked_end(draft: Draft) -> Draft:
-    """The draft with the model's word on how long it holds, but where the text says so itself."""
+    """The draft with the expiry that the model gave, unless the text itself names one."""
     asked, found = draft.annotation.temporal if draft.annotation else None, draft.temporal
     if asked is None or found is None or draft.given.t_invalid is not None:
         return draft
@@ -85,7 +86,7 @@ def _expiry(reply: AnnotationReply) -> Temporal | None:
 
 
 def moment(value: object) -> datetime | None:
-    """A time in an answer of the model; None for what is none."""
+    """A time in an answer of the model; None if it is not one."""
     if not isinstance(value, str):
         return None
     try:
@@ -104,10 +105,10 @@ def topics(value: object) -> tuple[str, ...] | None:
 
 
 async def find_times(draft: Draft, res: Resources) -> Draft:
-    """The draft with the times it names and until when it holds.
+    """The draft with the times it names and the end of its validity.
 
-    Part of the request and not of a job, because the answer and a dry run show the times. Records get mentions only: an
-    expiry years ago would push down exactly the answers to "when" (docs/decisions/012-time-of-turns.md).
+    Part of the request and not of a job, because the response and a dry run show the times. Records get mentions only:
+    an expiry years ago would push down exactly the answers to "when" (docs/decisions/012-time-of-turns.md).
     """
     zone = ZoneInfo(draft.given.timezone)
     if not temporal.may_have_time(draft.clean):
@@ -121,7 +122,7 @@ def _with_found_times(draft: Draft, zone: ZoneInfo) -> Draft:
 
 
 def _with_times(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Draft:
-    """The draft valid from when until when its text says that it holds, unless the caller says so."""
+    """The draft with the validity that its text states, unless the caller set it."""
     draft = replace(draft, temporal=_temporal(draft, mentions, zone))
     if draft.options.record:
         return draft
@@ -144,7 +145,7 @@ def _temporal(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Temp
     tag = stated or temporal.tag(text, mentions, reference)
     try:
         kind, valid_until = temporal.validity(text, mentions, reference, zone)
-    except OverflowError:  # in December 9999 the calendar ends before the appointment does
+    except OverflowError:  # in December 9999 the calendar ends before the event does
         kind, valid_until = TemporalType.TEMPORAL, None
     return Temporal(kind, valid_until if kind is TemporalType.TEMPORAL else None, tag, tuple(mentions))
 
@@ -156,7 +157,7 @@ def _later(moment: datetime | None, reference: datetime) -> datetime | None:
 
 async def annotate(draft: Draft, res: Resources) -> Draft:
     """The draft with its importance, topics and type (the caller's, else the model's, else the rules'), and the BM25
-    weights of the text that will be stored, so that the write need not work them out."""
+    weights of the text that will be stored, so that the write need not compute them."""
     may_ask = draft.options.use_llm and res.settings.llm.classifier_use_llm and not draft.options.record
     by_model = may_ask and res.llm is not None
     merged = draft.decision.edits[0].merged if draft.decision else None
@@ -169,7 +170,7 @@ async def annotate(draft: Draft, res: Resources) -> Draft:
 
 
 def _by_rules(draft: Draft, stored: CleanText, *, guess: bool) -> Draft:
-    """The annotated draft; without a type where neither caller nor patterns tell it, and it is not to be guessed."""
+    """The annotated draft; without a type if neither caller nor patterns determine it and it may not be guessed."""
     text, given, said = draft.clean, draft.given, draft.annotation or Annotation()
     kind = kinds.explicit(given.type, given.type_confidence) if given.type is not None else kinds.classify(text)
     level = said.importance_level

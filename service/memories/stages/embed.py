@@ -22,7 +22,7 @@ WINDOW_HINT_CHARS = 800
 
 
 async def embed(draft: Draft, res: Resources) -> Draft:
-    """The draft with hash and vector; a placeholder and a warning when the provider is down."""
+    """The draft with hash and vector, or with a placeholder and a warning when the provider is down."""
     return (await embed_all([draft], res))[0]
 
 
@@ -64,7 +64,7 @@ async def _vectors(drafts: Sequence[Draft], res: Resources) -> Sequence[Vector |
     except EmbeddingError:
         if len(drafts) == 1:
             return (None,)
-    # one bad text must not cost the others their vectors
+    # one bad text must not deprive the others of their vectors
     return [(await _vectors([draft], res))[0] for draft in drafts]
 
 
@@ -75,9 +75,9 @@ def placeholder(text: CleanText, dimension: int) -> Vector:
 
 
 async def surround(drafts: Sequence[Draft], before: Sequence[ContextTurn], res: Resources) -> list[Draft]:
-    """The drafts of one conversation, in order, each with its context; `before`: the turns that stand already.
+    """The drafts of one conversation, in order, each with its context; `before`: the turns already stored.
 
-    When the provider is down a turn has context words and no context vector.
+    When the provider is down, a turn has context words but no context vector.
     """
     turns = [*before, *(turn_of(draft) for draft in drafts)]
     places = range(len(before), len(turns))

@@ -1,4 +1,4 @@
-"""The length of a text: limits and hints, and on request a summary in the place of a long text."""
+"""The length of a text: limits and hints, and on request a summary in place of a long text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.runtime.resources import Resources
 from service.understanding import model_calls, prompts
 
 LONG_CHARS = 10_000
-"""Above it one vector no longer stands for the whole text; a second warning says so."""
+"""Above it one vector no longer represents the whole text; a second warning says so."""
 
 
 async def check(draft: Draft, res: Resources) -> Draft:
@@ -44,7 +44,7 @@ def length_warnings(text: str, *, strict: bool, settings: Settings) -> tuple[str
 
 
 async def summarise(draft: Draft, res: Resources) -> Draft:
-    """The draft with a shorter text; its own text and a warning when no model is there or it fails."""
+    """The draft with a shorter text, or with its own text and a warning if there is no model or it fails."""
     if not draft.options.summarise or len(draft.clean) <= res.settings.memories.content_soft_limit:
         return draft
     if res.llm is None or not draft.options.use_llm:

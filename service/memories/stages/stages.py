@@ -1,6 +1,6 @@
 """The stages that a text passes before it is written, in their order.
 
-A profile is a tuple of stages, a stage is a function from draft to draft. `run` takes one draft through a profile,
+A profile is a tuple of stages; a stage is a function from draft to draft. `run` takes one draft through a profile,
 `run_all` the drafts of a conversation.
 """
 
@@ -36,7 +36,7 @@ CONTENT: tuple[Stage, ...] = (
 """One text that is to become one memory. Its times come before the decision, which compares them."""
 
 UNDECIDED: tuple[Stage, ...] = CONTENT[: CONTENT.index(decide.compare)]
-"""What is found out about a text alone."""
+"""The stages that look at the text alone."""
 
 DECIDED_AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(decide.compare) :]
 """Repeated when the neighbours changed between the decision and the lock."""
@@ -51,7 +51,7 @@ RECORD: tuple[Stage, ...] = (
     annotate.find_times,
     annotate.annotate,
 )
-"""A message stored as it is: no model but the embedder, and the write itself looks for an equal text. `find_times`
+"""A message stored as it is: no model except the embedder, and the write itself looks for an equal text. `find_times`
 finds the times it mentions, but no end of its validity."""
 
 FACT: tuple[Stage, ...] = (
@@ -59,7 +59,7 @@ FACT: tuple[Stage, ...] = (
     annotate.find_times,
     annotate.annotate,
 )
-"""A fact of a conversation, redacted already; it is compared and decided on afterwards."""
+"""A fact of a conversation, already redacted; it is compared and decided on afterwards."""
 
 REVISED: tuple[Stage, ...] = (
     size.check,
@@ -81,14 +81,14 @@ TIMED_AS: Mapping[Stage, str] = {
     annotate.ask_model: "ask_model",
     annotate.annotate: "annotate",
 }
-"""What a stage is called in `timings_ms` of an answer: clients read these names."""
+"""The names of stages in `timings_ms` of a response: clients read these names."""
 
 TOGETHER: Mapping[Stage, Together] = {embed.embed: embed.embed_all}
 """Stages that take all drafts in one call."""
 
 
 async def run(profile: Sequence[Stage], draft: Draft, res: Resources) -> Draft:
-    """The draft after every stage of the profile; as `run_all`."""
+    """The draft after every stage of the profile; like `run_all`."""
     return (await run_all(profile, [draft], res))[0]
 
 
@@ -114,7 +114,7 @@ async def run_all(profile: Sequence[Stage], drafts: Sequence[Draft], res: Resour
 
 
 def timed(draft: Draft, spent_ms: Mapping[str, float]) -> Draft:
-    """The draft with what this run took, on top of what earlier ones did."""
+    """The draft with the time of this run added to that of earlier ones."""
     before = draft.timings_ms
     added = {name: round(spent + before.get(name, 0.0), 3) for name, spent in spent_ms.items()}
     return replace(draft, timings_ms={**before, **added})

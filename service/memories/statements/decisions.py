@@ -1,7 +1,7 @@
-"""Decisions about memories: who decided what, on which evidence, and what it changed.
+"""Decisions about memories: who decided what, on what evidence, and what it changed.
 
-A decision names the entry of history that it caused: there stands the memory as it was. The edits of one decision share
-a `ruling_id`, because they are undone together.
+A decision names the history entry that it caused, which has the memory as it was before. The edits of one decision
+share a `ruling_id`, because they are undone together.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ INSERT = insert_into("decision", by_default=("created_at", "undone_at", "undo_hi
 
 @dataclass(frozen=True, slots=True)
 class NewDecision:
-    """An action on one memory with its evidence. `history_id`: the entry of history it caused, None when it changed
-    nothing. `ruling_id`: shared by the actions that are undone together."""
+    """An action on one memory with its evidence. `history_id`: the history entry it caused; None if it changed nothing.
+    `ruling_id`: shared by the actions that are undone together."""
 
     memory_id: UUID | None
     evidence: Evidence
@@ -76,19 +76,19 @@ async def get(session: Session, workspace_id: UUID, decision_id: UUID) -> Stored
 async def of_memory(
     session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
 ) -> list[StoredDecision]:
-    """The decisions about a memory behind the first `skip`, oldest first; also of a deleted memory."""
+    """The decisions about a memory after the first `skip`, oldest first; also for a deleted memory."""
     values = {"workspace": workspace_id, "id": memory_id, "skip": skip, "limit": limit}
     return await direct.page(session, OF_MEMORY, values, partial(_decided, workspace_id))
 
 
 async def first_of_ruling(session: Session, workspace_id: UUID, ruling_id: UUID) -> UUID | None:
-    """A decision by whose id the whole ruling is undone."""
+    """A decision whose id can be used to undo the whole ruling."""
     found: UUID | None = await session.scalar(FIRST_OF_RULING, {"workspace": workspace_id, "id": ruling_id})
     return found
 
 
 async def of_ruling(session: Session, workspace_id: UUID, decided: StoredDecision) -> list[StoredDecision]:
-    """The decision with those of the same ruling_id, in their order, as they are now; empty when they were purged."""
+    """The decision and those with the same ruling_id, in order, as they are now; empty if they were purged."""
     if decided.ruling_id is None:
         now = await get(session, workspace_id, decided.id)
         return [] if now is None else [now]

@@ -1,4 +1,4 @@
-"""Live memories of exactly this scope near a text: what deduplication compares it with, before and inside the lock."""
+"""Live memories of exactly this scope near a text: deduplication compares it with these, before and inside the lock."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from service.postgres.vectors import Half, exact_distance
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The row with the same hash, if any, else the nearest by vector. `expired_duplicate_possible`: an expired
-    row may still hold this hash in uq_memory_dedup; False only where it was looked for."""
+    """The row with the same hash, if any, else the nearest by vector. `expired_duplicate_possible`: an expired row may
+    still hold this hash in uq_memory_dedup; False only if it was looked for."""
 
     neighbours: tuple[Neighbour, ...]
     expired_duplicate_possible: bool = True
@@ -45,8 +45,8 @@ async def find_neighbours(
 ) -> Neighbours:
     """The neighbours of the draft; `similarity` 1.0 for an equal text.
 
-    A filter of the caller narrows the nearest; an equal text is found all the same, because a scope
-    cannot hold the same text twice.
+    A filter of the caller restricts the nearest ones; an equal text is still found, because a scope cannot hold the
+    same text twice.
     """
     now = draft.received_at
     if draft.vector is None or draft.embedding_status is not EmbeddingStatus.STORED:
@@ -77,18 +77,18 @@ async def find_neighbours(
 async def _nearest(
     session: Session, workspace_id: UUID, wanted: NearVectors, similarity: Callable[[float], float]
 ) -> tuple[Neighbour, ...]:
-    """The same of a scope with too many rows to compare them all."""
+    """The same for a scope with too many rows to compare them all."""
     await use_custom_plans(session)
     cosines = dict(await nearest.find(session, wanted))
     texts = await _texts(session, workspace_id, list(cosines))
     return tuple(neighbour(texts[each], similarity(cosine)) for each, cosine in cosines.items() if each in texts)
 
 
-# Most scopes are small: for them one statement does everything, and costs a third of the planning of nearest.NEAREST.
-# A scope of more than `exact_rows` rows answers with the row 'large', an expired one with the same text with 'expired'.
+# Most scopes are small: for them one statement does everything, and costs a third of the planning of nearest.NEAREST. A
+# scope of more than `exact_rows` rows answers with the row 'large', an expired one with the same text with 'expired'.
 # Uses ix_memory_hash, ix_memory_vector_user, _agent or _run, and pk_memory, whatever the values: so its plan is kept
-# (generic_plans). Ranges of one value in the order of a key leave no other index to choose: before there are statistics
-# another looks as good, by which the whole workspace was read for each neighbour.
+# (generic_plans). Ranges of one value in the order of a key leave no other index to choose: without statistics another
+# one looks as good, and with that the whole workspace was read for each neighbour.
 COMPARE_ALL = """
 WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
@@ -110,8 +110,8 @@ SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHER
 ORDER BY distance
 """
 
-# The same in a scope with more rows: only the nearest by binary distance that the conditions let through are compared
-# exactly, by pk_memory_vector. The count keeps a scope of more than `exact_rows` rows from being read.
+# The same in a scope with more rows: only the nearest by binary distance that meet the conditions are compared exactly,
+# by pk_memory_vector. The count prevents a scope of more than `exact_rows` rows from being read.
 COMPARE_CLOSE = """
 WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
@@ -172,7 +172,7 @@ def _is_too_large(found: Sequence[DriverRow]) -> bool:
 
 
 def neighbour(row: DriverRow, similarity: float) -> Neighbour:
-    """The row of a memory as a decision sees it."""
+    """The row of a memory as decisions use it."""
     text, times = CleanText(row.content), (row.timestamp, row.t_valid, row.t_invalid)
     return Neighbour(row.id, text, row.hash, row.version, similarity, *times)
 
@@ -204,7 +204,7 @@ async def with_hashes(
 
 
 def live(alias: str, now: datetime) -> Condition:
-    """Rows that others are compared with."""
+    """The condition on rows that others are compared with."""
     return (
         visibility.not_archived(alias) & visibility.not_expired_nor_in_review(alias, now) & visibility.comparable(alias)
     )

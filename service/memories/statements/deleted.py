@@ -1,9 +1,9 @@
-"""Deleted memories of a scope, as they were when they went.
+"""Deleted memories of a scope, as they were when they were deleted.
 
-History keeps them: the last entry of one is a DELETE that nothing followed, and no row has its id any more (after the
-curator's DELETE, which archives, one has). A purge takes history with it, so what it removed is nowhere.
+History keeps them: the last entry of such a memory is a DELETE, and no row has its id any more (after the curator's
+DELETE, which archives, one does). A purge removes history, too, so purged memories are not found.
 
-Reads all changes of the scope: ix_memory_history_user and its likes.
+Reads all changes of the scope, by ix_memory_history_user, _agent or _run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DELETED = """(
       AND NOT EXISTS (SELECT FROM memory l WHERE l.workspace_id = :workspace AND l.id = h.memory_id)
 ) m"""
 
-# Entities that are gone have no name any more.
+# Deleted entities no longer have a name.
 PAGE = f"""
     SELECT {COLUMNS}, m.deleted_at, coalesce(CAST(m.stat ->> 'relevance' AS float8), 1.0) AS relevance,
            coalesce(CAST(m.stat ->> 'salience' AS float8), m.importance) AS salience,
@@ -52,7 +52,7 @@ COUNT = "SELECT count(*) FROM (SELECT FROM {deleted} WHERE {rows} LIMIT :limit) 
 
 
 def source(scope: Scope, channels: Sequence[str]) -> str:
-    """What stands behind FROM, as `m`."""
+    """The FROM item, named `m`."""
     changes = scopes.matching("h", scope, channels).sql.replace("h.channel", "h.before ->> 'channel'")
     return DELETED.format(changes=changes)
 
@@ -60,8 +60,8 @@ def source(scope: Scope, channels: Sequence[str]) -> str:
 async def page(
     session: Session, source: str, rows: Condition, order: SortOrder, *, after: PageKey | None, limit: int
 ) -> tuple[list[PageKey], list[Memory]]:
-    """At most `limit` of the memories behind `after`, in order, and their places. `rows`: a condition on `m`, the scope
-    among it."""
+    """At most `limit` of the memories after `after`, in order, and their places. `rows`: a condition on `m`, including
+    the scope."""
     where, values = rows.sql, {**rows.values, "limit": limit}
     if after is not None:
         where += f' AND (m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
@@ -78,7 +78,7 @@ def _placed(row: Any) -> tuple[PageKey, Memory]:
 
 
 async def count(session: Session, source: str, rows: Condition) -> RowCount:
-    """How many there are, counted up to COUNTED."""
+    """Their number, counted up to COUNTED."""
     values = {**rows.values, "limit": COUNTED + 1}
     counted = int(await session.scalar(_filled(COUNT, source, rows.sql), values) or 0)
     return RowCount(min(counted, COUNTED), is_exact=counted <= COUNTED)

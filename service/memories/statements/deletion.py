@@ -1,9 +1,10 @@
-"""Deleting memories and what belongs to a scope; the history of each deleted memory says so.
+"""Deletes memories and what belongs to a scope; each deletion has an entry in the history of its memory.
 
-A batch of memories is locked by ascending id, then its edges in the order of their keys, so that two bulk deletes that
-meet wait for each other in one direction only. History is written from the rows themselves, in SQL: half a megabyte of
-vectors need not travel to Python and back. Sources, links, edges, vectors and statistics go by foreign key, relations
-between entities with the last memory that is evidence of them; entities that no memory names any more go as well.
+A batch of memories is locked by ascending id, then its edges in the order of their keys, so that two concurrent bulk
+deletes wait for each other in one direction only. History is written from the rows themselves, in SQL: half a megabyte
+of vectors need not be sent to Python and back. Sources, links, edges, vectors and statistics are deleted by foreign
+key, relations between entities with the last memory that is evidence of them; entities that no memory names any more
+are deleted, too.
 """
 
 from __future__ import annotations
@@ -61,8 +62,8 @@ WRITE_HISTORY = text(
     """  # noqa: S608 - both parts are constants of history.py
 )
 
-# The turns that say exactly what these memories say. Another memory may have come from the same turn, as a fact that
-# was read in it: then the turn stays.
+# The turns with exactly the text of these memories. If another memory came from the same turn, as a fact that was read
+# from it, the turn stays.
 DELETE_TURNS = text("""
     DELETE FROM turn t USING memory_source s, memory m
     WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[]))
@@ -72,7 +73,7 @@ DELETE_TURNS = text("""
                       AND NOT other.memory_id = ANY (CAST(:ids AS uuid[])))
 """)
 
-# Pending reviews go with their memory; a resolved one stays as a record. Uses ix_review_memory.
+# Pending reviews are deleted with their memory; a resolved one stays as a record. Uses ix_review_memory.
 DELETE = text("""
     WITH pending AS (
         DELETE FROM review
@@ -81,7 +82,7 @@ DELETE = text("""
     DELETE FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
 """)
 
-# Copies that promotion made, unless another memory that stays says the same and was promoted to it.
+# Copies made by promotion, unless another memory that stays has the same text and was promoted to it.
 COPIES = text("""
     SELECT DISTINCT e.source_id FROM memory_edge e
     WHERE e.workspace_id = :workspace AND e.target_id = ANY (CAST(:ids AS uuid[])) AND e.rel_type = 'PROMOTED_FROM'
@@ -100,12 +101,12 @@ DELETED_BEFORE = text("""
 
 def _rows(extent: Extent) -> ColumnElement[bool]:
     found = scopes.owned("memory", extent.scope, extent.channel).clause
-    own = MEMORY.c.version_of.is_(None)  # past versions go with their memory
+    own = MEMORY.c.version_of.is_(None)  # past versions are deleted with their memory
     return and_(found, own, true() if extent.upto is None else MEMORY.c.created_at <= extent.upto)
 
 
 async def measure(session: Session, extent: Extent) -> tuple[int, datetime | None]:
-    """How many memories there are, and when the newest was created."""
+    """The number of memories, and when the newest was created."""
     row = (await session.execute(select(func.count(), func.max(MEMORY.c.created_at)).where(_rows(extent)))).one()
     return row[0], row[1]
 
@@ -127,12 +128,12 @@ async def delete_memories(
     withdraws: withdrawn.Reason | None = "deleted",
 ) -> list[UUID]:
     """Deletes at most BATCH memories with their past versions and promoted copies, each with a DELETE in its history;
-    returns those of the given ids that existed. `withdraws`: why the sentences they rested on no longer count; None:
-    they still do.
+    returns those of the given ids that existed. `withdraws`: why the sentences they were read from no longer count;
+    None: they still do.
 
     Lock order: memories, edges, entities, relations, turns, each by ascending id or key."""
     going = await _with_followers(session, workspace_id, ids)
-    # memories whose context holds words of what goes are locked too: two deletes of neighbours would wait in a circle
+    # memories whose context has words of the deleted are locked, too: else two deletes of neighbours could deadlock
     places = await contexts.places(session, workspace_id, sorted(going))
     neighbours = await contexts.dependents(session, workspace_id, places)
     locked = await history.lock(session, workspace_id, {*going, *neighbours})
@@ -161,7 +162,7 @@ async def delete_memories(
 async def lock_with_followers(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], *, held: Iterable[UUID] = ()
 ) -> set[UUID]:
-    """Locks the memories, their copies and past versions, also those that are made by whom it waits for; returns what
+    """Locks the memories, their copies and past versions, also those added by transactions it waits for; returns what
     it has locked. `held`: locked before."""
     known, locked = set(held), set[UUID]()
     while late := await _with_followers(session, workspace_id, ids) - known:

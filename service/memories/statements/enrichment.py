@@ -1,7 +1,7 @@
-"""What jobs read of memories and add to them: vectors, and summaries with entities.
+"""What jobs read from memories and add to them: vectors, and summaries with entities.
 
 Both writes check under the row lock that the text still has the hash it had when it was read, so a changed text never
-gets what was made from the old one. Neither changes `version`: an If-Match of the moment before stays valid.
+gets what was made from the old one. Neither changes `version`: an If-Match from before stays valid.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class PrecedingMemory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryToEnrich:
-    """What jobs read of a memory. `is_turn`: the text is a message as it was said. `graph_enabled`: the setting of the
-    workspace, if it has one."""
+    """What jobs read from a memory. `is_turn`: the text is a message as it was said. `graph_enabled`: the setting of
+    the workspace, if it has one."""
 
     id: UUID
     text: CleanText
@@ -60,8 +60,8 @@ INPUTS = text("""
 """)
 
 # The preceding memory is among the RECENT last ones of its user, agent or run, by ix_memory_user, _agent or _run. Turns
-# of one request may share a moment; then their turn_index tells which came first. A statement per owner: one for all
-# three cost four times the planning.
+# of one request may have the same time; then their turn_index decides which came first. One statement per owner: a
+# common one took four times as long to plan.
 RECENT = 20
 PRECEDING = f"""
     SELECT m.id AS memory_id, p.id, p."timestamp" FROM memory m CROSS JOIN LATERAL (
@@ -122,7 +122,7 @@ STORE_VECTORS = text("""
     RETURNING memory.id
 """)
 
-# First all locks by ascending id, on the memories and on those they are to be linked to; a change of a text waits for
+# First all locks by ascending id, on the memories and on those they will be linked to; a change of a text waits for
 # them, because it locks the row FOR UPDATE (history.snapshot). Then the rows whose text is still the one that was read;
 # both sides of the join are in the order of the ids.
 ENRICH = text("""
@@ -220,8 +220,8 @@ async def unembedded(session: Session, workspace_id: UUID, ids: Sequence[UUID]) 
 async def store_vectors(
     session: Session, workspace_id: UUID, vectors: Mapping[MemoryToEnrich, str], *, generation: int
 ) -> int:
-    """Stores vectors, in pgvector's text form, and deletes placeholders; returns how many. Deleted memories, and those
-    whose text has changed, get none."""
+    """Stores vectors, in pgvector's text form, and deletes placeholders; returns the number stored. Deleted memories,
+    and those whose text has changed, get none."""
     rows = await session.scalars(
         STORE_VECTORS,
         {
@@ -237,7 +237,7 @@ async def store_vectors(
 
 @dataclass(frozen=True, slots=True)
 class Enriched:
-    """What enrichment found for the text with this `hash`. `attempts` includes the one that found it."""
+    """What enrichment found for the text with this `hash`. `attempts` includes the present one."""
 
     id: UUID
     hash: str
@@ -248,7 +248,7 @@ class Enriched:
 async def enrich(
     session: Session, workspace_id: UUID, found: Sequence[Enriched], *, ends: Collection[UUID], now: datetime
 ) -> dict[UUID, str]:
-    """Locks the memories and the `ends` they are to be linked to, and stores summaries where the text has not changed;
+    """Locks the memories and the `ends` they will be linked to, and stores summaries where the text has not changed;
     returns the hashes of all that exist."""
     ordered = sorted(found, key=lambda each: each.id)
     values = {

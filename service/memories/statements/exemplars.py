@@ -14,9 +14,9 @@ from service.postgres.engine import Session
 
 PATTERNS_AT_ONCE, EXAMPLES_OF_EACH = 100, 100
 
-# Of the same owner and channel, with all terms of the pattern but those that only say how often. Uses ix_memory_terms.
-# Only what came or changed since the last run: an edge that a person took away does not come back. What holds always
-# is no example, nor is what is yet to come.
+# Of the same owner and channel, with all terms of the pattern except those that only say how often. Uses
+# ix_memory_terms. Only what was added or changed since the last run: an edge that a person removed does not come back.
+# What is always valid is not an example, nor is what begins later.
 CANDIDATES = text("""
     WITH pattern AS MATERIALIZED (
         SELECT p.*, ARRAY(SELECT unnest(p.terms) EXCEPT SELECT unnest(CAST(:frequency AS integer[]))) AS core
@@ -64,7 +64,7 @@ class ExampleCandidate:
 async def candidates(
     session: Session, workspace_id: UUID, *, after: UUID, since: datetime, now: datetime
 ) -> Sequence[ExampleCandidate]:
-    """The next PATTERNS_AT_ONCE patterns behind `after`, each with its candidates, by the id of the pattern."""
+    """The next PATTERNS_AT_ONCE patterns after `after`, each with its candidates, by the id of the pattern."""
     values = {
         "workspace": workspace_id,
         "after": after,
@@ -79,6 +79,6 @@ async def candidates(
 
 
 async def read_until(session: Session, workspace_id: UUID) -> datetime:
-    """Until when the last run has looked at memories; the beginning of time where none did."""
+    """Until when the last run has looked at memories; the beginning of time if there was none."""
     seconds = await session.scalar(READ_UNTIL, {"workspace": workspace_id})
     return datetime.fromtimestamp(seconds or 0, UTC)

@@ -1,11 +1,11 @@
 """The history of memories, also of deleted ones: every change, and what the memory was before it.
 
-`recorded_at` is at least a microsecond after the last change of the same memory, also when the clock steps back, and
-the last change is closed at that moment: so the history of a memory is a chain of half-open intervals.
+`recorded_at` is at least a microsecond after the last change of the same memory, even if the clock goes back, and the
+last change is closed at that moment. So the history of a memory is a chain of half-open intervals.
 
 `before` is the row as JSON with `sources`, `entity_ids`, `edges` (both directions), `relations` (those between entities
-that it is evidence of) and `stat`. Lexical columns are left out: they are made from the text. The vector stands beside
-it, with its generation. See docs/decisions/010-history-and-undo.md.
+that it is evidence of) and `stat`. Lexical columns are left out, because they are derived from the text. The vector is
+stored separately, with its generation. See docs/decisions/010-history-and-undo.md.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ INSERT = text("""
         coalesce(:position, pg_current_xact_id()::text::bigint))
 """).bindparams(bindparam("before", type_=JSONB(none_as_null=True)), bindparam("before_embedding", type_=Half()))
 
-# An edge, a source or an entity link needs a share lock on the memory's key, so behind this lock none is added or
-# removed. A statement of its own: the snapshot of a statement that waits is older than what it waited for.
+# An edge, a source or an entity link needs a share lock on the memory's key, so under this lock none is added or
+# removed. It is a statement of its own: the snapshot of a statement that waits is older than what it waited for.
 LOCK = text("""
     SELECT id FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id FOR UPDATE
 """)
@@ -101,7 +101,7 @@ SNAPSHOT = text(
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A memory as it was; the vector is None when it had none yet."""
+    """A memory as it was; the vector is None if it had none yet."""
 
     before: Mapping[str, Any]
     vector: NDArray[np.float32] | None
@@ -120,17 +120,17 @@ class Change:
     before: Mapping[str, Any] | None = None
     before_vector: NDArray[np.float32] | None = None
     before_generation: int | None = None
-    id: UUID = field(default_factory=uuid7)  # the entry's, so that a decision can name what it caused
+    id: UUID = field(default_factory=uuid7)  # the id of the entry, so that a decision can name what it caused
 
 
 async def lock(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> set[UUID]:
-    """Locks the rows until the transaction ends, by ascending id; returns those that there are. Who changes several
-    memories locks them all before the first: two that wait in another order wait for each other."""
+    """Locks the rows until the transaction ends, by ascending id; returns the existing ones. A transaction that changes
+    several memories locks them all before the first change: in another order two could deadlock."""
     return set(await session.scalars(LOCK, {"workspace": workspace_id, "ids": list(ids)}))
 
 
 async def snapshot(session: Session, workspace_id: UUID, memory_id: UUID, *, generation: int) -> Snapshot | None:
-    """Locks the row until the transaction ends and returns it as it is; None when there is none."""
+    """Locks the row until the transaction ends and returns it as it is; None if it does not exist."""
     if not await lock(session, workspace_id, [memory_id]):
         return None
     values = {"workspace": workspace_id, "id": memory_id, "generation": generation}
@@ -140,7 +140,7 @@ async def snapshot(session: Session, workspace_id: UUID, memory_id: UUID, *, gen
 
 
 async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]) -> None:
-    """Closes the open entries of these memories and writes the new ones, in their order."""
+    """Closes the open entries of these memories and writes the new ones, in order."""
     ids = [change.memory_id for change in changes]
     closed = await session.execute(CLOSE, {"workspace": workspace_id, "ids": ids})
     begins = {row.memory_id: (row.recorded_to, row.position) for row in closed}
@@ -184,7 +184,7 @@ async def last(session: Session, workspace_id: UUID, memory_id: UUID) -> UUID | 
 async def of_memory(
     session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
 ) -> list[HistoryEntry]:
-    """The changes behind the first `skip`, oldest first; none when the id was never seen."""
+    """The changes after the first `skip`, oldest first; none if the id never existed."""
     columns = (MEMORY_HISTORY.c[field.name] for field in fields(HistoryEntry))
     query = (
         select(*columns)

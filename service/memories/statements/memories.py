@@ -1,7 +1,8 @@
-"""Memories as rows: written, read back by id, and page by page.
+"""The rows of memories: writes them, and reads them by id and page by page.
 
-A page starts behind a key, the sort value and id of the last row, so rows that come or go shift nothing. The newest
-first walks ix_memory_user, _agent or _run; another order sorts what the scope's btree and the filters leave.
+A page starts after a key, the sort value and id of the last row, so rows added or deleted meanwhile shift nothing. The
+order newest first reads ix_memory_user, _agent or _run; other orders sort the rows of the scope's btree that meet the
+filters.
 """
 
 from __future__ import annotations
@@ -98,15 +99,15 @@ async def get_lean(
 
 
 async def get_page(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> tuple[dict[UUID, Memory], int]:
-    """`get_many` of the first that fit a page of an answer, and how many of the ids those were."""
+    """`get_many` for the first ids that fit a page of a response, and how many ids were read."""
     return await direct.page_of_ids(ids, partial(get_many, session, workspace_id))
 
 
 async def get_items(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], detail: Detail, *, alive_at: datetime | None = None
 ) -> tuple[Mapping[UUID, LeanMemory], int]:
-    """The first of these memories that fit a page of an answer, with the fields that its detail has, and how many of
-    the ids those were."""
+    """The first of these memories that fit a page of a response, with the fields of this detail, and how many ids were
+    read."""
     read = get_many if detail == "full" else get_lean
     return await direct.page_of_ids(ids, partial(read, session, workspace_id, alive_at=alive_at))
 
@@ -153,7 +154,7 @@ def _lean_values(row: direct.DriverRow) -> dict[str, Any]:
 
 
 def of_row(row: direct.DriverRow) -> Memory:
-    """A memory of the columns above."""
+    """A memory from the columns above."""
     return Memory(
         **_lean_values(row),
         fact_confidence=row.fact_confidence,
@@ -219,7 +220,7 @@ INSERT_STAT = text("""
 # `kind`: text, placeholder (while the embedder is unavailable), or context (a turn with the turns before it)
 INSERT_VECTOR = insert_into("memory_vector", by_default=("created_at",), memory_id="id")
 
-# The ADD of a new id, which has no earlier entry to close; every other change is written by history.append.
+# The ADD of a new id has no earlier entry to close; every other change is written by history.append.
 INSERT_ADDED = text("""
     INSERT INTO memory_history (workspace_id, id, memory_id, event, new_memory, user_id, agent_id, run_id)
     VALUES (:workspace_id, :history_id, :id, 'ADD', :content, :user_id, :agent_id, :run_id)
@@ -259,7 +260,7 @@ def new_rows(news: Sequence[NewMemory], *, generation: int, now: datetime) -> tu
 
 
 def vectors_of(new: NewMemory) -> dict[str, NDArray[np.float32]]:
-    """The vectors there are, by `kind`: of the text, and of the context if it is a turn."""
+    """The existing vectors by `kind`: of the text, and of the context if it is a turn."""
     kind, context = "placeholder" if new.embedding_status is EmbeddingStatus.PLACEHOLDER else "text", new.draft.context
     vectors = {kind: new.vector, "context": context.vector if context else None}
     return {kind: vector for kind, vector in vectors.items() if vector is not None}
@@ -292,7 +293,7 @@ def _values(new: NewMemory, now: datetime) -> dict[str, Any]:
 
 
 def text_values(new: NewMemory) -> dict[str, Any]:
-    """The values that follow from the text, and what was found out about it."""
+    """The values derived from the text, and its annotation."""
     draft = new.draft
     weights = lexemes.weights(new.text) if new.weights is None else new.weights
     context = lexemes.weights(draft.context.text, average_length=AVERAGE_CONTEXT_LENGTH) if draft.context else {}
@@ -309,7 +310,7 @@ def text_values(new: NewMemory) -> dict[str, Any]:
 
 
 def annotation_values(found: Memory | NewMemory) -> dict[str, Any]:
-    """The columns of what was found out about a text."""
+    """The columns of the annotation of a text."""
     return {
         **kind_and_times(found.kind, found.temporal),
         "fact_confidence": found.fact_confidence,
@@ -362,7 +363,7 @@ SORT_TYPES: Final[Mapping[SortField, TypeEngine[datetime] | TypeEngine[float]]] 
 
 @dataclass(frozen=True, slots=True)
 class RowCount:
-    """How many rows there are, or about how many."""
+    """The number of rows, exact or estimated."""
 
     value: int
     is_exact: bool
@@ -380,7 +381,7 @@ ESTIMATE = "EXPLAIN (FORMAT JSON) SELECT FROM {source}"
 async def page(
     session: Session, rows: Condition, order: SortOrder, *, after: PageKey | None, limit: int
 ) -> Sequence[PageKey]:
-    """At most `limit` of the rows behind `after`, in order. `rows`: a condition on `memory m`."""
+    """At most `limit` of the rows after `after`, in order. `rows`: a condition on `memory m`."""
     values = {**rows.values, "limit": limit}
     if after is not None:
         behind = f'(m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
@@ -390,7 +391,7 @@ async def page(
 
 
 async def count(session: Session, rows: Condition, *, limit: int = COUNTED) -> RowCount:
-    """How many of the rows there are: counted up to `limit`, else the planner's estimate."""
+    """The number of rows: counted up to `limit`, else the planner's estimate."""
     counted = int(await session.scalar(_filled(COUNT, rows.source(SOURCE)), {**rows.values, "limit": limit + 1}) or 0)
     if counted <= limit:
         return RowCount(counted, is_exact=True)
@@ -399,7 +400,7 @@ async def count(session: Session, rows: Condition, *, limit: int = COUNTED) -> R
 
 
 def page_statement(rows: Condition, order: SortOrder, *, behind: bool) -> TextClause:
-    """The whole statement; `behind`: it begins behind a row."""
+    """The whole statement; `behind`: it begins after a row."""
     top = TOP.format(sort=order.sort, direction="ASC" if order.ascending else "DESC")
     return _page(rows.source(SOURCE, top), top, order.sort, behind)
 

@@ -1,7 +1,7 @@
-"""Live memories of exactly one scope near to each of many texts: what a batch is compared with, before and inside the
+"""Live memories of exactly one scope near each of many texts: a batch is compared with these, before and inside the
 lock.
 
-The scope's vectors are read once for all texts, and compared here: comparing them row by row in the database took up to
+The scope's vectors are read once for all texts and compared here: comparing them row by row in the database took up to
 800 look-ups by key for each text.
 """
 
@@ -24,8 +24,8 @@ from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import typed
 
-# As one value each, which costs nothing per row. Uses ix_memory_user, _agent or _run, and ix_memory_vector_user and so
-# on: whatever the statistics say, no row is looked up by the key of another one.
+# As one value each, which costs nothing per row. Uses ix_memory_user, _agent or _run, and ix_memory_vector_user, _agent
+# or _run: whatever the statistics say, no row is looked up by the key of another one.
 VECTORS = """
 SELECT (SELECT string_agg(uuid_send(m.id), '') FROM memory m WHERE {here} AND {alive}) AS alive,
        (SELECT string_agg(uuid_send(few.memory_id) || halfvec_send(few.embedding), '') FROM (
@@ -45,7 +45,7 @@ WHERE m.hash = ANY (CAST(:hashes AS text[])) AND m.dedup_key = m.hash AND NOT m.
 """
 
 HEADER_BYTES = 4
-"""Of halfvec_send: the number of dimensions, and nothing; then a number of two bytes for each."""
+"""The header of halfvec_send: the number of dimensions, and an unused field; then two bytes for each dimension."""
 
 
 async def find_neighbours_of_many(

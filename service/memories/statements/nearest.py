@@ -1,8 +1,8 @@
-"""The vectors nearest to a given one inside a scope, for what needs no other arm of a search.
+"""The vectors nearest to a given one inside a scope, where no other arm of a search is needed.
 
-One statement, three arms behind one-time filters: a scope of up to `exact_rows` rows is cut by its btree and compared
-exactly; a larger one asks the generation's HNSW graph with over-fetch; and when that gives fewer than `limit`, all are
-compared exactly after all.
+One statement with three arms, chosen by one-time filters: a scope of up to `exact_rows` rows is read by its btree and
+compared exactly; for a larger one the generation's HNSW graph is searched with over-fetch; if that yields fewer than
+`limit`, all are compared exactly.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ among the first 200, 400 and 800 by binary distance (200 queries, 384 components
 OVERFETCH = 4
 MAX_FROM_GRAPH = 200
 
-# ix_memory_vector_user, _agent or _run cuts the scope; ix_memory_vector_hnsw_<generation> serves the middle arm.
+# Uses ix_memory_vector_user, _agent or _run for the scope, and ix_memory_vector_hnsw_<generation> for the middle arm.
 NEAREST = """
 WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
@@ -62,8 +62,8 @@ ORDER BY distance LIMIT :limit
 
 @dataclass(frozen=True, slots=True)
 class NearVectors:
-    """Where to look, what for and for how many: a condition on `memory_vector v` (the scope) and one on `memory m`
-    (everything else), the vector, and up to how many rows of the scope are compared exactly."""
+    """What to search for: a condition on `memory_vector v` (the scope) and one on `memory m` (everything else), the
+    vector, the number of results, and up to how many rows of the scope are compared exactly."""
 
     scope: Condition
     rows: Condition
@@ -107,10 +107,9 @@ def _statement(scope: str, rows: str, dimension: int, generation: int) -> TextCl
 
 
 def nearest_passing(these: str, rows: str, *, checked: str = "") -> str:
-    """SQL of the ids of the nearest vectors by binary distance whose rows meet the conditions. `these`: the vectors, as
-    they stand behind FROM, read from the scope's btree alone. The nearest (`checked`: a LIMIT) are held against `rows`
-    one by one in their order (OFFSET 0 keeps the planner from reading the scope instead) until :max_close have
-    passed."""
+    """SQL of the ids of the nearest vectors by binary distance whose rows meet the conditions. `these`: the FROM item
+    of the vectors, read from the scope's btree alone. The nearest (`checked`: a LIMIT) are checked against `rows` one
+    by one in order (OFFSET 0 prevents the planner from reading the scope instead) until :max_close have met them."""
     return f"""ARRAY(
         SELECT passing.id FROM (
             SELECT v.memory_id, {vectors.BINARY_DISTANCE} AS bits FROM {these}

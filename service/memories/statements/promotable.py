@@ -1,6 +1,6 @@
-"""Memories of project channels that the clock may promote to `_global`, and what is noted with them for that.
+"""Memories of project channels that the scheduled job may promote to `_global`, and the figures for that.
 
-The figures stand in memory_stat, so noting them never writes a row of `memory`.
+The figures are in memory_stat, so noting them never writes a row of `memory`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from service.domain.ageing import Promoting
 from service.postgres.engine import Session
 
 MAX_SESSIONS = 16
-"""Of those that said a memory again; more are not noted."""
+"""Sessions that repeated a memory; more are not noted."""
 
-# A conversation has the name of its session, so a session that told a memory and stored it again counts once.
+# A conversation has the name of its session, so a session that said a memory and stored it again counts once.
 SEEN_IN = """
     SELECT count(*) FROM (
         SELECT c.external_id FROM memory_source o
@@ -30,8 +30,8 @@ SEEN_IN = """
     ) seen
 """
 
-# What belongs to nobody else than before may be promoted, as long as it holds: no turn, no past version, nothing that
-# waits for a review. A channel that is the wall of a key keeps what it has.
+# A valid memory may be promoted if the copy has the same owner: no turn, no past version, nothing under review. A
+# memory in a channel to which a key is restricted stays there.
 WORTHY = text(f"""
     SELECT m.id FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
     WHERE s.workspace_id = :workspace AND s.memory_id > :after
@@ -66,7 +66,7 @@ WAS_PROMOTED = text("""
     SELECT promoted_at IS NOT NULL FROM memory_stat WHERE workspace_id = :workspace AND memory_id = :id
 """)
 
-# Copies that nobody changed since, and whose originals all say something else by now, or hold no more.
+# Copies that were not changed since, and whose originals have all changed or are no longer valid.
 OUTDATED = text("""
     SELECT c.id FROM memory c
     WHERE c.workspace_id = :workspace AND c.id > :after AND c.channel = '_global' AND NOT c.archived AND c.version = 1
@@ -79,7 +79,7 @@ OUTDATED = text("""
     ORDER BY c.id LIMIT :batch
 """)
 
-# What the original says now may be promoted in its turn.
+# The present text of the original may then be promoted.
 FREE_ORIGINALS = text("""
     UPDATE memory_stat s SET promoted_at = NULL FROM memory_edge e
     WHERE e.workspace_id = :workspace AND e.source_id = :id AND e.rel_type = 'PROMOTED_FROM'
@@ -106,8 +106,8 @@ async def worthy(
     now: datetime,
     batch: int,
 ) -> Sequence[UUID]:
-    """The next memories behind `after` that meet all thresholds, by ascending id. `ids`: user_id, agent_id and run_id,
-    each None or what the memory must have."""
+    """The next memories after `after` that meet all thresholds, by ascending id. `ids`: user_id, agent_id and run_id,
+    each None or the required value."""
     values: dict[str, Any] = {"workspace": workspace_id, "after": after, "now": now, "batch": batch, **ids}
     values |= {
         "min_confidence": rules.min_confidence,
@@ -118,39 +118,40 @@ async def worthy(
 
 
 async def count_seen(session: Session, workspace_id: UUID, memory_id: UUID) -> int:
-    """In how many conversations the memory was said: those it comes from, and the sessions that stored it again."""
+    """The number of conversations in which the memory was said: those it comes from, and the sessions that stored it
+    again."""
     return int(await session.scalar(COUNT_SEEN, {"workspace": workspace_id, "id": memory_id}) or 0)
 
 
 async def note_session(session: Session, workspace_id: UUID, memory_id: UUID, session_id: str) -> None:
-    """Notes that a session said the memory again."""
+    """Notes that a session repeated the memory."""
     values = {"workspace": workspace_id, "id": memory_id, "session": session_id, "most": MAX_SESSIONS}
     await session.execute(NOTE_SESSION, values)
 
 
 async def note_promoted(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:
-    """Notes that the memory was promoted, so that the clock leaves it alone from now on."""
+    """Notes that the memory was promoted, so that the scheduled job does not promote it again."""
     await session.execute(NOTE_PROMOTED, {"workspace": workspace_id, "id": memory_id, "now": now})
 
 
 async def was_promoted(session: Session, workspace_id: UUID, memory_id: UUID) -> bool:
-    """Whether the memory was promoted before, even if its copy is gone."""
+    """Whether the memory was promoted before, even if its copy was deleted."""
     return bool(await session.scalar(WAS_PROMOTED, {"workspace": workspace_id, "id": memory_id}))
 
 
 async def is_copy(session: Session, workspace_id: UUID, memory_id: UUID) -> bool:
-    """Whether promotion made the memory, and what it was made of is there."""
+    """Whether the memory is a copy made by promotion, and its original exists."""
     return bool(await session.scalar(IS_COPY, {"workspace": workspace_id, "id": memory_id}))
 
 
 async def outdated(
     session: Session, workspace_id: UUID, *, after: UUID, now: datetime, batch: int, only: UUID | None = None
 ) -> Sequence[UUID]:
-    """The next copies whose originals say something else by now, or hold no more; with `only` whether this one is."""
+    """The next copies whose originals have changed or are no longer valid; with `only`, this copy if it is one."""
     values = {"workspace": workspace_id, "after": after, "now": now, "batch": batch, "only": only}
     return list(await session.scalars(OUTDATED, values))
 
 
 async def free_originals(session: Session, workspace_id: UUID, copy_id: UUID) -> None:
-    """Lets the originals of a copy be promoted by the clock again."""
+    """Lets the scheduled job promote the originals of a copy again."""
     await session.execute(FREE_ORIGINALS, {"workspace": workspace_id, "id": copy_id})

@@ -1,10 +1,10 @@
-"""Memories as they were recorded at a moment: what was believed then.
+"""Memories as they were recorded at a moment: what was known then.
 
-A memory that nothing has changed since is as its row says; another one as its first entry of history since then has it
-in `before`, unless that entry, or one before it, is the ADD. A purge takes history with it, so what it removed is
-nowhere. What is not kept in history (summary, use) is shown as it is now. See docs/time.md.
+A memory that has not changed since is read from its row; any other from `before` of its first history entry since then,
+unless that entry, or one before it, is the ADD. A purge removes history, too, so purged memories are not found. What is
+not kept in history (summary, use) is shown as it is now. See docs/time.md.
 
-Costs a look-up in the history of each row of the scope, and the reading of what has changed since.
+Takes a look-up in the history for each row of the scope, and reads everything that has changed since.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from service.postgres.engine import Session
 from service.postgres.scopes import Condition, typed
 from service.postgres.vectors import Half, cosine
 
-# ix_memory_history_memory, ix_memory_history_user and its likes. `entry`: the entry whose `before` the row is.
+# ix_memory_history_memory, ix_memory_history_user, _agent or _run. `entry`: the entry whose `before` is the row.
 RECORDED = """(
     SELECT l.*, CAST(NULL AS uuid) AS entry FROM memory l
     WHERE {rows} AND NOT EXISTS (
@@ -59,7 +59,7 @@ MOST_IMPORTANT = """
     SELECT m.id FROM {recorded} WHERE {rows} ORDER BY m.importance DESC, m."timestamp" DESC, m.id LIMIT :limit
 """
 
-# Entities by the ids that history has; those that are gone have no name any more.
+# Entities by the ids in history; deleted ones no longer have a name.
 BY_IDS = f"""
     SELECT {COLUMNS}, coalesce(s.relevance, 1.0) AS relevance, coalesce(s.salience, m.importance) AS salience,
            coalesce(s.access_count, 0) AS access_count, s.last_accessed, s.stale_at,
@@ -101,7 +101,7 @@ TEXTS = """
 
 @dataclass(frozen=True, slots=True)
 class RecordedScope:
-    """A scope at a moment, and what else its memories must be; `rows` speaks of `memory m`."""
+    """A scope at a moment, and the other conditions on its memories; `rows` is a condition on `memory m`."""
 
     scope: Scope
     moment: datetime
@@ -122,7 +122,7 @@ class RecordedScope:
 async def page(
     session: Session, there: RecordedScope, order: SortOrder, *, after: PageKey | None, limit: int
 ) -> Sequence[PageKey]:
-    """At most `limit` of the memories of that time behind `after`, in order."""
+    """At most `limit` of the memories of that time after `after`, in order."""
     rows, values = there.rows.sql, {**there.values, "limit": limit}
     if after is not None:
         rows += f' AND (m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
@@ -135,20 +135,20 @@ async def page(
 
 
 async def count(session: Session, there: RecordedScope) -> RowCount:
-    """How many there were, counted up to COUNTED."""
+    """Their number, counted up to COUNTED."""
     values = {**there.values, "limit": COUNTED + 1}
     counted = int(await session.scalar(_filled(COUNT, there.recorded, there.rows.sql), values) or 0)
     return RowCount(min(counted, COUNTED), is_exact=counted <= COUNTED)
 
 
 async def most_important(session: Session, there: RecordedScope, *, limit: int) -> Sequence[UUID]:
-    """At most `limit` of the memories, the most important first, then the latest."""
+    """At most `limit` of the memories, most important first, then latest."""
     statement = _filled(MOST_IMPORTANT, there.recorded, there.rows.sql)
     return (await session.scalars(statement, {**there.values, "limit": limit})).all()
 
 
 async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID], moment: datetime) -> dict[UUID, Memory]:
-    """Those of the memories that were there, as they were."""
+    """Those of the memories that existed then, as they were."""
     if not ids:
         return {}
     rows = "l.workspace_id = :workspace AND l.id = ANY (CAST(:ids AS uuid[]))"
@@ -167,7 +167,8 @@ async def get(
     as_of: datetime | None,
     now: datetime,
 ) -> Memory | None:
-    """A memory, archived or not; with `as_of` as it was recorded then, with `valid_at` its version that held then."""
+    """A memory, archived or not; with `as_of` as it was recorded then, with `valid_at` the version that was valid
+    then."""
     ids = [memory_id]
     if valid_at is not None:
         ids = [each.id for each in await versions.line(session, workspace_id, memory_id, texts=False)]
@@ -198,7 +199,7 @@ def _held(memory: Memory, moment: datetime) -> bool:
 async def texts(
     session: Session, there: RecordedScope, vector: Any, tags: Sequence[str], *, generation: int, limit: int
 ) -> Sequence[Any]:
-    """What ranking needs of at most `limit` memories, the newest first."""
+    """What ranking needs of at most `limit` memories, newest first."""
     values = {**there.values, "query_vector": vector, "tags": list(tags), "limit": limit}
     compared = cosine("coalesce(v.embedding, b.before_embedding)")
     parts = {"cosine": compared, "ended": ENDED, "generation": int(generation)}

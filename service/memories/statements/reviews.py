@@ -1,7 +1,7 @@
 """Reviews: memories that are flagged until a person accepts or rejects them.
 
 A flagged memory is archived and has a `review_status`: the first keeps it out of deduplication, the second out of every
-read. Its row in `review` holds what acceptance would change.
+read. Its row in `review` has the changes that accepting it would make.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ReviewState = Literal["pending", "accepted", "rejected"]
 
 @dataclass(frozen=True, slots=True)
 class ProposedChange:
-    """What acceptance does to a memory: UPDATE gives it the flagged text, DELETE archives it."""
+    """What accepting does to a memory: UPDATE gives it the flagged text, DELETE archives it."""
 
     verb: Literal["UPDATE", "DELETE"]
     target_id: UUID
@@ -69,7 +69,7 @@ async def flagged_with(session: Session, scope: Scope, text_hash: str) -> UUID |
 async def page(
     session: Session, scope: Scope, *, after: tuple[datetime, UUID] | None, limit: int, now: datetime
 ) -> list[Review]:
-    """Pending reviews of a scope, oldest first, behind the key `after`."""
+    """Pending reviews of a scope, oldest first, after the key `after`."""
     flagged = (MEMORY.c.review_status == "flagged") & (MEMORY.c.expires_at.is_(None) | (MEMORY.c.expires_at > now))
     query = (
         select(*COLUMNS)
@@ -83,7 +83,7 @@ async def page(
 
 
 async def get(session: Session, workspace_id: UUID, review_id: UUID, *, lock: bool = False) -> Review | None:
-    """A review in any state; `lock` keeps others from resolving it."""
+    """A review in any state; `lock` prevents others from resolving it."""
     query = select(*COLUMNS).where(REVIEW.c.workspace_id == workspace_id, REVIEW.c.id == review_id)
     row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _review(row)
@@ -108,7 +108,7 @@ COPY_VECTOR = text("""
 
 
 async def reopen(session: Session, workspace_id: UUID, memory_id: UUID) -> None:
-    """After an undo: the review of a memory that is flagged again is pending again."""
+    """After an undo, makes the review of a memory that is flagged again pending again."""
     await session.execute(REOPEN, {"workspace": workspace_id, "id": memory_id})
 
 

@@ -1,4 +1,4 @@
-"""The turns that a memory comes from, and which characters of them."""
+"""The turns that a memory comes from, and the characters in them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from service.postgres.engine import Session
 from service.postgres.scopes import by_key
 
 QUOTED_CHARS = 2_000
-"""Of a turn that is quoted whole."""
+"""Characters quoted of a turn without a span."""
 
 INSERT = text("""
     INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
     VALUES (:workspace_id, :memory_id, :turn_id, :start, :end)
 """)
 
-# A memory that merely says the same may be erased this moment by a bulk delete, which takes no scope lock.
+# A memory that merely says the same may be deleted meanwhile by a bulk delete, which takes no scope lock.
 LINK = text("""
     INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
     SELECT :workspace, s.memory_id, s.turn_id, s.start, s."end"
@@ -89,7 +89,7 @@ QUOTES = text("""
 
 @dataclass(frozen=True, slots=True)
 class SourceLink:
-    """A memory came from a turn, and from which characters of it: the half-open span, where it is known."""
+    """A turn that a memory came from, and the half-open span of characters in it, if known."""
 
     memory_id: UUID
     turn_id: UUID
@@ -117,7 +117,7 @@ class SourceQuote:
 async def find_stated(
     session: Session, workspace_id: UUID, facts: Sequence[UUID], messages: Sequence[UUID]
 ) -> set[UUID]:
-    """Which of these messages one of the facts was read from."""
+    """The messages from which any of the facts was read."""
     values = {"workspace": workspace_id, "facts": list(facts), "messages": list(messages)}
     return {row.id for row in await direct.fetch(session, TOLD, values)}
 
@@ -134,7 +134,7 @@ async def passages(session: Session, workspace_id: UUID, ids: Sequence[UUID]) ->
 
 
 async def link(session: Session, scope: Scope, links: Sequence[SourceLink]) -> None:
-    """Stores which turns memories came from, each pair once; of several spans the first."""
+    """Stores the turns that memories came from, each pair once, with the first of several spans."""
     if not links:
         return
     ordered = _once(links)
@@ -149,8 +149,8 @@ async def link(session: Session, scope: Scope, links: Sequence[SourceLink]) -> N
 
 
 def new_rows(scope: Scope, links: Sequence[SourceLink]) -> NewRows:
-    """The same as rows to insert, for turns that are new, to which nothing can be linked yet, and memories that are
-    locked until the end of the transaction."""
+    """The same as rows to insert, for new turns, which nothing is linked to yet, and memories that are locked until the
+    end of the transaction."""
     rows = [
         {
             "workspace_id": scope.workspace_id,
@@ -165,7 +165,7 @@ def new_rows(scope: Scope, links: Sequence[SourceLink]) -> NewRows:
 
 
 def _once(links: Sequence[SourceLink]) -> list[SourceLink]:
-    """Each pair of memory and turn once, in the order of their ids."""
+    """Each pair of memory and turn once, in the order of the ids."""
     pairs: dict[tuple[UUID, UUID], SourceLink] = {}
     for each in links:
         pairs.setdefault((each.memory_id, each.turn_id), each)
@@ -173,13 +173,13 @@ def _once(links: Sequence[SourceLink]) -> list[SourceLink]:
 
 
 async def copy(session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID) -> None:
-    """Lets another memory come from the same turns, in addition to its own."""
+    """Adds the turns of a memory to those of another one."""
     await session.execute(COPY, {"workspace": workspace_id, "id": memory_id, "new_id": new_id})
 
 
 async def quotes(
     session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
 ) -> list[SourceQuote]:
-    """The turns that are still there behind the first `skip`, oldest first."""
+    """The existing turns after the first `skip`, oldest first."""
     values = {"workspace": workspace_id, "id": memory_id, "chars": QUOTED_CHARS, "skip": skip, "limit": limit}
     return await direct.page(session, QUOTES, values, lambda row: SourceQuote(*row))

@@ -1,7 +1,7 @@
-"""Undoing a decision: a memory becomes again what its history says it was.
+"""Undoes a decision: a memory becomes again what it was according to its history.
 
-Everything is copied inside Postgres from `before` of an entry of history, so no number and no time passes through
-Python. Only the lexical columns are made anew from the text.
+Everything is copied inside Postgres from `before` of a history entry, so no number and no time passes through Python.
+Only the lexical columns are computed again from the text.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from service.postgres.engine import Session
 from service.postgres.tables import MEMORY, TERM_DIMENSIONS
 
 DERIVED = frozenset({"terms", "bm25", "context_terms", "context_bm25"})
-"""Made from the text, so not in the snapshot."""
+"""Derived from the text, so not in the snapshot."""
 
 UNCHANGED = frozenset({"workspace_id", "id", "version", "updated_at"})
 
 ENRICHMENT = frozenset({"summary", "enriched_at", "enrichment_attempts", "embedding_status"})
-"""What jobs found out about a text. It stays while the text is the same: the decision did not remove it."""
+"""What jobs found in a text. It stays while the text is the same: the decision did not remove it."""
 
 STORED = frozenset(column.name for column in MEMORY.c) - DERIVED
 
@@ -81,7 +81,7 @@ RECREATE_STAT = text("""
     WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
 """)
 
-# From what its numbers fade, and how far they had; uses are counted on.
+# The start and the state of decay; uses continue to be counted.
 RESTORE_STAT = text("""
     UPDATE memory_stat s SET base_relevance = was.base_relevance, base_salience = was.base_salience,
         base_confidence = was.base_confidence, confidence = was.confidence, confirmed_at = was.confirmed_at
@@ -125,7 +125,7 @@ RESTORE_ENTITIES = text("""
     ON CONFLICT DO NOTHING
 """)
 
-# Relations between entities that the memory was evidence of: those that are gone come back, if both entities exist.
+# Relations between entities that the memory was evidence of: missing ones are restored if both entities exist.
 RESTORE_RELATIONS = text("""
     INSERT INTO entity_edge SELECT r.*
     FROM memory_history h
@@ -174,7 +174,7 @@ RESTORE_SOURCES = text("""
     ON CONFLICT DO NOTHING
 """)
 
-# Edges that others drew since then stay; those of then that are missing come back, if the other memory exists.
+# Edges that others added since then stay; missing ones of that time are restored if the other memory exists.
 RESTORE_EDGES = text("""
     INSERT INTO memory_edge SELECT r.*
     FROM memory_history h CROSS JOIN LATERAL jsonb_populate_recordset(NULL::memory_edge, h.before -> 'edges') r
@@ -193,12 +193,12 @@ STATUS = text("SELECT embedding_status, enriched_at FROM memory WHERE workspace_
 
 
 async def lock(session: Session, workspace_id: UUID, decision_id: UUID, ruling_id: UUID | None) -> None:
-    """Locks the decision and those that are undone with it, by ascending id."""
+    """Locks the decision and those undone with it, by ascending id."""
     await session.execute(LOCK, {"workspace": workspace_id, "id": decision_id, "ruling": ruling_id})
 
 
 async def is_current(session: Session, workspace_id: UUID, memory_id: UUID, entry: UUID) -> bool:
-    """Whether the memory is as this entry of its history left it, leaving out later changes that were undone."""
+    """Whether the memory is as this history entry left it, except for later changes that were undone."""
     rows = (await session.execute(HISTORY, {"workspace": workspace_id, "id": memory_id})).all()
     place = {row.id: number for number, row in enumerate(rows)}
     last = len(rows) - 1
@@ -220,10 +220,10 @@ async def restore(
     generation: int,
     now: datetime,
 ) -> None:
-    """Makes the memory what `before` of the entry says; `text_then` is its text, None when the text did not change.
+    """Makes the memory what `before` of the entry says; `text_then` is its text, None if the text did not change.
 
-    A vector of another generation than the one in use does not come back: a job makes a new one. Raises Conflict when
-    another live memory of the scope has this text by now.
+    A vector of another generation than the one in use is not restored: a job makes a new one. Raises Conflict if
+    another live memory of the scope has this text now.
     """
     values: dict[str, Any] = {"workspace": workspace_id, "id": memory_id, "entry": entry}
     if text_then is None:
@@ -251,7 +251,7 @@ async def _restore_row(session: Session, statement: TextClause, values: Mapping[
 
 
 async def recreate(session: Session, workspace_id: UUID, memory_id: UUID, entry: UUID) -> None:
-    """Inserts the row of a deleted memory as this DELETE of its history kept it; `restore` brings back the rest."""
+    """Inserts the row of a deleted memory as this DELETE of its history kept it; `restore` restores the rest."""
     values = {"workspace": workspace_id, "id": memory_id, "entry": entry}
     await session.execute(RECREATE_ROW, values)
     await session.execute(RECREATE_STAT, values)

@@ -1,7 +1,7 @@
-"""Changes of one memory: another text, vector, state, lifetime, or a copy in `_global`.
+"""Changes one memory: its text, vector, state or lifetime, or copies it to `_global`.
 
-Every change counts `version` up by one. Verbs compute the values; here the unique index on texts (uq_memory_dedup) has
-the last word on two live memories of a scope with one text. Lock order: the scope, then the memory, then the relations
+Every change increases `version` by one. Verbs compute the values; the unique index on texts (uq_memory_dedup) prevents
+two live memories of a scope from having the same text. Lock order: the scope, then the memory, then the relations
 between entities that the memory is evidence of.
 """
 
@@ -40,12 +40,12 @@ LIFETIME = frozenset({"archived", "t_invalid"})
 """Columns on which the validity of relations between entities depends that the memory is evidence of."""
 
 NOT_ENRICHED = {"enriched_at": None, "enrichment_attempts": 0}
-"""A changed text is enriched anew."""
+"""A changed text is enriched again."""
 
 
 def text_columns(text: CleanText, weights: Mapping[int, float] | None = None) -> dict[str, Any]:
-    """The columns that follow from a text alone; `weights`: BM25 by term id, if known already. A row that takes no
-    part in deduplication stays out of it."""
+    """The columns derived from the text alone; `weights`: BM25 by term id, if already known. A row that takes no part
+    in deduplication stays out of it."""
     if weights is None:
         weights = lexemes.weights(text)
     digest = content_hash(text)
@@ -79,14 +79,14 @@ async def archive(session: Session, workspace_id: UUID, memory_id: UUID, *, now:
 
 
 async def end_validity(session: Session, workspace_id: UUID, memory_id: UUID, *, at: datetime, now: datetime) -> None:
-    """Ends the validity at a moment, unless it ended before, and takes the row out of deduplication. A memory that was
-    to become valid later ends a microsecond after its beginning: an interval needs a length."""
+    """Ends the validity at a moment, unless it ended before, and takes the row out of deduplication. A memory that
+    becomes valid later ends a microsecond after its beginning, because an interval may not be empty."""
     end = func.least(MEMORY.c.t_invalid, func.greatest(at, MEMORY.c.t_valid + timedelta(microseconds=1)))
     await set_columns(session, workspace_id, memory_id, {"t_invalid": end, "dedup_key": None}, now=now)
 
 
 async def expires_before(session: Session, workspace_id: UUID, memory_id: UUID, moment: datetime | None) -> bool:
-    """Whether it expires before `moment` (None: at all)."""
+    """Whether it expires before `moment` (None: ever)."""
     expires_at = await session.scalar(select(MEMORY.c.expires_at).where(_is(workspace_id, memory_id)))
     return expires_at is not None and (moment is None or expires_at < moment)
 
@@ -112,7 +112,7 @@ async def replace_text(
         "said_at": None,
         "t_valid": t_valid,
         "t_invalid": new.given.t_invalid,
-        "context_terms": [],  # the context held the old text; without one the memory is its own context
+        "context_terms": [],  # the context had the old text; without one the memory is its own context
         "context_bm25": None,
         **united_columns(old, new.draft),
         "expires_at": _later_expiry(old, new),
@@ -134,7 +134,8 @@ async def replace_vector(
     kind: VectorKind,
     generation: int,
 ) -> None:
-    """Drops all vectors, which would find the memory by a text it no longer has, and stores the new one, if any."""
+    """Deletes all vectors, by which the memory would be found by a text it no longer has, and stores the new one, if
+    any."""
     vectors: dict[str, NDArray[np.float32]] = {} if vector is None else {kind: vector}
     await _replace_vectors(session, scope, memory_id, vectors, generation=generation)
 
@@ -160,8 +161,8 @@ async def _replace_vectors(
 async def copy_to_global(
     session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, *, generation: int, now: datetime
 ) -> None:
-    """A second row with the same text in `_global`, its vector and statistics. It is enriched anew, because entities
-    belong to a channel. Raises Conflict when `_global` has a live memory with this text."""
+    """A second row with the same text in `_global`, its vector and statistics. It is enriched again, because entities
+    belong to a channel. Raises Conflict if `_global` has a live memory with this text."""
     vectors = MEMORY_VECTOR.c.generation == generation
     await _copy_memory(session, workspace_id, memory_id, new_id, {}, vectors, now=now)
 
@@ -169,7 +170,7 @@ async def copy_to_global(
 async def copy_to_everyone(
     session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, *, generation: int, now: datetime
 ) -> None:
-    """The same without owner, and without what tells of the conversation it comes from or how it was used."""
+    """The same without owner, and without traces of the conversation it comes from or of its use."""
     nobody = {"user_id": None, "agent_id": None, "run_id": None}
     unsaid: dict[str, Any] = {
         **dict.fromkeys(("session_id", "role", "speaker", "conversation_id", "turn_index", "context_bm25")),
@@ -255,7 +256,7 @@ def _is(workspace_id: UUID, memory_id: UUID) -> ColumnElement[bool]:
 
 
 def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
-    """When two memories become one, the later expiry counts (None: never), so nothing goes that was to stay; a memory
+    """When two memories become one, the later expiry is used (None: never), so nothing is deleted too early; a memory
     whose id the caller chose is overwritten."""
     if new.given.id == old.id:
         return new.given.expires_at
@@ -265,7 +266,7 @@ def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
 
 
 def united_columns(old: Memory, new: Memory | Draft) -> dict[str, Any]:
-    """Tags, categories and metadata of both, as far as a row may have them: what is older goes first."""
+    """Tags, categories and metadata of both, up to the limits of a row: the oldest are dropped first."""
     both = list(dict.fromkeys((*old.tags, *new.tags)))
     kept = tags.newest(both, most=sizes.MAX_TAGS, most_levels=sizes.MAX_TAG_LEVELS)
     return {

@@ -1,8 +1,8 @@
-"""Past versions of memories: what they said before, for the time in which it held.
+"""Past versions of memories: their earlier texts, with the time in which these were valid.
 
-A past version is a row of `memory` with `version_of`: archived and out of deduplication, so nothing finds it but reads
-that name a time. It goes with its memory. Under the policy that keeps superseded memories these are rows of their own,
-tied by SUPERSEDES; a line has both kinds. See docs/decisions/010-history-and-undo.md.
+A past version is a row of `memory` with `version_of`: archived and out of deduplication, so only reads that name a time
+find it. It is deleted with its memory. Under the policy that keeps superseded memories, these are memories of their
+own, connected by SUPERSEDES; a line has both kinds. See docs/decisions/010-history-and-undo.md.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from service.postgres.engine import Session
 from service.postgres.tables import MEMORY, MEMORY_STAT
 
 MAX_SAID_AT = 100
-"""Times of one value that are remembered."""
+"""The number of times that are kept for one value."""
 
-# ix_memory_version_of, pk_memory_edge. A superseded memory has an end; an edge that a caller drew alone gives none.
+# ix_memory_version_of, pk_memory_edge. A superseded memory has an end; an edge that a caller added does not set one.
 LINE = text("""
     WITH RECURSIVE line AS (
         SELECT CAST(:id AS uuid) AS id
@@ -62,7 +62,7 @@ COLUMNS = ", ".join(f'"{name}"' for name in NAMES)
 VALUES = ", ".join(OTHERS.get(name, f'm."{name}"') for name in NAMES)
 STAT = ", ".join(f'"{column.name}"' for column in MEMORY_STAT.c if column.name != "memory_id")
 
-# A value that would have ended before it began never held. Foreign keys are checked at the end of the statement.
+# A value that would have ended before it began was never valid. Foreign keys are checked at the end of the statement.
 KEEP = text(f"""
     WITH kept AS (
         INSERT INTO memory ({COLUMNS}) SELECT {VALUES} FROM memory m
@@ -92,7 +92,7 @@ KEEP = text(f"""
     bindparam("said_at", type_=ARRAY(DateTime(timezone=True))),
 )
 
-# No history: what the memory says stays as it is. From its last confirmation on it ages anew.
+# No history: the text of the memory does not change. Its decay starts again with its last confirmation.
 SAY_AGAIN = text("""
     WITH confirmed AS (
         UPDATE memory_stat SET confirmed_at = greatest(confirmed_at, :at)
@@ -105,7 +105,7 @@ SAY_AGAIN = text("""
       AND coalesce(cardinality(said_at), 1) < :most
 """).bindparams(bindparam("at", type_=DateTime(timezone=True)))
 
-# The row was added with everything else that belongs to a memory; from here on only reads that name a time find it.
+# The row was added with everything that belongs to a memory; from now on only reads that name a time find it.
 HIDE = text("""
     UPDATE memory SET archived = true, version_of = :version_of WHERE workspace_id = :workspace AND id = :id
 """).bindparams(bindparam("version_of", type_=Uuid()))
@@ -123,7 +123,7 @@ EVER = text("""
 
 
 async def line(session: Session, workspace_id: UUID, memory_id: UUID, *, texts: bool = True) -> list[Version]:
-    """The memory and what it said before, ordered by the beginning of their validity. `texts`: with what they say."""
+    """The memory and its earlier versions, ordered by the beginning of their validity. `texts`: with their texts."""
     rows = await direct.fetch(session, LINE, {"workspace": workspace_id, "id": memory_id, "texts": texts})
     found = (
         Version(
@@ -135,7 +135,7 @@ async def line(session: Session, workspace_id: UUID, memory_id: UUID, *, texts: 
 
 
 def _until(said_at: Sequence[datetime], end: datetime | None) -> tuple[datetime, ...]:
-    """The times up to the end of a value; what was said when it was over already has the first alone."""
+    """The times up to the end of a value; only the first if all are after its end."""
     return tuple(each for each in said_at if end is None or each < end) or (said_at[0],)
 
 
@@ -151,8 +151,8 @@ async def keep(
     now: datetime,
     said_at: Sequence[datetime] = (),
 ) -> bool:
-    """Keeps what a memory says now as a past version, a row `new_id` that held until `until`; False when it never held.
-    `said_at`: those of its times that belong to the version, all when empty."""
+    """Keeps the present text of a memory as a past version, a row `new_id` that was valid until `until`; False if it
+    never was valid. `said_at`: those of its times that belong to the version; all if empty."""
     values = {
         "workspace": workspace_id,
         "id": memory_id,
@@ -185,5 +185,5 @@ async def of_memories(session: Session, workspace_id: UUID, ids: Sequence[UUID])
 
 
 async def ever_of(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> list[UUID]:
-    """The past versions of memories that are there or were deleted. Reads the history of the whole workspace."""
+    """The past versions of existing or deleted memories. Reads the history of the whole workspace."""
     return list(await session.scalars(EVER, {"workspace": workspace_id, "ids": list(memory_ids)}))

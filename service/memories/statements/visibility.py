@@ -18,7 +18,7 @@ from service.postgres.scopes import Condition, typed
 
 
 def conditions(alias: str, query: Query, now: datetime) -> Condition:
-    """Everything but the scope. A given window lifts the exclusion of what is not valid now."""
+    """All conditions except the scope. A given window includes what is not valid now."""
     found = not_expired_nor_in_review(alias, now) & present(
         alias, include_archived=query.include_archived, valid_at=query.narrow.valid_at
     )
@@ -28,8 +28,9 @@ def conditions(alias: str, query: Query, now: datetime) -> Condition:
 
 
 def valid(alias: str, validity: Validity, now: datetime) -> Condition:
-    """Validity [t_valid, t_invalid): `demote` also includes what is no longer valid, `ignore` also what is not yet.
-    What names its own end is still true when that is over ("worked there from 2016 to 2020"): it is not left out."""
+    """Validity [t_valid, t_invalid): `demote` also includes what is no longer valid, `ignore` also what is not yet
+    valid. A text that names its own end is still true after it ("worked there from 2016 to 2020") and is not left
+    out."""
     if validity == "ignore":
         return Condition("true")
     found = Condition(f"({alias}.t_valid IS NULL OR {alias}.t_valid <= :now)", {"now": now})
@@ -40,8 +41,8 @@ def valid(alias: str, validity: Validity, now: datetime) -> Condition:
 
 
 def filtered(alias: str, narrow: Narrow, window: Window, found: Condition, *, recorded: bool = False) -> Condition:
-    """`found` and the caller's filters. Array operators are checked row by row: under the policy no index serves
-    them. `recorded`: rows are those of an earlier moment, of which nobody knows how far they had faded."""
+    """`found` and the caller's filters. Array operators are checked row by row: under the policy no index serves them.
+    `recorded`: the rows are those of an earlier moment, whose decay is not known."""
     if window.start is not None:
         found &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": window.start})
     if window.end is not None:
@@ -79,21 +80,21 @@ def not_archived(alias: str) -> Condition:
 
 
 def present(alias: str, *, include_archived: bool, valid_at: datetime | None) -> Condition:
-    """Memories that are not archived, or with `include_archived` those, too. Past versions only where a time is named:
-    they say what held then."""
+    """Memories that are not archived, or with `include_archived` all. Past versions only if a time is named, because
+    they say what was valid then."""
     if valid_at is not None:
         return Condition("true" if include_archived else f"(NOT {alias}.archived OR {alias}.version_of IS NOT NULL)")
     return current(alias) if include_archived else not_archived(alias)
 
 
 def current(alias: str) -> Condition:
-    """Memories that are no past version of another one."""
+    """Memories that are not a past version of another one."""
     return Condition(f"{alias}.version_of IS NULL")
 
 
 def not_expired_nor_in_review(alias: str, now: datetime) -> Condition:
-    """Memories that have not expired, even if the job that removes them has not run yet, and do not await a review:
-    only reviews show those."""
+    """Memories that have not expired, even if the job that removes expired ones has not run yet, and that do not wait
+    for a review: only reviews show those."""
     here = f"({alias}.expires_at IS NULL OR {alias}.expires_at > :now) AND {not_in_review(alias).sql}"
     return Condition(here, {"now": now})
 
