@@ -117,7 +117,8 @@ async def get(
     workspace_id: UUID, memory_id: UUID, res: Resources, *, valid_at: datetime | None, as_of: datetime | None
 ) -> Memory:
     """A memory, archived or not, or its version that held at a moment, or was recorded then. Raises NotFound."""
-    async with res.db.snapshot(workspace_id) as session:
+    by_key = valid_at is None and as_of is None  # a single statement, planned once
+    async with res.db.read(workspace_id, generic_plans=True) if by_key else res.db.snapshot(workspace_id) as session:
         found = await recorded.get(session, workspace_id, memory_id, valid_at=valid_at, as_of=as_of, now=res.clock())
     if found is None:
         raise missing()
@@ -128,7 +129,7 @@ async def get_items(
     workspace_id: UUID, ids: Sequence[UUID], detail: Detail, res: Resources
 ) -> tuple[Mapping[UUID, LeanMemory], int]:
     """The unexpired memories among the first of these ids, and how many ids were read."""
-    async with res.db.read(workspace_id) as session:
+    async with res.db.read(workspace_id, generic_plans=True) as session:
         return await memories.get_items(session, workspace_id, ids, detail, alive_at=res.clock())
 
 

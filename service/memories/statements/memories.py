@@ -386,7 +386,7 @@ async def page(
     if after is not None:
         behind = f'(m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
         rows, values = rows & Condition(behind), values | {"last_key": after.key, "last_id": after.id}
-    found = await session.execute(page_statement(rows, order, behind=after is not None), values)
+    found = await direct.fetch(session, page_statement(rows, order, behind=after is not None), values)
     return [PageKey(row.key, row.id) for row in found]
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 
 from service.domain.query import Narrow, Query, Validity, Window
-from service.postgres import filters
+from service.postgres import direct, filters
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition, typed
 
@@ -133,7 +133,8 @@ FROM memory m WHERE m.workspace_id = :workspace AND m.id = :memory_id AND {scope
 
 async def most_important(session: Session, rows: Condition, *, limit: int) -> Sequence[UUID]:
     """At most `limit` of the rows, the most important first, then the latest. `rows` speaks of `memory m`."""
-    return (await session.scalars(_most_important(rows.source("memory m")), {**rows.values, "wanted": limit})).all()
+    statement = _most_important(rows.source("memory m"))
+    return [row.id for row in await direct.fetch(session, statement, {**rows.values, "wanted": limit})]
 
 
 @dataclass(frozen=True, slots=True)
