@@ -206,8 +206,18 @@ class Draft:
         assert self.kind is not None, "the pipeline is not through"
         assert self.importance is not None, "the pipeline is not through"
         assert self.temporal is not None, "the pipeline is not through"
+        stored = self.merged
         return NewMemory(
-            self.given.id or new_id, self, self.kind, self.importance, self.temporal, conversation_id, turn_index
+            self.given.id or new_id,
+            self,
+            stored.text if stored else self.clean,
+            stored.hash if stored else self.hash,
+            stored.vector if stored else self.vector,
+            self.kind,
+            self.importance,
+            self.temporal,
+            conversation_id,
+            turn_index,
         )
 
 
@@ -218,33 +228,15 @@ class NewMemory:
 
     id: UUID
     draft: Draft
+    text: CleanText
+    hash: str
+    vector: NDArray[np.float32] | None
     kind: Classification
     importance: Importance
     temporal: Temporal
     conversation_id: UUID | None = None
     turn_index: int | None = None
     history_id: UUID = field(default_factory=uuid7)
-
-    @property
-    def scope(self) -> Scope:
-        return self.draft.scope
-
-    @property
-    def given(self) -> CallerFields:
-        return self.draft.given
-
-    @property
-    def text(self) -> CleanText:
-        return self.draft.merged.text if self.draft.merged else self.draft.clean
-
-    @property
-    def hash(self) -> str:
-        return self.draft.final_hash
-
-    @property
-    def vector(self) -> NDArray[np.float32] | None:
-        """None if it is made later."""
-        return self.draft.merged.vector if self.draft.merged else self.draft.vector
 
     @property
     def embedding_status(self) -> EmbeddingStatus:

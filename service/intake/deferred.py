@@ -104,10 +104,8 @@ def from_turns(
     payload: Mapping[str, Any], scope: Scope, turns: Sequence[TurnContent], now: datetime
 ) -> ConversationDraft:
     """The conversation of a consolidation payload, with its turns read back."""
-    given, options = (
-        _given(payload["asked"]),
-        Options(dedup=payload["dedup"], may_delete=payload.get("may_delete", False)),
-    )
+    given = _given(payload["asked"])
+    options = Options(dedup=payload["dedup"], may_delete=payload["may_delete"])
     whole = replace(scope, run_id=payload["run_id"])
     drafts = [
         Draft(whole, turn.text, given, options, now, Speech(turn.role, turn.speaker, turn.timestamp)) for turn in turns
@@ -116,22 +114,35 @@ def from_turns(
     return ConversationDraft(whole, drafts, None, infer=True, instruction=payload["instruction"], stored=stored)
 
 
+PLAIN = ("type_confidence", "timezone", "session_id")
+MOMENTS = ("timestamp", "t_valid", "t_invalid", "expires_at")
+
+
 def _given_to_json(draft: Draft) -> dict[str, Any]:
     given = draft.given
     return {
+        **{name: getattr(given, name) for name in PLAIN},
+        **{name: _iso(getattr(given, name)) for name in MOMENTS},
         "type": given.type,
-        "type_confidence": given.type_confidence,
-        "importance": [given.importance.value, given.importance.level] if given.importance else None,
+        "importance": given.importance and [given.importance.value, given.importance.level],
         "tags": list(draft.tags),
         "metadata": dict(draft.metadata),
-        "timestamp": _iso(given.timestamp),
-        "timezone": given.timezone,
-        "t_valid": _iso(given.t_valid),
-        "t_invalid": _iso(given.t_invalid),
-        "expires_at": _iso(given.expires_at),
-        "session_id": given.session_id,
-        "filters": filters.written(given.compare) if given.compare else None,
+        "filters": given.compare and filters.written(given.compare),
     }
+
+
+def _given(stored: Mapping[str, Any]) -> CallerFields:
+    same: dict[str, Any] = {name: stored[name] for name in PLAIN}
+    moments: dict[str, Any] = {name: _moment(stored[name]) for name in MOMENTS}
+    return CallerFields(
+        **same,
+        **moments,
+        type=MemoryType(stored["type"]) if stored["type"] else None,
+        importance=Importance(*stored["importance"]) if stored["importance"] else None,
+        tags=tuple(stored["tags"]),
+        metadata=stored["metadata"],
+        compare=filters.read(stored["filters"]) if stored["filters"] else None,
+    )
 
 
 def from_json(workspace_id: UUID, stored: Mapping[str, Any]) -> ConversationDraft:
@@ -143,7 +154,7 @@ def from_json(workspace_id: UUID, stored: Mapping[str, Any]) -> ConversationDraf
         dedup=stored["dedup"],
         use_llm=stored["use_llm"],
         record=not stored["infer"],
-        may_delete=stored.get("may_delete", False),
+        may_delete=stored["may_delete"],
     )
     received_at = datetime.fromisoformat(stored["received_at"])
     drafts = [_draft(each, scope, given, options, received_at) for each in stored["messages"]]
@@ -153,14 +164,9 @@ def from_json(workspace_id: UUID, stored: Mapping[str, Any]) -> ConversationDraf
 
 
 def _message(draft: Draft) -> dict[str, Any]:
-    speech = draft.speech
-    assert speech is not None, "a record is a message"
-    return {
-        "text": draft.clean,
-        "role": speech.role,
-        "speaker": speech.speaker,
-        "timestamp": _iso(speech.timestamp),
-    }
+    said = draft.speech
+    assert said is not None, "a record is a message"
+    return {"text": draft.clean, "role": said.role, "speaker": said.speaker, "timestamp": _iso(said.timestamp)}
 
 
 def _draft(
@@ -168,23 +174,6 @@ def _draft(
 ) -> Draft:
     speech = Speech(stored["role"], stored["speaker"], _moment(stored["timestamp"]))
     return Draft(scope, stored["text"], given, options, received_at, speech)
-
-
-def _given(stored: Mapping[str, Any]) -> CallerFields:
-    return CallerFields(
-        type=MemoryType(stored["type"]) if stored["type"] else None,
-        type_confidence=stored["type_confidence"],
-        importance=Importance(*stored["importance"]) if stored["importance"] else None,
-        tags=tuple(stored["tags"]),
-        metadata=stored["metadata"],
-        timestamp=_moment(stored["timestamp"]),
-        timezone=stored["timezone"],
-        t_valid=_moment(stored["t_valid"]),
-        t_invalid=_moment(stored["t_invalid"]),
-        expires_at=_moment(stored.get("expires_at")),
-        session_id=stored["session_id"],
-        compare=filters.read(stored["filters"]) if stored.get("filters") else None,
-    )
 
 
 def _iso(moment: datetime | None) -> str | None:

@@ -148,8 +148,8 @@ async def _add(news: LateNews, draft: Draft, here: Place, target: UUID) -> UUID:
         *memories.new_rows([new], generation=res.generation, now=res.clock()),
         queue.new_rows(workspace_id, write.jobs_of(new, new.id, res, enrich=is_memory)),
     )
-    if new.given.id is not None:
-        added = history.Change(new.id, Action.ADD, new.scope, None, new.text, id=new.history_id)
+    if new.draft.given.id is not None:
+        added = history.Change(new.id, Action.ADD, new.draft.scope, None, new.text, id=new.history_id)
         await history.append(session, workspace_id, [added])
     await _decided(news, new.id, new.history_id)
     if is_memory:

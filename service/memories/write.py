@@ -68,9 +68,9 @@ async def add(
     if not news:
         return
     now = res.clock()
-    workspace_id = news[0].scope.workspace_id
+    workspace_id = news[0].draft.scope.workspace_id
     decided = [
-        NewDecision(each.id, each.draft.evidence, each.scope, Action.ADD, each.history_id, ruling_id)
+        NewDecision(each.id, each.draft.evidence, each.draft.scope, Action.ADD, each.history_id, ruling_id)
         for each in news
         if each.draft.evidence
     ]
@@ -82,9 +82,9 @@ async def add(
         queue.new_rows(workspace_id, [job for new in news for job in jobs_of(new, new.id, res)]),
     )
     reused = [
-        Change(each.id, Action.ADD, each.scope, None, each.text, id=each.history_id)
+        Change(each.id, Action.ADD, each.draft.scope, None, each.text, id=each.history_id)
         for each in news
-        if each.given.id is not None  # it may have been in use before: then entries of its history may still be open
+        if each.draft.given.id is not None  # in use before, perhaps: entries of its history may still be open
     ]
     if batch is not None and not reused:
         batch.add(*rows)
@@ -105,13 +105,13 @@ async def update(
 ) -> str:
     """Gives the target the text and the times of `new`; what it said before is kept as a past version. Returns its old
     text. Raises Gone."""
-    workspace_id = new.scope.workspace_id
+    workspace_id = new.draft.scope.workspace_id
     was = await _snapshot(session, workspace_id, target, res)
-    change_id, start = uuid7(), begins(new.draft.timestamp, new.given.t_valid, new.given.t_invalid)
+    change_id, start = uuid7(), begins(new.draft.timestamp, new.draft.given.t_valid, new.draft.given.t_invalid)
     kept = was.before["hash"] != new.hash and await keep_past(session, workspace_id, target, change_id, start, res)
-    since = new.given.t_valid
+    since = new.draft.given.t_valid
     if since is None and (kept or was.before["t_valid"] is not None):
-        since = holds_since(start, new.given.t_invalid, res)
+        since = holds_since(start, new.draft.given.t_invalid, res)
     old = await updates.replace_text(session, target, new, t_valid=since, generation=res.generation, now=res.clock())
     fades_from = {"base_confidence": new.fact_confidence, "confidence": None, "confirmed_at": new.draft.timestamp}
     await updates.set_stat(session, workspace_id, target, fades_from)

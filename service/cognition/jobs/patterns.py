@@ -14,7 +14,7 @@ from uuid import UUID
 from service.access import workspaces
 from service.cognition.patterns import TaskUses, description, sharing
 from service.cognition.procedures import NewStrategy, learn
-from service.cognition.statements import tool_patterns
+from service.cognition.statements import exemplars, tool_patterns
 from service.cognition.statements.tool_patterns import UnreadConversation
 from service.domain.errors import InvalidInput, NotFound
 from service.domain.job import Counts, Job
@@ -22,7 +22,6 @@ from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.language import examples
 from service.memories.associate import associate
-from service.memories.statements import exemplars
 from service.queue import queue
 from service.runtime.resources import Resources
 

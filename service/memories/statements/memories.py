@@ -249,7 +249,7 @@ def new_rows(news: Sequence[NewMemory], *, generation: int, now: datetime) -> tu
         for each, values in memories
         for kind, vector in vectors_of(each).items()
     ]
-    history = [{**values, "history_id": each.history_id} for each, values in memories if each.given.id is None]
+    history = [{**values, "history_id": each.history_id} for each, values in memories if each.draft.given.id is None]
     rows = [values for _, values in memories]
     return (
         NewRows(INSERT_MEMORY, rows),
@@ -268,9 +268,10 @@ def vectors_of(new: NewMemory) -> dict[str, NDArray[np.float32]]:
 
 def _values(new: NewMemory, now: datetime) -> dict[str, Any]:
     """The values of INSERT_MEMORY and INSERT_STAT."""
-    draft, given, speech = new.draft, new.given, new.draft.speech
+    draft = new.draft
+    given, speech = draft.given, draft.speech
     return {
-        **new.scope.columns,
+        **draft.scope.columns,
         "id": new.id,
         "session_id": given.session_id,
         **text_values(new),

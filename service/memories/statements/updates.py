@@ -102,7 +102,7 @@ async def replace_text(
 ) -> Memory:
     """Gives an existing row the text, times, vectors and annotation of `new` and unites tags, categories and metadata;
     returns the memory as it was. Its id, scope and created_at stay."""
-    workspace_id = new.scope.workspace_id
+    workspace_id = new.draft.scope.workspace_id
     await memories.release_expired(session, workspace_id, [new.hash], now=now)
     old = await memories.get(session, workspace_id, memory_id)
     assert old is not None, "the row was confirmed under the scope lock"
@@ -111,17 +111,17 @@ async def replace_text(
         "timestamp": new.draft.timestamp,
         "said_at": None,
         "t_valid": t_valid,
-        "t_invalid": new.given.t_invalid,
+        "t_invalid": new.draft.given.t_invalid,
         "context_terms": [],  # the context had the old text; without one the memory is its own context
         "context_bm25": None,
         **united_columns(old, new.draft),
         "expires_at": _later_expiry(old, new),
-        "updated_at": new.given.updated_at or now,
+        "updated_at": new.draft.given.updated_at or now,
         "version": MEMORY.c.version + 1,
         **NOT_ENRICHED,
     }
     await session.execute(update(MEMORY).where(_is(workspace_id, memory_id)).values(values))
-    await _replace_vectors(session, new.scope, memory_id, memories.vectors_of(new), generation=generation)
+    await _replace_vectors(session, new.draft.scope, memory_id, memories.vectors_of(new), generation=generation)
     return old
 
 
@@ -258,11 +258,11 @@ def _is(workspace_id: UUID, memory_id: UUID) -> ColumnElement[bool]:
 def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
     """When two memories become one, the later expiry is used (None: never), so nothing is deleted too early; a memory
     whose id the caller chose is overwritten."""
-    if new.given.id == old.id:
-        return new.given.expires_at
-    if old.expires_at is None or new.given.expires_at is None:
+    if new.draft.given.id == old.id:
+        return new.draft.given.expires_at
+    if old.expires_at is None or new.draft.given.expires_at is None:
         return None
-    return max(old.expires_at, new.given.expires_at)
+    return max(old.expires_at, new.draft.given.expires_at)
 
 
 def united_columns(old: Memory, new: Memory | Draft) -> dict[str, Any]:
