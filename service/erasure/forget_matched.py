@@ -99,7 +99,7 @@ async def _keep_rest(session: Session, wanted: ForgetScope, target: ForgetTarget
         return
     await updates.copy_with_text(session, workspace_id, target.id, new_id, text, now=res.clock())
     await sources.copy(session, workspace_id, target.id, new_id)
-    await queue.enqueue(session, workspace_id, write.follow_up(new_id, res, embed=True))
+    await queue.enqueue(session, workspace_id, write.follow_up(new_id, embed=True))
 
 
 async def drop_changed(session: Session, workspace_id: UUID, plan: ForgetPlan) -> tuple[ForgetPlan, tuple[str, ...]]:

@@ -12,9 +12,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from uuid_utils.compat import uuid7
+
 from service.access import workspaces
 from service.domain.errors import ServiceError
-from service.domain.job import Counts, Job
+from service.domain.job import Counts, Job, NewJob
 from service.domain.request import WriteContext
 from service.domain.scope import Extent, Scope
 from service.erasure.statements import activity, purge
@@ -22,14 +24,13 @@ from service.graph.statements import entities
 from service.memories.forget import parts
 from service.memories.statements import deletion
 from service.postgres.engine import Session
-from service.queue import operations
+from service.queue import operations, queue
 from service.queue.operations import OperationRecord
 from service.runtime.resources import Resources
 from service.runtime.transactions import (
     append_audit,
     check_share,
     plain_transaction,
-    start_operation,
     store_answer,
 )
 
@@ -57,9 +58,7 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
             await activity.delete_activity(session, extent.scope, extent.channel)
         if count > AT_ONCE and newest is not None:
             details = _to_json(extent.scope, extent.channel, newest)
-            found = ForgottenScope(
-                operation_id=await start_operation(session, workspace_id, SCOPE, details, count, res)
-            )
+            found = ForgottenScope(operation_id=await _start_operation(session, workspace_id, SCOPE, details, count))
         else:
             found = ForgottenScope(
                 await _delete_at_once(session, Extent(extent.scope, extent.channel, newest), res, request)
@@ -88,6 +87,18 @@ async def _delete_unnamed_entities(session: Session, extent: Extent, res: Resour
         await entities.delete_unnamed(session, scope, extent.channel, upto=res.clock())
 
 
+async def _start_operation(
+    session: Session, workspace_id: UUID, kind: str, details: dict[str, Any], total: int
+) -> UUID:
+    """Queues work that takes too long for a request, as an operation with its job; returns the operation's id."""
+    operation_id = uuid7()
+    await operations.add(session, workspace_id, operation_id, kind, details)
+    await operations.advance(session, workspace_id, operation_id, {"done": 0, "total": total})
+    job = NewJob("forget_scope", payload={"operation_id": str(operation_id)})
+    await queue.enqueue(session, workspace_id, [job])
+    return operation_id
+
+
 async def forget_next_batch(
     operation: OperationRecord, workspace_id: UUID, after: UUID | None, res: Resources
 ) -> UUID | None:
@@ -114,9 +125,7 @@ async def empty_workspace(workspace_id: UUID, res: Resources, request: WriteCont
         count, newest, until = await purge.measure_workspace(session, workspace_id)
         if count > AT_ONCE and newest is not None:
             details = {"upto": newest.isoformat(), "until": until.isoformat()}
-            found = ForgottenScope(
-                operation_id=await start_operation(session, workspace_id, RESET, details, count, res)
-            )
+            found = ForgottenScope(operation_id=await _start_operation(session, workspace_id, RESET, details, count))
         else:
             if newest is not None:
                 await purge.remove_memories(session, workspace_id, newest, after=None, batch=AT_ONCE)

@@ -146,7 +146,7 @@ async def _add(news: LateNews, draft: Draft, here: Place, target: UUID) -> UUID:
     await direct.insert(
         session,
         *memories.new_rows([new], generation=res.generation, now=res.clock()),
-        queue.new_rows(workspace_id, write.jobs_of(new, new.id, res, enrich=is_memory)),
+        queue.new_rows(workspace_id, write.jobs_of(new, new.id, enrich=is_memory)),
     )
     if new.draft.given.id is not None:
         added = history.Change(new.id, Action.ADD, new.draft.scope, None, new.text, id=new.history_id)

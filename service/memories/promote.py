@@ -70,7 +70,7 @@ async def promote(
         check(original.version, expected)
         if original.archived:
             raise Conflict("The memory is archived: restore it first.", field="id")
-        found = await _promoted(session, original, await _figures(session, original, res), request, res, reason=because)
+        found = await _promoted(session, original, await _figures(session, original), request, res, reason=because)
         await store_answer(session, workspace_id, found, request)
     return found
 
@@ -90,7 +90,7 @@ async def promote_if_worthy(
             return None
         original = await memories.get(session, workspace_id, memory_id)
         assert original is not None, "it is locked"
-        figures = await _figures(session, original, res)
+        figures = await _figures(session, original)
         ends = [each for each in (original.t_invalid, original.temporal.valid_until) if each is not None]
         if original.archived or (ends and min(ends) <= now):
             return None
@@ -144,7 +144,7 @@ async def share(
         is_new = copy is None
         found = PromotedMemory(copy or await _shared_copy(session, original, res), memory_id, is_new)
         if is_new:
-            figures = await _figures(session, original, res)
+            figures = await _figures(session, original)
             await _note(session, original, found.memory, figures, request, res, reason=because, shared=True)
         await store_answer(session, workspace_id, found, request)
     return found
@@ -216,11 +216,11 @@ async def _written(session: Session, workspace_id: UUID, new_id: UUID, res: Reso
     evidence = Evidence("rules", "promotion", "ADD", Reason.PROMOTED, ())
     await decisions.append(session, workspace_id, [NewDecision(new_id, evidence, copy.scope, Action.ADD, change.id)])
     embed = copy.embedding_status is not EmbeddingStatus.STORED
-    await queue.enqueue(session, workspace_id, write.follow_up(new_id, res, embed=embed))
+    await queue.enqueue(session, workspace_id, write.follow_up(new_id, embed=embed))
     return copy
 
 
-async def _figures(session: Session, original: Memory, res: Resources) -> Promotion:
+async def _figures(session: Session, original: Memory) -> Promotion:
     seen = await promotable.count_seen(session, original.scope.workspace_id, original.id)
     left = original.current_confidence
     confidence = original.kind.confidence if left is None else left

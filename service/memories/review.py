@@ -216,7 +216,7 @@ async def _take_place(
         session, old.scope, target, old.text, text, was, evidence=why, ruling_id=ruling_id, entry=change_id
     )
     embed = pending.embedding_status is not EmbeddingStatus.STORED
-    await queue.enqueue(session, workspace_id, write.follow_up(target, res, embed=embed))
+    await queue.enqueue(session, workspace_id, write.follow_up(target, embed=embed))
 
 
 def _start(pending: Memory) -> datetime:

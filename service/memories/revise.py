@@ -218,5 +218,5 @@ async def _write(
         kind: VectorKind = "placeholder" if draft.embedding_status is EmbeddingStatus.PLACEHOLDER else "text"
         await updates.replace_vector(session, old.scope, old.id, draft.vector, kind=kind, generation=res.generation)
         embed = draft.embedding_status is not EmbeddingStatus.STORED
-        await queue.enqueue(session, workspace_id, write.follow_up(old.id, res, embed=embed))
+        await queue.enqueue(session, workspace_id, write.follow_up(old.id, embed=embed))
         await write.rewrite_contexts(session, old)

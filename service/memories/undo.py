@@ -147,7 +147,7 @@ async def _bring_back(
 async def _jobs(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> list[NewJob]:
     """Jobs for what the memory lacks: those queued before the decision were skipped, because the text had changed."""
     no_vector, not_enriched = await undo.lacks(session, workspace_id, memory_id)
-    return write.follow_up(memory_id, res, embed=no_vector, enrich=not_enriched)
+    return write.follow_up(memory_id, embed=no_vector, enrich=not_enriched)
 
 
 async def _answer(

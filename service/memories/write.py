@@ -79,7 +79,7 @@ async def add(
     rows = (
         *memories.new_rows(news, generation=res.generation, now=now),
         decisions.new_rows(workspace_id, decided),
-        queue.new_rows(workspace_id, [job for new in news for job in jobs_of(new, new.id, res)]),
+        queue.new_rows(workspace_id, [job for new in news for job in jobs_of(new, new.id)]),
     )
     reused = [
         Change(each.id, Action.ADD, each.draft.scope, None, each.text, id=each.history_id)
@@ -119,7 +119,7 @@ async def update(
     await record(session, old.scope, target, old.text, text, was, evidence=why, ruling_id=ruling_id, entry=change_id)
     await withdraw_text(session, old, new.text, change_id)
     await rewrite_contexts(session, old)
-    await queue.enqueue(session, workspace_id, jobs_of(new, target, res))
+    await queue.enqueue(session, workspace_id, jobs_of(new, target))
     return old.text
 
 
@@ -151,7 +151,7 @@ async def strike(
     await updates.replace_vector(session, scope, target, None, kind="text", generation=res.generation)
     await record(session, scope, target, old.text, struck.text, was, evidence=evidence, entry=change_id)
     await rewrite_contexts(session, old)
-    await queue.enqueue(session, workspace_id, follow_up(target, res, embed=True))
+    await queue.enqueue(session, workspace_id, follow_up(target, embed=True))
     return True
 
 
@@ -319,9 +319,7 @@ async def rewrite_contexts(session: Session, changed: Memory) -> None:
         await contexts.rebuild(session, workspace_id, await contexts.dependents(session, workspace_id, places))
 
 
-def follow_up(
-    memory_id: UUID, res: Resources, *, embed: bool, enrich: bool = True, payload: Payload = NOTHING
-) -> list[NewJob]:
+def follow_up(memory_id: UUID, *, embed: bool, enrich: bool = True, payload: Payload = NOTHING) -> list[NewJob]:
     """The jobs after a write: enrichment with what is known already, and the vector if it is missing."""
     jobs = [NewJob("enrich", memory_id=memory_id, payload=payload)] if enrich else []
     if embed:
@@ -329,7 +327,7 @@ def follow_up(
     return jobs
 
 
-def jobs_of(new: NewMemory, memory_id: UUID, res: Resources, *, enrich: bool = True) -> list[NewJob]:
+def jobs_of(new: NewMemory, memory_id: UUID, *, enrich: bool = True) -> list[NewJob]:
     """The same with what the write found out already: the nearest memories, if it looked for them, and what a model
     read."""
     known: dict[str, object] = {}
@@ -340,7 +338,7 @@ def jobs_of(new: NewMemory, memory_id: UUID, res: Resources, *, enrich: bool = T
         known["entities"] = [[each.name, each.type, each.description] for each in fact.entities]
         known["relations"] = [[each.source, each.relation, each.target] for each in fact.relations]
     embed = new.embedding_status is not EmbeddingStatus.STORED
-    return follow_up(memory_id, res, embed=embed, enrich=enrich, payload=known)
+    return follow_up(memory_id, embed=embed, enrich=enrich, payload=known)
 
 
 async def _snapshot(session: Session, workspace_id: UUID, target: UUID, res: Resources) -> Snapshot:

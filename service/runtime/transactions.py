@@ -8,17 +8,14 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
-from uuid_utils.compat import uuid7
 
 from service.domain.access import Right
 from service.domain.errors import Forbidden, NotFound, PreconditionFailed
-from service.domain.job import NewJob
 from service.domain.request import Operation, Replay, Subject, WriteContext
 from service.domain.scope import Scope
 from service.domain.version import Expected
 from service.postgres import scopes
 from service.postgres.engine import Session
-from service.queue import operations, queue
 from service.runtime.resources import Resources
 from service.runtime.statements import audit, idempotency
 from service.runtime.statements.audit import AuditEntry, Promotion
@@ -98,18 +95,6 @@ async def store_answer(session: Session, workspace_id: UUID, result: Any, reques
     what the verb returns."""
     if request.idempotency and request.serialize:
         await idempotency.store_answer(session, workspace_id, request.idempotency, request.serialize(result))
-
-
-async def start_operation(
-    session: Session, workspace_id: UUID, kind: str, details: dict[str, Any], total: int, res: Resources
-) -> UUID:
-    """Queues work that takes too long for a request, as an operation with its job; returns the operation's id."""
-    operation_id = uuid7()
-    await operations.add(session, workspace_id, operation_id, kind, details)
-    await operations.advance(session, workspace_id, operation_id, {"done": 0, "total": total})
-    job = NewJob("forget_scope", payload={"operation_id": str(operation_id)})
-    await queue.enqueue(session, workspace_id, [job])
-    return operation_id
 
 
 async def append_audit(

@@ -127,7 +127,7 @@ async def _carry_out(
         case "archive":
             await write.archive(session, there[change.id].scope, change.id, res, evidence=evidence, ruling_id=ruling)
         case "queue_embedding":
-            await queue.enqueue(session, workspace_id, write.follow_up(change.id, res, embed=True, enrich=False))
+            await queue.enqueue(session, workspace_id, write.follow_up(change.id, embed=True, enrich=False))
         case "retry_job":
             if not await overview.retry(session, workspace_id, change.id):
                 raise _conflict(place, change)

@@ -123,7 +123,7 @@ async def conversation_draft(body: StoreRequest, caller: Caller, res: Resources)
         raise InvalidInput(ONLY_INFERRED.format("filters"), field="filters")
     compare = await narrowing.redacted_tree(body.filters, res)
     scope = _scope(body, caller)
-    texts, warnings = _texts(body, res)
+    texts, warnings = _texts(body)
     if len(texts) * (sizes.count(body.metadata) + tags.levels(tags.normalise(body.tags))) > sizes.MAX_REPEATED:
         raise TooLarge(REPEATED, field="metadata")
     drafts = [_draft(body, text, speech, scope, res, compare=compare) for text, speech in texts]
@@ -142,7 +142,7 @@ def _scope(body: StoreRequest, caller: Caller) -> Scope:
     return (shared_scope if body.shared else scope_of)(caller, **ids, channel=body.channel)
 
 
-def _texts(body: StoreRequest, res: Resources) -> tuple[list[tuple[str, Speech]], list[str]]:
+def _texts(body: StoreRequest) -> tuple[list[tuple[str, Speech]], list[str]]:
     """The messages with a text, in order, and warnings; raises InvalidInput for none, or for too many."""
     messages = body.messages or []
     if isinstance(messages, str):
