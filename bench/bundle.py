@@ -115,7 +115,7 @@ async def _recalled(
     options: Mapping[str, Any],
 ) -> BundleResult:
     user = question["conversation_id"]
-    body = {"query": question["text"], "user_id": user, "max_tokens": budget, "top_k": HITS, **options}
+    body = {"query": question["text"], "user_id": user, "max_tokens": budget, "limit": HITS, **options}
     began = time.perf_counter()
     answer = await client.post("/v1/recall", json.dumps(body).encode())
     ms = (time.perf_counter() - began) * 1000

@@ -174,7 +174,7 @@ async def keep_asking(
             return
         word, began = WORDS[turn // 2 % len(WORDS)], time.monotonic()
         body = {"content": f"Note {turn}: likes {word} more than on day {turn}", "user_id": f"user-{number}"}
-        asked = {"q": f"who likes {word}", "user_id": f"user-{number}"}
+        asked = {"query": f"who likes {word}", "user_id": f"user-{number}"}
         try:
             async with (
                 session.get(f"{address}/v1/memories/search", params=asked, headers=headers)

@@ -83,11 +83,9 @@ def patch_body(sent: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(sent: Mapping[str, Any], where: str) -> dict[str, float]:
-    found = {}
-    for name in ("importance", "confidence"):
-        if sent.get(name) is not None:
-            found[name] = unit(sent[name], f"{where}{name}")
-    return found
+    names = {"importance": "importance", "confidence": "type_confidence"}
+    given = {name: sent[name] for name in names if sent.get(name) is not None}
+    return {names[name]: unit(value, f"{where}{name}") for name, value in given.items()}
 
 
 def unit(given: object, field: str) -> float:

@@ -239,7 +239,7 @@ class _Reader:
         if depth > MAX_DEPTH:
             raise _bad(where, f"the filter is nested deeper than {MAX_DEPTH} levels")
         branches = [name for name in ("AND", "OR", "NOT") if raw.get(name) is not None]
-        given = [raw[name] for name in ("field", "operator", "op", "value") if name in raw]
+        given = [raw[name] for name in ("field", "operator", "value") if name in raw]
         leaf = any(each is not None for each in given) or bool(given and not branches)  # some clients send every null
         if len(branches) + leaf != 1:
             raise _bad(where, "must be {field, operator, value} or exactly one of AND, OR, NOT")
@@ -265,19 +265,16 @@ class _Reader:
         field = field_of(name) if isinstance(name, str) and name else None
         if field is None:
             raise _bad(f"{where}.field", f"must name a field, or a path of at most {MAX_STEPS} steps into metadata")
-        key = "operator" if "operator" in raw or "op" not in raw else "op"
-        if raw.get("operator") is not None and raw.get("op") is not None:
-            raise _bad(f"{where}.op", "give operator or op, not both")
-        operator = raw.get(key)
+        operator = raw.get("operator")
         if operator not in OPERATORS["any"]:
-            raise _bad(f"{where}.{key}", f"must be one of {', '.join(_OPERATOR_NAMES)}")
+            raise _bad(f"{where}.operator", f"must be one of {', '.join(_OPERATOR_NAMES)}")
         if operator not in OPERATORS[field.kind]:
-            raise _bad(f"{where}.{key}", f"{operator} is not for {_KINDS[field.kind]}")
+            raise _bad(f"{where}.operator", f"{operator} is not for {_KINDS[field.kind]}")
         if "value" not in raw:
             raise _bad(f"{where}.value", "is missing")
         self._patterns += operator == "icontains"
         if self._patterns > MAX_PATTERNS:
-            raise _bad(f"{where}.{key}", f"a filter has icontains {MAX_PATTERNS} times at most")
+            raise _bad(f"{where}.operator", f"a filter has icontains {MAX_PATTERNS} times at most")
         self._values += len(raw["value"]) if isinstance(raw["value"], list) else 0
         if self._values > MAX_VALUES:
             raise _bad(f"{where}.value", f"a filter has at most {MAX_VALUES} values in all in and nin")

@@ -24,7 +24,6 @@ from service.http.schemas import (
     Time,
     TypeName,
     Unit,
-    Unlisted,
     Zone,
 )
 from service.language import tags, temporal
@@ -69,7 +68,6 @@ class FilterInput(RequestModel):
         examples=["metadata.project"],
     )
     operator: filters.Operator | None = Field(None, description="How to compare", examples=["eq"])
-    op: Unlisted[filters.Operator | None] = Field(None, description="Alias of operator", examples=["eq"])
     value: Annotated[JsonValue, WithJsonSchema(any_json(filters.MAX_TEXT, filters.MAX_VALUES, 0))] = Field(
         None,
         description="Text, number, true or false; a list of these for in and nin; null for eq and ne",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Query
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
 from service.domain.errors import InvalidInput
@@ -45,26 +45,6 @@ def body_of(model: type[Body], given: dict[str, Any]) -> Body:
 def present(**given: Any) -> dict[str, Any]:
     """Those that are not None."""
     return {name: value for name, value in given.items() if value is not None}
-
-
-def the_query(query: str | None, q: str | None) -> tuple[str, str]:
-    """Name and text of the query, given as `query` or its undocumented alias `q`; raises InvalidInput for none, two, or
-    a blank one."""
-    if query is not None and q is not None:
-        raise InvalidInput("query: give query or q, not both.", field="query")
-    name, text = ("q", q) if query is None and q is not None else ("query", query)
-    if text is None:
-        raise InvalidInput("query: is required.", field="query")
-    if not text.strip():
-        raise InvalidInput(f"{name}: must not be blank.", field=name)
-    return name, text
-
-
-def the_limit(request: Request, limit: int, top_k: int | None) -> int:
-    """`limit` or its alias `top_k`; raises InvalidInput for both."""
-    if top_k is not None and "limit" in request.query_params:
-        raise InvalidInput("limit: give limit or top_k, not both.", field="limit")
-    return top_k or limit
 
 
 # -- lists and filters in a URL ---------------------------------------------------------------------------------------

@@ -331,7 +331,7 @@ TOOLS: Sequence[AgentTool] = (
             "type": TYPE,
             "importance": IMPORTANCE,
             "tags": TAGS,
-            "confidence": unit("how sure the type is"),
+            "type_confidence": unit("how sure the type is"),
             "metadata": METADATA,
             "timestamp": moment("When it happened; needs a key with memory:admin"),
             "t_invalid": moment("From when on it no longer holds"),

@@ -201,7 +201,7 @@ async def test_matches_from_another_channel_are_recorded(
         embedder.place(text, cosine)
     everywhere = await store(client, "Known everywhere")
     atlas = await store(client, "Known in atlas", channel="atlas", dedup=False)
-    await client.get("/v1/memories/search", params={"q": "what is known", "user_id": "alice", "channel": "atlas"})
+    await client.get("/v1/memories/search", params={"query": "what is known", "user_id": "alice", "channel": "atlas"})
     (entry,) = await log(client, app, operation="retrieve")
     assert set(entry["affected_ids"]) == {everywhere, atlas}
     assert entry["metadata"]["cross_channel_ids"] == [everywhere]

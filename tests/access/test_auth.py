@@ -141,7 +141,7 @@ CALLS: list[tuple[str, str, Any, str]] = [
     ("GET", f"/v1/memories/{UUID(int=7)}", None, "memory:read"),
     ("GET", f"/v1/memories/{UUID(int=7)}/history", None, "memory:read"),
     ("GET", f"/v1/operations/{UUID(int=7)}", None, "memory:read"),
-    ("GET", "/v1/memories/search?q=x&user_id=i", None, "memory:read"),
+    ("GET", "/v1/memories/search?query=x&user_id=i", None, "memory:read"),
     ("POST", "/v1/memories/search", {"query": "x", "user_id": "i"}, "memory:read"),
     ("POST", "/v1/memories", NOTE, "memory:write"),
     ("POST", "/v1/memories/batch", {"items": [NOTE]}, "memory:write"),
@@ -284,7 +284,7 @@ async def test_a_keys_own_scope_counts_when_none_is_given(client: AsyncClient, a
     [
         ("GET", "/v1/memories", None),
         ("GET", "/v1/memories?channel=x", None),
-        ("GET", "/v1/memories/search?q=x", None),
+        ("GET", "/v1/memories/search?query=x", None),
         ("POST", "/v1/memories/search", {"query": "x"}),
         ("POST", "/v1/memories/search", {"query": "x", "user_id": None}),
         ("POST", "/v1/memories", {"content": "x"}),

@@ -60,8 +60,11 @@ NESTED = [{"filters": each} for each in (AMONG, {"AND": [AMONG]}, {"OR": [AMONG]
 MORE: dict[str, list[dict[str, Any]]] = {
     "store_memory": [*TALKS, PARTS, *({**TALK, **each} for each in NESTED)],
     "store_conversation_later": [*TALKS, *({**TALK, **each} for each in NESTED)],
-    "search_memories": [{"q": "tea", "user_id": USER}, *({"query": "tea", "user_id": USER, **each} for each in NESTED)],
-    "recall": [{"q": "tea", "user_id": USER}],
+    "search_memories": [
+        {"query": "tea", "user_id": USER},
+        *({"query": "tea", "user_id": USER, **each} for each in NESTED),
+    ],
+    "recall": [{"query": "tea", "user_id": USER}],
     "create_conversation": [{"run_id": "r", "user_id": USER}],
     "upsert_entity": [{"name": "Acme", "user_id": USER}],
 }

@@ -91,7 +91,7 @@ async def test_a_create_takes_all_that_can_be_set(client: AsyncClient) -> None:
     moments = {"timestamp": old, "t_valid": old, "updated_at": old, "last_accessed": old}
     fields: dict[str, Any] = {
         "type": "Habit",
-        "confidence": 0.4,
+        "type_confidence": 0.4,
         "tags": ["a:b"],
         "importance": 0.9,
         "metadata": {"k": 1},
@@ -110,7 +110,6 @@ async def test_a_create_takes_all_that_can_be_set(client: AsyncClient) -> None:
     [
         ({"updated_at": "2020-01-01"}, "updated_at"),
         ({"last_accessed": "2020-01-01"}, "last_accessed"),
-        ({"confidence": 0.1, "type_confidence": 0.2}, "confidence"),
     ],
 )
 async def test_what_the_service_keeps_wants_the_flag(client: AsyncClient, fields: dict[str, Any], field: str) -> None:
@@ -149,7 +148,7 @@ async def test_every_route_is_there_with_its_slash(client: AsyncClient, method: 
 
 async def test_a_new_text_has_its_own_hash(client: AsyncClient) -> None:
     memory_id = await store(client, "old text")
-    answer = await client.put(f"/v1/memories/{memory_id}", json={"text": "new text"})
+    answer = await client.put(f"/v1/memories/{memory_id}", json={"content": "new text"})
     assert answer.json()["hash"] == hashlib.md5(b"new text").hexdigest()
     assert (await client.get(f"/v1/memories/{memory_id}")).json()["memory"] == "new text"
     assert await events(client, memory_id) == ["ADD", "UPDATE"]
@@ -185,7 +184,7 @@ async def test_every_setting_is_shown(client: AsyncClient) -> None:
     ("method", "path", "name"),
     [
         ("GET", "/v1/memories?user_id=alice&limt=1", "limt"),
-        ("GET", "/v1/memories/search?user_id=alice&q=tea&min_scor=0.5", "min_scor"),
+        ("GET", "/v1/memories/search?user_id=alice&query=tea&min_scor=0.5", "min_scor"),
         ("DELETE", "/v1/memories?user_id=alice&chanel=atlas", "chanel"),
         ("POST", "/v1/memories/0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c/restore?force=1", "force"),
     ],
@@ -252,8 +251,8 @@ async def test_settings_are_refused_in_the_same_words(client: AsyncClient) -> No
     ("fields", "field"),
     [
         ({"type": "decision"}, "type"),
-        ({"confidence": 1.01}, "confidence"),
-        ({"confidence": "high"}, "confidence"),
+        ({"type_confidence": 1.01}, "type_confidence"),
+        ({"type_confidence": "high"}, "type_confidence"),
         ({"importance": -0.01}, "importance"),
         ({"importance": True}, "importance"),
         ({"timestamp": "last Tuesday"}, "timestamp"),

@@ -40,7 +40,7 @@ def is_remote(where: Any) -> bool:
 async def test_no_connection_beyond_this_machine(client: AsyncClient) -> None:
     reached.clear()
     await client.post("/v1/memories", json={"content": "Meeting at 3pm tomorrow in Hamburg", "user_id": "iris"})
-    await client.get("/v1/memories/search", params={"q": "meeting", "user_id": "iris"})
+    await client.get("/v1/memories/search", params={"query": "meeting", "user_id": "iris"})
     await client.get("/v1/health")
     assert [where for _, where in reached if is_remote(where)] == []
 

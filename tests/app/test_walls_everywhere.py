@@ -99,7 +99,12 @@ async def furnish(client: AsyncClient, judge: Judge) -> dict[str, str]:
     learned = {"description": f"Ask the {CANARY} first", "success": True, "tool_sequence": [CANARY], **BOB}
     strategy = await put(client, "POST", "/v1/strategies", **learned, from_conversation_id=ids["conversation"])
     ids["strategy"] = strategy["id"]
-    use = {"tool_name": CANARY, "tool_input": {"q": CANARY}, "success": True, "conversation_id": ids["conversation"]}
+    use = {
+        "tool_name": CANARY,
+        "tool_input": {"q": CANARY},
+        "success": True,
+        "conversation_id": ids["conversation"],
+    }
     await put(client, "POST", "/v1/tool-invocations", **use, turn_id=ids["turn"])
     await put(client, "PUT", "/v1/working/bobs-session/items/cart?user_id=bob", value=CANARY)
     await put(client, "PUT", "/v1/users/bob/profile", preferences={"bird": CANARY})
@@ -155,7 +160,7 @@ def references(path: str, ids: dict[str, str]) -> dict[str, Any]:
         "explain_id": ids["memory"],
         "memory_id": ids["memory"],
         "task": CANARY,
-        "q": CANARY,
+        "query": CANARY,
         "tags": CANARY,
     }
 

@@ -40,8 +40,8 @@ def test_what_is_not_listed_fails() -> None:
 
 
 def test_an_exception_covers_its_own_operation_only() -> None:
-    one = ListedFailure(REFUSED, "GET /v1/x", "limit: give", "why")
-    assert one.covers(REFUSED, "GET /v1/x", "limit: give limit or top_k")
-    assert not one.covers(REFUSED, "GET /v1/xy", "limit: give limit")
-    assert not one.covers(REFUSED, "GET /v1/x", "the limit: give")
+    one = ListedFailure(REFUSED, "GET /v1/x", "validity: give", "why")
+    assert one.covers(REFUSED, "GET /v1/x", "validity: give validity or valid_at")
+    assert not one.covers(REFUSED, "GET /v1/xy", "validity: give validity")
+    assert not one.covers(REFUSED, "GET /v1/x", "the validity: give")
     assert all(each.reason and re.compile(each.detail) for each in LISTED)

@@ -20,7 +20,7 @@ from tests.support.application import Tables
 from tests.support.calls import body_of, results_of
 
 ALICE = {"user_id": "alice"}
-USE: dict[str, Any] = {"tool_name": "search", "tool_input": {"q": "trains"}, "success": True, **ALICE}
+USE: dict[str, Any] = {"tool_name": "search", "tool_input": {"query": "trains"}, "success": True, **ALICE}
 
 
 async def use(client: AsyncClient, **fields: Any) -> dict[str, Any]:
@@ -269,7 +269,7 @@ async def test_found_by_similarity_times_what_works(client: AsyncClient, embedde
     assert hits[0]["smoothed_rate"] == pytest.approx(9 / 10)
     assert hits[0]["similarity"] == pytest.approx(0.7, abs=0.001)
     assert all(hit["score"] == pytest.approx(hit["similarity"] * hit["smoothed_rate"]) for hit in hits)
-    assert [hit["id"] for hit in await find(client, "Plan a trip", top_k=1)] == [good["id"]]
+    assert [hit["id"] for hit in await find(client, "Plan a trip", limit=1)] == [good["id"]]
     embedder.down = True
     assert next(hit["id"] for hit in await find(client, "Another task")) == good["id"]
 
@@ -353,7 +353,7 @@ async def test_bad_strategies_are_refused_by_name(client: AsyncClient, change: A
 
 
 async def test_bad_questions_are_refused(client: AsyncClient) -> None:
-    for params in ({"task": ""}, {}, {"task": "x", "top_k": "0"}, {"task": "x", "top_k": "101"}):
+    for params in ({"task": ""}, {}, {"task": "x", "limit": "0"}, {"task": "x", "limit": "101"}):
         answer = await client.get("/v1/strategies/search", params={**ALICE, **params})
         assert answer.status_code == 400, params
     assert (await client.get("/v1/strategies/search", params={"task": "x"})).json()["code"] == "scope_error"
@@ -388,7 +388,7 @@ async def test_a_users_procedures_go_with_the_user(
     client: AsyncClient, other_client: AsyncClient, tables: Tables, purge: bool
 ) -> None:
     word = f"Flibbertigibbet{purge}"
-    await use(client, tool_input={"q": word}, tool_output=word)
+    await use(client, tool_input={"query": word}, tool_output=word)
     made = await learn(client, f"Ask the {word}", context_pattern=word)
     answer = await client.post(
         f"/v1/strategies/{made['id']}/reinforce", json={"success": True}, headers={"Idempotency-Key": "k"}
@@ -411,7 +411,7 @@ async def test_what_a_tool_got_from_an_erased_turn_goes_with_it(
 ) -> None:
     conversation = await talk(client, "trip", **ALICE)
     turn = await tables.value("SELECT id FROM turn WHERE workspace_id = $1", tenant.workspace_id)
-    await use(client, conversation_id=conversation, turn_id=str(turn), tool_input={"q": "Whatchamacallit"})
+    await use(client, conversation_id=conversation, turn_id=str(turn), tool_input={"query": "Whatchamacallit"})
     kept = await use(client, conversation_id=conversation)
     memory = await tables.value("SELECT id FROM memory WHERE workspace_id = $1", tenant.workspace_id)
     assert (await client.delete(f"/v1/memories/{memory}", params={"purge": True})).status_code == 200

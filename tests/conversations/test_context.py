@@ -54,7 +54,7 @@ async def test_memories_of_the_conversation_itself_are_left_out(client: AsyncCli
     messages = [{"role": "user", "content": "I keep bees"}, {"role": "assistant", "content": "How many hives?"}]
     body = {"messages": messages, "infer": False, "user_id": "alice", "run_id": "hives"}
     assert (await client.post("/v1/memories", json=body)).status_code == 201
-    found = (await client.get("/v1/conversations/hives/context", params={"q": "bees"})).json()
+    found = (await client.get("/v1/conversations/hives/context", params={"query": "bees"})).json()
     assert [each["content"] for each in found["turns"]] == ["I keep bees", "How many hives?"]
     assert found["memories"] == []
 

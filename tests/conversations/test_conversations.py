@@ -114,11 +114,11 @@ async def test_an_archived_conversation_is_out_of_lists_and_searches(client: Asy
     assert (await client.get("/v1/conversations", params=mine)).json()["results"] == []
     shown = await client.get("/v1/conversations", params={**mine, "include_archived": True})
     assert [each["id"] for each in shown.json()["results"]] == [there]
-    assert (await client.get("/v1/turns/search", params={**mine, "q": "aardvark"})).json()["results"] == []
+    assert (await client.get("/v1/turns/search", params={**mine, "query": "aardvark"})).json()["results"] == []
     assert (await client.get("/v1/turns/recent", params=mine)).json()["results"] == []
     assert len((await client.get(f"/v1/conversations/{there}")).json()["turns"]) == 1, "it can be read"
     await client.patch(f"/v1/conversations/{there}", json={"archived": False})
-    assert len((await client.get("/v1/turns/search", params={**mine, "q": "aardvark"})).json()["results"]) == 1
+    assert len((await client.get("/v1/turns/search", params={**mine, "query": "aardvark"})).json()["results"]) == 1
 
 
 @pytest.mark.parametrize("path", ["turns", "memories"])
@@ -163,7 +163,8 @@ async def test_idle_conversations_are_archived(
     read = (await client.get(f"/v1/conversations/{idle}")).json()
     assert (read["archived"], len(read["turns"])) == (True, 1)
     assert (
-        len((await client.get("/v1/turns/search", params={"user_id": "alice", "q": "aardvark"})).json()["results"]) == 1
+        len((await client.get("/v1/turns/search", params={"user_id": "alice", "query": "aardvark"})).json()["results"])
+        == 1
     )
     (entry,) = (await client.get("/v1/audit", params={"operation": "archive"})).json()["results"]
     assert (entry["memory_type"], entry["affected_ids"], entry["metadata"]) == ("episodic", [idle], {"why": "idle"})
@@ -194,7 +195,7 @@ async def test_another_workspace_sees_nothing(client: AsyncClient, other_client:
         assert (await other_client.patch(f"/v1/conversations/{wanted}", json={"title": "x"})).status_code == 404
         turn = {"role": "user", "content": "Hello"}
         assert (await other_client.post(f"/v1/conversations/{wanted}/turns", json=turn)).status_code == 404
-    for path in ("/v1/turns/search?q=herons&user_id=alice", "/v1/turns/recent?user_id=alice"):
+    for path in ("/v1/turns/search?query=herons&user_id=alice", "/v1/turns/recent?user_id=alice"):
         assert (await other_client.get(path)).json()["results"] == []
 
 
@@ -265,7 +266,7 @@ async def test_a_turn_without_an_embedder_is_found_by_words_and_waits_for_its_ve
     assert kept.status_code == 201
     assert kept.json()["embedding"] == "queued"
     assert kept.json()["warnings"]
-    found = await client.get("/v1/turns/search", params={"q": "heron", "user_id": "alice"})
+    found = await client.get("/v1/turns/search", params={"query": "heron", "user_id": "alice"})
     assert [each["id"] for each in found.json()["results"]] == [kept.json()["id"]]
     [job] = await tables.fetch("SELECT kind, payload FROM job WHERE workspace_id = $1", tenant.workspace_id)
     assert (job["kind"], there in job["payload"]) == ("embed", True)
@@ -330,7 +331,7 @@ async def test_a_scope_is_deleted_with_its_turns_and_the_log_goes_with_a_purge(
     kept = await said(client, theirs, "A heron of bob's")
     assert (await client.delete("/v1/memories", params={"user_id": "alice"})).status_code == 200
     assert (await client.get(f"/v1/conversations/{mine}")).status_code == 404
-    search = await client.get("/v1/turns/search", params={"q": "heron", "user_id": "alice"})
+    search = await client.get("/v1/turns/search", params={"query": "heron", "user_id": "alice"})
     assert search.json()["results"] == []
     log = "SELECT count(*) FROM conversation_log WHERE workspace_id = $1"
     assert await tables.value(log, tenant.workspace_id) == 2

@@ -281,7 +281,7 @@ def _try_on(image: ImageStage, url: str, packages: Path | None, serve: bool) -> 
     ):
         body = {"content": "Prefers tea over coffee in the morning", "user_id": "alice"}
         stored = _ask(port, "POST", "/v1/memories", key, body)
-        found = _ask(port, "GET", "/v1/memories/search?q=what+does+she+drink&user_id=alice", key)
+        found = _ask(port, "GET", "/v1/memories/search?query=what+does+she+drink&user_id=alice", key)
         assert "Prefers tea" in json.dumps(found), found
         until = time.monotonic() + READY_S
         while not _ask(port, "GET", f"/v1/memories/{_id(stored)}", key).get("enriched_at"):

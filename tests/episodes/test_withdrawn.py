@@ -37,12 +37,12 @@ async def everything_read(client: AsyncClient, query: str) -> str:
     answers = [
         await client.post("/v1/recall", json=recall),
         await client.post("/v1/memories/search", json={"query": query, "limit": 50, **ALICE}),
-        await client.get("/v1/turns/search", params={"q": query, "limit": 100, **ALICE}),
+        await client.get("/v1/turns/search", params={"query": query, "limit": 100, **ALICE}),
         await client.get("/v1/turns/recent", params=ALICE),
         await client.get("/v1/timeline", params=ALICE),
     ]
     talks = (await client.get("/v1/conversations", params=ALICE)).json()["results"]
-    answers += [await client.get(f"/v1/conversations/{talk['id']}/context", params={"q": query}) for talk in talks]
+    answers += [await client.get(f"/v1/conversations/{talk['id']}/context", params={"query": query}) for talk in talks]
     assert [each.status_code for each in answers] == [200] * len(answers), [each.text for each in answers]
     return "\n".join(each.text.replace(query, "") for each in answers)
 
@@ -75,7 +75,7 @@ async def test_a_deleted_fact_is_told_by_no_read(resources: Resources, tenant: T
         assert holds(await everything_read(client, "Allergies?"), "walnut", "Bergen") == [False, True]
         [turn] = await transcript(client)
         assert (turn["content"].strip(), turn["withdrawn"]) == ("The weather in Bergen was awful.", [])
-        found = await client.get("/v1/turns/search", params={"q": "walnut", **ALICE})
+        found = await client.get("/v1/turns/search", params={"query": "walnut", **ALICE})
         assert [each["content"] for each in found.json()["results"]] in ([], ["The weather in Bergen was awful."])
         assert await tables.value("SELECT count(*) FROM turn_vector WHERE workspace_id = $1", tenant.workspace_id) == 0
         await embed_missing(tenant.workspace_id, UUID(turn["conversation_id"]), resources)
@@ -87,7 +87,7 @@ async def test_a_turn_of_which_nothing_is_left_is_no_hit(resources: Resources, t
         allergy = await learned(client, judge, "I have a walnut allergy.", "Has a walnut allergy")
         await client.delete(f"/v1/memories/{allergy}")
         assert holds(await everything_read(client, "Allergies?"), "walnut") == [False]
-        for path, params in (("turns/search", {"q": "walnut allergy"}), ("turns/recent", {}), ("timeline", {})):
+        for path, params in (("turns/search", {"query": "walnut allergy"}), ("turns/recent", {}), ("timeline", {})):
             assert (await client.get(f"/v1/{path}", params={**params, **ALICE})).json()["results"] == []
         [turn] = await transcript(client)
         assert (turn["content"], turn["withdrawn"]) == ("", [])

@@ -40,7 +40,7 @@ async def test_never_seen_is_404(client: AsyncClient, other_client: AsyncClient)
 
 async def test_history_tells_it_afterwards(client: AsyncClient) -> None:
     memory_id = await store(client, "Drinks tea")
-    await client.put(f"/v1/memories/{memory_id}", json={"text": "Drinks mate"})
+    await client.put(f"/v1/memories/{memory_id}", json={"content": "Drinks mate"})
     await client.delete(f"/v1/memories/{memory_id}")
     entries = (await client.get(f"/v1/memories/{memory_id}/history")).json()["results"]
     assert [entry["event"] for entry in entries] == ["ADD", "UPDATE", "DELETE"]

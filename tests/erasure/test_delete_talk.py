@@ -71,7 +71,7 @@ async def test_a_purge_takes_every_word_of_a_conversation(resources: Resources, 
         await said(client, talk, "The Marzipanine sings.", name="Marzipanine")
         judge.say("Keeps a Marzipanine bird.", {"event": "ADD", "text": "Keeps a Marzipanine bird."})
         await tell(client, "I keep a Marzipanine.", run_id="marzipanine", **ALICE)
-        await client.get("/v1/turns/search", params={"q": "Marzipanine", **ALICE})
+        await client.get("/v1/turns/search", params={"query": "Marzipanine", **ALICE})
         judge.say("Keeps bees.", {"event": "ADD", "text": "Keeps bees."})
         await tell(client, "I keep bees.", run_id="other", **ALICE)
         done = await removed(client, f"conversations/{talk}", purge="true")

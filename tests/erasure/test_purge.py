@@ -62,7 +62,7 @@ async def seeded(client: AsyncClient, judge: Any, resources: Resources, tenant: 
     await client.delete(f"/v1/memories/{second}")
     await _acted(client, first)
     headers = {"X-Session-Id": CANARY, "X-Request-ID": CANARY}
-    await client.get("/v1/memories/search", params={"q": f"who is {CANARY}?", **mine}, headers=headers)
+    await client.get("/v1/memories/search", params={"query": f"who is {CANARY}?", **mine}, headers=headers)
     elsewhere = {"Idempotency-Key": f"elsewhere {CANARY}"}
     gone = await client.delete("/v1/memories", params={**mine, "channel": "nowhere"}, headers=elsewhere)
     assert gone.status_code == 200

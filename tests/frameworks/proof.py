@@ -108,7 +108,7 @@ def pydantic_ai(service: Service, model: OpenAiServer) -> None:
     assert "peanuts" in str(model.chat.bodies[-1]["messages"][-1]["content"])
     found = httpx.get(
         f"{service.url}/v1/memories/search",
-        params={"q": "peanuts", "user_id": "pia", "limit": 1},
+        params={"query": "peanuts", "user_id": "pia", "limit": 1},
         headers={"Authorization": f"Bearer {service.key}"},
     )
     assert "peanuts" in found.json()["results"][0]["memory"]

@@ -161,7 +161,7 @@ async def test_search_finds_names_parts_aliases_and_meaning(client: AsyncClient,
     await put(client, "Postgrex", "tool")
 
     async def search(q: str, **params: Any) -> list[tuple[str, float]]:
-        answer = await client.get("/v1/entities/search", params={"q": q, "user_id": "alice", **params})
+        answer = await client.get("/v1/entities/search", params={"query": q, "user_id": "alice", **params})
         assert answer.status_code == 200, answer.text
         return [(each["name"], round(each["score"], 3)) for each in answer.json()["results"]]
 
@@ -172,7 +172,7 @@ async def test_search_finds_names_parts_aliases_and_meaning(client: AsyncClient,
     assert await search("the customer") == [("Acme Corporation", 1.0)]
     assert await search("where is our data") == [("PostgreSQL", 0.8)]
     assert await search("nobody at all") == []
-    assert (await client.get("/v1/entities/search", params={"q": "acme", "user_id": "bob"})).json()["results"] == []
+    assert (await client.get("/v1/entities/search", params={"query": "acme", "user_id": "bob"})).json()["results"] == []
 
 
 async def test_delete_takes_aliases_relations_and_mentions_and_leaves_memories(
@@ -210,9 +210,9 @@ async def test_bad_questions_are_400(client: AsyncClient) -> None:
     assert (await client.put("/v1/entities", json={"name": "x"})).json()["code"] == "scope_error"
     assert (await client.post("/v1/entities", json={})).json()["code"] == "scope_error"
     assert (await client.post("/v1/entities", json={"user_id": "a", "cursor": "x"})).json()["field"] == "cursor"
-    for asked in ("q=%20", "q=", "q=x&limit=0", "q=x&limit=101"):
+    for asked in ("query=%20", "query=", "query=x&limit=0", "query=x&limit=101"):
         assert (await client.get(f"/v1/entities/search?user_id=alice&{asked}")).status_code == 400, asked
-    assert (await client.get("/v1/entities/search", params={"q": "x"})).json()["code"] == "scope_error"
+    assert (await client.get("/v1/entities/search", params={"query": "x"})).json()["code"] == "scope_error"
     assert (await client.get("/v1/entities/no-uuid")).status_code == 404
 
 

@@ -302,13 +302,13 @@ QUERIES: list[tuple[str, str, str | None]] = [
     ("surrogate in a query", "/v1/memories?user_id=%ED%A0%BD", "query"),
     ("empty user", "/v1/memories?user_id=", "user_id"),
     ("no question", "/v1/memories/search?user_id=i", None),
-    ("blank question", "/v1/memories/search?user_id=i&q=%20", None),
-    ("two questions", "/v1/memories/search?user_id=i&q=a&query=b", None),
-    ("no scope for a search", "/v1/memories/search?q=quokka7731", "user_id"),
-    ("a bad start", "/v1/memories/search?user_id=i&q=a&start=soon", "start"),
-    ("a bad validity", "/v1/memories/search?user_id=i&q=a&validity=perhaps", "validity"),
-    ("end before start", "/v1/memories/search?user_id=i&q=a&start=2026-01-02&end=2026-01-01", None),
-    ("NUL in a search", "/v1/memories/search?user_id=i&q=a%00b", "query"),
+    ("blank question", "/v1/memories/search?user_id=i&query=%20", None),
+    ("two questions", "/v1/memories/search?user_id=i&query=a&query=b", None),
+    ("no scope for a search", "/v1/memories/search?query=quokka7731", "user_id"),
+    ("a bad start", "/v1/memories/search?user_id=i&query=a&start=soon", "start"),
+    ("a bad validity", "/v1/memories/search?user_id=i&query=a&validity=perhaps", "validity"),
+    ("end before start", "/v1/memories/search?user_id=i&query=a&start=2026-01-02&end=2026-01-01", None),
+    ("NUL in a search", "/v1/memories/search?user_id=i&query=a%00b", "query"),
 ]
 
 

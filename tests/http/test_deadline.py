@@ -113,7 +113,7 @@ async def test_a_search_ends_when_its_client_has_left(
         await tables.fetch("LOCK TABLE memory, turn IN ACCESS EXCLUSIVE MODE")
         began = time.monotonic()
         if path == "/v1/turns/search":
-            status = await gone_at_once(app, tenant, "GET", path, query=b"q=boats&user_id=alice")
+            status = await gone_at_once(app, tenant, "GET", path, query=b"query=boats&user_id=alice")
         else:
             status = await gone_at_once(app, tenant, "POST", path, json.dumps(QUESTION).encode())
         took_s = time.monotonic() - began

@@ -5,10 +5,8 @@ from __future__ import annotations
 from uuid import uuid4
 
 import pytest
-from httpx2 import AsyncClient
 
 from service.http.buckets import REMEMBERED, Buckets
-from tests.support.calls import store
 
 
 class Seconds:
@@ -38,21 +36,3 @@ def test_keys_do_not_share() -> None:
     for _ in range(REMEMBERED):
         assert buckets.take(uuid4(), per_s=1, burst=1) == 0
     assert buckets.take(one, per_s=1, burst=1) == 0  # forgotten meanwhile
-
-
-async def test_top_k_is_limit(client: AsyncClient) -> None:
-    """Under either name, not under both."""
-    for text in ("Zenobia Kwan sails", "Zenobia Marsh sails"):
-        await store(client, text, dedup=False)
-        name = {"name": text.removesuffix(" sails"), "type": "person", "user_id": "alice"}
-        assert (await client.put("/v1/entities", json=name)).status_code in (200, 201)
-    here = {"user_id": "alice", "q": "Zenobia"}
-    for path in ("/v1/memories/search", "/v1/entities/search"):
-        assert len((await client.get(path, params=here)).json()["results"]) == 2
-        assert len((await client.get(path, params={**here, "top_k": 1})).json()["results"]) == 1
-        both = await client.get(path, params={**here, "top_k": 1, "limit": 1})
-        assert (both.status_code, both.json()["field"]) == (400, "limit"), both.text
-    body = {"user_id": "alice", "query": "Zenobia"}
-    assert len((await client.post("/v1/memories/search", json={**body, "top_k": 1})).json()["results"]) == 1
-    assert (await client.post("/v1/memories/search", json={**body, "top_k": 1, "limit": 1})).status_code == 400
-    assert (await client.post("/v1/memories/search", json={**body, "top_k": 0})).json()["field"] == "top_k"

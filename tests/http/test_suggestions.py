@@ -17,7 +17,7 @@ from service.http import suggestions
 from service.http.schemas import RequestModel
 from tests.support.calls import store
 
-FILTER = "known are field, operator, op, value, AND, OR, NOT."
+FILTER = "known are field, operator, value, AND, OR, NOT."
 JSON = {"Content-Type": "application/json"}
 
 
@@ -85,12 +85,12 @@ async def test_a_field_nobody_reads_is_told_its_right_name(
         ("weights={}", "weights", "; known are "),
         ('filters={"feld": "tag"}', "filters.feld", "; did you mean field?"),
         ("filters={", "filters", "filters: is not valid JSON: Expecting property name"),
-        ("q=b", "q", "q: must be given only once."),
+        ("query=b", "query", "query: must be given only once."),
         ("user_id=bob", "user_id", "user_id: must be given only once."),
     ],
 )
 async def test_so_is_a_parameter(client: AsyncClient, query: str, field: str, hint: str) -> None:
-    status, named, error = await told(client, "GET", f"/v1/memories/search?user_id=alice&q=a&{query}")
+    status, named, error = await told(client, "GET", f"/v1/memories/search?user_id=alice&query=a&{query}")
     assert (status, named) == (400, field)
     assert error.startswith(f"{field}: ")
     assert hint in error
@@ -98,8 +98,8 @@ async def test_so_is_a_parameter(client: AsyncClient, query: str, field: str, hi
 
 async def test_a_parameter_may_be_repeated_where_it_is_a_list_or_the_same(client: AsyncClient) -> None:
     await store(client, "Likes tea", tags=["drink"])
-    for query in ("tags=drink&tags=food", "types=Preference&types=Context", "q=tea"):
-        answer = await client.get(f"/v1/memories/search?user_id=alice&q=tea&{query}")
+    for query in ("tags=drink&tags=food", "types=Preference&types=Context", "query=tea"):
+        answer = await client.get(f"/v1/memories/search?user_id=alice&query=tea&{query}")
         assert answer.status_code == 200, answer.text
 
 
@@ -195,7 +195,7 @@ def test_instead(name: str, known: list[str], said: str) -> None:
         ("POST", "/v1/entities/merges/x", {}, "There is no such route"),
         ("GET", "/v1/memories/by-tag?user_id=alice", None, "tags: is missing"),
         ("GET", "/v1/entities/path?user_id=alice", None, "source_id: is missing"),
-        ("GET", "/v1/turns/search?user_id=alice", None, "query: is required"),
+        ("GET", "/v1/turns/search?user_id=alice", None, "query: is missing"),
     ],
 )
 async def test_a_missing_value_is_named(client: AsyncClient, method: str, path: str, body: object, told: str) -> None:

@@ -34,14 +34,16 @@ async def test_a_text_is_there_at_once_and_its_vector_follows(
     assert embedder.seen == []
     read = (await client.get(f"/v1/memories/{result['id']}")).json()
     assert (read["memory"], read["embedding"]) == ("Polishes the sextant", "queued")
-    found = (await client.get("/v1/memories/search", params={"q": "polished sextant", **USER})).json()["results"]
+    found = (await client.get("/v1/memories/search", params={"query": "polished sextant", **USER})).json()["results"]
     assert [hit["id"] for hit in found] == [result["id"]]
     assert found[0]["similarity"] is None
     kinds = await tables.fetch("SELECT kind FROM job WHERE workspace_id = $1 ORDER BY kind", tenant.workspace_id)
     assert [row["kind"] for row in kinds] == ["embed", "enrich"]
     assert await work(resources, tables, tenant.workspace_id, "embed") == 1
     assert (await client.get(f"/v1/memories/{result['id']}")).json()["embedding"] == "stored"
-    found = (await client.get("/v1/memories/search", params={"q": "Polishes the sextant", **USER})).json()["results"]
+    found = (await client.get("/v1/memories/search", params={"query": "Polishes the sextant", **USER})).json()[
+        "results"
+    ]
     assert found[0]["similarity"] == pytest.approx(1.0, abs=1e-3)
 
 

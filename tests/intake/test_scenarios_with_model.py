@@ -102,7 +102,7 @@ async def test_a_related_question_finds_the_fact(client: AsyncClient, embedder: 
     embedder.place("User likes Python", 1.0)
     embedder.place("programming languages", 0.8)
     [stored] = await tell(client, "I like Python")
-    got = await client.get("/v1/memories/search", params={"q": "programming languages", "user_id": "bob"})
+    got = await client.get("/v1/memories/search", params={"query": "programming languages", "user_id": "bob"})
     [hit] = got.json()["results"]
     assert hit["id"] == stored["id"]
     assert hit["score"] > 0.5

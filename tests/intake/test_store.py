@@ -26,7 +26,7 @@ async def test_a_text_is_stored_and_found_again(client: AsyncClient, embedder: A
     assert read["memory"] == "Prefers tea over coffee"
     assert read["hash"] == hashlib.md5(b"Prefers tea over coffee").hexdigest()
 
-    found = (await client.get("/v1/memories/search", params={"q": "what to drink", "user_id": "alice"})).json()
+    found = (await client.get("/v1/memories/search", params={"query": "what to drink", "user_id": "alice"})).json()
     assert [hit["id"] for hit in found["results"]] == [result["id"]]
     assert found["results"][0]["similarity"] == pytest.approx(0.8, abs=5e-4)  # halves round
     assert found["vector_path"] == "exact"

@@ -83,7 +83,6 @@ def test_an_argument_is_what_the_route_takes(row: AgentTool) -> None:
     if "requestBody" in operation:
         body = operation["requestBody"]["content"]["application/json"]["schema"]
         taken |= _resolved(body, document)["properties"]
-    taken.setdefault("confidence", taken.get("type_confidence", {}))  # another name that the route takes
     for name, told in {**row.arguments, **(SCOPE if row.is_scoped else {})}.items():
         real = _resolved(taken[name], document)
         for limit in ("maximum", "maxLength", "maxItems"):
@@ -162,7 +161,7 @@ async def test_an_agent_stores_and_changes_all_of_a_memory(app: FastAPI, client:
         stored = (await client.get(f"/v1/memories/{tea}")).json()
         assert {name: stored[name] for name in given} == given
         assert stored["timestamp"] == "2026-01-02T00:00:00+00:00"
-        await said(one, "update", id=tea, confidence=0.4, timestamp="2026-01-03T00:00:00Z", **new)
+        await said(one, "update", id=tea, type_confidence=0.4, timestamp="2026-01-03T00:00:00Z", **new)
         stored = (await client.get(f"/v1/memories/{tea}")).json()
         assert (stored["tags"], stored["importance"], stored["metadata"]) == (["food"], 0.4, {"seen": True})
         assert (stored["type_confidence"], stored["timestamp"]) == (0.4, "2026-01-03T00:00:00+00:00")

@@ -57,7 +57,7 @@ async def test_tags_replace_the_list_and_its_prefixes(client: AsyncClient) -> No
         ({"importance": 0.9}, {"importance": 0.9, "importance_level": 9, "salience": 0.9}),
         ({"importance_level": 2}, {"importance": 0.2, "importance_level": 2, "salience": 0.2}),
         ({"type": "Habit"}, {"type": "Habit", "classification_source": "explicit"}),
-        ({"type": "Habit", "confidence": 0.4}, {"type": "Habit", "type_confidence": 0.4}),
+        ({"type": "Habit", "type_confidence": 0.4}, {"type": "Habit", "type_confidence": 0.4}),
         ({"fact_confidence": 0.3}, {"fact_confidence": 0.3, "current_confidence": 0.3}),
         ({"t_valid": "2026-01-01T00:00:00Z"}, {"t_valid": "2026-01-01T00:00:00+00:00"}),
         ({"t_invalid": "2027-01-01"}, {"t_invalid": "2027-01-01T00:00:00+00:00"}),
@@ -97,7 +97,7 @@ async def test_a_new_text_is_found_by_its_words_until_it_is_embedded(
     assert embedder.seen == []
     assert changed["embedding"] == "queued"
     assert changed["enriched"] is False
-    found = (await client.get("/v1/memories/search", params={"q": "Hull", "user_id": "alice"})).json()["results"]
+    found = (await client.get("/v1/memories/search", params={"query": "Hull", "user_id": "alice"})).json()["results"]
     assert [hit["id"] for hit in found] == [memory_id]
     assert found[0]["similarity"] is None
     async with database.read(tenant.workspace_id) as session:

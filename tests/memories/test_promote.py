@@ -35,7 +35,7 @@ async def test_a_copy_in_global_leads_back(client: AsyncClient, embedder: AngleE
     edges = (await client.get(f"/v1/memories/{copy['id']}/relations")).json()["results"]
     assert [(each["type"], each["target_id"]) for each in edges] == [("PROMOTED_FROM", memory_id)]
     assert await listed(client, user_id="alice", channel="_global") == {copy["id"]}
-    params = {"q": "how to answer", "user_id": "alice", "channel": "borealis"}
+    params = {"query": "how to answer", "user_id": "alice", "channel": "borealis"}
     found = (await client.get("/v1/memories/search", params=params)).json()["results"]
     assert [hit["id"] for hit in found] == [copy["id"]]
 

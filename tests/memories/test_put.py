@@ -13,7 +13,7 @@ from tests.support.calls import store
 
 async def test_the_text_its_hash_and_its_history_change(client: AsyncClient) -> None:
     memory_id = await store(client, "Lives in Leeds")
-    answer = await client.put(f"/v1/memories/{memory_id}", json={"text": "Lives in Hull"})
+    answer = await client.put(f"/v1/memories/{memory_id}", json={"content": "Lives in Hull"})
     assert answer.status_code == 200, answer.text
     read = (await client.get(f"/v1/memories/{memory_id}")).json()
     assert read == answer.json()
@@ -34,24 +34,24 @@ async def test_it_is_embedded_in_the_request(client: AsyncClient, embedder: Angl
     memory_id = await store(client, "Drinks tea")
     changed = (await client.put(f"/v1/memories/{memory_id}", json={"content": "Plays chess"})).json()
     assert changed["embedding"] == "stored"
-    found = (await client.get("/v1/memories/search", params={"q": "which games", "user_id": "alice"})).json()
+    found = (await client.get("/v1/memories/search", params={"query": "which games", "user_id": "alice"})).json()
     assert found["results"][0]["similarity"] == pytest.approx(0.95, abs=5e-4)
 
 
 async def test_the_type_somebody_chose_stays(client: AsyncClient) -> None:
     memory_id = await store(client, "Prefers tea", type="Insight")
-    changed = (await client.put(f"/v1/memories/{memory_id}", json={"text": "Always runs at six"})).json()
+    changed = (await client.put(f"/v1/memories/{memory_id}", json={"content": "Always runs at six"})).json()
     assert changed["type"] == "Insight"
 
 
 async def test_one_without_a_provider_waits_for_its_vector(client: AsyncClient, embedder: AngleEmbedder) -> None:
     memory_id = await store(client, "Drinks tea")
     embedder.down = True
-    changed = (await client.put(f"/v1/memories/{memory_id}", json={"text": "Drinks mate"})).json()
+    changed = (await client.put(f"/v1/memories/{memory_id}", json={"content": "Drinks mate"})).json()
     assert changed["embedding"] == "placeholder"
 
 
-@pytest.mark.parametrize("body", [{}, {"text": " "}, {"text": "a", "content": "b"}, {"text": "a", "id": "x"}])
+@pytest.mark.parametrize("body", [{}, {"content": " "}, {"content": "a", "text": "b"}, {"content": "a", "id": "x"}])
 async def test_what_is_no_new_text_is_400(client: AsyncClient, body: dict[str, str]) -> None:
     memory_id = await store(client, "Drinks tea")
     assert (await client.put(f"/v1/memories/{memory_id}", json=body)).status_code == 400
@@ -60,5 +60,5 @@ async def test_what_is_no_new_text_is_400(client: AsyncClient, body: dict[str, s
 async def test_who_is_not_there_is_404(client: AsyncClient, other_client: AsyncClient) -> None:
     memory_id = await store(client, "Drinks tea")
     for wanted in ("fake-id", "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"):
-        assert (await client.put(f"/v1/memories/{wanted}", json={"text": "x y"})).status_code == 404
-    assert (await other_client.put(f"/v1/memories/{memory_id}", json={"text": "x y"})).status_code == 404
+        assert (await client.put(f"/v1/memories/{wanted}", json={"content": "x y"})).status_code == 404
+    assert (await other_client.put(f"/v1/memories/{memory_id}", json={"content": "x y"})).status_code == 404

@@ -21,7 +21,7 @@ async def seen(client: AsyncClient, **scope: Any) -> list[set[str]]:
     answers = [
         await client.post("/v1/memories/search", json={"query": "what is known", **scope}),
         await client.post("/v1/memories/search", json={"tags": ["t"], **scope}),
-        await client.get("/v1/memories/search", params={"q": "what is known", "filters": tree, **scope}),
+        await client.get("/v1/memories/search", params={"query": "what is known", "filters": tree, **scope}),
         await client.get("/v1/memories", params=scope),
         await client.get("/v1/memories/by-tag", params={"tags": "t", **scope}),
     ]
@@ -73,7 +73,7 @@ async def test_every_id_that_is_named_must_match(client: AsyncClient) -> None:
         strict = {"user_id": "alice", "scope_mode": mode}
         answers = [
             await client.post("/v1/memories/search", json={"query": "what", **strict}),
-            await client.get("/v1/memories/search", params={"q": "what", **strict}),
+            await client.get("/v1/memories/search", params={"query": "what", **strict}),
             await client.get("/v1/memories", params=strict),
         ]
         assert [{each["memory"] for each in answer.json()["results"]} for answer in answers] == [texts] * 3
@@ -86,7 +86,7 @@ async def test_every_id_that_is_named_must_match(client: AsyncClient) -> None:
         ("POST", "/v1/memories", {"messages": [{"role": "user", "content": "Likes tea"}]}),
         ("POST", "/v1/memories/search", {"query": "tea"}),
         ("POST", "/v1/memories/search", {"tags": ["tea"]}),
-        ("GET", "/v1/memories/search?q=tea", None),
+        ("GET", "/v1/memories/search?query=tea", None),
         ("GET", "/v1/memories", None),
         ("GET", "/v1/memories/by-tag?tags=tea", None),
     ],

@@ -88,7 +88,7 @@ async def test_every_read_of_a_scope_may_have_it(client: AsyncClient) -> None:
     routes: tuple[tuple[str, dict[str, Any]], ...] = (
         ("", {}),
         ("/by-tag", {"tags": "house"}),
-        ("/search", {"q": "office"}),
+        ("/search", {"query": "office"}),
         ("/../timeline", {}),
     )
     for path, more in routes:
@@ -159,7 +159,7 @@ async def test_without_the_right_nothing_shared_is_written_changed_or_deleted(
     refused: list[tuple[str, str, dict[str, Any] | None]] = [
         ("POST", "/v1/memories", {"content": "Everybody pays me", "shared": True}),
         ("PATCH", f"/v1/memories/{rule}", {"content": "It closes at nine"}),
-        ("PUT", f"/v1/memories/{rule}", {"text": "It closes at nine"}),
+        ("PUT", f"/v1/memories/{rule}", {"content": "It closes at nine"}),
         ("DELETE", f"/v1/memories/{rule}", None),
         ("DELETE", f"/v1/memories/{rule}?purge=true", None),
         ("DELETE", "/v1/memories?shared=true", None),
@@ -188,7 +188,7 @@ async def test_with_the_right_all_of_it_works(app: FastAPI, client: AsyncClient)
         again = (await keeper.post("/v1/memories", json={"content": RULE, "shared": True})).json()["results"][0]
         assert (again["event"], again["id"]) == ("NONE", rule)
         assert (await keeper.patch(f"/v1/memories/{rule}", json={"content": "It closes at nine"})).status_code == 200
-        assert (await keeper.put(f"/v1/memories/{rule}", json={"text": "It closes at ten"})).status_code == 200
+        assert (await keeper.put(f"/v1/memories/{rule}", json={"content": "It closes at ten"})).status_code == 200
         assert await events(keeper, rule) == ["ADD", "UPDATE", "UPDATE"]
         tie = {"target_id": other, "type": "RELATES_TO"}
         assert (await keeper.post(f"/v1/memories/{rule}/relations", json=tie)).status_code == 201

@@ -402,7 +402,7 @@ async def test_a_secret_reaches_nothing(
                 for headers in ({}, {"Idempotency-Key": f"k{place}"}, {"Prefer": "respond-async"}):
                     answers.append(await client.post("/v1/memories", json={**body, **USER}, headers=headers))
             answers.append(await client.post("/v1/memories/search", json={"query": SAYS, **USER}))
-            answers.append(await client.get("/v1/memories/search", params={"q": SAYS, **USER}))
+            answers.append(await client.get("/v1/memories/search", params={"query": SAYS, **USER}))
             answers.append(await client.get("/v1/memories", params=USER))
         for kind in ("ingest", "enrich", "embed"):
             await work(resources, tables, tenant.workspace_id, kind)
@@ -467,7 +467,7 @@ async def test_a_placeholder_while_the_embedder_is_down(
     assert (await store(client, "Feeds the heron at dusk"))["event"] == "ADD", "a placeholder is near to nothing"
     again = await store(client, "Feeds the heron at dawn", 200)
     assert again["event"] == "NONE", "an equal text needs no vector"
-    found = (await client.get("/v1/memories/search", params={"q": "heron dawn", **USER})).json()
+    found = (await client.get("/v1/memories/search", params={"query": "heron dawn", **USER})).json()
     assert found["results"][0]["id"] == result["id"]
     assert found["vector_path"] == "none"
     assert found["warnings"]
@@ -477,7 +477,7 @@ async def test_a_placeholder_while_the_embedder_is_down(
     assert (await read(client, result["id"]))["embedding"] == "stored"
     kinds = await tables.fetch("SELECT DISTINCT kind FROM memory_vector WHERE workspace_id = $1", tenant.workspace_id)
     assert [row["kind"] for row in kinds] == ["text"]
-    found = (await client.get("/v1/memories/search", params={"q": "Feeds the heron at dawn", **USER})).json()
+    found = (await client.get("/v1/memories/search", params={"query": "Feeds the heron at dawn", **USER})).json()
     assert found["results"][0]["similarity"] == pytest.approx(1.0, abs=1e-3)
 
 
@@ -488,7 +488,7 @@ async def test_a_callers_vector_is_taken(client: AsyncClient, embedder: AngleEmb
     result = await store(client, "With its own vector", embedding=given)
     assert result["embedding"] == "stored"
     assert "With its own vector" not in embedder.seen
-    (hit,) = (await client.get("/v1/memories/search", params={"q": "what", **USER})).json()["results"]
+    (hit,) = (await client.get("/v1/memories/search", params={"query": "what", **USER})).json()["results"]
     assert hit["similarity"] == pytest.approx(1.0, abs=1e-3)
     assert "vector" not in str(hit.keys())
 
@@ -509,7 +509,7 @@ async def test_a_chosen_id(client: AsyncClient) -> None:
     assert [entry["event"] for entry in history] == ["ADD", "UPDATE"]
     other = await client.post("/v1/memories", json={"content": "Mine", "user_id": "otto", "id": chosen})
     assert (other.status_code, other.json()["field"]) == (409, "id")
-    found = (await client.get("/v1/memories/search", params={"q": "Sold the boat to a cousin", **USER})).json()
+    found = (await client.get("/v1/memories/search", params={"query": "Sold the boat to a cousin", **USER})).json()
     assert found["results"][0]["similarity"] == pytest.approx(1.0, abs=1e-3), "the vector is the new text's"
 
 

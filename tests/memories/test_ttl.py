@@ -33,7 +33,7 @@ async def test_it_is_invisible_at_once(client: AsyncClient, clock: SetClock) -> 
     for answer in (
         await client.get(path),
         await client.patch(path, json={"importance": 0.1}),
-        await client.put(path, json={"text": "Another text"}),
+        await client.put(path, json={"content": "Another text"}),
         await client.post(f"{path}/restore"),
         await client.post(f"{path}/promote"),
         await client.get(f"{path}/related"),

@@ -112,7 +112,7 @@ async def test_without_our_predicates_no_foreign_row_is_seen(
         seen = [
             await client.get("/v1/memories", params={**SCOPE, "include_archived": True}),
             await client.get("/v1/memories", params={"run_id": "S1"}),
-            await client.get("/v1/memories/search", params={**SCOPE, "q": THEIRS}),
+            await client.get("/v1/memories/search", params={**SCOPE, "query": THEIRS}),
             await client.post("/v1/memories/search", json={**SCOPE, "query": THEIRS, "validity": "ignore"}),
             await client.get(f"/v1/memories/{mine['id']}/history"),
             await client.get("/v1/api-keys"),

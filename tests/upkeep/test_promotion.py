@@ -206,7 +206,7 @@ async def test_a_search_shows_it_once(
     await told(client, tables)
     await run(client, resources, tables, tenant)
     for params in ({"channel": "atlas"}, {"channel": "borealis"}):
-        query = {"q": "short answers", "user_id": "alice", **params}
+        query = {"query": "short answers", "user_id": "alice", **params}
         found = (await client.get("/v1/memories/search", params=query)).json()["results"]
         assert [each["memory"] for each in found] == [TEXT], params
 

@@ -586,10 +586,10 @@ OPERATIONS = {
         "GET",
         "/v1/entities/search",
         {
+            "query": ("query", "query"),
             "type": ("query", "type"),
             "channels": ("query", "channels"),
             "limit": ("query", "limit"),
-            "query": ("query", "query"),
             "user_id": ("query", "user_id"),
             "agent_id": ("query", "agent_id"),
             "run_id": ("query", "run_id"),

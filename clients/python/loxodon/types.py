@@ -1065,7 +1065,7 @@ class RecallRequest(TypedDict):
     shared: NotRequired[bool]
     include_shared: NotRequired[bool | None]
     scope_match: NotRequired[ScopeMatch]
-    query: NotRequired[str | None]
+    query: str
     channels: NotRequired[list[str] | None]
     include: NotRequired[RecallParts]
     weights: NotRequired[RecallWeights | None]
@@ -2354,7 +2354,7 @@ class RecallOptions(TypedDict, total=False):
     include: RecallParts
     """Parts to return; default all"""
     weights: RecallWeights | None
-    """How the parts share the token budget; default: the workspace's shares"""
+    """How the parts share the token budget; default: 0.3, 0.25, 0.2, 0.15, 0.1"""
     limit: int
     """Maximum number of results in each part; default 100"""
     max_tokens: int
@@ -2405,14 +2405,14 @@ class RestoreMemoryOptions(TypedDict, total=False):
 class SearchEntitiesOptions(TypedDict, total=False):
     """Search entities by name or meaning"""
 
+    query: Required[str]
+    """A name or a description"""
     type: str | None
     """Only this type, such as person or project"""
     channels: list[str] | None
     """Channels to search in addition"""
     limit: int
     """Maximum number of results"""
-    query: str | None
-    """A name or a description; required"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None

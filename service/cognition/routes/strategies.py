@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from service.cognition import procedures, strategy_ranking
 from service.cognition.procedures import LearnedStrategy, NewStrategy, missing
@@ -26,7 +26,6 @@ from service.http import cursors, errors
 from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, ScopeOf, scope_of
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, in_scope, uuid_of
-from service.http.query_parameters import the_limit
 from service.http.reads import AuditReadOf
 from service.http.schemas import Channel, DeletedCountResponse
 from service.http.writes import WriteOf, answer, deleted, send
@@ -89,7 +88,6 @@ async def list_strategies(
 
 @router.get("/search", summary="Find strategies for a task", responses=errors.keyed(400, 422, 429))
 async def find_strategies(
-    request: Request,
     caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
@@ -98,16 +96,14 @@ async def find_strategies(
     channels: Annotated[list[Channel] | None, Query(max_length=20, description="Also search these channels")] = None,
     task_type: Label = None,
     limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 5,
-    top_k: Annotated[int | None, Query(ge=1, le=100, include_in_schema=False)] = None,
 ) -> StrategySearchResponse:
     """Ordered by similarity × smoothed success rate, (successes + 1) / (tries + 2): Laplace's rule of succession."""
-    most = the_limit(request, limit, top_k)
     clean = await clean_words(task, "task", res)
     found, warnings = await strategy_ranking.find(
-        scope, clean, res, limit=most, channels=channels or (), task_type=task_type
+        scope, clean, res, limit=limit, channels=channels or (), task_type=task_type
     )
     shown = [each.strategy for each in found]
-    note("strategies/search", scope, shown, query=clean, kind="procedural", channels=channels or (), top_k=most)
+    note("strategies/search", scope, shown, query=clean, kind="procedural", channels=channels or (), top_k=limit)
     return StrategySearchResponse(results=[strategy_search_hit(each) for each in found], warnings=list(warnings))
 
 

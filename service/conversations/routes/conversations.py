@@ -46,9 +46,8 @@ from service.http.deps import (
 )
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
-from service.http.query_parameters import the_query
 from service.http.reads import AuditReadOf, CountUseOf, DetailOf, send_json
-from service.http.schemas import RedactionCount, embedding_vector
+from service.http.schemas import Filled, RedactionCount, embedding_vector
 from service.http.writes import WriteOf, answer, etag, send
 from service.memories.routes.memory_models import memory_item
 from service.runtime.pii import clean_words
@@ -219,18 +218,14 @@ async def get_conversation_context(
         int, Query(ge=50, le=200_000, description="Maximum size of `context`, in estimated tokens")
     ] = 2_000,
     query: Annotated[
-        str | None, Query(min_length=1, max_length=20_000, description="Default: the last turn of the user")
+        Filled | None, Query(min_length=1, max_length=20_000, description="Default: the last turn of the user")
     ] = None,
-    q: Annotated[str | None, Query(min_length=1, max_length=20_000, include_in_schema=False)] = None,
     include_shared: IncludeShared = None,
     reinforce: Annotated[bool, Query(description="Count the memories as used; false for previews")] = True,
     detail: DetailOf = "lean",
 ) -> Response:
     """The last turns and relevant memories of the same user or agent, as many as fit; `context` has them as text."""
-    asked = None
-    if query is not None or q is not None:
-        name, words = the_query(query, q)
-        asked = await clean_words(words, name, res)
+    asked = None if query is None else await clean_words(query, "query", res)
     conversation = await reading.get(owner, id, res)
     shared = res.settings.search.include_shared if include_shared is None else include_shared
     found = await context(conversation, asked, max_tokens, metered(res), include_shared=shared, detail=detail)

@@ -14,9 +14,8 @@ from service.episodes.turn_models import turn_item
 from service.http import cursors, errors
 from service.http.deps import ListScopeOf, Reader, ResourcesOf, ScopeOf
 from service.http.json_body import JsonRoute
-from service.http.query_parameters import the_query
 from service.http.reads import AuditReadOf, DetailOf, ReadOn, in_time, send_json
-from service.http.schemas import Channel
+from service.http.schemas import Channel, Filled
 from service.runtime.pii import clean_words
 from service.search.routes.answers import MIN_PROBABILITY
 
@@ -67,10 +66,7 @@ async def search_turns(
     res: ResourcesOf,
     note: AuditReadOf,
     scope: ScopeOf,
-    query: Annotated[
-        str | None, Query(min_length=1, max_length=MAX_QUERY, description="The query text; required")
-    ] = None,
-    q: Annotated[str | None, Query(min_length=1, max_length=MAX_QUERY, include_in_schema=False)] = None,
+    query: Annotated[Filled, Query(min_length=1, max_length=MAX_QUERY, description="The query text")],
     channels: Channels = None,
     time_window_hours: Hours = None,
     conversation_id: Annotated[
@@ -83,8 +79,7 @@ async def search_turns(
 ) -> Response:
     """Ranks by meaning and words of a turn and those before it, by speaker and by time. A turn can be found as soon as
     the request that stored it has returned."""
-    name, asked = the_query(query, q)
-    text = await clean_words(asked, name, res)
+    text = await clean_words(query, "query", res)
     only = None if conversation_id is None else (await reading.get(scope, conversation_id, res)).id
     async with in_time(res, request) as timed:
         ranked = await reading.search_turns(

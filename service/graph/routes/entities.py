@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from service.domain.entity import Entity, EntityOwner, EntityUpsert, type_name
 from service.domain.request import StoredAnswer
@@ -42,9 +42,8 @@ from service.http.deps import (
 )
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, uuid_of
-from service.http.query_parameters import the_limit, the_query
 from service.http.reads import AuditReadOf, CountsOf
-from service.http.schemas import Channel, embedding_vector
+from service.http.schemas import Channel, Filled, embedding_vector
 from service.http.writes import WriteOf, answer, send
 from service.runtime.pii import clean_words
 
@@ -126,29 +125,23 @@ def _answer(found: tuple[Entity, bool]) -> StoredAnswer:
 
 @router.get("/search", summary="Search entities by name or meaning", responses=errors.keyed(400, 422, 429))
 async def search_entities(
-    request: Request,
     caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
     note: AuditReadOf,
     counts: CountsOf,
+    query: Annotated[
+        Filled, Query(min_length=1, max_length=1_000, description="A name or a description", examples=["acme"])
+    ],
     type: Annotated[str | None, Query(max_length=50, description="Only this type, such as person or project")] = None,
     channels: Annotated[
         list[Channel] | None, Query(max_length=20, description="Channels to search in addition")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 10,
-    top_k: Annotated[int | None, Query(ge=1, le=100, include_in_schema=False)] = None,
-    query: Annotated[
-        str | None,
-        Query(min_length=1, max_length=1_000, description="A name or a description; required", examples=["acme"]),
-    ] = None,
-    q: Annotated[str | None, Query(min_length=1, max_length=1_000, include_in_schema=False)] = None,
 ) -> EntitySearchResponse:
     """Finds entities whose name or alias equals, starts with or contains the query, and entities whose name and
     description are similar to it."""
-    name, asked = the_query(query, q)
-    limit = the_limit(request, limit, top_k)
-    wanted = await clean_words(asked, name, res)
+    wanted = await clean_words(query, "query", res)
     seen = EntityScope(caller.workspace_id, scope, channels=tuple(channels or ()))
     kind = type_name(type) if type else None
     hits, warnings = await reading.search(seen, wanted, res, kind=kind, limit=limit, counts=counts)

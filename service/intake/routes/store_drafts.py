@@ -215,7 +215,7 @@ def _caller_fields(body: StoreRequest, res: Resources, now: datetime) -> CallerF
     return CallerFields(
         id=body.id,
         type=MemoryType(body.type) if body.type else None,
-        type_confidence=body.confidence if body.type_confidence is None else body.type_confidence,
+        type_confidence=body.type_confidence,
         importance=Importance.of_level(level) if level else None if value is None else Importance.of_value(value),
         tags=tags.split(body.tags),
         metadata=body.metadata,

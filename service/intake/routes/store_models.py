@@ -34,7 +34,6 @@ from service.http.schemas import (
     Time,
     TypeName,
     Unit,
-    Unlisted,
     Vector,
     Zone,
     refuse_reserved,
@@ -114,7 +113,6 @@ class MemoryFields(ScopeFields):
     type_confidence: Unit | None = Field(
         None, description="Confidence in the type, 0..1; default 0.9 when type is given"
     )
-    confidence: Unlisted[Unit | None] = Field(None, description="Alias of type_confidence")
     importance: Unit | None = Field(None, description="0..1; default: rated by the service")
     importance_level: int | None = Field(
         None, ge=1, le=10, description="Importance on a scale of 1..10; instead of importance"
@@ -149,8 +147,6 @@ class MemoryFields(ScopeFields):
     def _consistent(self) -> Self:
         if self.importance is not None and self.importance_level is not None:
             raise ValueError("importance: give importance or importance_level, not both")
-        if self.confidence is not None and self.type_confidence is not None:
-            raise ValueError("confidence: give type_confidence or confidence, not both")
         if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
             raise ValueError("t_valid: must lie before t_invalid")
         if self.ttl_s is not None and self.expires_at is not None:

@@ -22,10 +22,10 @@ from service.http.schemas import (
     RequestModel,
     ResponseModel,
     Tags,
+    Text,
     Time,
     TypeName,
     Unit,
-    Unlisted,
     check_null,
     example,
     refuse_null,
@@ -56,7 +56,6 @@ class PatchFields(RequestModel):
     importance_level: int | None = Field(None, ge=1, le=10, description="1..10; instead of importance")
     type: TypeName | None = Field(None, description="One of seven types; a new text does not change it")
     type_confidence: Unit | None = Field(None, description="Confidence in the type, 0..1")
-    confidence: Unlisted[Unit | None] = Field(None, description="Alias of type_confidence")
     fact_confidence: Unit | None = Field(None, description="Confidence in the fact, 0..1")
     metadata: JsonObject | None = Field(
         None,
@@ -80,7 +79,6 @@ class PatchFields(RequestModel):
         check_null(self, but=NULLABLE)
         for one, other in (
             ("importance", "importance_level"),
-            ("type_confidence", "confidence"),
             ("ttl_s", "expires_at"),
         ):
             if {one, other} <= self.model_fields_set:
@@ -112,16 +110,7 @@ class PutMemoryRequest(RequestModel):
 
     model_config = example(content="Lives in Porto since May.")
 
-    content: str | None = Field(None, min_length=1, max_length=MAX_TEXT, description="The new text")
-    text: Unlisted[str | None] = Field(None, min_length=1, max_length=MAX_TEXT, description="Alias of content")
-
-    @model_validator(mode="after")
-    def _one_text(self) -> Self:
-        if (self.text is None) == (self.content is None):
-            raise ValueError("content: give the new text as content (or as text)")
-        if is_blank(self.text or self.content or ""):
-            raise ValueError("text: must not be blank")
-        return self
+    content: Text = Field(description="The new text")
 
 
 class PromoteMemoryRequest(RequestModel):

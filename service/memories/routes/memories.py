@@ -207,7 +207,7 @@ async def put_memory(
     id: str, body: PutMemoryRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
 ) -> Response:
     """The text is embedded before the response, so a search finds it at once. Tags, metadata and importance stay."""
-    change = Revision(text=body.text or body.content, embed_now=True)
+    change = Revision(text=body.content, embed_now=True)
     context = write.answered_by(memory_answer)
     memory = await revise(caller.workspace_id, memory_id(id), change, res, context, expected=expected)
     return send(memory_answer(memory))
@@ -270,7 +270,7 @@ def revision(body: PatchFields, caller: Caller, now: datetime) -> Revision:
         tags=tags.split(body.tags or ()) if "tags" in given else None,
         metadata=None if "metadata" in given and body.metadata is None else body.metadata or {},
         type=MemoryType(body.type) if body.type else None,
-        type_confidence=body.confidence if body.type_confidence is None else body.type_confidence,
+        type_confidence=body.type_confidence,
         fact_confidence=body.fact_confidence,
         importance=Importance.of_level(level) if level else None if value is None else Importance.of_value(value),
         moments=moments,

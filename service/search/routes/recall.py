@@ -48,7 +48,7 @@ async def recall_bundle(
     profile, read at one moment and cut to `max_tokens`. With `format=markdown` also as a block for a prompt."""
     began = time.perf_counter()
     scope = read_scope(caller, res, body, body.channel)
-    text = await clean_words(body.query or body.q or "", "query", res)
+    text = await clean_words(body.query, "query", res)
     narrowing.refuse_future(body.as_of, res.clock())
     query = _query(body, scope, text, res)
     async with in_time(res, request) as timed:
@@ -61,10 +61,10 @@ async def recall_bundle(
     audit_read("recall", scope, facts, query=text, channels=channels, max_tokens=body.max_tokens, techniques=techniques)
     if found.turns:
         turns = [each.turn for each in found.turns]
-        audit_read("recall", scope, turns, query=text, kind="episodic", channels=channels, top_k=body.most)
+        audit_read("recall", scope, turns, query=text, kind="episodic", channels=channels, top_k=body.limit)
     if found.strategies:
         strategies = [each.strategy for each in found.strategies]
-        audit_read("recall", scope, strategies, query=text, kind="procedural", channels=channels, top_k=body.most)
+        audit_read("recall", scope, strategies, query=text, kind="procedural", channels=channels, top_k=body.limit)
     return send_json(recall_answer(found, body, ms=elapsed_ms(began), now=res.clock()))
 
 
@@ -75,7 +75,7 @@ def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -
         text,
         channels=tuple(body.channels or ()),
         include=body.parts,
-        top_k=body.most,
+        top_k=body.limit,
         max_tokens=body.max_tokens,
         per_conversation=body.per_conversation,
         context_window=body.around,

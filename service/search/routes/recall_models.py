@@ -24,7 +24,6 @@ from service.http.schemas import (
     ResponseModel,
     Time,
     Unit,
-    Unlisted,
     Zone,
 )
 from service.memories.routes.memory_models import MemoryItem, memory_item
@@ -69,20 +68,15 @@ class RecallRequest(ReadScopeFields):
         }
     )
 
-    query: Filled | None = Field(None, min_length=1, max_length=MAX_QUERY, description="The query text; required")
-    q: Unlisted[Filled | None] = Field(None, min_length=1, max_length=MAX_QUERY, description="Alias of query")
+    query: Filled = Field(min_length=1, max_length=MAX_QUERY, description="The query text")
     channels: list[Channel] | None = Field(
         None, max_length=50, description="Channels to search in addition to channel and _global"
     )
     include: RecallParts = Field(default_factory=lambda: RecallParts(), description="Parts to return; default all")
-    include_episodic: Unlisted[bool] = Field(True, description="Alias of include.turns")
-    include_semantic: Unlisted[bool] = Field(True, description="Alias of include.facts and include.entities")
-    include_procedural: Unlisted[bool] = Field(True, description="Alias of include.strategies")
     weights: RecallWeights | None = Field(
-        None, description="How the parts share the token budget; default: the workspace's shares"
+        None, description="How the parts share the token budget; default: 0.3, 0.25, 0.2, 0.15, 0.1"
     )
     limit: Most = Field(100, description="Maximum number of results in each part")
-    top_k: Unlisted[Most | None] = Field(None, description="Alias of limit")
     max_tokens: int = Field(
         2_000, ge=50, le=MAX_TOKENS, description="Maximum size of the bundle as text, in estimated tokens"
     )
@@ -121,19 +115,10 @@ class RecallRequest(ReadScopeFields):
     )
 
     @model_validator(mode="after")
-    def _one_query(self) -> Self:
-        if (self.query is None) == (self.q is None):
-            raise ValueError("query: give query or q")
-        if self.top_k is not None and "limit" in self.model_fields_set:
-            raise ValueError("limit: give limit or top_k, not both")
+    def _has_a_past(self) -> Self:
         if self.as_of is not None and not self.parts & PARTS_WITH_PAST:
             raise ValueError("as_of: applies to turns and facts only; include at least one of them")
         return self
-
-    @property
-    def most(self) -> int:
-        """Maximum number of results in each part."""
-        return self.top_k or self.limit
 
     @property
     def is_injected(self) -> bool:
@@ -142,10 +127,8 @@ class RecallRequest(ReadScopeFields):
 
     @property
     def parts(self) -> frozenset[PartName]:
-        """The parts that neither `include` nor an `include_*` flag excludes."""
-        kinds = {"turns": self.include_episodic, "strategies": self.include_procedural}
-        kinds |= dict.fromkeys(("facts", "entities"), self.include_semantic)
-        found = frozenset(part for part in PARTS if getattr(self.include, part) and kinds.get(part, True))
+        """The parts that are included and can be read."""
+        found = frozenset(part for part in PARTS if getattr(self.include, part))
         return found if self.as_of is None else found & PARTS_WITH_PAST
 
 

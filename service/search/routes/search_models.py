@@ -13,7 +13,7 @@ from service.domain.query import Detail, Validity, VectorPath
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights, over
 from service.http.narrowing import NarrowingFields, WordList
 from service.http.reads import DETAIL
-from service.http.schemas import Id, RequestModel, ResponseModel, Time, Unit, Unlisted
+from service.http.schemas import Id, RequestModel, ResponseModel, Time, Unit
 from service.memories.routes.connected import ConnectedMemoryItem
 from service.memories.routes.memory_models import MemoryItem
 from service.search.routes.answers import MIN_PROBABILITY, Answerable, AnswerProbability, HitProbability
@@ -113,11 +113,7 @@ class SearchRequest(NarrowingFields, RankingFields):
     )
 
     query: str | None = Field(None, max_length=MAX_QUERY, description="The query", examples=["Where is the boat?"])
-    q: Unlisted[str | None] = Field(
-        None, max_length=MAX_QUERY, description="Alias of query", examples=["Where is the boat?"]
-    )
     limit: Limit = Field(100, description=LIMIT)
-    top_k: Unlisted[Limit | None] = Field(None, description="Alias of limit")
     prefer_tags: WordList = Field(default_factory=list, description="Hits with one of these tags rank higher")
     min_score: Unit = Field(0.0, description=MIN_SCORE)
     min_probability: Unit = Field(0.0, description=MIN_PROBABILITY)
@@ -130,11 +126,7 @@ class SearchRequest(NarrowingFields, RankingFields):
     )
 
     @model_validator(mode="after")
-    def _one_query(self) -> Self:
-        if self.query is not None and self.q is not None:
-            raise ValueError("query: give query or q, not both")
-        if self.top_k is not None and "limit" in self.model_fields_set:
-            raise ValueError("limit: give limit or top_k, not both")
+    def _agreeing(self) -> Self:
         if self.valid_at is not None and self.validity != "exclude":
             raise ValueError("validity: is about now; give validity or valid_at, not both")
         for name in ("connected", "explain_id"):
@@ -144,8 +136,8 @@ class SearchRequest(NarrowingFields, RankingFields):
 
     @property
     def query_text(self) -> str:
-        """Text of `query` or `q` without outer spaces; empty when neither is given."""
-        return (self.query or self.q or "").strip()
+        """The query without outer spaces; empty without one."""
+        return (self.query or "").strip()
 
 
 class SignalTerm(ResponseModel):

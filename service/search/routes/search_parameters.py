@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Query
 
 from service.domain.query import Validity
 from service.http import json_body
@@ -43,7 +43,6 @@ async def _ranking_parameters(
 
 
 async def _search_parameters(
-    request: Request,
     narrowing: NarrowingParameters,
     ranking: Annotated[dict[str, Any], Depends(_ranking_parameters)],
     query: Annotated[
@@ -52,13 +51,11 @@ async def _search_parameters(
             max_length=MAX_URL_QUERY, description="The query; use POST for longer ones", examples=["Where is the boat?"]
         ),
     ] = None,
-    q: Annotated[str | None, Query(max_length=MAX_URL_QUERY, include_in_schema=False)] = None,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
     channel: ChannelName = None,
     limit: Annotated[int, Query(ge=1, le=1_000, description=LIMIT)] = 100,
-    top_k: Annotated[int | None, Query(ge=1, le=1_000, include_in_schema=False)] = None,
     prefer_tags: Several = None,
     min_score: Annotated[float, Query(ge=0, le=1, description=MIN_SCORE)] = 0.0,
     min_probability: Annotated[float, Query(ge=0, le=1, description=MIN_PROBABILITY)] = 0.0,
@@ -73,8 +70,7 @@ async def _search_parameters(
         **narrowing,
         **ranking,
         **scope,
-        **present(limit=limit if "limit" in request.query_params else None, top_k=top_k),
-        "q": q,
+        "limit": limit,
         "query": query,
         "prefer_tags": split(prefer_tags, "prefer_tags"),
         "min_score": min_score,

@@ -140,7 +140,7 @@ def as_in_memory(store: BaseStore, model: InMemoryStore, dice: random.Random) ->
 
     filters: list[dict[str, Any] | None] = [
         *(None, {"p": "red"}, {"p": ["red"]}, {"p": {"deep": 1}}, {"p": True}, {"p": None}),
-        *({"p": {"$ne": "red"}}, {"n": {"$gt": 0.5, "$lt": 0.9}}, {"n": {"$lte": 0.5}}, {"n.o": "blue"}, {"q": 1}),
+        *({"p": {"$ne": "red"}}, {"n": {"$gt": 0.5, "$lt": 0.9}}, {"n": {"$lte": 0.5}}, {"n.o": "blue"}, {"query": 1}),
     ]
     conditions: list[tuple[MatchCondition, ...] | None] = [
         None,

@@ -40,7 +40,7 @@ async def recalled(client: AsyncClient, **fields: Any) -> dict[str, Any]:
 
 
 async def turns_found(client: AsyncClient, **parameters: Any) -> dict[str, Any]:
-    return await body_of(client.get("/v1/turns/search", params={"q": QUESTION, "user_id": "alice", **parameters}))
+    return await body_of(client.get("/v1/turns/search", params={"query": QUESTION, "user_id": "alice", **parameters}))
 
 
 async def test_an_answer_is_told_from_what_somebody_else_did(client: AsyncClient) -> None:
@@ -73,7 +73,7 @@ async def test_min_probability_leaves_out_the_rest_and_says_so(client: AsyncClie
         assert found["why"]["reasons"] == ([] if count == 3 else ["below_min_probability"])
         assert found["why"]["found"] is (count == 3)
         assert found["answerable"] is True
-        given = {"q": QUESTION, "user_id": "alice", "min_probability": hit["answer_probability"]}
+        given = {"query": QUESTION, "user_id": "alice", "min_probability": hit["answer_probability"]}
         assert len((await client.get("/v1/memories/search", params=given)).json()["results"]) == count
 
 

@@ -44,7 +44,7 @@ async def test_every_script_finds_its_words(client: AsyncClient, embedder: Angle
         found = await hits(client, query)
         assert found[0] == text, (name, found)
         assert len(found) == len(SCRIPTS)
-        answer = await client.get("/v1/memories/search", params={"q": query, "user_id": "alice", "limit": 1})
+        answer = await client.get("/v1/memories/search", params={"query": query, "user_id": "alice", "limit": 1})
         assert [hit["memory"] for hit in answer.json()["results"]] == [text], name
 
 
@@ -99,6 +99,6 @@ async def test_a_long_question_goes_by_post(client: AsyncClient) -> None:
     """An address that is too long for the server would be refused with a line of text instead of our error."""
     await store(client, "Drinks tea at noon")
     long = "tea " * 5_001
-    answer = await client.get("/v1/memories/search", params={"q": long, "user_id": "alice"})
-    assert (answer.status_code, answer.json()["field"]) == (400, "q"), answer.text
+    answer = await client.get("/v1/memories/search", params={"query": long, "user_id": "alice"})
+    assert (answer.status_code, answer.json()["field"]) == (400, "query"), answer.text
     assert await hits(client, long) == ["Drinks tea at noon"]

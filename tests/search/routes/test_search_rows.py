@@ -115,10 +115,9 @@ async def test_get_and_post_say_the_same(client: AsyncClient, embedder: AngleEmb
     for angle in (0.5, 0.9):
         await store(client, embedder, f"At {angle}", angle)
     posted = await search(client, limit=2)
-    for name in ("q", "query"):
-        answer = await client.get("/v1/memories/search", params={name: QUESTION, **USER, "limit": 2})
-        assert answer.json()["results"] == posted
-    body = {"q": QUESTION, **USER, "limit": 2}
+    answer = await client.get("/v1/memories/search", params={"query": QUESTION, **USER, "limit": 2})
+    assert answer.json()["results"] == posted
+    body = {"query": QUESTION, **USER, "limit": 2}
     assert (await client.post("/v1/memories/search", json=body)).json()["results"] == posted
 
 
@@ -149,7 +148,7 @@ async def test_vectors_are_not_given_away(client: AsyncClient, embedder: AngleEm
     for answer in (
         await client.get(f"/v1/memories/{memory_id}"),
         await client.get("/v1/memories", params=USER),
-        await client.get("/v1/memories/search", params={"q": QUESTION, **USER}),
+        await client.get("/v1/memories/search", params={"query": QUESTION, **USER}),
     ):
         assert "0.8999" not in answer.text
         assert len(answer.text) < 10_000

@@ -106,7 +106,7 @@ async def test_history_tells_what_it_said_when(client: AsyncClient) -> None:
 async def test_a_past_version_is_read_only_and_goes_with_its_memory(client: AsyncClient, tables: Tables) -> None:
     known = await changed(client)
     [past] = await listed(client, valid_at="2025-05-01")
-    answer = await client.put(f"/v1/memories/{past['id']}", json={"text": "Ann lives at sea."})
+    answer = await client.put(f"/v1/memories/{past['id']}", json={"content": "Ann lives at sea."})
     assert (answer.status_code, known in answer.json()["detail"]) == (409, True)
     assert (await client.post(f"/v1/memories/{past['id']}/restore")).status_code == 409
     assert (await client.delete(f"/v1/memories/{known}")).status_code == 200
@@ -123,7 +123,7 @@ async def test_the_same_said_again_is_as_new_as_that(client: AsyncClient) -> Non
 
 async def test_a_correction_by_hand_is_no_new_version(client: AsyncClient) -> None:
     known = await store(client, BERLIN, timestamp=THEN)
-    await client.put(f"/v1/memories/{known}", json={"text": PARIS})
+    await client.put(f"/v1/memories/{known}", json={"content": PARIS})
     assert texts(await listed(client, valid_at="2025-05-01")) == [PARIS]
     assert (await get(client, known))["timestamp"] == THEN
 
@@ -269,7 +269,7 @@ async def test_what_told_of_a_past_range_is_found_unless_another_day_is_asked_fo
     assert texts(await search(client, valid_at="2018-01-01")) == texts(await listed(client, valid_at="2018-01-01"))
     assert texts(await search(client, valid_at="2018-01-01")) == [text]
     assert await search(client, valid_at="2024-01-01") == await listed(client, valid_at="2024-01-01") == []
-    await client.put(f"/v1/memories/{known}", json={"text": "Ann works at Google."})
+    await client.put(f"/v1/memories/{known}", json={"content": "Ann works at Google."})
     now = await get(client, known)
     assert (now["t_valid"], now["t_invalid"]) == (None, None)
 

@@ -20,7 +20,7 @@ from tests.support.calls import opened, results_of, said
 
 
 async def found(client: AsyncClient, q: str, **params: Any) -> list[dict[str, Any]]:
-    return await results_of(client.get("/v1/turns/search", params={"q": q, "user_id": "alice", **params}))
+    return await results_of(client.get("/v1/turns/search", params={"query": q, "user_id": "alice", **params}))
 
 
 async def test_a_turn_is_found_as_soon_as_it_is_answered(client: AsyncClient) -> None:
@@ -84,7 +84,7 @@ async def test_search_within_one_conversation(client: AsyncClient) -> None:
     await said(client, second, "A heron in the garden")
     for name in (first, "one"):
         assert [each["id"] for each in await found(client, "heron", conversation_id=name)] == [kept]
-    missing = await client.get("/v1/turns/search", params={"q": "x", "user_id": "alice", "conversation_id": "none"})
+    missing = await client.get("/v1/turns/search", params={"query": "x", "user_id": "alice", "conversation_id": "none"})
     assert missing.status_code == 404
 
 
@@ -113,12 +113,12 @@ async def test_the_latest_turns_come_first(client: AsyncClient, clock: SetClock)
 async def test_bad_requests_name_the_field(client: AsyncClient) -> None:
     for params, field in (
         ("user_id=alice", "query"),
-        ("user_id=alice&q=%20", "q"),
-        ("user_id=alice&q=x&query=y", "query"),
-        ("user_id=alice&q=x&time_window_hours=-1", "time_window_hours"),
-        ("user_id=alice&q=x&time_window_hours=nan", "time_window_hours"),
-        ("user_id=alice&q=x&limit=1001", "limit"),
-        ("q=x", "user_id"),
+        ("user_id=alice&query=%20", "query"),
+        ("user_id=alice&query=x&query=y", "query"),
+        ("user_id=alice&query=x&time_window_hours=-1", "time_window_hours"),
+        ("user_id=alice&query=x&time_window_hours=nan", "time_window_hours"),
+        ("user_id=alice&query=x&limit=1001", "limit"),
+        ("query=x", "user_id"),
     ):
         answer = await client.get(f"/v1/turns/search?{params}")
         assert (answer.status_code, answer.json()["field"]) == (400, field), params

@@ -42,7 +42,7 @@ async def test_what_recall_and_context_show_is_counted_as_used(
             await app.state.uses.flush()
         for reads in ({}, preview):
             for path in ("/v1/entities/search", "/v1/entities/graph", "/v1/entities/priya/relations"):
-                asked = {"search": {"q": "priya"}, "graph": {"ids": entity["id"]}}.get(path.rpartition("/")[2], {})
+                asked = {"search": {"query": "priya"}, "graph": {"ids": entity["id"]}}.get(path.rpartition("/")[2], {})
                 answer = await client.get(path, params={**ALICE, **asked, **reads})
                 assert answer.status_code == 200, answer.text
         assert (await client.get(f"/v1/entities/{entity['id']}")).json()["access_count"] == 4
@@ -55,7 +55,7 @@ async def test_searches_of_strategies_and_entities_stand_in_the_audit(client: As
     entity = (await client.put("/v1/entities", json={"name": "Acme", "type": "organization", **ALICE})).json()["id"]
     task = {"task": "Ask kim.weber@example.org first", "channels": ["work"], **ALICE}
     assert (await client.get("/v1/strategies/search", params=task)).status_code == 200
-    assert (await client.get("/v1/entities/search", params={"q": "acme", **ALICE})).status_code == 200
+    assert (await client.get("/v1/entities/search", params={"query": "acme", **ALICE})).status_code == 200
     await app.state.reads.flush()
     log = (await client.get("/v1/audit", params={"operation": "retrieve"})).json()["results"]
     names, ways = log
@@ -71,7 +71,7 @@ async def test_entities_of_channels_that_are_named(client: AsyncClient) -> None:
         await client.put("/v1/entities", json={"name": name, "type": "organization", "channel": channel, **ALICE})
 
     async def found(**params: Any) -> set[str]:
-        answer = await client.get("/v1/entities/search", params={"q": "acme", **ALICE, **params})
+        answer = await client.get("/v1/entities/search", params={"query": "acme", **ALICE, **params})
         return {each["name"] for each in answer.json()["results"]}
 
     assert await found() == {"Acme"}
@@ -83,7 +83,7 @@ async def test_entities_of_channels_that_are_named(client: AsyncClient) -> None:
 async def test_without_an_embedder_entities_are_found_by_name(client: AsyncClient, embedder: AngleEmbedder) -> None:
     await client.put("/v1/entities", json={"name": "Acme", "type": "organization", **ALICE})
     embedder.down = True
-    answer = await client.get("/v1/entities/search", params={"q": "acme", **ALICE})
+    answer = await client.get("/v1/entities/search", params={"query": "acme", **ALICE})
     assert answer.status_code == 200, answer.text
     assert [each["name"] for each in answer.json()["results"]] == ["Acme"]
     assert answer.json()["warnings"][0].startswith("embedding_unavailable")
@@ -99,7 +99,6 @@ BOTH = {"start": "2026-02-01", "end": "2026-01-01"}
     [
         ("POST", "/v1/memories/search", {"query": "x", **BOTH}, "start"),
         ("POST", "/v1/memories/search", {"query": "x", "time_query": "today", "start": "2026-01-01"}, "time_query"),
-        ("POST", "/v1/memories/search", {"query": "x", "q": "y"}, "query"),
         ("POST", "/v1/memories/search", {"query": "x", "channel": "a", "channels": ["b"]}, "channel"),
         ("POST", "/v1/recall", {}, "query"),
         ("POST", "/v1/recall", {"query": "x", "weights": NOTHING}, "weights"),
@@ -122,7 +121,7 @@ async def test_a_check_of_several_fields_names_one(
 
 
 async def test_the_same_by_parameters(client: AsyncClient) -> None:
-    answer = await client.get("/v1/memories/search", params={"q": "x", **BOTH, **ALICE})
+    answer = await client.get("/v1/memories/search", params={"query": "x", **BOTH, **ALICE})
     assert (answer.status_code, answer.json()["field"]) == (400, "start")
 
 
@@ -156,7 +155,7 @@ async def test_a_hit_shows_what_it_is_tied_to_most_strongly(
     five = ["Of another run", *(f"Neighbour {number}" for number in (6, 5, 4, 3))]
     assert await connected(connected=True) == five
     assert await connected(connected=True, channels=["work"]) == [five[0], "In another channel", *five[1:4]]
-    simple: dict[str, str | int] = {"q": "boats", "limit": 1, "connected": "true", **ALICE}
+    simple: dict[str, str | int] = {"query": "boats", "limit": 1, "connected": "true", **ALICE}
     (hit,) = (await client.get("/v1/memories/search", params=simple)).json()["results"]
     assert [each["memory"] for each in hit["connected"]] == five
     assert [each["strength"] for each in hit["connected"]] == [1.0, 0.7, 0.6, 0.5, 0.4]

@@ -41,7 +41,7 @@ WORKSPACE, MEMORY = UUID(int=1), UUID(int=2)
 DIMENSION = 384
 VECTOR = np.full(DIMENSION, 0.05, dtype=np.float32)
 SCOPE = Scope(WORKSPACE, user_id="alice")
-NARROW = Narrow(filters.read({"field": "project", "op": "eq", "value": "atlas"}), tags=("travel",))
+NARROW = Narrow(filters.read({"field": "project", "operator": "eq", "value": "atlas"}), tags=("travel",))
 
 Statement = tuple[TextClause, Mapping[str, Any]]
 

@@ -402,7 +402,9 @@ FEW = [
     Narrow(filters=filters.read({**N, "operator": "eq", "value": 99_999})),
     Narrow(filters=filters.read(_n("gt", 2_950))),
     Narrow(
-        filters=filters.read({"OR": [_n("lt", 7), _n("gte", 2_980.5), {"field": "tag", "op": "eq", "value": "t9"}]})
+        filters=filters.read(
+            {"OR": [_n("lt", 7), _n("gte", 2_980.5), {"field": "tag", "operator": "eq", "value": "t9"}]}
+        )
     ),
     Narrow(tags=("t10", "t11"), filters=filters.read({"AND": [_n("gte", 1_000), _n("lte", 1_950)]})),
 ]
@@ -417,8 +419,12 @@ TOGETHER = [
 BOUNDED = [
     Narrow(filters=filters.read(EARLY)),
     Narrow(filters=filters.read({"AND": [{**EARLY, "operator": "gt", "value": "2026-05-01"}, _n("contains", "x")]})),
-    Narrow(filters=filters.read({"AND": [{"field": "importance", "op": "gt", "value": 0.5}, EARLY]})),
-    Narrow(filters=filters.read({"field": "id", "op": "in", "value": [str(UUID(int=(7 << 124) + n)) for n in (1, 2)]})),
+    Narrow(filters=filters.read({"AND": [{"field": "importance", "operator": "gt", "value": 0.5}, EARLY]})),
+    Narrow(
+        filters=filters.read(
+            {"field": "id", "operator": "in", "value": [str(UUID(int=(7 << 124) + n)) for n in (1, 2)]}
+        )
+    ),
 ]
 
 
