@@ -1,1 +1,1 @@
-"""Adding: one text, a batch, or a conversation whose facts are kept."""
+"""Adds memories: a text, a batch, or the facts of a conversation."""

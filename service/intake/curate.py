@@ -1,9 +1,9 @@
 """Facts of a conversation (infer=true): extracted, compared with what is known, and stored.
 
-PII, extraction, and for each fact its embedding, its nearest memories and a decision come before the transaction. In
-it, under the scope lock, those memories are checked again; then the turns are written together with what was decided.
-When the model fails, the rules find what they can at once, and a job lets the model read the same turns again: soon, or
-on the next day where its budget of the day is spent. What an answer that was cut off did not reach is read by that job.
+Redaction, extraction, and for each fact its embedding, its nearest memories and a decision come before the transaction.
+In it, under the scope lock, those memories are checked again; then the turns are written together with what was
+decided. When the model fails, the rules find what they can at once, and a job lets the model read the same turns again:
+soon, or on the next day if its daily budget is used up. That job also reads what a cut-off answer did not reach.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ ECHO_CANDIDATES = 20
 """Memories that an assistant's sentence is compared with: it may combine several of them."""
 
 BEARS_ON = 0.2
-"""Similarity below which two facts of a conversation are not compared: a slot's values may be far apart."""
+"""Similarity below which two facts of a conversation are not compared; low, as values of a slot may differ much."""
 
 
 class TurnsGone(Conflict):
-    """Some of the turns were erased meanwhile, so their facts must not stay. The others can be curated anew."""
+    """Some of the turns were erased meanwhile, so their facts must not stay. The others can be curated again."""
 
     retryable = True
 
 
 async def curate(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
-    """Facts of the conversation, added, merged, or put in place of what they retire. Turns that are stored already wait
-    for the model: LlmError is raised, AnswerCut too, and nothing is written."""
+    """Stores the facts of the conversation: each is added, merged, or replaces what it retires. Turns that are already
+    stored wait for the model: LlmError or AnswerCut is raised and nothing is written."""
     res = res.deferring()
     messages, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
@@ -123,7 +123,7 @@ def without_model(conversation: ConversationDraft) -> ConversationDraft:
 
 
 async def _redacted(drafts: Sequence[Draft], res: Resources) -> tuple[list[Draft], tuple[str, ...]]:
-    """The messages that may be kept. One that announces a secret is left out, unless it is all there is."""
+    """The messages that may be kept. One that announces a secret is left out, unless there is no other."""
     kept, warnings = [], []
     for place, draft in enumerate(drafts):
         try:
@@ -145,7 +145,7 @@ async def _instruction(conversation: ConversationDraft, res: Resources) -> Clean
 async def _new_turns(
     messages: Sequence[Draft], vectors: Sequence[Vector], conversation: ConversationDraft, res: Resources
 ) -> list[NewTurn]:
-    """The messages as turns, none if none are to be written. Without `vectors` a job makes them later."""
+    """The messages as turns; none if none are to be written. Without `vectors` a job makes them later."""
     if conversation.dry_run or conversation.stored is not None:
         return []
     each_vector: Sequence[Vector | None] = vectors or [None] * len(messages)
@@ -191,7 +191,7 @@ async def _prepared(
 
 
 def _dated(draft: Draft) -> Draft:
-    """The draft valid as long as the model says, where neither the caller nor its text does."""
+    """The draft with the expiry from the model, unless the caller or the text gives one."""
     fact = _fact(draft)
     if draft.given.t_valid is not None or draft.given.t_invalid is not None:
         return draft
@@ -204,9 +204,9 @@ def _fact(draft: Draft) -> Fact:
 
 
 def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> Draft:
-    """A fact as a draft: what the caller asked for the conversation, at the time of the message it came from, and by
-    whoever said it, where that is a person with a name: a question about one speaker is then not answered by what
-    another said."""
+    """A fact as a draft: with the caller's options for the conversation, the time of the message it came from, and its
+    speaker, if that is a person with a name, so that a question about one speaker is not answered by what another
+    said."""
     source = _source(fact, messages)
     said = source or messages[-1]
     given: CallerFields = conversation.drafts[0].given
@@ -224,7 +224,7 @@ def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraf
 
 
 def _source(fact: Fact, messages: Sequence[Draft]) -> Draft | None:
-    """The message that a fact was read from, where that is known; what is asked of it else is asked of the last one."""
+    """The message that a fact was read from, if known, else the last one."""
     return messages[fact.message] if fact.message is not None and fact.message < len(messages) else None
 
 
@@ -257,7 +257,7 @@ async def _decided(facts: Sequence[Draft], res: Resources) -> list[Draft]:
 
 
 async def _recalled(session: Session, draft: Draft, res: Resources) -> Sequence[Neighbour]:
-    """What the assistant may have repeated; nothing for a fact in the user's own words."""
+    """Texts that the assistant may have repeated; none for a fact in the user's own words."""
     if not _fact(draft).by_assistant:
         return ()
     return (await decide.find_neighbours(session, draft, res, limit=ECHO_CANDIDATES)).neighbours
@@ -289,7 +289,7 @@ async def _write(
         batch.add(*turn_rows)
         outcomes, links = await _carry_out(session, facts, places, res, batch)
         audited = write.audit_rows(scope, outcomes, request, res)
-        # what was written here cannot be erased before the commit; a memory that was only confirmed may be gone by now
+        # what was written here cannot be erased before the commit; a memory that was only confirmed can
         changed = {one.memory_id for one in outcomes if one.event is not Action.NONE}
         sure = [each for each in links if turn_rows and each.memory_id in changed]
         unsure = [each for each in links if each not in sure]
@@ -301,7 +301,7 @@ async def _write(
         await sources.link(session, scope, unsure)
         await write.withdraw_older(session, scope.workspace_id, outcomes)
         outcomes += await forget_asked.carry_out(session, forgetting, places, res, request)
-        if again:  # what was asked to be forgotten is, and what is said of it until then must stay
+        if again:  # what was asked to be forgotten is forgotten; statements about it before the request must stay
             first = replace(forgetting.messages[0], options=replace(forgetting.messages[0].options, may_delete=False))
             await _consolidate_later(session, conversation, first, places, run_after=read_again_at)
         await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
@@ -315,7 +315,7 @@ async def _carry_out(
     res: Resources,
     batch: InsertBatch,
 ) -> tuple[list[Outcome], list[SourceLink]]:
-    """Carries out the decisions in their order; returns what came of them, and which turns the memories came from."""
+    """Carries out the decisions in order; returns their outcomes, and the turns that the memories came from."""
     outcomes: list[Outcome] = []
     links: list[SourceLink] = []
     linked: set[tuple[UUID, UUID]] = set()
@@ -326,10 +326,10 @@ async def _carry_out(
         await history.lock(session, facts[0].scope.workspace_id, touched)
     for place, draft in enumerate(facts):
         assert draft.decision is not None
-        if changed & draft.decision.targets or place in among_themselves:  # an earlier fact of this talk bears on it
+        if changed & draft.decision.targets or place in among_themselves:  # an earlier fact of the turns affects it
             await batch.flush()
             draft = await decide.confirm(session, draft, res, last=True)
-            await sources.link(session, draft.scope, links)  # a change withdraws what its memory rests on
+            await sources.link(session, draft.scope, links)  # a change withdraws the sources of its memory
             linked |= {(link.memory_id, link.turn_id) for link in links}
             links.clear()
         first = not outcomes
@@ -349,7 +349,7 @@ async def _carry_out(
 
 
 def _related_among(facts: Sequence[Draft], res: Resources) -> frozenset[int]:
-    """The places of the facts that an earlier one of the same conversation bears on."""
+    """The places of the facts that an earlier one of the same conversation affects."""
     if len(facts) < 2:
         return frozenset()
     found = []
@@ -364,14 +364,14 @@ def _related_among(facts: Sequence[Draft], res: Resources) -> frozenset[int]:
 
 
 def _similarity(one: Draft, other: Draft, res: Resources) -> float:
-    """0..1; 1 where one has no vector yet, so that the rules look at the pair."""
+    """0..1; 1 if one has no vector yet, so that the rules compare the pair."""
     if one.vector is None or other.vector is None:
         return 1.0
     return res.embedder.similarity(float(one.vector @ other.vector))
 
 
 def _spans(fact: Fact) -> list[tuple[int, int | None, int | None]]:
-    """The message that a fact came from (the last, where that is unknown) and those it quotes beside, with spans."""
+    """The message that a fact came from (the last, if unknown) and the others that it quotes, with spans."""
     said = (-1 if fact.message is None else fact.message, fact.start, fact.end)
     return [said, *fact.also]
 

@@ -1,7 +1,7 @@
-"""Conversations that are accepted now and stored soon, and what a job needs to curate stored turns.
+"""Conversations that are accepted now and stored later, and what a job needs to curate stored turns.
 
-`Prefer: respond-async`: the messages pass PII at once, then they are safe in an `operation` row with its job, and the
-caller gets its id. The job runs the same verb as a direct request under the idempotency key `operation:<id>`, so a
+`Prefer: respond-async`: the messages are redacted at once, then they are safe in an `operation` row with its job, and
+the caller gets its id. The job runs the same verb as a direct request under the idempotency key `operation:<id>`, so a
 job that dies after the commit and runs again finds the answer and stores nothing twice.
 """
 
@@ -53,7 +53,7 @@ async def accept(conversation: ConversationDraft, res: Resources, request: Write
 
 
 async def progress(workspace_id: UUID, operation_id: UUID, res: Resources) -> OperationRecord:
-    """How far an operation is; raises NotFound."""
+    """The progress of an operation; raises NotFound."""
     async with res.db.read(workspace_id) as session:
         found = await operations.get(session, workspace_id, operation_id)
     if found is None:
@@ -66,7 +66,7 @@ def missing() -> NotFound:
 
 
 def to_json(conversation: ConversationDraft, instruction: str | None = None) -> dict[str, Any]:
-    """What the job needs, redacted: the texts are the clean ones, so that no raw text is ever written."""
+    """What the job needs, with redacted texts only, so that no raw text is ever written."""
     first = conversation.drafts[0]
     scope, options = conversation.scope, first.options
     return {
@@ -86,8 +86,8 @@ def to_json(conversation: ConversationDraft, instruction: str | None = None) -> 
 def consolidation_payload(
     conversation: ConversationDraft, first: Draft, conversation_id: UUID, begin: int, end: int
 ) -> dict[str, Any]:
-    """What a job needs to curate turns `begin` to `end` that are stored already, without their texts. `first`: one of
-    the drafts, redacted."""
+    """What a job needs to curate the stored turns `begin` to `end`, without their texts. `first`: one of the drafts,
+    redacted."""
     return {
         "conversation_id": str(conversation_id),
         "first": begin,

@@ -1,7 +1,6 @@
-"""Reads messages for their facts, with what was said before them and what is known already.
+"""Reads messages for their facts, with the turns before them and what is already known.
 
-The turns before come from the conversation. A model also gets the memories nearest to the messages, by the vectors that
-the turns are stored with.
+A model also gets the memories nearest to the messages, by the vectors that the turns are stored with.
 """
 
 from __future__ import annotations
@@ -33,21 +32,20 @@ LAST_TURNS = 6
 """Turns of the conversation that are read with new messages: who asked, what is corrected."""
 
 SAME_TALK = timedelta(minutes=30)
-"""Messages without a conversation go on with what their user and agent said so long ago at most."""
+"""Messages without a conversation continue what their user and agent said within this time."""
 
 KNOWN = 20
-"""Memories that a model sees with the messages: of facts in long talks the nearest memory is one of them five times in
-six. With eight it was two times in three."""
+"""Memories that a model sees with the messages: for facts in long conversations the nearest memory is among them five
+times in six. With eight it was two times in three."""
 
 EMBEDDED_AT_ONCE_CHARS = 8_000
-"""Messages of so many characters in all are embedded at once, some 0.2 s of a core; a job embeds longer ones later."""
+"""Messages of up to this many characters in all are embedded at once, in some 0.2 s; a job embeds longer ones later."""
 
 
 async def read(
     said: Sequence[Utterance], messages: Sequence[Draft], conversation: ConversationDraft, res: Resources
 ) -> tuple[Extracted, Sequence[Vector]]:
-    """The facts of what was `said`, and the vectors of the messages, none where a job is to make them. Raises
-    LlmError."""
+    """The facts of what was `said`, and the vectors of the messages; none if a job is to make them. Raises LlmError."""
     first = conversation.drafts[0]
     sources = SourceTurns(said, zone=ZoneInfo(first.given.timezone))
     workspace_id, by_model = conversation.scope.workspace_id, res.llm is not None and first.options.use_llm
@@ -67,13 +65,13 @@ async def read(
 
 
 def source_message(draft: Draft) -> Utterance:
-    """A message as facts are held against it."""
+    """A message in the form that facts are checked against."""
     assert draft.speech is not None, "a conversation is made of messages"
     return Utterance(draft.speech.role, draft.clean, draft.speech.speaker, draft.timestamp)
 
 
 async def _said_before(session: Session, conversation: ConversationDraft, first: Draft) -> list[Utterance]:
-    """The last turns before the first message: of its conversation, or of the same user and agent a moment ago."""
+    """The last turns before the first message: of its conversation, or else of the same user and agent."""
     scope, name = conversation.scope, conversation.external_id
     if conversation.stored is not None:
         found = await last_turns.before(session, scope, conversation.stored[0], limit=LAST_TURNS)
@@ -86,7 +84,7 @@ async def _said_before(session: Session, conversation: ConversationDraft, first:
 
 
 async def _vectors(messages: Sequence[Draft], res: Resources) -> Sequence[Vector]:
-    """The vectors of the messages; none when they are long or the embedder fails."""
+    """The vectors of the messages; none if they are long or the embedder fails."""
     if not messages or sum(len(each.clean) for each in messages) > EMBEDDED_AT_ONCE_CHARS:
         return ()
     try:
@@ -98,7 +96,7 @@ async def _vectors(messages: Sequence[Draft], res: Resources) -> Sequence[Vector
 async def _known(
     session: Session, messages: Sequence[Draft], vectors: Sequence[Vector], res: Resources
 ) -> list[CleanText]:
-    """The memories nearest to the middle of the messages, of those that were there when they were said."""
+    """The memories nearest to the mean vector of the messages that existed when these were said."""
     if not vectors or not np.any(middle := np.sum(vectors, axis=0)):
         return []
     draft = replace(messages[-1], vector=unit(middle), embedding_status=EmbeddingStatus.STORED)

@@ -1,7 +1,7 @@
-"""Storing a conversation word for word (infer=false).
+"""Stores a conversation word for word (infer=false).
 
-Every message becomes a turn and a memory, one result per message in their order. An equal text that the scope holds
-already, or that came earlier in the same request, is not stored twice: its turn is, and points at the memory there is.
+Every message becomes a turn and a memory, with one result per message, in order. A text that the scope already has, or
+that came earlier in the same request, is not stored as a second memory: its turn is linked to the existing one.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from service.runtime.transactions import Stale, store_answer, write_transaction
 class ConversationDraft:
     """Messages of one scope, in order; `external_id` names the conversation, None makes a new one.
 
-    `infer`: facts are to be made of it, `instruction` replaces the extraction's own. `stored`: its turns, when they are
-    stored already and only the facts are missing.
+    `infer`: whether facts are extracted, `instruction` replaces the instruction of the extraction. `stored`: its turns,
+    if they are already stored and only the facts are missing.
     """
 
     scope: Scope
@@ -51,11 +51,11 @@ class ConversationDraft:
     stored: Sequence[StoredTurn] | None = None
 
     def __post_init__(self) -> None:
-        self.scope.require_owner()  # a conversation is never shared by the workspace, and so are its facts
+        self.scope.require_owner()  # a conversation is never shared by the workspace, nor are its facts
 
 
 async def record(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
-    """One outcome per message, in their order; a dry run stores nothing and gives no ids."""
+    """One outcome per message, in order; a dry run stores nothing and returns no ids."""
     res = res.deferring()
     drafts = await run_all(RECORD, conversation.drafts, res)
     if conversation.dry_run:
@@ -85,7 +85,7 @@ async def _write(
     res: Resources,
     request: WriteContext,
 ) -> StoreResult:
-    """Writes turns and memories; Stale when the first turn does not come at place `expected`."""
+    """Writes turns and memories; raises Stale if the first turn would not get the index `expected`."""
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
         batch = InsertBatch(session)
@@ -126,7 +126,7 @@ async def _turns(
 async def _known_and_new(
     session: Session, scope: Scope, drafts: Sequence[Draft], places: Sequence[StoredTurn] = ()
 ) -> tuple[list[Outcome], list[NewMemory]]:
-    """The outcome of each message, and the memories to add. Under the scope lock what is read stays true."""
+    """The outcome of each message, and the memories to add. Under the scope lock what is read does not change."""
     hashes = {draft.hash for draft in drafts if draft.options.dedup}
     known = await deduplication.with_hashes(session, scope, sorted(hashes), now=drafts[0].received_at) if hashes else {}
     outcomes, news = [], []
@@ -151,7 +151,7 @@ def _turn(draft: Draft) -> NewTurn:
 
 
 async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> tuple[Outcome, ...]:
-    """What would be stored: not texts that are there already, or came earlier among these."""
+    """What would be stored: without texts that already exist or came earlier among these."""
     async with res.db.read(scope.workspace_id) as session:
         outcomes, news = await _known_and_new(session, scope, drafts)
     new = {each.id for each in news}

@@ -1,6 +1,6 @@
-"""Storing what requests bring: a text, a conversation, or several of both.
+"""Stores what requests send: a text, a conversation, or several of both.
 
-The short texts of a batch that are of one scope share look-up, transaction and commit. Everything else is a write of
+The short texts of a batch that belong to one scope share look-up, transaction and commit. Everything else is a write of
 its own, and each item has its own answer.
 """
 
@@ -23,7 +23,7 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import Stale, refuse_repeated
 
 TOGETHER = 100
-"""Texts of one transaction: it holds the scope's lock for some tenths of a second."""
+"""Texts in one transaction, which holds the scope's lock for some tenths of a second."""
 
 AT_ONCE = 4
 """Items of a batch that wait for models or the database by themselves."""
@@ -40,15 +40,15 @@ async def store(draft: Draft | ConversationDraft, res: Resources, request: Write
 
 @dataclass(frozen=True, slots=True)
 class BatchItem:
-    """A text or a conversation of a batch, and the request that it is on its own, with its serializer."""
+    """A text or a conversation of a batch, and its own request with its serializer."""
 
     draft: Draft | ConversationDraft
     request: WriteContext
 
 
 async def store_batch(items: Sequence[BatchItem | ServiceError], res: Resources, ends: float | None) -> list[Answer]:
-    """The answer to each item, in their order, or the error that it alone would have raised; an item that is an error
-    already stays one. `ends`: the moment (kit/deadline.py) by which each is done."""
+    """The answer to each item, in order, or the error that it would have raised alone; an item that is already an error
+    stays one. `ends`: the moment (kit/deadline.py) by which each is done."""
     batch = _BatchRun(items, res, ends)
     await batch.run()
     return [batch.answers[number] for number in range(len(items))]
@@ -59,12 +59,12 @@ class _BatchRun:
         self._items = {number: each for number, each in enumerate(items) if isinstance(each, BatchItem)}
         self.answers: dict[int, Answer] = {n: each for n, each in enumerate(items) if isinstance(each, ServiceError)}
         self._res, self._ends = res, ends
-        self._shared = res.deferring()  # what is found out about texts that go together is written with them
+        self._shared = res.deferring()  # the results of the stages are written with the texts
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> None:
-        """The texts of a scope go together, TOGETHER at a time in their order: the next ones see what the ones before
-        wrote."""
+        """Stores the texts of a scope together, TOGETHER at a time, in order, so that each group sees what the ones
+        before wrote."""
         scopes: dict[Scope, list[int]] = {}
         for number, item in self._items.items():
             if isinstance(item.draft, Draft) and self._may_share(item.draft):
@@ -75,7 +75,7 @@ class _BatchRun:
         await asyncio.gather(*parts, *map(self._alone, alone))
 
     def _may_share(self, draft: Draft) -> bool:
-        """Whether it can be one of many: no model is asked about it, and it names no memory."""
+        """Whether it can be stored with others: no model is asked about it, and it names no memory."""
         options = draft.options
         asks = self._res.llm is not None and options.use_llm
         return not (asks or options.dry_run or options.embed_later or draft.given.id)
@@ -100,13 +100,13 @@ class _BatchRun:
             except (StoreUnavailable, OutcomeUnknown) as exc:
                 self.answers |= dict.fromkeys(short, exc)
             except (Stale, Replay, ServiceError):
-                pass  # another request was faster, or one text cannot be stored: each finds out for itself
+                pass  # another request was faster, or one text cannot be stored: each is stored by itself
         rest = [number for number in numbers if number not in self.answers]
         await asyncio.gather(*(self._alone(number, drafts.get(number)) for number in rest))
 
     async def _read(self, number: int, until: float | None) -> Draft | None:
-        """The draft with all that is found out about its text alone; None when it was answered before, when that
-        failed, or took too long: then it does not hold up the others, and has the rest of the time for itself."""
+        """The draft after the stages that look at its text alone; None if it was answered before, or if they failed or
+        took too long: then it does not delay the others and has the rest of the time for itself."""
         item = self._items[number]
         assert isinstance(item.draft, Draft), "texts go together"
         try:
@@ -120,7 +120,7 @@ class _BatchRun:
             return None
 
     async def _alone(self, number: int, read: Draft | None = None) -> None:
-        """`read`: the draft as far as it got with the others, where it did."""
+        """`read`: the draft after the stages it passed with the others, if any."""
         item = self._items[number]
         try:
             async with self._slots, (self._shared if read else self._res).until(self._ends) as res:

@@ -1,10 +1,10 @@
-"""Conversations stored or curated after the request that brought them.
+"""Stores or curates conversations after the request that sent them.
 
 `ingest`: accepted with `Prefer: respond-async`, stored now. `consolidate`: stored, but without its facts, because the
-model was unavailable or the caller wanted it kept as it was said; by the clock a run looks for conversations with turns
-that nobody has read, and queues a job for each. Both call the verb that a direct request calls, as that request wanted
-it, under an idempotency key of their own: a job that dies after the commit and runs again finds that it is done. Turns
-that were erased meanwhile leave nothing.
+model was unavailable or the caller wanted it word for word; a scheduled run looks for conversations with unread turns
+and queues a job for each. Both call the verb of a direct request, with the options of that request, under an
+idempotency key of their own: a job that dies after the commit and runs again finds that it is done. Turns that were
+erased meanwhile leave nothing.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from service.queue import operations, queue
 from service.runtime.resources import Resources
 
 QUIET = timedelta(minutes=10)
-"""After its last turn a conversation is read: what is said next may change what was meant."""
+"""How long after its last turn a conversation is read: the next message may change what was meant."""
 
 NO_MESSAGES = filters.read({"field": "turn_index", "operator": "eq", "value": None})
-"""A fact is compared with facts: beside the message that it was read from it would be no news."""
+"""A fact is compared with facts only: compared with the message it was read from it would not be new."""
 
 AT_ONCE = 100
-"""Conversations that one transaction looks at."""
+"""Conversations read in one transaction."""
 
 UNUSABLE_ATTEMPTS = 3
-"""From this attempt on the rules read what the model gives no usable answer to: each attempt is paid for."""
+"""From this attempt on the rules read what the model gives no usable answer to, because each attempt costs money."""
 
 REMEMBERED_S = 30 * 86_400.0
-"""How long it is known that a job is done: longer than it can be retried."""
+"""How long finished jobs are remembered: longer than they can be retried."""
 
 
 async def ingest(job: Job, res: Resources) -> Counts | None:
@@ -84,7 +84,7 @@ async def _store(operation_id: UUID, conversation: ConversationDraft, res: Resou
 
 
 def _results(stored: StoreResult) -> StoredAnswer:
-    """Ids and events, in the order of the messages; GET /v1/memories/{id} tells the rest."""
+    """Ids and events, in the order of the messages; GET /v1/memories/{id} has the rest."""
     results = [
         {
             "event": str(outcome.event),
@@ -99,8 +99,8 @@ def _results(stored: StoreResult) -> StoredAnswer:
 
 
 async def consolidate(job: Job, res: Resources) -> Counts | None:
-    """Makes the facts of the turns in the payload; without any in it, queues a job for each conversation that has
-    unread ones. Done when no turn is left; tried again while the model is unavailable."""
+    """Makes the facts of the turns in the payload; if it has none, queues a job for each conversation with unread
+    turns. Done when no turn is left; tried again while the model is unavailable."""
     if "conversation_id" not in job.payload:
         return await (workspaces.start("consolidate", res) if job.workspace_id == NIL_WORKSPACE else _queue(job, res))
     found = await _kept(job, res)
@@ -117,9 +117,9 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
 
 
 async def _read(job: Job, scope: Scope, turns: Sequence[TurnContent], res: Resources, key: str) -> int | None:
-    """How many facts of the turns were stored now; None when they were before. If the model has no room for the turns,
-    or for all their facts, each half of the turns is read by itself. The rules read a turn that is too long alone, and
-    what the model has given no usable answer to."""
+    """The number of facts of the turns that were stored now; None if they were stored before. If the model has no room
+    for the turns, or for all their facts, each half of the turns is read by itself. The rules read a single turn that
+    is too long, and turns to which the model has given no usable answer."""
     wanted = deferred.from_turns(job.payload, scope, turns, res.clock())
     try:
         return await _curate_once(job, wanted, res, key)
@@ -148,7 +148,7 @@ async def _queue(job: Job, res: Resources) -> Counts:
     """A job for each conversation of the run's scope that is quiet and has unread turns."""
     own = await workspaces.with_own_settings(job, res)
     owner, queued = asdict(workspaces.scope_of(job)), 0
-    kept, batch = job.payload.get("by") != "schedule", AT_ONCE  # who sends infer=false wants nothing concluded unasked
+    kept, batch = job.payload.get("by") != "schedule", AT_ONCE  # infer=false: no facts unless somebody asks for them
     last: UUID | None = NIL_WORKSPACE
     while last is not None:
         async with own.db.begin(job.workspace_id) as session:
