@@ -15,22 +15,20 @@ from service.language import (
     categories,
     context,
     entities,
-    forget_matching,
-    forget_query,
-    forget_requests,
     importance,
     kinds,
     lexemes,
+    questions,
     relation_labels,
     relations,
     sentences,
-    statement,
     summary,
     tags,
     temporal,
     withdrawal,
 )
-from service.language.forget_matching import ForgetText
+from service.language.forgetting import forget_matching, forget_query, forget_requests
+from service.language.forgetting.forget_matching import ForgetText
 from service.language.talk import Utterance
 from service.providers import json_reply
 from service.redaction import detection
@@ -146,7 +144,7 @@ ENTRIES: dict[str, Entry] = {
     "advice": advice.warnings,
     "sentences": sentences.split,
     "query": lambda text: query_parsing.parse(text, NOW, ZONE, ["Anna Smith", "Ben"], "anna.smith@example.com"),
-    "statement of a question": statement.statement,
+    "statement of a question": questions.statement,
     "claims and comparison": _compared,
     "request to forget": _forgotten,
     "query to forget": forget_query.parse,

@@ -21,9 +21,9 @@ from service.episodes.statements.turns import StoredTurn
 from service.erasure import forget_matched, forget_plan
 from service.erasure.forget_plan import CLEAR_SIMILARITY, SEVERAL
 from service.erasure.values import ForgetPlan, ForgetScope
-from service.language import forget_matching, forget_query, forget_requests
-from service.language.forget_matching import ForgetText
-from service.language.forget_requests import ForgetWish
+from service.language.forgetting import forget_matching, forget_query, forget_requests
+from service.language.forgetting.forget_matching import ForgetText
+from service.language.forgetting.forget_requests import ForgetWish
 from service.language.talk import Utterance
 from service.language.withdrawal import Span
 from service.postgres.engine import Session

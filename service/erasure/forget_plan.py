@@ -1,8 +1,8 @@
 """Plans a request to forget, before anything is removed.
 
-Identifiers, names and words are compared with every text of the scope (language/forget_matching.py). If no text has all
-the words, sentences are compared by meaning, and one matches only if it is clearly nearer than all others. Matching
-content is removed everywhere: in turns, where other memories repeat it, and in the assistant's next reply.
+Identifiers, names and words are compared with every text of the scope (language/forgetting). If no text has all the
+words, sentences are compared by meaning, and one matches only if it is clearly nearer than all others. Matching content
+is removed everywhere: in turns, where other memories repeat it, and in the assistant's next reply.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from service.erasure.forget_texts import ALIKE, ChosenParts, ForgetTexts, Key, M
 from service.erasure.statements import targets
 from service.erasure.statements.targets import StoredText
 from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
-from service.language import forget_matching, forget_query, withdrawal
-from service.language.forget_matching import NEAR_MISSES, Matches
-from service.language.forget_query import ForgetQuery
-from service.language.forget_requests import Sort
+from service.language import withdrawal
+from service.language.forgetting import forget_matching, forget_query
+from service.language.forgetting.forget_matching import NEAR_MISSES, Matches
+from service.language.forgetting.forget_query import ForgetQuery
+from service.language.forgetting.forget_requests import Sort
 from service.memories.statements import nearest
 from service.memories.statements.nearest import NearVectors
 from service.postgres import scopes

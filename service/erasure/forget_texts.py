@@ -12,9 +12,10 @@ from service.episodes.statements import withdrawn
 from service.erasure.statements import targets
 from service.erasure.statements.targets import SpokenText, StoredText
 from service.erasure.values import ForgetScope
-from service.language import forget_matching, forget_query, lexemes, sentences, withdrawal
-from service.language.forget_matching import ForgetText, Part
-from service.language.forget_query import ForgetQuery
+from service.language import lexemes, sentences, withdrawal
+from service.language.forgetting import forget_matching, forget_query
+from service.language.forgetting.forget_matching import ForgetText, Part
+from service.language.forgetting.forget_query import ForgetQuery
 from service.language.talk.utterance import ASSISTANT, ASSISTANT_ROLES
 from service.language.withdrawal import Span
 from service.postgres.engine import Session

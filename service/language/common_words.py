@@ -9,10 +9,14 @@ from functools import lru_cache
 
 from Stemmer import Stemmer  # type: ignore[import-not-found]  # of C, without stubs
 
-from service.language import wordlists
+
+def words(block: str) -> frozenset[str]:
+    """The blank-separated words of a block of text."""
+    return frozenset(block.split())
+
 
 # Closed classes: they carry no topic and never start a name.
-FUNCTION_WORDS = wordlists.words("""
+FUNCTION_WORDS = words("""
     a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself yourselves
     he him his himself she her hers herself it its itself they them their theirs themselves who whom whose which
     what where when why how and or but nor so yet if unless until while because since although though whereas as
@@ -30,7 +34,7 @@ FUNCTION_WORDS = wordlists.words("""
     we've we'll you're you've they're they've let's what's who's
 """)
 
-CALENDAR = wordlists.words("""
+CALENDAR = words("""
     january february march april may june july august september october november december jan feb mar apr jun jul
     aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur
     thurs fri sat sun mondays tuesdays wednesdays thursdays fridays saturdays sundays spring summer autumn fall
@@ -157,13 +161,6 @@ _ORDINARY = """
     daddy granny
 """
 
-# Endings that hardly any name has; they spare the list its long tail.
-_ENDINGS = (
-    *("ability", "ation", "ations", "ative", "fulness", "iness", "ically", "ingly", "izing", "ising", "ization"),
-    *("lessness", "ments", "ously", "tional", "tions", "fully", "ately", "edly", "ility", "ibility", "ological"),
-)
-
-
 _LONGEST = 30  # letters; stemming takes time that grows with the square of the length
 
 
@@ -184,6 +181,4 @@ def is_common(word: str) -> bool:
     # A stemmer keeps its word in itself: one per call is safe in threads, and the cache makes it rare.
     if lowered in FUNCTION_WORDS or Stemmer("english").stemWord(lowered) in _ORDINARY_STEMS:
         return True
-    if "-" in lowered:
-        return all(is_common(part) for part in lowered.split("-") if part)
-    return lowered.endswith(_ENDINGS)
+    return "-" in lowered and all(is_common(part) for part in lowered.split("-") if part)

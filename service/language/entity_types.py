@@ -70,7 +70,7 @@ def _beside(run: list[Token], before: str, after: str) -> str | None:
     for pattern, kind in _PHRASES:
         if pattern.search(before):
             return None if kind == "location" and _is_spelled_apart(run) else kind
-    acts = after in entity_words.PERSON_AFTER or last in entity_words.PERSON_BEFORE
+    acts = after in entity_words.PERSON_AFTER
     ordinary = all(is_common(token.text) for token in run)
     return "person" if acts and not ordinary and not _is_spelled_apart(run) else None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from service.language import wordlists
+from service.language.common_words import words as word_set
 
 _ANY_CASE: Mapping[str, str] = {
     "technology": """
@@ -48,7 +48,7 @@ CAPITAL_NAMES = _names(_CAPITAL_ONLY)
 """As above, for names that are ordinary words without their capital."""
 
 # Capitalised by spelling rule, not because they name a thing; and roles that a transcript starts its lines with.
-PLAIN_CAPITALS = wordlists.words("""
+PLAIN_CAPITALS = word_set("""
     english american british french german italian spanish portuguese dutch swedish norwegian danish polish russian
     ukrainian greek turkish arabic israeli african asian european indian chinese japanese korean thai australian
     canadian mexican brazilian irish scottish swiss latin catholic christian muslim jewish buddhist hindu islamic
@@ -59,7 +59,7 @@ PLAIN_CAPITALS = wordlists.words("""
     wip mom dad grandma grandpa mum
 """)
 
-TITLES = wordlists.words("""
+TITLES = word_set("""
     mr mrs ms miss dr prof professor sir madam captain colonel general president senator governor mayor chancellor
     minister king queen prince princess pope judge coach chef uncle aunt auntie grandma grandpa cousin father sister
     brother saint ceo cto cfo
@@ -113,11 +113,7 @@ NOUNS: dict[str, str] = {
 }
 NAMING = frozenset({"named", "called", "nicknamed", "codenamed"})
 
-PERSON_BEFORE = wordlists.words("""
-    with told tell met meet asked ask called call emailed email texted text thanked thank married dating hired
-    invited helped visiting by miss remind reminded message messaged cc paid pay dear hi hello hey thanks sorry
-""")
-PERSON_AFTER = wordlists.words("""
+PERSON_AFTER = word_set("""
     said says say told tells asked asks thinks thought wants wanted likes liked loves loved prefers preferred hates
     works worked lives lived moved joined mentioned suggested reported called went goes got bought plays played agreed
     decided invited enjoys enjoyed wrote writes speaks sent gave helped met married studies studied teaches drives
@@ -146,7 +142,7 @@ TECHNOLOGY_BEFORE = re.compile(
     r"|deploy(?:ed|ing)?|adopt(?:ed|ing)?|via|learn(?:ing|ed|s)?|evaluat(?:e|ed|ing)) (?:the )?$",
     re.IGNORECASE,
 )
-AUXILIARIES = wordlists.words("""
+AUXILIARIES = word_set("""
     is was are were has had have will would can could should may might must does did isn't wasn't doesn't didn't
     won't
 """)

@@ -9,18 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from service.language import wordlists
 from service.language.lexemes import lexemes, term_id
 
 MIN_WORDS: Final = 3
 """Content words that a pattern must have: of fewer anything would be an example."""
 
 FREQUENCY: Final = frozenset(
-    lexeme
-    for word in wordlists.words("""
-        usually typically tend tends often consistently generally commonly frequently normally
-    """)
-    for lexeme in lexemes(word)
+    lexemes("usually typically tend tends often consistently generally commonly frequently normally")
 )
 """What says that something is usual; an example need not repeat it."""
 

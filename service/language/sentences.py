@@ -4,25 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 import sentencex  # type: ignore[import-untyped]
 
 _LINE = re.compile(r"[^\r\n\u2028\u2029]+")
-_GOES_ON = re.compile(
-    r"\b(?:Corp|Co|Ltd|Inc|Bros|Dept|Univ|Assn|Ave|Blvd|Rd|Jr|Sr|etc|[A-Z]\.[A-Z]|(?!vs|approx|incl|resp)(?<![.\w])[a-z]{2,})\.(?P<gap>\s++)"
-    r"(?=(?:I|I['\u2019](?:m|ve|d|ll)|We|My|Our)\b)"
-)
-"""An abbreviation behind which the speaker begins anew: the splitter takes the full stop for the abbreviation's own,
-and "me." for Maine."""
-
-_OPEN = re.compile(
-    r"(?:when|while|if|after|before|since|as|because|although|though|once|until|during|at|in|for|with|from)\b",
-    re.IGNORECASE,
-)
-"""A sentence that begins so has its main clause still to come: "When I worked at Acme Corp. I learned Go"."""
-
-
 MAX_LINE_CHARS, MAX_CHARS = 4_000, 1_000
 """A longer line goes to the splitter in pieces, since that is quadratic in some of them (nested quotation marks); a
 longer sentence is cut where a word ends, so that no rule that reads sentences has more to read."""
@@ -62,8 +47,7 @@ def _of_line(text: str, start: int, end: int) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     # The segments repeat the line character by character, so lengths give the offsets.
     for segment in sentencex.segment("en", text[start:end]):
-        for left, right in _cut(segment):
-            spans.extend(_short(text, *_trimmed(text, start + left, start + right)))
+        spans.extend(_short(text, *_trimmed(text, start, start + len(segment))))
         start += len(segment)
     return [(left, right) for left, right in spans if left < right]
 
@@ -74,13 +58,6 @@ def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield _trimmed(text, start, cut)
         start = cut
     yield _trimmed(text, start, end)
-
-
-def _cut(segment: str) -> list[tuple[int, int]]:
-    if _OPEN.match(segment.lstrip()):
-        return [(0, len(segment))]
-    cuts = [0, *(match.start("gap") for match in _GOES_ON.finditer(segment)), len(segment)]
-    return list(pairwise(cuts))
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain import bm25
-from service.language import asked
+from service.language import questions
 from service.language.lexemes import lexemes
 from service.search.fusion import Column, Columns
 from service.search.query_parsing import ParsedQuery
@@ -136,7 +136,7 @@ def scarcity(texts: int) -> float:
 def _lacking(less_fit: Column, texts: Sequence[str | None], parsed: ParsedQuery) -> float:
     """By how much the best text that holds what is asked for fits less than the best one; one that is not known, or
     long, holds everything."""
-    kind = asked.kind(parsed.text)
+    kind = questions.kind(parsed.text)
     if kind is None or not texts:
         return 0.0
     known = frozenset(lexemes(" ".join((parsed.text, *parsed.speakers))))
@@ -144,7 +144,7 @@ def _lacking(less_fit: Column, texts: Sequence[str | None], parsed: ParsedQuery)
         text = texts[at]
         if not less_fit[at] < MAX_LACKING:
             break
-        if text is None or asked.holds(kind, text, known):
+        if text is None or questions.holds(kind, text, known):
             return float(less_fit[at])
     return MAX_LACKING
 

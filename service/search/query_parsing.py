@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 from service.language import temporal
 from service.language.common_words import CALENDAR, is_common
 from service.language.lexemes import MAX_TERMS, lexemes
-from service.language.requests import asks_the_present, asks_when, is_request
+from service.language.questions import asks_the_present, asks_when, is_request
 from service.runtime.resources import Resources
 
 Role = Literal["user", "assistant"]

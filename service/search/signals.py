@@ -16,7 +16,7 @@ from service.domain import bm25
 from service.domain.query import Query
 from service.domain.ranking import HALF_LIFE_DAYS, Ranking, Weights
 from service.domain.temporal import Mention
-from service.language import asked
+from service.language import questions
 from service.language.context import first_person, question_share
 from service.runtime.statements.stats import RankingStats
 from service.search import fusion, matching, query_parsing
@@ -108,7 +108,7 @@ def wanted_features(context: QueryContext, matching_texts: int) -> frozenset[str
         "role": parsed.role is not None,
         "timestamp": parsed.time is not None or parsed.about_present or on.recency > 0,
         "mentions": parsed.time is not None,
-        SHORT_TEXTS: bool(parsed.speakers) or asked.kind(parsed.text) is not None,
+        SHORT_TEXTS: bool(parsed.speakers) or questions.kind(parsed.text) is not None,
         "dated": parsed.asks_when,
         "tagged": bool(context.query.tags),
         "terms": ranking.diversity > 0 or bool(parsed.exact_terms) or _are_few(context, matching_texts),

@@ -31,7 +31,7 @@ from service.domain.moments import elapsed_ms
 from service.domain.query import EVER, Query, TechniqueUse, Window
 from service.domain.text import CleanText
 from service.language import temporal
-from service.language.statement import statement
+from service.language.questions import statement
 from service.language.tags import normalise
 from service.memories.stages.annotate import moment
 from service.providers.json_reply import parse_reply

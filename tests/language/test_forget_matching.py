@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from service.language import forget_matching, forget_query
-from service.language.forget_matching import ForgetText
+from service.language.forgetting import forget_matching, forget_query
+from service.language.forgetting.forget_matching import ForgetText
 
 # The query, the texts that are meant, those that are not.
 CASES: list[tuple[str, list[str], list[str]]] = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.language import forget_requests
+from service.language.forgetting import forget_requests
 
 ASKS = [
     ("Please forget that I have a cat.", "I have a cat", "statement"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.language import identifiers
+from service.language.forgetting import identifiers
 
 SAME = [
     ('"mia.ort"@mail.test', "Mia.Ort@mail.test"),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.language import categories, entities, importance, relations, sentences, summary
-from service.language.statement import statement
+from service.language.questions import statement
 
 
 def test_category_with_most_hits_first_then_first_mention() -> None:

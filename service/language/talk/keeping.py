@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from service.language import sentences, wordlists
+from service.language import sentences
 from service.language.common_words import FUNCTION_WORDS
+from service.language.common_words import words as word_set
 from service.language.talk import answers
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
-_EMPTY = FUNCTION_WORDS | wordlists.words("""
+_EMPTY = FUNCTION_WORDS | word_set("""
     hi hello hey good morning evening afternoon night thanks thank thx cheers welcome please sorry great nice cool wow
     awesome amazing wonderful lovely perfect brilliant fine sure right exactly congrats congratulations haha lol hmm huh
     yay bye goodbye see later soon worries problem glad happy hope sounds look looks know think guess mean let go going

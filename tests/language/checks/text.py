@@ -13,11 +13,10 @@ from service.language import (
     importance,
     kinds,
     lexemes,
+    questions,
     relation_labels,
     relations,
-    requests,
     sentences,
-    statement,
     summary,
     tags,
 )
@@ -118,15 +117,15 @@ def check_relation_labels(label: str, kind: str) -> None:
 
 def check_requests(text: str, *, request: bool) -> None:
     """A request for an action, or a question about what was said."""
-    assert requests.is_request(text) is request
+    assert questions.is_request(text) is request
 
 
 def check_asks_the_present(text: str, *, present: bool) -> None:
-    assert requests.asks_the_present(text) is present
+    assert questions.asks_the_present(text) is present
 
 
 def check_asks_when(text: str, *, when: bool) -> None:
-    assert requests.asks_when(text) is when
+    assert questions.asks_when(text) is when
 
 
 def check_sentences(text: str, expected: list[str]) -> None:
@@ -135,7 +134,7 @@ def check_sentences(text: str, expected: list[str]) -> None:
 
 def check_statements(question: str, expected: str | None) -> None:
     """A question as the statement that would answer it."""
-    assert statement.statement(question) == expected
+    assert questions.statement(question) == expected
 
 
 def check_first_sentence(text: str, expected: str, max_chars: int = summary.MAX_CHARS) -> None:

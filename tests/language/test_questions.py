@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.language import asked
+from service.language import questions
 from service.language.lexemes import lexemes
 
 
@@ -23,8 +23,8 @@ from service.language.lexemes import lexemes
         ("How many hives are there?", None),
     ],
 )
-def test_what_a_question_asks_for(question: str, kind: asked.Kind | None) -> None:
-    assert asked.kind(question) == kind
+def test_what_a_question_asks_for(question: str, kind: questions.Kind | None) -> None:
+    assert questions.kind(question) == kind
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,6 @@ def test_what_a_question_asks_for(question: str, kind: asked.Kind | None) -> Non
     ],
 )
 def test_whether_a_text_holds_it(question: str, text: str, *, holds: bool) -> None:
-    kind = asked.kind(question)
+    kind = questions.kind(question)
     assert kind is not None
-    assert asked.holds(kind, text, frozenset(lexemes(question))) is holds
+    assert questions.holds(kind, text, frozenset(lexemes(question))) is holds

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from service.language import sentences, wordlists
+from service.language import sentences
+from service.language.common_words import words as word_set
 from service.language.talk.passages import passages
 
 Sort = Literal["statement", "everything", "thing", "said"]
@@ -49,25 +50,25 @@ _KEEP: Final = (
 _VERB: Final = re.compile(
     rf"(?<![\w-])(?:(?P<forget>{_FORGET})|(?P<delete>{_DELETE})|(?P<keep>{_KEEP})|(?P<clear>{_CLEAR}))(?![\w-])", re.I
 )
-_POLITE: Final = wordlists.words("""
+_POLITE: Final = word_set("""
     please pls kindly bitte favor favore plaît plait alsjeblieft alstublieft
 """)
-_ASKS_YOU: Final = wordlists.words("""
+_ASKS_YOU: Final = word_set("""
     you du sie tu te vous usted você je jij peux-tu pouvez-vous pourrais-tu puedes podrías puoi potresti podes poderia
     kannst könntest kun
 """)
 _BEFORE: Final = (
     _POLITE
     | _ASKS_YOU
-    | wordlists.words("""
+    | word_set("""
     oh ok okay hey hi hello hallo also and und so well actually now sorry thanks wait assistant just can could would
     will mind i i'd id want like need to should must may ich möchte dass kan wil s'il por per pode quiero que je veux
 """)
 )
-_NOT: Final = wordlists.words("""
+_NOT: Final = word_set("""
     don't dont not never stop didn't wouldn't shouldn't needn't nicht niet ne n' pas no non não
 """)
-_NEGATED: Final = _BEFORE | _NOT | wordlists.words("do rather prefer if that it we we'd need")
+_NEGATED: Final = _BEFORE | _NOT | word_set("do rather prefer if that it we we'd need")
 _MEMORY: Final = re.compile(
     r"\s*\b(?:from|in|out\s+of|off|aus|de|da|dalla|della|uit)\s+(?:(?:your|the|dein\w*|ta|tu|tua|je|sua|la)\s+)?"
     r"(?:memory|memories|mind|records?|notes|gedächtnis|speicher|mémoire|memoria|memória|geheugen)\b.*$",

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from service.language import identifiers, lexemes, wordlists
+from service.language import lexemes
 from service.language.common_words import FUNCTION_WORDS, is_common
-from service.language.identifiers import Word
+from service.language.common_words import words as word_set
+from service.language.forgetting import identifiers
+from service.language.forgetting.identifiers import Word
 
 Name = tuple[str, ...]
 """The keys of the words of a name, in order."""
@@ -33,7 +35,7 @@ _ALL: Final = re.compile(
 _OR: Final = re.compile(r"[^\w]*(?:/|\||=|\(|\bor\b|\baka\b|\ba\.k\.a\.?|\balias\b|\balso\s+known\s+as\b)[^\w]*", re.I)
 _AND: Final = re.compile(r"\s*(?:,|,?\s*\band\b|&)\s*", re.IGNORECASE)
 
-GENERIC: Final = wordlists.words("""
+GENERIC: Final = word_set("""
     forget forgets delete remove erase purge please record records detail details info information data entry entries
     fact facts stuff thing things memory memories note notes file files item items anything everything all about
     related regarding concerning mention mentions mentioning known stored user users

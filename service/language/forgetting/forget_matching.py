@@ -14,10 +14,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
-from service.language import forget_query, identifiers, lexemes, sentences, wordlists
+from service.language import lexemes, sentences
 from service.language.common_words import is_common
-from service.language.forget_query import ForgetQuery, Labelled, Name
-from service.language.identifiers import Word
+from service.language.common_words import words as word_set
+from service.language.forgetting import forget_query, identifiers
+from service.language.forgetting.forget_query import ForgetQuery, Labelled, Name
+from service.language.forgetting.identifiers import Word
 from service.language.talk import answers
 
 Key = TypeVar("Key")
@@ -38,7 +40,7 @@ _ANOTHER_NAME: Final = re.compile(
     r"\b(?:a\.?k\.?a\.?|also\s+known\s+as)\s|\brefers?\s+to\s+the\s+same\s+[\w-]+\s+as\b",
     re.IGNORECASE,
 )
-_NO_NAME_BEFORE: Final = wordlists.words("""
+_NO_NAME_BEFORE: Final = word_set("""
     the a an my your his her our their its this that these those it you we i they he she there
 """)
 
