@@ -10,13 +10,13 @@ from functools import lru_cache
 from Stemmer import Stemmer  # type: ignore[import-not-found]  # of C, without stubs
 
 
-def words(block: str) -> frozenset[str]:
+def word_set(block: str) -> frozenset[str]:
     """The blank-separated words of a block of text."""
     return frozenset(block.split())
 
 
 # Closed classes: they carry no topic and never start a name.
-FUNCTION_WORDS = words("""
+FUNCTION_WORDS = word_set("""
     a an the this that these those i me my mine myself we us our ours ourselves you your yours yourself yourselves
     he him his himself she her hers herself it its itself they them their theirs themselves who whom whose which
     what where when why how and or but nor so yet if unless until while because since although though whereas as
@@ -34,7 +34,7 @@ FUNCTION_WORDS = words("""
     we've we'll you're you've they're they've let's what's who's
 """)
 
-CALENDAR = words("""
+CALENDAR = word_set("""
     january february march april may june july august september october november december jan feb mar apr jun jul
     aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur
     thurs fri sat sun mondays tuesdays wednesdays thursdays fridays saturdays sundays spring summer autumn fall

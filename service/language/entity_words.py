@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from service.language.common_words import words as word_set
+from service.language.common_words import word_set
 
 _ANY_CASE: Mapping[str, str] = {
     "technology": """

@@ -15,8 +15,7 @@ from functools import cached_property
 from typing import Any, Final, Generic, TypeVar
 
 from service.language import lexemes, sentences
-from service.language.common_words import is_common
-from service.language.common_words import words as word_set
+from service.language.common_words import is_common, word_set
 from service.language.forgetting import forget_query, identifiers
 from service.language.forgetting.forget_query import ForgetQuery, Labelled, Name
 from service.language.forgetting.identifiers import Word

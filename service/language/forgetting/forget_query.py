@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from service.language import lexemes
-from service.language.common_words import FUNCTION_WORDS, is_common
-from service.language.common_words import words as word_set
+from service.language.common_words import FUNCTION_WORDS, is_common, word_set
 from service.language.forgetting import identifiers
 from service.language.forgetting.identifiers import Word
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from service.language import sentences
-from service.language.common_words import words as word_set
+from service.language.common_words import word_set
 from service.language.talk.passages import passages
 
 Sort = Literal["statement", "everything", "thing", "said"]

@@ -10,8 +10,7 @@ import re
 from collections.abc import Set
 
 from service.language import sentences
-from service.language.common_words import FUNCTION_WORDS
-from service.language.common_words import words as word_set
+from service.language.common_words import FUNCTION_WORDS, word_set
 from service.language.talk import answers
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
