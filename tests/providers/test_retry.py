@@ -40,25 +40,6 @@ def test_delays_double() -> None:
     assert RetryPolicy().delay_s(CallFailed(FailureReason.RATE_LIMIT, retry_after_s=0.5), 2) == 0.5
 
 
-@pytest.mark.parametrize(
-    ("reason", "is_retried"),
-    [
-        (FailureReason.RATE_LIMIT, True),
-        (FailureReason.TIMEOUT, True),
-        (FailureReason.UNREACHABLE, True),
-        (FailureReason.SERVER, True),
-        (FailureReason.UNREADABLE, True),
-        (FailureReason.QUOTA, False),
-        (FailureReason.UNAUTHORISED, False),
-        (FailureReason.REFUSED, False),
-        (FailureReason.TOO_LONG, False),
-    ],
-)
-def test_what_is_worth_another_try(reason: FailureReason, is_retried: bool) -> None:
-    failed = CallFailed(reason)
-    assert (RetryPolicy().delay_s(failed, 0) is not None) is is_retried
-
-
 def failing(*reasons: CallFailed | float) -> tuple[Callable[[], Awaitable[str]], list[float]]:
     """A call that fails in this way, one after the other, or takes so many seconds; and when it was tried."""
     tried: list[float] = []
@@ -88,23 +69,6 @@ async def test_the_fourth_failure_is_raised() -> None:
     with pytest.raises(CallFailed, match=r"server error \(500\)"):
         await run(call, RetryPolicy(base_delay_s=0.001), deadline_s=5)
     assert len(tried) == 4
-
-
-async def test_other_failures_are_raised_at_once() -> None:
-    call, tried = failing(CallFailed(FailureReason.REFUSED, status=400))
-    with pytest.raises(CallFailed):
-        await run(call, RetryPolicy(base_delay_s=0.001), deadline_s=5)
-    assert len(tried) == 1
-
-
-async def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
-    call, tried = failing(CallFailed(FailureReason.RATE_LIMIT, retry_after_s=60))
-    began = time.monotonic()
-    with pytest.raises(CallFailed) as caught:
-        await run(call, RetryPolicy(), deadline_s=1)
-    assert caught.value.retry_after_s == 60
-    assert len(tried) == 1
-    assert time.monotonic() - began < 0.5
 
 
 async def test_the_deadline_cuts_an_attempt_off() -> None:
