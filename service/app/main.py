@@ -109,7 +109,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             in_background(UseCounter(resources.db)) as uses,
             in_background(KeyUses(resources.db)) as key_uses,
         ):
-            app.state.resources = resources.closed()
+            app.state.resources = resources.without_access()
             app.state.reads = reads
             app.state.uses = uses
             app.state.key_uses = key_uses

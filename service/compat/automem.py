@@ -38,7 +38,7 @@ from service.domain.relation import Relation, RelationType
 from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
 from service.domain.sizes import MAX_BATCH_ITEMS
 from service.graph.statements import edges
-from service.http.deps import Admin, CallerOf, Changer, Forgetter, Reader, ResourcesOf, Writer, metered
+from service.http.deps import Admin, CallerOf, Changer, Forgetter, Reader, ResourcesOf, Writer, with_budget
 from service.http.errors import AUTOMEM
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
@@ -109,7 +109,7 @@ async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write
         if write.idempotency or await is_untouched(caller, replay.answer.body["memory_id"], res):
             raise
         context = write
-    res = metered(res)
+    res = with_budget(res)
     draft, native = await prepared(body, caller, res)
 
     def answer(result: StoreResult) -> StoredAnswer:

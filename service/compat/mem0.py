@@ -32,7 +32,7 @@ from service.domain.sizes import MAX_BATCH_ITEMS, MAX_ITEMS
 from service.domain.version import Revision
 from service.erasure.forget_scope import ForgottenScope, forget_scope
 from service.http import cursors
-from service.http.deps import CallerOf, Changer, Deleter, Reader, ResourcesOf, Writer, metered, scope_of
+from service.http.deps import CallerOf, Changer, Deleter, Reader, ResourcesOf, Writer, scope_of, with_budget
 from service.http.errors import MEM0
 from service.http.narrowing import NarrowingFields
 from service.http.preconditions import uuid_of
@@ -81,7 +81,7 @@ async def add(request: Request, caller: Writer, res: ResourcesOf, write: WriteOf
     sent = await object_of(request)
     given, unused = mem0_words.conversation(sent)
     body = body_of(StoreRequest, given)
-    own = metered(res)
+    own = with_budget(res)
     draft, serialize = await prepared(body, caller, own, unused)
     if sent.get("async_mode") is not False and body.infer and res.llm is not None:
         assert isinstance(draft, ConversationDraft), "it is made of messages"

@@ -372,11 +372,9 @@ TECHNIQUES_SHARE = 0.6
 """Share of a search's time for the language model; after that the query is embedded as it is."""
 
 
-def metered(res: Resources, *, within_s: float | None = None) -> Resources:
+def with_budget(res: Resources, *, within_s: float | None = None) -> Resources:
     """A view with a budget for the model calls, tokens and seconds of a request, shared by the items of a batch.
     `within_s`: a time shorter than the request's deadline."""
-    if res.context.budget is not None:
-        return res
     settings = res.settings
     deadline_s, overall_deadline_s = settings.server.request_deadline_s * MODELS_SHARE, None
     if within_s is not None:

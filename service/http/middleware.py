@@ -141,7 +141,7 @@ class RequestMiddleware:
                     request.state.has_body = bool(body.strip())
                     if body and _is_json(request.scope):
                         request.state.json = await json_body.read(body)
-                    send = answer.lifting(limit)
+                    send = answer.sender(limit)
                     await self._app(request.scope, replay(body, receive) if body else receive, send)
 
 
@@ -156,7 +156,7 @@ class _Answer:
         self.begun = False
         self.status = 500
 
-    def lifting(self, limit: Deadline) -> Send:
+    def sender(self, limit: Deadline) -> Send:
         """`send` for a response that is not cut off once it has begun."""
 
         async def send(message: Message) -> None:

@@ -22,7 +22,7 @@ from service.domain.moments import elapsed_ms
 from service.domain.query import Detail
 from service.domain.request import Operation, Subject
 from service.domain.scope import GLOBAL_CHANNEL, Scope
-from service.http.deps import ResourcesOf, metered, session_of
+from service.http.deps import ResourcesOf, session_of, with_budget
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import AuditEntry, thresholds
 
@@ -79,7 +79,7 @@ async def in_time(res: Resources, request: Request) -> AsyncIterator[Resources]:
         async with asyncio.timeout(DEADLINE_S) as limit:
             watch = _DisconnectWatch(request, limit)
             try:
-                yield metered(res, within_s=DEADLINE_S)
+                yield with_budget(res, within_s=DEADLINE_S)
             finally:
                 watch.stop()
     except TimeoutError:

@@ -66,7 +66,7 @@ class TurnsGone(Conflict):
 async def curate(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
     """Stores the facts of the conversation: each is added, merged, or replaces what it retires. Turns that are already
     stored wait for the model: LlmError or AnswerCut is raised and nothing is written."""
-    res = res.deferring()
+    res = res.with_deferred_caches()
     messages, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
     asked = await forget_asked.read(messages, conversation.scope, res)

@@ -56,7 +56,7 @@ class ConversationDraft:
 
 async def record(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
     """One outcome per message, in order; a dry run stores nothing and returns no ids."""
-    res = res.deferring()
+    res = res.with_deferred_caches()
     drafts = await run_all(RECORD, conversation.drafts, res)
     if conversation.dry_run:
         return StoreResult(await _previews(conversation.scope, drafts, res))

@@ -59,7 +59,7 @@ class _BatchRun:
         self._items = {number: each for number, each in enumerate(items) if isinstance(each, BatchItem)}
         self.answers: dict[int, Answer] = {n: each for n, each in enumerate(items) if isinstance(each, ServiceError)}
         self._res, self._ends = res, ends
-        self._shared = res.deferring()  # the results of the stages are written with the texts
+        self._shared = res.with_deferred_caches()  # the results of the stages are written with the texts
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> None:

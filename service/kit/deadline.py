@@ -17,20 +17,25 @@ RETRY_AFTER_S = 1.0
 
 
 class Deadline:
-    """The moment by which a request, or an item of a batch, is done (`answered_by`)."""
+    """The moment by which a request, or an item of a batch, is done (`answered_by`); None never comes."""
 
-    def __init__(self, limit: asyncio.Timeout) -> None:
+    def __init__(self, limit: asyncio.Timeout | None = None) -> None:
         self._limit = limit
 
     def lift(self) -> float | None:
         """Lets it run to its end, and returns the moment that held until now. Raises DeadlineExceeded when the moment
         is over."""
+        if self._limit is None:
+            return None
         if self._limit.expired():  # another task of the request, about to be cancelled
             raise _exceeded()
         moment = self._limit.when()
         if moment is not None:
             self._limit.reschedule(None)
         return moment
+
+
+NEVER = Deadline()
 
 
 def after(seconds: float) -> float:

@@ -54,7 +54,7 @@ class NewText:
 
 async def store_text(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
     """One text through the pipeline and into the database; a dry run stops before the database."""
-    res = res.deferring()
+    res = res.with_deferred_caches()
     return await store_read(await run(UNDECIDED, draft, res), res, request)
 
 

@@ -62,15 +62,13 @@ def translated_errors(session: AsyncConnection | None = None, *, walled: bool = 
     except ServiceError:
         raise
     except Exception as error:
-        ours = translated(error, session, walled=walled)
+        ours = translate(error, session, walled=walled)
         if ours is None:
             raise
         raise ours from error
 
 
-def translated(
-    error: Exception, session: AsyncConnection | None = None, *, walled: bool = False
-) -> ServiceError | None:
+def translate(error: Exception, session: AsyncConnection | None = None, *, walled: bool = False) -> ServiceError | None:
     """Our error for the driver's; None for a bug."""
     if isinstance(error, sqlalchemy.exc.TimeoutError):
         return unavailable("pool_busy")

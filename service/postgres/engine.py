@@ -33,11 +33,11 @@ from service.domain.errors import (
     SchemaMismatch,
 )
 from service.domain.scope import NIL_WORKSPACE
-from service.kit.deadline import Deadline
+from service.kit.deadline import NEVER, Deadline
 from service.observability.measured import Timed, TimedConnection
 from service.observability.metrics import DATABASE_ERRORS, POOL_WAIT, SCOPE_LOCK_WAIT
 from service.postgres import plans, roles, times, vectors, walls
-from service.postgres.driver_errors import DRIVER, RETRY_AFTER_S, is_lost, translated, translated_errors, unavailable
+from service.postgres.driver_errors import DRIVER, RETRY_AFTER_S, is_lost, translate, translated_errors, unavailable
 
 Session = AsyncConnection
 
@@ -128,7 +128,7 @@ class Database:
         self._shared = _Shared()
         self._pool_size = pool_size
         self._wall: Wall | None = NO_WALL
-        self._deadline: Deadline | None = None
+        self._deadline = NEVER
         self._write = (
             f"SET LOCAL lock_timeout = {int(lock_timeout_s * 1000)}; "
             f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
@@ -161,7 +161,7 @@ class Database:
         event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(_teach))
         return cls(engine, pool_size=pool_size, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
 
-    def within(self, wall: Wall | None, deadline: Deadline | None = None) -> Database:
+    def within(self, wall: Wall | None, deadline: Deadline = NEVER) -> Database:
         """A view whose transactions have this wall, and whose commits lift the deadline. None refuses to open any: for
         what outlives a request, so that no request can use it by mistake."""
         view = copy.copy(self)
@@ -217,7 +217,7 @@ class Database:
         mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
         async with self._transaction(mode, settings, workspace_id, writes=True, locks=lock is not None) as session:
             yield session
-            if self._deadline is not None and not aside:
+            if not aside:
                 self._deadline.lift()  # COMMIT is never cut off: nobody would know what it did
 
     @asynccontextmanager
@@ -356,7 +356,7 @@ async def _commit(session: Session, *, writes: bool) -> None:
             await (await driver(session)).execute("COMMIT")
     except Exception as exc:
         if not is_lost(exc, session):
-            ours = translated(exc)  # a deferred constraint, or a cancelled statement: nothing was written
+            ours = translate(exc)  # a deferred constraint, or a cancelled statement: nothing was written
             raise ours or unavailable("other") from exc
         if not writes:
             raise unavailable("unreachable") from exc

@@ -7,6 +7,7 @@ overdraw together. Going over is an LlmError: the callers fall back to rules, as
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -20,12 +21,13 @@ CHARS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Per request. `max_tokens` counts prompts and answers together. Both deadlines run from the opening: `deadline_s`
-    for the language model, `overall_deadline_s` for an embedder or reranker called after it (None for no limit)."""
+    """Per request; without any nothing is limited. `max_tokens` counts prompts and answers together. Both deadlines run
+    from the opening: `deadline_s` for the language model, `overall_deadline_s` for an embedder or reranker called after
+    it (None for no limit)."""
 
-    max_calls: int
-    max_tokens: int
-    deadline_s: float
+    max_calls: float = math.inf
+    max_tokens: float = math.inf
+    deadline_s: float = math.inf
     overall_deadline_s: float | None = None
 
 
@@ -43,10 +45,13 @@ class RequestUsage:
         return asdict(self)
 
 
+UNLIMITED = Limits()
+
+
 class Budget:
     """The account of one request. Not for several threads at once."""
 
-    def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limits: Limits = UNLIMITED, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
         self._began = clock()

@@ -16,7 +16,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
@@ -50,10 +50,10 @@ class CachedEmbedder:
         self._entries = entries
         self._store = store
         self._wall = ""
-        self._budget: Budget | None = None
+        self._budget = Budget()
         self._vectors: OrderedDict[tuple[UUID, bytes], Vector] = OrderedDict()
 
-    def within(self, wall: str, budget: Budget | None, store: VectorStore) -> CachedEmbedder:
+    def within(self, wall: str, budget: Budget, store: VectorStore) -> CachedEmbedder:
         """A view for one caller, with the entries of its wall (its name, empty without one). `budget`: where texts are
         counted. `store`: used instead of the own one, if there is one."""
         view = copy.copy(self)
@@ -97,7 +97,7 @@ class CachedEmbedder:
             with self._measured(len(missing)):
                 vectors = await self._embedder.embed([wanted[digest] for digest in missing])
             found |= await self._keep(owner, dict(zip(missing, vectors, strict=True)))
-        self._note(embedded=len(missing), cached=len(wanted) - len(missing))
+        self._budget.note(embedded_texts=len(missing), cached=len(wanted) - len(missing))
         metrics.looked_up("embedding", hits=len(wanted) - len(missing), misses=len(missing))
         return [found[self._digest(PASSAGE, text)] for text in texts]
 
@@ -107,16 +107,12 @@ class CachedEmbedder:
         found = await self._look_up(owner, [digest])
         metrics.looked_up("embedding", hits=len(found), misses=1 - len(found))
         if digest in found:
-            self._note(cached=1)
+            self._budget.note(cached=1)
             return found[digest]
         with self._measured(1):
             vector = await self._embedder.embed_query(text)
-        self._note(embedded=1)
+        self._budget.note(embedded_texts=1)
         return (await self._keep(owner, {digest: vector}))[digest]
-
-    def _note(self, *, embedded: int = 0, cached: int = 0) -> None:
-        if self._budget is not None:
-            self._budget.note(embedded_texts=embedded, cached=cached)
 
     @contextmanager
     def _measured(self, texts: int) -> Iterator[None]:
@@ -192,7 +188,7 @@ class CachedLlm:
     store: AnswerStore
     owner: UUID
     usable: Callable[[LlmReply], bool] | None = None
-    budget: Budget | None = None
+    budget: Budget = field(default_factory=Budget)
 
     @property
     def model(self) -> str:
@@ -206,8 +202,7 @@ class CachedLlm:
         cached = await self.store.get(*key)
         metrics.looked_up("model_answer", hits=int(cached is not None), misses=int(cached is None))
         if cached is not None:
-            if self.budget is not None:
-                self.budget.note(cached=1)
+            self.budget.note(cached=1)
             return LlmReply(cached, model=self.model)
         reply = await self.llm.complete(request)
         if self._is_usable(request, reply):

@@ -11,12 +11,12 @@ from service.domain.access import NO_WALL, Wall
 from service.domain.moments import Clock, system_clock
 from service.domain.scope import ScopeSummary
 from service.kit import deadline
-from service.kit.deadline import Deadline
+from service.kit.deadline import NEVER, Deadline
 from service.kit.rule_threads import RuleThreads
 from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.postgres.scopes import ScopeLocks
-from service.providers.budget import Budget, RequestUsage
+from service.providers.budget import Budget
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Llm, Vector
 from service.providers.reranker import Reranker
@@ -38,29 +38,14 @@ class ModelStatus:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The context of one request, job or item of a batch. `budget`: of model calls, None if unlimited. `deferred`:
-    cache entries for its transaction, None if each is written at once. `background`: nobody waits for it, so only the
-    hard limits of a day apply."""
+    """The context of one request, job or item of a batch. `deferred`: cache entries for its transaction, None if each
+    is written at once. `background`: nobody waits for it, so only the hard limits of a day apply."""
 
     wall: Wall
-    budget: Budget | None = None
-    deadline: Deadline | None = None
+    budget: Budget = field(default_factory=Budget)
+    deadline: Deadline = NEVER
     deferred: DeferredEntries | None = None
     background: bool = False
-
-    @property
-    def used(self) -> RequestUsage:
-        """The used part of the budget."""
-        return RequestUsage() if self.budget is None else self.budget.used
-
-    @property
-    def remaining_s(self) -> float | None:
-        """Seconds left for an embedder or a reranker; None if unlimited."""
-        return None if self.budget is None else self.budget.overall_remaining_s
-
-    def lift_deadline(self) -> float | None:
-        """Removes the deadline, and returns the previous one: see `Deadline.lift`."""
-        return None if self.deadline is None else self.deadline.lift()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +75,12 @@ class Resources:
         db = self.db.within(context.wall, context.deadline)
         return replace(self, context=context, db=db, embedder=_within(self.embedder, context, db))
 
-    def closed(self) -> Resources:
+    def without_access(self) -> Resources:
         """A view without transactions until `within` gives it a wall: for objects that outlive a request."""
         db = self.db.within(None)
         return replace(self, db=db, embedder=_within(self.embedder, self.context, db))
 
-    def deferring(self) -> Resources:
+    def with_deferred_caches(self) -> Resources:
         """A view for a write, whose new cache entries are written in its transaction."""
         if self.context.deferred is not None:
             return self

@@ -105,7 +105,7 @@ async def embed(
     answer."""
     is_request = is_request and len(text) <= techniques.MAX_CHARS
     try:
-        async with asyncio.timeout(res.context.remaining_s):
+        async with asyncio.timeout(res.context.budget.overall_remaining_s):
             if not added and not is_request:
                 return QueryVectors(await res.embedder.embed_query(query.scope.workspace_id, text))
             return await techniques.mean_vector(query, text, added, res, is_request=is_request)

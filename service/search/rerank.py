@@ -84,7 +84,7 @@ async def _by_http(
 ) -> dict[Hashable, float]:
     assert res.reranker is not None
     try:
-        async with asyncio.timeout(res.context.remaining_s):
+        async with asyncio.timeout(res.context.budget.overall_remaining_s):
             found = await res.reranker.relevance(query.text, [texts[hit.key] for hit in shown])
     except TimeoutError:
         raise RerankError("The reranker did not answer in the time that was left.") from None

@@ -61,13 +61,12 @@ class DayLimitedLlm:
     async def complete(self, request: LlmRequest) -> LlmReply:
         """The model's answer. Raises LlmError, and ModelBudgetSpent where too little is left for this call."""
         budget = self.res.context.budget
-        if budget is not None:  # what it refuses needs no statement
-            budget.check(request)
+        budget.check(request)  # what it refuses needs no statement
         call = ModelCall(self.workspace_id, self.res.clock().astimezone(UTC).date(), uuid7())
         estimate = TokenUsage(estimate_prompt(request), request.max_tokens)
         reserved = await self._reserve(call, estimate, request.deadline_s)
         try:
-            reply = await (budget.complete(self.llm, request) if budget else self.llm.complete(request))
+            reply = await budget.complete(self.llm, request)
         except LlmError as exc:
             self.res.model_status.said = exc.detail
             used = TokenUsage(*exc.tokens) if exc.tokens is not None else estimate

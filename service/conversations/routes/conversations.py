@@ -41,8 +41,8 @@ from service.http.deps import (
     ResourcesOf,
     RunId,
     UserId,
-    metered,
     scope_of,
+    with_budget,
 )
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
@@ -228,7 +228,7 @@ async def get_conversation_context(
     asked = None if query is None else await clean_words(query, "query", res)
     conversation = await reading.get(owner, id, res)
     shared = res.settings.search.include_shared if include_shared is None else include_shared
-    found = await context(conversation, asked, max_tokens, metered(res), include_shared=shared, detail=detail)
+    found = await context(conversation, asked, max_tokens, with_budget(res), include_shared=shared, detail=detail)
     memories = [hit.memory for hit in found.memories]
     note("context", conversation.scope, memories, query=asked, max_tokens=max_tokens)
     if reinforce:

@@ -12,7 +12,7 @@ from service.domain.access import Caller
 from service.domain.errors import InvalidInput, ServiceError
 from service.domain.request import StoredAnswer, WriteContext
 from service.http import errors
-from service.http.deps import ResourcesOf, Writer, metered
+from service.http.deps import ResourcesOf, Writer, with_budget
 from service.http.json_body import JsonRoute
 from service.http.schemas import BatchItemError
 from service.http.writes import BatchOf, WriteOf, of_item, send
@@ -65,7 +65,7 @@ async def store_memory(
     if later and body.messages is not None and not body.dry_run:
         response = await operations.accept_conversation(body, caller, res, write)
     else:
-        res = metered(res)
+        res = with_budget(res)
         draft, serialize = await prepared(body, caller, res, later=later)
         response = send(serialize(await store(draft, res, write.answered_by(serialize))))
     if later and (body.content is not None or not body.dry_run):
@@ -85,12 +85,12 @@ async def store_memories(
             field="items",
         )
     sizes.check_texts("items", (text for one in body.items for text in sent_texts(one)))
-    res = metered(res)
+    res = with_budget(res)
     items = await asyncio.gather(*(_item(index, one, caller, res, write) for index, one in enumerate(body.items)))
-    answers = await store_batch(items, res, res.context.lift_deadline())
+    answers = await store_batch(items, res, res.context.deadline.lift())
     found = [_batch_item(index, each) for index, each in enumerate(answers)]
     good = sum(each.error is None for each in found)
-    usage = llm_usage(res.context.used)
+    usage = llm_usage(res.context.budget.used)
     return StoreBatchResponse(results=found, succeeded=good, failed=len(found) - good, usage=usage)
 
 

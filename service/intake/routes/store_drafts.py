@@ -67,7 +67,7 @@ class StoreSerializer:
         self, body: StoreRequest, res: Resources, warnings: Sequence[str] = (), *, may_read: bool = True
     ) -> None:
         self._body = body
-        self._context = res.context
+        self._budget = res.context.budget
         self._warnings = warnings
         self._may_read = may_read
         self._began = time.perf_counter()
@@ -88,7 +88,7 @@ class StoreSerializer:
         body = StoreResponse(
             results=[self._shown(outcome) for outcome in result.outcomes],
             warnings=[*self._warnings, *result.warnings],
-            usage=llm_usage(self._context.used),
+            usage=llm_usage(self._budget.used),
             timings_ms={**timings, "total": self._total_ms},
             dry_run=self._body.dry_run,
         )

@@ -103,7 +103,7 @@ async def patch_memories(
             field="items",
         )
     check_texts("items", (one.content or "" for one in body.items))
-    turn, ends = asyncio.Semaphore(AT_ONCE), res.context.lift_deadline()
+    turn, ends = asyncio.Semaphore(AT_ONCE), res.context.deadline.lift()
 
     async def item(index: int, one: PatchMemoryInput) -> PatchedMemoryItem:
         async with turn:
