@@ -22,7 +22,7 @@ Item = dict[str, Any]
 
 async def every_list(client: AsyncClient, memory_id: str, **detail: str) -> list[tuple[str, Item, bool]]:
     """What every route that lists memories or turns shows: its path, an item, and whether that is a turn."""
-    gets = {
+    gets: dict[str, Item] = {
         "/v1/memories": {},
         "/v1/memories/by-tag": {"tags": "drink"},
         "/v1/memories/search": {"query": "tea", "turns": False},

@@ -8,6 +8,7 @@ import type {
   Filter,
   Given,
   Memory,
+  MemoryItem,
   Message,
   Method,
   QueryOf,
@@ -137,7 +138,7 @@ export class Memories {
   }
 
   /** The memories of a scope, newest first; with `state: "deleted"` those that are gone. */
-  list(options: ListQuery, call?: CallOptions): Pages<Memory> {
+  list(options: ListQuery, call?: CallOptions): Pages<MemoryItem> {
     const query = options as QueryOf<"/v1/memories", "get">; // a filter becomes JSON in the address
     return this.#client.pages("/v1/memories", { query }, call);
   }

@@ -37,6 +37,8 @@ export type Given<R extends keyof paths, M extends Method> = ([PathOf<R, M>] ext
     : { body?: BodyOf<R, M> });
 
 export type Memory = Schemas["MemoryResponse"];
+/** A memory in a list; with `detail: "full"` it has the fields of a Memory, too. */
+export type MemoryItem = Schemas["MemoryItem"];
 export type Message = Schemas["MessageInput"];
 export type Filter = Schemas["FilterInput"];
 /** Whose memories: at least one of the three ids, unless the key has one of its own. */
