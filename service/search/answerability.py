@@ -1,19 +1,18 @@
-"""How likely it is that what was searched holds the answer to a question, and that a hit is it. Pure.
+"""How likely it is that what was searched has the answer to a question, and that a hit is the answer. Pure.
 
 The score of a hit ranks it among others; it says little about whether there is an answer at all. A question about what
-was never said often shares a name or a detail with what was: the texts near it are as near as those of a question that
-has an answer. Six things tell them apart (docs/decisions/042-answerability.md has the figures):
+was never said often shares a name or a detail with what was said: the texts near it are as near as those of a question
+that has an answer. Six measures tell them apart (docs/decisions/042-answerability.md has the figures):
 
-- nearness: the cosine of the best statement about the person asked about, or of the best one where nobody is named
-- said by others: by how much a statement of somebody else about themselves fits better than the best one by the person
+- nearness: the cosine of the best statement about the person asked about, or of the best one if nobody is named
+- said by others: by how much a statement of another person about themselves fits better than the best one by the person
   asked about. "What did Ann plant?" has no answer where only Ben planted something.
-- said: which share of the question's words, by BM25, the best statement has with the turns before it
-- unsaid: which share of them, by their IDF, no text has
-- lacking: by how much the best text that holds what the question asks for, a name or a figure, fits less than the best
+- said: the share of the question's words, by BM25, that the best statement has together with the turns before it
+- unsaid: the share of them, by their IDF, that no text has
+- lacking: by how much the best text with what the question asks for, a name or a figure, fits less than the best
 - standing out: by how much the nearest text is nearer than the next five
 
-Where next to nothing was said, most words of any question are missing: a store of a few texts starts from a higher
-probability.
+In a store of a few texts most words of any question are missing, so it starts from a higher probability.
 
 A logistic function of these gives the probability of an answer. That of a hit is this one times the probability
 that an answer, if there is one, is this hit: a logistic function of its place and of how much less it fits than the
@@ -54,13 +53,13 @@ COEFFICIENTS: Final = (6.44, -13.26, 1.84, -1.34, -28.68, 2.32)
 """Of nearness, said by others, said, unsaid, lacking and standing out; bench/answers.py fits them on our own texts."""
 
 MAX_LACKING, MAX_READ, NEXT = 0.15, 30, 5
-"""Greatest deduction for a text without anything that is asked for; number of texts read for it; and of the next."""
+"""Maximum deduction for a text without anything that is asked for; number of texts read for it; and of the next."""
 
 SCARCITY, MANY_TEXTS = 1.3, 10
 """SCARCITY * ln 2 is added for each halving of the number of texts below MANY_TEXTS."""
 
 HIT_INTERCEPT, HIT_LESS_FIT, HIT_PLACE = 1.21, -17.39, -2.08
-"""Coefficients of a hit, where there is an answer; from the same."""
+"""Coefficients of a hit, if there is an answer; fitted on the same texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +79,15 @@ class Statements:
 
 @dataclass(frozen=True, slots=True)
 class Answerability:
-    """`probability` 0..1: what was searched holds the answer. `less_fit`: by how much each candidate fits less than
-    the best one; one without a vector is left out. `measures`: what COEFFICIENTS belong to."""
+    """`probability` 0..1: that what was searched has the answer. `less_fit`: by how much each candidate fits less than
+    the best one; one without a vector is left out. `measures`: the values that COEFFICIENTS weigh."""
 
     probability: float
     less_fit: Mapping[Hashable, float]
     measures: tuple[float, ...] = ()
 
     def of_hit(self, key: Hashable, place: int) -> float | None:
-        """The probability, 0..1, that the hit at this place (from 0) answers; None for one without a vector."""
+        """The probability, 0..1, that the hit at this place (from 0) is the answer; None for one without a vector."""
         less_fit = self.less_fit.get(key)
         if less_fit is None:
             return None
@@ -96,9 +95,8 @@ class Answerability:
 
 
 def assess(found: Statements, parsed: ParsedQuery, unsaid: float, texts: int) -> Answerability | None:
-    """The probability of an answer among all candidates; None where it cannot be told: for a request, which asks
-    nothing, and where no candidate has a vector. `unsaid`: 0..1, as `unsaid_share` gives it. `texts`: how many
-    were searched."""
+    """The probability of an answer among all candidates; None if unknown: for a request, which asks nothing, and if no
+    candidate has a vector. `unsaid`: 0..1, as `unsaid_share` gives it. `texts`: how many were searched."""
     if parsed.is_request:
         return None
     if not found.keys:
@@ -129,13 +127,13 @@ def assess(found: Statements, parsed: ParsedQuery, unsaid: float, texts: int) ->
 
 
 def scarcity(texts: int) -> float:
-    """What is added where next to nothing was said."""
+    """What is added in a store of few texts."""
     return SCARCITY * math.log(MANY_TEXTS / min(max(texts, 1), MANY_TEXTS))
 
 
 def _lacking(less_fit: Column, texts: Sequence[str | None], parsed: ParsedQuery) -> float:
-    """By how much the best text that holds what is asked for fits less than the best one; one that is not known, or
-    long, holds everything."""
+    """By how much the best text with what is asked for fits less than the best one; an unknown or long text is taken to
+    have everything."""
     kind = questions.kind(parsed.text)
     if kind is None or not texts:
         return 0.0
@@ -170,14 +168,14 @@ def of_memories(
 
 
 def unsaid_share(idf: Mapping[int, float], texts: int) -> float:
-    """The share, 0..1, that terms of no text have in the IDF of all terms of a query."""
+    """The share, 0..1, of the IDF of all terms of a query that belongs to terms without a text."""
     whole, of_no_text = math.fsum(idf.values()), bm25.idf(texts, 0) - ROUNDING
     return math.fsum(each for each in idf.values() if each >= of_no_text) / whole if whole > 0 else 0.0
 
 
 def _said_by(speakers: Sequence[str | None], parsed: ParsedQuery) -> tuple[Flags, Flags]:
-    """Which texts are by the one person that the question names, and which by other named people; none where it names
-    nobody or several."""
+    """The texts by the one person that the question names, and those by other named people; none if it names nobody or
+    several."""
     if len(parsed.speakers) != 1:
         nobody = np.zeros(len(speakers), dtype=bool)
         return nobody, nobody
@@ -186,7 +184,7 @@ def _said_by(speakers: Sequence[str | None], parsed: ParsedQuery) -> tuple[Flags
 
 
 def _best(fits: Column) -> float:
-    """The best fit, 0 where there is none."""
+    """The best fit; 0 if there is none."""
     return float(np.fmax.reduce(fits, initial=0.0))
 
 

@@ -22,7 +22,7 @@ ORDERED: Final = ("created_at", "importance", "timestamp")
 """Columns that come first in a btree, after the workspace."""
 
 TIME_STEP: Final = timedelta(microseconds=1)
-"""No moment in the database lies between."""
+"""The smallest difference between two moments in the database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ColumnRange:
 
 
 def needed(narrow: Narrow, window: Window) -> tuple[ColumnRange, ...]:
-    """What must hold of each row, at most one range per column."""
+    """The ranges that each row must meet, at most one per column."""
     checks = [] if narrow.filters is None else [each for each in flat(narrow.filters) if isinstance(each, Check)]
     equal = (_equal(name, [each for each in checks if each.field.name == name]) for name in EQUAL)
     between = (_between(name, [each for each in checks if each.field.name == name], window) for name in ORDERED)

@@ -1,4 +1,4 @@
-"""What is current comes before what it took the place of, or may have. Pure."""
+"""Puts what is current before what it replaced, or may have replaced. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from service.domain.memory import LeanMemory
 from service.search.fusion import Ranked
 
 LOOKAHEAD: Final = 10
-"""Hits that are ranked beyond the wanted ones: what is current may rank a little below what it took the place of."""
+"""Hits that are ranked beyond the wanted ones: what is current may rank a little below what it replaced."""
 
 FACTOR: Final = "currency"
 
 SAME_THING: Final = 0.48
-"""Similarity of two statements from which they are about the same thing: among pairs of an outdated statement and the
-one that follows it nine of ten lie above, among other statements of the same user one in ten."""
+"""Similarity of two statements from which they are about the same thing: of the pairs of an outdated statement and its
+successor nine in ten are above, of other statements of the same user one in ten."""
 
 
 @lru_cache(maxsize=8)
@@ -32,13 +32,13 @@ def same_thing_cosine(similarity: Callable[[float], float]) -> float:
 
 
 def newer(found: Mapping[UUID, LeanMemory]) -> dict[Hashable, Collection[Hashable]]:
-    """Returns the more current of these memories by each one: those that an edge ties to it."""
+    """Returns for each memory the more current of these: those that an edge connects to it."""
     return {key: (*row.may_be_outdated_by, *row.superseded_by) for key, row in found.items()}
 
 
 def current_first(ranked: Sequence[Ranked], newer: Mapping[Hashable, Collection[Hashable]]) -> list[Ranked]:
-    """Returns the hits, those of `newer` (by key, what is more current than it) that are hits, too, right before it.
-    They take its score by a factor where theirs is lower, so a score stays the product of its terms and factors."""
+    """Returns the hits, with those hits right before each that `newer` (by key) has as more current. If their score is
+    lower, a factor raises it to that of the older one, so a score stays the product of its terms and factors."""
     scores = {hit.key: hit.score for hit in ranked}
     pairs = [(key, each) for key in scores for each in newer.get(key, ()) if each in scores]
     steps = dict.fromkeys(scores, 0)

@@ -1,7 +1,7 @@
-"""Why one memory was found, or not.
+"""Why one memory was found or not.
 
-The rules of visibility are checked one by one; a memory that passes them all is measured like a candidate, so that its
-place among the others and the terms of its score are known.
+The rules of visibility are checked one by one; a memory that meets them all is measured like a candidate, so its place
+among the others and the terms of its score are known.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ async def explain(
 
 
 def placed(known: Explanation, hits: Sequence[Hit], shown: Collection[Hit]) -> Explanation:
-    """The explanation corrected by the final hits: diversity and a reranker move them. `shown`: those of them that
-    answer with the probability that is wanted."""
+    """The explanation corrected by the final hits: diversity and a reranker change their order. `shown`: those with the
+    requested probability."""
     at = next((at for at, hit in enumerate(hits, 1) if hit.memory.id == known.id), None)
     if at is None:
         return replace(known, reasons=known.reasons or ("moved_down",))
@@ -70,7 +70,7 @@ def placed(known: Explanation, hits: Sequence[Hit], shown: Collection[Hit]) -> E
 
 
 def _excluded_by(rules: RuleCheck, query: Query, now: datetime) -> tuple[str, ...]:
-    """Every rule that the memory does not pass, as a code."""
+    """Every rule that the memory does not meet, as a code."""
     at, window = query.narrow.valid_at or now, query.window
     checks_start = query.narrow.valid_at is not None or (window.is_open and query.validity != "ignore")
     checks_end = query.narrow.valid_at is not None or query.validity == "exclude"

@@ -1,10 +1,10 @@
-"""The filter keys that a row must carry to meet a caller's conditions. Pure.
+"""The filter keys that a row must have to meet a caller's conditions. Pure.
 
-A row carries its tags and their prefixes, its categories, a few of its columns, every single value in its metadata
-under the last step of its path, and for numbers and times there the keys that ranges are made of. A
-GIN index finds rows by their keys (`memory_filter_keys()` in the database computes them); what it finds is then held
-against the whole conditions. So a condition may be left out here, and two that differ may ask for the same key, but no
-key may be required that a row meeting the conditions could lack.
+A row has as keys its tags and their prefixes, its categories, a few of its columns, every single value in its metadata
+under the last step of its path, and for numbers and times there the keys that ranges are made of. A GIN index finds
+rows by their keys (`memory_filter_keys()` in the database computes them); the rows found are then checked against the
+whole conditions. So a condition may be left out here, and two that differ may ask for the same key, but no key may be
+required that a row meeting the conditions could lack.
 
 A number, or a moment as seconds since 1970, is a float64. Its bits, in the order of the values, are cut off after
 several lengths, and the value carries one key per length: values close to each other share the longer ones, as in the
@@ -39,7 +39,7 @@ _FIRST, _LAST = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class FilterKey:
-    """A tag, a prefix of one or any other word, a category, or `value` in metadata under `word`."""
+    """A tag, a prefix of one, any other word, a category, or `value` in metadata under `word`."""
 
     kind: Literal["word", "category", "metadata"]
     word: str
@@ -65,10 +65,10 @@ class FilterKeys:
 NO_FILTER_KEYS: Final = FilterKeys()
 
 MAX_GROUPS: Final = 2
-"""Groups of several keys that the index is asked for; further conditions are only asked of the rows found."""
+"""Groups of several keys that are looked up in the index; further conditions are only checked on the rows found."""
 
 MAX_GROUP_KEYS: Final = 4_000
-"""Keys in a group. A larger group is left out: to look up each key takes a microsecond or two."""
+"""Keys in a group. A larger group is left out: looking up a key takes a microsecond or two."""
 
 COLUMNS: Final = {
     "type": "type",
@@ -84,7 +84,7 @@ _LIST_INDEX = re.compile(r"\s*[+-]?\d")
 
 
 def needed(narrow: Narrow) -> FilterKeys:
-    """The keys that every row meeting the conditions carries: all single ones, and the smallest groups of several."""
+    """The keys of every row that meets the conditions: all single ones, and the smallest groups of several."""
     groups = [*_tags(narrow), *_tree(narrow.filters)]
     if narrow.categories:
         groups.append(tuple(FilterKey("category", each) for each in narrow.categories))
@@ -136,12 +136,12 @@ def flat(tree: Filter) -> Iterator[Filter]:
 
 
 def _either(groups: Sequence[KeyGroup]) -> list[KeyGroup]:
-    """The union of the groups of an OR; nothing where one alternative has no keys."""
+    """The union of the groups of an OR; none if one alternative has no keys."""
     return [tuple(key for group in groups for key in group)] if groups and all(groups) else []
 
 
 def _equal(check: Check, value: Value) -> KeyGroup:
-    """The keys of which a row with this value carries one; none where the field has no keys."""
+    """The keys of which a row with this value has one; none if the field has no keys."""
     field = check.field
     if field.path:
         return (FilterKey("metadata", field.path[-1], value),) if _is_named(field.path) else ()
@@ -166,7 +166,7 @@ def _is_named(path: Sequence[str]) -> bool:
 
 @dataclass(slots=True)
 class _Range:
-    """All bounds of one path and kind that must hold together."""
+    """All bounds of one path and kind that must be met together."""
 
     low: float | None = None
     high: float | None = None
@@ -204,7 +204,7 @@ def _place(value: object) -> tuple[RangeKind, float] | None:
 
 
 def covering(name: str, kind: RangeKind, low: float | None, high: float | None) -> list[str]:
-    """The keys of a range; None for an open end. Empty where `low` lies beyond `high`."""
+    """The keys of a range; None for an open end. Empty if `low` is above `high`."""
     first = _FIRST if low is None else _ordered_bits(low)
     last = _LAST if high is None else _ordered_bits(high)
     words: list[str] = []

@@ -1,8 +1,8 @@
 """Fuses the signals of a search's candidates into one ranking. Pure.
 
-Every arm hands in candidates; every candidate then gets all signals. Each signal becomes a value 0..1, the values are
-summed by weight, and the sum is multiplied by the factors (importance, recency ...). A score can be recomputed from
-its terms and factors. Computed by columns, a tenth of a millisecond or two for 300 candidates.
+Every arm yields candidates; every candidate then gets all signals. Each signal becomes a value 0..1, the values are
+summed by weight, and the sum is multiplied by the factors (importance, recency ...). A score can be recomputed from its
+terms and factors. Computed by columns, a tenth of a millisecond or two for 300 candidates.
 
 Normalisation: BM25 is divided by the best score there is, but by no less than `coverage` of what a text with every
 term of the query would score, so that one weak term in common is not taken for a full match. Cosines of one model
@@ -79,8 +79,8 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is known of all candidates. `keys`: their ids, which decide ties. `signals` by name, one that is left out is
-    0 for all: BM25 >= 0, cosines -1..1, NaN without a vector, the others 0..1. `factors` multiply the sum."""
+    """The values of all candidates. `keys`: their ids, which decide ties. `signals` by name, one that is left out is 0
+    for all: BM25 >= 0, cosines -1..1, NaN without a vector, the others 0..1. `factors` multiply the sum."""
 
     keys: Sequence[Hashable]
     signals: Mapping[str, Column]
@@ -125,8 +125,8 @@ def fuse(
 
 
 def blend(ranked: Sequence[Ranked], relevance: Mapping[Hashable, float], weight: float) -> list[Ranked]:
-    """Returns the hits by another judge's relevance (0..1 by key; 0 for what it was not shown), which gets the share
-    `weight` (0..1) of the score."""
+    """Returns the hits ranked with the relevance from a reranker (0..1 by key; 0 for what it was not shown), which gets
+    the share `weight` (0..1) of the score."""
 
     def judged(hit: Ranked) -> Ranked:
         value = relevance.get(hit.key)
@@ -214,7 +214,7 @@ def _known(value: float) -> float | None:
 
 
 def _best(scores: Column, keys: Sequence[Hashable], limit: int | None) -> list[int]:
-    """Where the best stand, best first: only they are compared by their keys."""
+    """The places of the best, best first: only these are compared by their keys."""
     among: Sequence[int] = range(len(keys))
     if limit is not None and limit < len(keys):
         least = np.partition(scores, -limit)[-limit] if limit else math.inf
@@ -254,7 +254,8 @@ def _spread(column: Column) -> Column:
 
 
 def _by_rank(column: Column, *, floor: float) -> Column:
-    """1 for the best, then falling as 1 / (k + rank); what the arm did not find gets 0, equal values equal ranks."""
+    """1 for the best, then falling as 1 / (k + rank); candidates that the arm did not find get 0, equal values equal
+    ranks."""
     found = column > floor  # NaN is not
     better = np.count_nonzero(found) - np.searchsorted(np.sort(column[found]), column, side="right")
     return np.where(found, (RRF_K + 1) / (RRF_K + 1 + better), 0.0)

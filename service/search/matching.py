@@ -19,7 +19,7 @@ from service.search.query_parsing import ParsedQuery, QueryTime
 Column = NDArray[np.float64]
 
 NAMED_SPEAKER: Final = 0.6
-"""Score of a turn by a named speaker, where one by the role asked for has 1: others speak of "Ana's boat" too."""
+"""Score of a turn by a named speaker (by the role asked for: 1): others speak of "Ana's boat", too."""
 
 FADE_DAYS: Final = 7.0
 """The score falls by e in this many days after the time asked for, three times as fast before it."""

@@ -13,15 +13,15 @@ from service.domain.memory import Hit
 from service.language.talk.dates import ADDED
 
 TOPIC_HITS: Final = 10
-"""First hits among which is looked for statements about one topic: in a large store nearly every statement has a later
-one about something similar."""
+"""Hits among which statements about one topic are looked for: in a large store nearly every statement has a later one
+about something similar."""
 
 _TAKEN_UP: Final = re.compile(r" (?:asked|said): ")
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A memory that says what a message, or a passage of it from character `start` on, says. `own`: its words, with
+    """A memory with the text of a message, or of a passage of it from character `start` on. `own`: its words, with
     dates; `context`: what it takes up, as it stands before them ("Assistant asked: Shall we say Friday?")."""
 
     hit: Hit
@@ -31,12 +31,12 @@ class Message:
 
     @property
     def takes_up(self) -> str:
-        """The words of the turn before that it takes up."""
+        """The words of the previous turn that it takes up."""
         return _TAKEN_UP.split(self.context)[-1] if self.context else ""
 
 
 def kept(hits: Iterable[Hit], passages: Sequence[SourcePassage]) -> dict[TurnPlace, list[Message]]:
-    """The memories that keep messages by their turns. `passages`: of all memories that are no turns themselves."""
+    """The memories that keep messages, by their turns. `passages`: of all memories that are not turns themselves."""
     of: dict[UUID, list[SourcePassage]] = {}
     for each in passages:
         of.setdefault(each.memory_id, []).append(each)
@@ -72,7 +72,7 @@ def plain(text: str) -> str:
 
 
 def later_of(hits: Sequence[Hit]) -> Mapping[UUID, Hit]:
-    """By id of a hit the last of the other hits that was said about the same thing after it."""
+    """By id of a hit, the last of the other hits that was said about the same thing after it."""
     by_id, first = {hit.memory.id: hit for hit in hits}, {hit.memory.id for hit in hits[:TOPIC_HITS]}
     found = {}
     for hit in hits:

@@ -1,6 +1,6 @@
-"""Memories as they were recorded at a moment, as candidates with features, so that they rank like those of today.
+"""Memories as they were recorded at a moment, as candidates with features, so that they rank like present ones.
 
-No index knows them: every one of the scope is read, and its words are weighed here.
+No index has them: all of the scope are read, and their words are weighed here.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from service.search.statements.features import Features, TermIdf
 from service.search.statements.plan import Candidates, SearchPlan
 
 MAX_TEXTS: Final = 10_000
-"""Memories that are read; of more the newest. Weighing their words takes a second of a thread."""
+"""Memories that are read; of more, the newest. Weighing their words takes a second in a thread."""
 
 CUT: Final = f"as_of_cut: only the newest {MAX_TEXTS:,} memories of that time were searched."
 
 
 @dataclass(frozen=True, slots=True)
 class PastTexts:
-    """The memories, and by each the weights of its terms. `is_cut`: there were more."""
+    """The memories, and for each the weights of its terms. `is_cut`: whether there were more."""
 
     rows: Sequence[Any]
     weights: Sequence[Mapping[int, float]]
     is_cut: bool
 
     def candidates(self, plan: SearchPlan) -> Candidates:
-        """All of them, by what they have in common with the query."""
+        """All of them as candidates, by what they have in common with the query."""
         sought = frozenset(plan.terms)
         frequencies = Counter(term for each in self.weights for term in sought & each.keys())
         counts = {term: float(times) for term, times in frequencies.items()}
@@ -48,7 +48,7 @@ class PastTexts:
         return Candidates(len(self.rows), counts, counts, arms, "none" if plan.vector is None else "exact")
 
     def features(self, idf: TermIdf) -> Features:
-        """Their features. A memory is its own context, and serves no goal of today."""
+        """Their features. A memory is its own context, and serves no present goal."""
         scores = [sum(idf.of_texts.get(term, 0.0) * weight for term, weight in each.items()) for each in self.weights]
         cosines = [np.nan if row.cosine is None else row.cosine for row in self.rows]
         unknown: NDArray[np.float64] = np.full(len(self.rows), np.nan)
@@ -75,12 +75,12 @@ class PastTexts:
 
     @property
     def stats(self) -> dict[Any, RankingStats]:
-        """As if nobody had used them: use is not kept by time."""
+        """Statistics without any use, because use is not recorded by time."""
         return {row.id: RankingStats(1.0, row.importance) for row in self.rows}
 
 
 async def read(session: Session, there: RecordedScope, plan: SearchPlan, res: Resources) -> PastTexts:
-    """The memories of that time that the conditions let through."""
+    """The memories of that time that meet the conditions."""
     vector = HalfVector(plan.vector) if plan.vector is not None else None
     limit = MAX_TEXTS + 1
     rows = await recorded.texts(session, there, vector, plan.tags, generation=res.generation, limit=limit)

@@ -1,4 +1,4 @@
-"""What a search does before its snapshot, with nothing held: the query parsed, widened and embedded, and its plan."""
+"""Prepares a search before its snapshot, holding no connection: parses, widens and embeds the query, and plans."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from service.search.statements.plan import MIN_ARM_LIMIT, NOWHERE, SearchPlan
 from service.search.techniques import AddedTexts, QueryVectors
 
 SUMMARY_KEPT_S: Final = 10.0
-"""How long a scope's size and speakers are cached: a new speaker may be missing until then, and what
-another process stored as the first turn of a scope."""
+"""How long a scope's size and speakers are cached: until then a new speaker may be missing, or the first turn of a
+scope that another process stored."""
 
 MAX_SUMMARIES: Final = 1_000
 
@@ -46,7 +46,7 @@ class PreparedText:
 
 @dataclass(frozen=True, slots=True)
 class PreparedSearch:
-    """A search that needs nothing but the database any more. `has_turns`: there are turns that may answer."""
+    """A search that only needs the database now. `has_turns`: whether there are turns that may answer."""
 
     query: Query
     plan: SearchPlan
@@ -60,7 +60,7 @@ class PreparedSearch:
 
 @tracing.traced("prepare")
 async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
-    """The query parsed, widened and embedded, with nothing held."""
+    """The query parsed, widened and embedded, holding no connection."""
     stopwatch, now, on = Stopwatch(), query.as_of or res.clock(), query.ranking.techniques
     plan = _plan(query, res, now)
     summary = await _summary(query, plan, res)
@@ -101,7 +101,7 @@ async def prepare_text(
 async def embed(
     query: Query, text: CleanText, added: Sequence[CleanText], res: Resources, *, is_request: bool
 ) -> QueryVectors:
-    """The vector of the query's text and the texts added to it; none, with a warning, when the embedder does not
+    """The vector of the query's text and the texts added to it; none, with a warning, if the embedder does not
     answer."""
     is_request = is_request and len(text) <= techniques.MAX_CHARS
     try:
@@ -114,7 +114,7 @@ async def embed(
 
 
 def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
-    """What of the plan is known before the query is read."""
+    """The parts of the plan that are known before the query is read."""
     return SearchPlan(
         scope=scopes.matching("m", query.scope, query.channels),
         vector_scope=scopes.matching("v", query.scope, query.channels),
@@ -133,15 +133,15 @@ def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
 
 
 def _goal_scope(query: Query) -> Condition:
-    """Where goals are looked for: where memories are, but none is shared."""
+    """The scope of goals: that of the memories, but never shared."""
     if query.scope.include_shared and not query.scope.has_owner:
         return NOWHERE
     return scopes.matching("g", query.scope.private, query.channels)
 
 
 async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSummary:
-    """How large the scope is and who speaks there. Of a union each part is looked up, and remembered, by itself: what
-    is shared is the same for every user."""
+    """The size and the speakers of the scope. Each part of a union is looked up and cached by itself, because the
+    shared part is the same for every user."""
     turns_of = scopes.matching("t", query.scope.private, query.channels).each
     parts = zip_longest(plan.scope.each, turns_of, fillvalue=NOWHERE)  # no turn is shared
     found = [await _part_summary(part, of_turns, query, res) for part, of_turns in parts]
@@ -152,7 +152,7 @@ async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSumma
 
 
 async def _part_summary(part: Condition, of_turns: Condition, query: Query, res: Resources) -> ScopeSummary:
-    """How large one part is and who speaks there, remembered for some seconds."""
+    """The size and the speakers of one part, cached for some seconds."""
     count_to = max(sizes.EXACT_ROWS, sizes.BINARY_ROWS)
     key = (part.sql, repr(part.values), count_to, res.context.wall)
     kept_until, known = res.scope_summaries.get(key, (0.0, None))

@@ -32,7 +32,7 @@ HEADINGS: Mapping[str, str] = MappingProxyType(
 )
 
 FIRST = 1e9
-"""Score of what is taken before everything else."""
+"""Score of pieces that are taken before all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class PromptPiece:
 
 @dataclass(slots=True)
 class PromptBlock:
-    """The pieces taken so far, and what they cost in bytes."""
+    """The pieces taken so far, and their size in bytes."""
 
     headings: Mapping[str, str]
     max_tokens: int
@@ -71,7 +71,7 @@ class PromptBlock:
     size_of_part: dict[str, int] = field(default_factory=dict)
 
     def take(self, piece: PromptPiece) -> bool:
-        """Takes the piece if it fits; lines that are there already cost nothing."""
+        """Takes the piece if it fits; lines that are already included cost nothing."""
         known = self.lines.get(piece.part, {})
         new = {line.key: line for line in piece.lines if line.key not in known}
         cost = sum(_size(line.text) for line in new.values())
@@ -95,7 +95,7 @@ class PromptBlock:
         return of_bytes(self.size_of_part.get(part, 0))
 
     def text(self, parts: Sequence[str]) -> str:
-        """Returns the block with its parts in this order; exactly as long as it was counted."""
+        """Returns the block with its parts in this order; its length is exactly as counted."""
         sections = ["\n".join([self.headings[part], *self._texts(part)]) + "\n" for part in parts if part in self.lines]
         return "\n".join(sections)
 
@@ -173,7 +173,7 @@ def goal(goal: Goal, now: datetime) -> PromptPiece:
 
 
 def user_context(profile: Profile) -> list[PromptPiece]:
-    """Returns a line for each part of the profile that says something."""
+    """Returns a line for each part of the profile that is not empty."""
     traits = profile.traits
     parts = {
         "preferences": _pairs(traits.preferences),

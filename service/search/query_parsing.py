@@ -25,7 +25,7 @@ Role = Literal["user", "assistant"]
 
 MAX_NAME_WORDS: Final = 4
 MAX_WORDS: Final = 60
-"""Words of a query that are searched for names."""
+"""Number of words of a query that are searched for names."""
 
 QUICK_SPEAKERS = 20
 """A query this short in a scope of so few speakers is parsed in some tens of microseconds, unless it may hold a time:
@@ -76,7 +76,7 @@ _CONTENTLESS: Final = frozenset(
 class QueryTime:
     """The time that a query asks for: half-open, UTC, either end may be None.
 
-    `any_year`: the query named no year. `spans`: where in the query the time stands.
+    `any_year`: the query named no year. `spans`: the places of the time in the query.
     """
 
     begins_at: datetime | None
@@ -86,7 +86,7 @@ class QueryTime:
 
     @property
     def middle(self) -> datetime | None:
-        """Halfway between both ends; the only end where one is missing."""
+        """Halfway between both ends; the only end if one is missing."""
         ends = [end for end in (self.begins_at, self.ends_at) if end is not None]
         return ends[0] + (ends[-1] - ends[0]) / 2 if ends else None
 
@@ -168,7 +168,7 @@ def parse(
 
 
 def without_names(text: str, speakers: Iterable[str], user_id: str | None = None) -> str:
-    """Returns the text as `parse` embeds it, without the names of speakers; the text itself where nothing is left."""
+    """Returns the text as `parse` embeds it, without the names of speakers; the text itself if nothing is left."""
     return _bare(text, _names(text, speakers), user_id) or text
 
 
@@ -256,7 +256,7 @@ def _rare_terms(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _phrases(text: str) -> tuple[str, ...]:
-    """Runs of up to four words that could be a name; an everyday word by itself is none."""
+    """Runs of up to four words that could be a name; a single everyday word is not one."""
     words = [_POSSESSIVE.sub("", match.group()) for match in _TOKEN.finditer(text)][:MAX_WORDS]
     found: dict[str, None] = {}
     for start in range(len(words)):

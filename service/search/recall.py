@@ -1,8 +1,8 @@
-"""Recall: reads turns, facts, entities, strategies, goals and the user's profile that bear on a query, as one bundle.
+"""Recall: reads the turns, facts, entities, strategies, goals and the profile that matter for a query, as one bundle.
 
-The query is parsed and embedded with nothing held. Then all parts are read in one snapshot. Turns that memories keep as
-they were said are ranked as memories, which know their context; the others keep the place that the turn search gave
-them.
+The query is parsed and embedded holding no connection. Then all parts are read in one snapshot. Turns that memories
+keep as they were said are ranked as memories, which know their context; the others keep their place from the turn
+search.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MIN_STRATEGY_SIMILARITY = 0.5
 """Calibrated similarity from which a strategy is about the task."""
 
 MIN_HITS = 50
-"""Hits that are read however few are wanted: facts and turns come from one search."""
+"""Minimum number of hits that are read: facts and turns come from one search."""
 
 
 async def recall(query: RecallQuery, res: Resources) -> Bundle:
@@ -117,7 +117,7 @@ def _search_query(query: RecallQuery, limit: int) -> Query:
 
 
 async def _task_vector(query: RecallQuery, turn_query: turn_search.PreparedTurnSearch, res: Resources) -> Vector | None:
-    """The vector of the whole query text: names that became conditions are part of a task."""
+    """The vector of the whole query text, because names that became conditions are part of a task."""
     vector = turn_query.text.vectors.searched
     if "strategies" not in query.include or vector is None or turn_query.text.parsed.embedding_text == query.text:
         return vector
@@ -128,9 +128,9 @@ async def _task_vector(query: RecallQuery, turn_query: turn_search.PreparedTurnS
 
 
 def interleaved(hits: Sequence[TurnHit], memories: Mapping[TurnPlace, Hit]) -> list[tuple[TurnPlace, float]]:
-    """Returns the places of turns with their scores (0..1), best first. Where the turn search has a turn that a memory
-    keeps, the next best of those memories stands, with its own score; a turn between two of them takes at most the
-    score of the one above it."""
+    """Returns the places of turns with their scores (0..1), best first. The place of each turn that a memory keeps is
+    taken by the next best of those memories, with its own score; a turn between two of them gets at most the score of
+    the one above it."""
     ranked = {place: min(1.0, hit.score) for place, hit in memories.items()}
     slots = [(hit.turn.conversation_id, hit.turn.index) for hit in hits]
     waiting = iter(sorted(ranked, key=lambda place: -ranked[place]))
@@ -148,7 +148,7 @@ def interleaved(hits: Sequence[TurnHit], memories: Mapping[TurnPlace, Hit]) -> l
 
 
 def probabilities(hits: Sequence[TurnHit], memories: Mapping[TurnPlace, Hit]) -> dict[TurnPlace, float | None]:
-    """Returns how likely each turn answers; of one that a memory keeps, as that memory."""
+    """Returns how likely each turn is the answer; for one that a memory keeps, the value of that memory."""
     of_turns = {(hit.turn.conversation_id, hit.turn.index): hit.answer_probability for hit in hits}
     return of_turns | {place: hit.answer_probability for place, hit in memories.items()}
 
@@ -162,7 +162,8 @@ def _wanted(
 
 
 def _answer_probability(found: SearchResult, turns: RankedTurns, memories: Collection[TurnPlace]) -> float | None:
-    """That of the memories; the higher of both where none of them keeps the first turn: it may answer alone."""
+    """The probability of the memories; if none of them keeps the first turn, the higher of both, because that turn may
+    be the answer."""
     first = turns.hits[0].turn if turns.hits else None
     if first is None or (first.conversation_id, first.index) in memories:
         return found.answer_probability
@@ -172,7 +173,7 @@ def _answer_probability(found: SearchResult, turns: RankedTurns, memories: Colle
 
 def _facts(query: RecallQuery, found: SearchResult, rewritten: Collection[TurnPlace]) -> list[Hit]:
     """Memories that are not turns, each text once: a copy promoted to another channel has the same text. `rewritten`:
-    turns that say something else as memories by now, so that the turn is not shown."""
+    turns whose memories have a different text now, so that the turn is not shown."""
     if "facts" not in query.include:
         return []
     by_hash: dict[str, Hit] = {}

@@ -1,4 +1,4 @@
-"""Cuts what recall has read to its token budget; parts compete by share times relevance plus a share of recency."""
+"""Cuts the results of recall to the token budget; parts compete by share times relevance plus a share of recency."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece, ca
 from service.search.values import PARTS, Bundle, EntityItem, FactItem, PartMetrics, PartName, RecallQuery, TurnItem
 
 LONG_CHARS = 1_000
-"""A longer message is said by the passages of it that are memories, where there are any."""
+"""A longer message is shown by its passages that are memories, if there are any."""
 
 PASSES = 3
-"""What a block holds makes some of its lines shorter or needless: it is packed again, with room for more."""
+"""What is in a block makes some of its lines shorter or unnecessary: it is packed again, with room for more."""
 
 QUOTED_CHARS = 160
-"""Of a later word that stands nowhere else in the block."""
+"""Shown of a later statement that is nowhere else in the block."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecallResults:
-    """What was read before it is cut to size, each part best first. `matches`: places of the turns that answer, with
-    their scores (0..1); `turns`: those turns and their context windows; `probabilities`: how likely each of them
-    answers, `answer_probability`: how likely anything does (0..1, None where it cannot be told). `messages`: the
-    memories that keep these turns as they were said; `read_from`: a turn that each fact was read from; `later`: by id
-    of a hit the last that was said after it about the same thing."""
+    """What was read, before it is cut, each part best first. `matches`: places of the turns that answer, with their
+    scores (0..1); `turns`: those turns and their context windows; `probabilities`: how likely each of them is the
+    answer, `answer_probability`: how likely there is one (0..1, None if unknown). `messages`: the memories that keep
+    these turns as they were said; `read_from`: a turn that each fact was read from; `later`: by id of a hit the last
+    that was said after it about the same thing."""
 
     matches: Sequence[tuple[TurnPlace, float]]
     turns: Mapping[TurnPlace, Turn]
@@ -84,7 +84,7 @@ def bundle(
     ms: Mapping[str, float],
     now: datetime,
 ) -> Bundle:
-    """Returns what of the results fits into `query.max_tokens`. `ms`: milliseconds by part."""
+    """Returns the results that fit into `query.max_tokens`. `ms`: milliseconds by part."""
     scoring = _Scoring(query.shares, now)
     lines = _Lines(results, ZoneInfo(query.timezone), now)
     others = [prompt_block.entity(each, scoring.share(query.shares.entities)) for each in results.entities]
@@ -123,7 +123,7 @@ def bundle(
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """How turns and facts are written. `there`: the lines of the block by part, as far as they are known."""
+    """How turns and facts are written. `there`: the known lines of the block by part."""
 
     results: RecallResults
     zone: ZoneInfo
@@ -134,7 +134,7 @@ class _Lines:
         return at.astimezone(self.zone).date()
 
     def of_turn(self, turn: Turn) -> PromptLine:
-        """A message in its words, after what it takes up unless that stands above it in the block."""
+        """A message in its own words, after what it takes up, unless that is above it in the block."""
         kept = sorted(self.results.messages.get((turn.conversation_id, turn.index), ()), key=lambda each: each.start)
         text = spoken(turn)
         if len(kept) == 1 and plain(kept[0].own) == plain(turn.text):
@@ -175,7 +175,7 @@ class _Lines:
         return f" ({'; '.join(marks)})" if marks else ""
 
     def _word(self, hit: Hit) -> str:
-        """The day of a statement that stands in the block, else its words."""
+        """The day of a statement that is in the block, else its words."""
         day, there = self.day(hit.memory.timestamp), self.there
         places = (place for place, kept in self.results.messages.items() if hit in (each.hit for each in kept))
         if hit.memory.id in there.get("facts", {}) or any(place in there.get("turns", {}) for place in places):
@@ -200,7 +200,7 @@ def _passages(query: RecallQuery, results: RecallResults, scoring: _Scoring, lin
 
 
 def _facts(results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[PromptPiece]:
-    """Facts that are no messages and whose turn does not stand in the block."""
+    """Facts that are not messages and whose turn is not in the block."""
     said = {each.hit.memory.id for kept in results.messages.values() for each in kept}
     said |= {key for key, place in results.read_from.items() if place in lines.there.get("turns", {})}
     first: dict[UUID, datetime] = {}
@@ -234,7 +234,7 @@ def _turn_items(results: RecallResults, passages: Sequence[PromptPiece], block: 
 
 
 def _fact_items(results: RecallResults, scoring: _Scoring, block: PromptBlock) -> tuple[FactItem, ...]:
-    """The facts in the block, also those that stand there as the turn that says them."""
+    """The facts in the block, also those that are there as the turn that says them."""
     places = [(place, each.hit.memory.id) for place, kept in results.messages.items() for each in kept]
     places += [(place, key) for key, place in results.read_from.items()]
     said = {key for place, key in places if place in block.lines.get("turns", {})} | block.lines.get("facts", {}).keys()

@@ -1,7 +1,7 @@
 """Reranks the first hits with a cross-encoder over HTTP, or a language model.
 
-It reads query and text together, which vectors cannot, but costs many times what a search costs. So it sees only the
-first hits, is where it fails the fused order stays, with a warning.
+It reads query and text together, which vectors cannot, but takes many times as long as a search. So it sees only the
+first hits; if it fails, the fused order stays, with a warning.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from service.search.fusion import Ranked
 from service.understanding import model_calls
 
 CANDIDATES = 50
-"""Hits that a reranker is shown."""
+"""Number of hits that a reranker is shown."""
 
 WEIGHT = 0.8
 """The reranker's share of the score."""
 
 MAX_FOR_LLM = 20
-"""Hits that a language model is shown: it judges longer lists worse, and slowly."""
+"""Number of hits that a language model is shown: it judges longer lists worse and slowly."""
 
 LLM_CHARS = 1_000
 

@@ -1,9 +1,9 @@
-"""Search: from a query to ranked memories, and turns of which no memory says the same.
+"""Search: from a query to ranked memories, and turns that no memory repeats.
 
-preparation.py parses, widens and embeds the query, with nothing held. `read` takes one short snapshot: candidates of
-every arm (search/statements/candidates.py), the features of each, the ranking (signals.py, fusion.py; pure), how likely
-they hold an answer (answerability.py; pure) and the rows of the best. `finish` asks a reranker, again with nothing
-held.
+preparation.py parses, widens and embeds the query, holding no connection. `read` takes one short snapshot: candidates
+of every arm (search/statements/candidates.py), the features of each, the ranking (signals.py, fusion.py; pure), how
+likely they hold an answer (answerability.py; pure) and the rows of the best. `finish` asks a reranker, again holding no
+connection.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ TECHNIQUE_RESULTS = Histogram(
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The candidates of a search with their features, and what ranking knows of the query."""
+    """The candidates of a search with their features, and what ranking knows about the query."""
 
     found: Candidates
     context: QueryContext
@@ -90,7 +90,7 @@ class Measured:
 @dataclass(frozen=True, slots=True)
 class ReadSearch:
     """What the database gave: the candidates, the hits in their order and their rows, the cosine of each candidate to
-    the query, why the memory of `explain_id` was found or not, how likely they answer (None: cannot be told), and what
+    the query, why the memory of `explain_id` was found or not, how likely they are the answer (None: unknown), and what
     was said later about the same things."""
 
     measured: Measured
@@ -202,7 +202,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
 async def _later(
     session: Session, query: Query, hits: Sequence[UUID], measured: Measured, res: Resources
 ) -> Mapping[UUID, tuple[LaterStatement, ...]]:
-    """What was said later about the same thing as each hit; nothing of a search in the past."""
+    """What was said later about the same thing as each hit; nothing for a search in the past."""
     if query.as_of is not None or not hits:
         return {}
     features = measured.features
@@ -214,7 +214,7 @@ async def _later(
 
 
 def _is_short(ranked: Sequence[Ranked], found: LeanMemories, rows: LeanMemories, limit: int) -> bool:
-    """Whether there would be more hits if none had given way to another that says the same."""
+    """Whether there would be more hits if none had been dropped for another one that says the same."""
     if len({each.hash for each in found.values()}) >= min(limit, len(rows)):
         return False
     kept = _each_once([each for each in ranked if _id(each) in found], found)
@@ -296,7 +296,7 @@ async def _recorded(session: Session, prepared: PreparedSearch, res: Resources) 
 
 
 async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[LeanMemories, int | None]:
-    """Those that fit an answer, and the `skip` of the others."""
+    """The hits that fit a response, and the `skip` of the others."""
     read: Callable[[Sequence[UUID]], Awaitable[LeanMemories]] = partial(_memories_and_turns, session, query)
     if query.as_of is not None:
         read = partial(recorded.get_many, session, query.scope.workspace_id, moment=query.as_of)
@@ -326,7 +326,7 @@ async def _without_told(session: Session, query: Query, found: LeanMemories) -> 
 
 
 async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:
-    """What the names in the query find. Speakers whom it names are none: who speaks is a signal of its own."""
+    """What the names in the query find, without the speakers it names: the speaker is a signal of its own."""
     names = sorted({phrase.casefold() for phrase in prepared.text.parsed.phrases})
     if not names or not prepared.query.ranking.techniques.entity_centric:
         return EntityMatches()
@@ -351,7 +351,7 @@ def _rank(context: QueryContext, measured: Features, columns: Columns, limit: in
 
 @tracing.traced("finish")
 async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) -> SearchResult:
-    """The hits as they are given, after the reranker has seen them; holds nothing."""
+    """The final hits, after the reranker has seen them; holds no connection."""
     query, stopwatch = prepared.query, prepared.stopwatch
     candidates = found.measured.found
     ranked, warnings = list(found.ranked), (*prepared.text.vectors.warnings, *found.measured.warnings)
@@ -388,7 +388,7 @@ def _shown(prepared: PreparedSearch, ranked: Sequence[Ranked], found: LeanMemori
 
 
 def _each_once(ranked: Sequence[Ranked], found: LeanMemories) -> list[Ranked]:
-    """The hits without those that another channel says better: a memory and its promoted copy have one text."""
+    """The hits without those that rank higher in another channel: a memory and its promoted copy have the same text."""
     first: dict[tuple[str | None, ...], str] = {}
     kept = []
     for each in ranked:
@@ -410,7 +410,7 @@ def _hit(ranked: Ranked, place: int, found: ReadSearch, res: Resources) -> Hit:
 
 
 def _record(prepared: PreparedSearch, arm_counts: Mapping[str, int]) -> None:
-    """Notes what each technique took and gave, in the answer and in the metrics. Labels are names of stages and
+    """Records the time and yield of each technique, in the response and in the metrics. Labels are names of stages and
     techniques, never a workspace or a user."""
     on, used, ms = prepared.query.ranking.techniques, prepared.used, prepared.stopwatch.ms
     if on.hybrid:
