@@ -158,9 +158,9 @@ def _key_fault(key: str, *, with_texts: bool) -> tuple[str, str] | None:
 
 def _text_fault(text: str) -> tuple[str, str] | None:
     if "\x00" in text:
-        return "", "holds a NUL character"
+        return "", "contains a NUL character"
     if not text.isascii() and _SURROGATE.search(text):
-        return "", "holds a lone surrogate"
+        return "", "contains a lone surrogate"
     return None
 
 
@@ -170,7 +170,7 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 def _number_fault(number: float) -> tuple[str, str] | None:
     if -MAX_NUMBER <= number <= MAX_NUMBER:  # False for NaN
         return None
-    return "", "holds NaN, which is not a JSON number" if number != number else "holds a number beyond 1e308"
+    return "", "contains NaN, which is not a JSON number" if number != number else "contains a number beyond 1e308"
 
 
 def _step(key: str) -> str:

@@ -146,7 +146,7 @@ async def test_what_is_wrong_with_a_body(client: AsyncClient, body: str, field: 
 async def test_a_key_given_twice_that_cannot_be_shown_is_refused_all_the_same(client: AsyncClient) -> None:
     body = b'{"user_id": "a", "content": "x", "metadata": {"\\ud800": 1, "\\ud800": 2}}'
     answer = await told(client, "POST", "/v1/memories", content=body, headers=JSON)
-    assert answer == (400, "metadata", "metadata: holds a lone surrogate.")
+    assert answer == (400, "metadata", "metadata: contains a lone surrogate.")
 
 
 async def test_a_body_without_a_content_type_is_told_how(client: AsyncClient) -> None:
